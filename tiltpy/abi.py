@@ -1,0 +1,154 @@
+"""The one definition of a snapshot buffer's layout and of a kernel's signature.
+
+A kernel is `void kernel(i64 *slots)`: one array of 64-bit slots that holds numbers and
+addresses. The compiler lists what it wants in which slot (`Slot`), the runtime fills
+them in, and both read the meaning here.
+
+A *snapshot buffer* holds the rows of one temporal object in order of start, then tie
+order. `n` rows; row `i` is the snapshot (or event) `(start_i, end_i]` with one value
+per payload column. Its time layout is one of four:
+
+    sampled      start_i = start + i * period,  end_i = start_i + period
+    contiguous   start_0 = start, start_i = end_{i-1};  ends[n]
+    intervals    starts[n], ends[n], end_{i-1} <= start_i
+    overlapping  starts[n] in order, ends[n] any; `fifo` if the ends are in order too
+
+A column is a plain array of its type (bool: one byte, 0 or 1). A nullable column has a
+validity bitmap besides (Arrow's: bit `offset + i`, 1 is valid). In a scalar payload a
+null row is no event at all; in a struct a row stands, and its null fields are φ.
+Buffers have at least one readable row, even when `n` is 0.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from tiltpy.types import Scalar, TDom, Type
+
+
+class TimeLayout(Enum):
+    """How a buffer stores its rows' intervals."""
+
+    SAMPLED = "sampled"
+    CONTIGUOUS = "contiguous"
+    INTERVALS = "intervals"
+    OVERLAPPING = "overlapping"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What a kernel is specialised for: one input's time layout and its nulls."""
+
+    time: TimeLayout
+    nullable: tuple[bool, ...]
+    fifo: bool = True
+    """Whether the ends are in order (always, but for some overlapping buffers)."""
+
+    def __str__(self) -> str:
+        nulls = " nullable" if any(self.nullable) else ""
+        order = "" if self.fifo else " (ends out of order)"
+        return f"{self.time.value}{order}{nulls}"
+
+
+class SlotKind(Enum):
+    """What a slot holds. `object` is an input's name, or an output's for `OUT_*`."""
+
+    ROWS = "rows"
+    START = "start"
+    PERIOD = "period"
+    STARTS = "starts"
+    ENDS = "ends"
+    VALUES = "values"
+    VALIDITY = "validity"
+    VALIDITY_OFFSET = "validity_offset"
+    FIRST = "first"
+    """Where the loop of an object starts (see `Loop`)."""
+    LAST = "last"
+    """Where it ends."""
+    CLIP_LOW = "clip_low"
+    """A temporal object with a finite domain: the bounds that cut its snapshots."""
+    CLIP_HIGH = "clip_high"
+    OUT_STARTS = "out_starts"
+    OUT_ENDS = "out_ends"
+    OUT_VALUES = "out_values"
+    OUT_VALIDITY = "out_validity"
+    """One byte per snapshot; only for the fields of a struct."""
+    OUT_COUNT = "out_count"
+    """Written by the kernel: how many snapshots it found."""
+    SCRATCH = "scratch"
+    """The address of scratch array number `column`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One 64-bit slot of a kernel's argument array."""
+
+    kind: SlotKind
+    object: str
+    column: int = 0
+
+
+Rows = tuple[tuple[str, int], ...]
+"""A number of rows: for each named object, a factor of its rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A loop over the grid points `first..last` reads `object` in
+    `(first + low, last + high]`."""
+
+    object: str
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """A temporary array of `sum(rows) + constant` entries."""
+
+    type: Scalar
+    rows: Rows
+    constant: int = 0
+
+
+class Shape(Enum):
+    """The shape of a loop.
+
+    `ROWS` and `SAMPLED` are the map: one visit a row of its one input, or one a grid
+    point where every input is sampled at the loop's precision. `SWEEP` is the general
+    merge of cursors.
+    """
+
+    ROWS = "map over rows"
+    SAMPLED = "map over samples"
+    SWEEP = "sweep"
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """What the runtime must know of the loop that computes one temporal object.
+
+    `FIRST`, `LAST` are grid points, both visited; for `ROWS` they are the rows
+    `[FIRST, LAST)` of its input. A sweep over outputs is started one grid point early
+    (the seam cell), so that it knows whether its first snapshot continues.
+    `changes` bounds the number of its visits by its sources' rows; with `every_cell`
+    only its number of cells does. `implicit_times`: it writes values alone, one a visit.
+    """
+
+    name: str
+    tdom: TDom
+    type: Type
+    shape: Shape
+    reads: tuple[Read, ...]
+    changes: Rows
+    every_cell: bool
+    implicit_times: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """All that the runtime needs to call a kernel. Loops are in order of dependency."""
+
+    slots: tuple[Slot, ...]
+    loops: tuple[Loop, ...]
+    scratch: tuple[Scratch, ...]
+    outputs: tuple[str, ...]

@@ -1,0 +1,65 @@
+"""Every error that is raised on purpose.
+
+`TiltError` is what a user may catch. A `QueryError` is about the query and has a code,
+a place and a way out; `QueryErrors` is all of them for one text. A `DataError` is about
+what was bound to a query and names the input, the column and the first bad row. A bug
+of ours is an `AssertionError` and never one of these.
+"""
+
+from collections.abc import Sequence
+
+from tiltpy.source import Span
+
+
+class TiltError(Exception):
+    """Anything a user can cause."""
+
+
+class QueryError(TiltError):
+    """Something is wrong with a query.
+
+    `code` is like `E0103` (listed in `grammar/README.md`), `message` says what was
+    found and what was expected, `hint` the way out (shown beside the carets).
+    """
+
+    def __init__(self, code: str, message: str, span: Span, hint: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.span = span
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"error[{self.code}]: {self.message}\n{self.span.render(self.hint)}"
+
+
+class QueryErrors(QueryError):  # noqa: N818 - it is many of them
+    """All errors of one text; the attributes are those of the first."""
+
+    def __init__(self, errors: Sequence[QueryError]) -> None:
+        first = errors[0]
+        super().__init__(first.code, first.message, first.span, first.hint)
+        self.errors = tuple(errors)
+
+    def __str__(self) -> str:
+        return "\n\n".join(str(error) for error in self.errors)
+
+
+class DataError(TiltError):
+    """What was bound to a query does not fit it, or a run over it failed."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        input: str | None = None,
+        column: str | None = None,
+        row: int | None = None,
+    ) -> None:
+        where = [f"input '{input}'"] if input is not None else []
+        where += [f"column '{column}'"] if column is not None else []
+        where += [f"row {row}"] if row is not None else []
+        super().__init__(f"{', '.join(where)}: {message}" if where else message)
+        self.input = input
+        self.column = column
+        self.row = row

@@ -1,0 +1,1 @@
+"""The functional IR: what a query means, before it is decided how it is computed."""

@@ -1,0 +1,99 @@
+"""Walking cuts: what an object's snapshots depend on, and the objects it reads."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import assert_never
+
+from tiltpy.ir.nodes import (
+    At,
+    Cut,
+    CutInlined,
+    CutPoint,
+    CutTime,
+    CutWindow,
+    EventBound,
+    Expr,
+    Reduce,
+    TemporalExpr,
+)
+from tiltpy.ir.traversal import walk
+
+LeafCut = CutPoint | CutWindow | CutTime
+"""A cut that is no `CutInlined`."""
+
+
+def leaf_cuts(cuts: tuple[Cut, ...]) -> Iterator[LeafCut]:
+    """The cuts themselves and those inside inlined ones, in order."""
+    for cut in cuts:
+        match cut:
+            case CutPoint() | CutWindow() | CutTime():
+                yield cut
+            case CutInlined():
+                yield from leaf_cuts(cut.cuts)
+            case _:
+                assert_never(cut)
+
+
+def inlined_values(cuts: tuple[Cut, ...]) -> Iterator[Expr]:
+    """The values of the inlined cuts, outer ones first."""
+    for cut in cuts:
+        if isinstance(cut, CutInlined):
+            yield cut.value
+            yield from inlined_values(cut.cuts)
+
+
+def map_cuts(cuts: tuple[Cut, ...], rule: Callable[[Expr], Expr]) -> tuple[Cut, ...]:
+    """The cuts with a rule applied to each expression in them (elements, values).
+
+    Cuts that become equal become one.
+    """
+    return tuple(dict.fromkeys(_map_cut(cut, rule) for cut in cuts))
+
+
+def _map_cut(cut: Cut, rule: Callable[[Expr], Expr]) -> Cut:
+    match cut:
+        case CutPoint() | CutTime():
+            return cut
+        case CutWindow():
+            return replace(cut, element=rule(cut.element))
+        case CutInlined():
+            return CutInlined(rule(cut.value), map_cuts(cut.cuts, rule))
+        case _:
+            assert_never(cut)
+
+
+def map_definition(
+    definition: TemporalExpr, rule: Callable[[Expr], Expr]
+) -> TemporalExpr:
+    """The definition with a rule applied to its body and within its cuts."""
+    cuts = map_cuts(definition.cuts, rule)
+    return replace(definition, body=rule(definition.body), cuts=cuts)
+
+
+def expressions(definition: TemporalExpr) -> Iterator[Expr]:
+    """The body, and the values that are carried only to cut like inlined objects."""
+    yield definition.body
+    yield from inlined_values(definition.cuts)
+
+
+def reads(definition: TemporalExpr) -> tuple[str, ...]:
+    """The objects that a definition's body or cuts refer to, each once."""
+    found: dict[str, None] = {}
+    for cut in leaf_cuts(definition.cuts):
+        match cut:
+            case CutPoint():
+                found.setdefault(cut.object)
+            case CutWindow():
+                found.setdefault(cut.window.object)
+            case CutTime():
+                pass
+    for expr in expressions(definition):
+        for node in walk(expr):
+            match node:
+                case At() | EventBound():
+                    found.setdefault(node.object)
+                case Reduce():
+                    found.setdefault(node.window.object)
+                case _:
+                    pass
+    return tuple(found)

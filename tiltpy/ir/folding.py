@@ -1,0 +1,54 @@
+"""Arithmetic on literals: exact in unbounded integers, else in f64.
+
+What has no exact answer here (a division by zero) is left for the typed operation.
+"""
+
+import operator
+from collections.abc import Callable
+
+from tiltpy.errors import QueryError
+from tiltpy.ops import BinaryOp
+from tiltpy.source import Span
+
+Number = int | float
+LIMIT = 2**127
+"""No type comes near; a bound here keeps chains of literals cheap."""
+
+_ARITHMETIC: dict[BinaryOp, Callable[[Number, Number], Number]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+}
+_COMPARISON: dict[BinaryOp, Callable[[Number, Number], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def fold_arithmetic(
+    op: BinaryOp, left: Number, right: Number, span: Span
+) -> Number | None:
+    """The value of `left op right`, or None where it is not defined."""
+    if right == 0 and op in ("/", "//", "%"):
+        return None
+    value = _ARITHMETIC[op](left, right)
+    if isinstance(value, int) and abs(value) > LIMIT:
+        raise QueryError(
+            "E0203",
+            "this constant is beyond the range of every integer type",
+            span,
+            "write a float, like 1e30",
+        )
+    return value
+
+
+def fold_comparison(op: BinaryOp, left: Number, right: Number) -> bool:
+    """The value of a comparison of literals."""
+    return _COMPARISON[op](left, right)

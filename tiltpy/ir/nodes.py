@@ -1,0 +1,359 @@
+"""The nodes of the functional IR: a closed set of frozen, typed dataclasses.
+
+A `Query` holds inputs and temporal expressions `~name[t] = body` over time domains
+(section 4.1 of the paper). Every node carries the span it came from; spans take no part
+in equality, so two queries are equal when they say the same.
+
+Conventions
+- Offsets and window bounds are ticks relative to `t`; types are final (no literal or φ
+  types are left), and operands of an arithmetic or comparison node have one type:
+  whatever widening the language does is an explicit `Cast`.
+- A `Let` binds a name once per temporal expression; bodies are trees otherwise.
+- An expression is φ or has a value. `Exists` and the three-valued `&&`, `||` are the
+  only ones that may not be φ when an operand is.
+- What cuts an object's snapshots is its `cuts`, fixed when the query is written and
+  only ever substituted by passes (see `Cut`).
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tiltpy.ops import BinaryOp, UnaryOp
+from tiltpy.source import UNKNOWN, Span
+from tiltpy.types import Boundary, Lifetime, Scalar, Struct, TDom, Type, Unit
+
+
+def _span() -> Span:
+    return field(default=UNKNOWN, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A bool, an integer or a float of a scalar type."""
+
+    value: bool | int | float
+    type: Scalar
+    span: Span = _span()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Const) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[str, Scalar]:
+        # NaN equals itself here, 0.0 differs from -0.0, and 1 from True and 1.0.
+        return repr(self.value), self.type
+
+
+@dataclass(frozen=True, slots=True)
+class Phi:
+    """φ of a type."""
+
+    type: Type
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """`t + offset` as a number (i64 ticks)."""
+
+    offset: int
+    type: Scalar
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A point reference `~object[t + offset]`."""
+
+    object: str
+    offset: int
+    type: Type
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class EventBound:
+    """`start(~object[t + offset])` or `end(...)`: of inputs only, i64 ticks."""
+
+    which: Literal["start", "end"]
+    object: str
+    offset: int
+    type: Scalar
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """`~object[t + start : t + end]`: the object restricted to that half-open stretch.
+
+    Not an expression: it stands inside a `Reduce` (or a cut) only.
+    """
+
+    object: str
+    start: int
+    end: int
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """The value of a window's snapshot, inside the `element` of a `Reduce`."""
+
+    type: Type
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """`⊕(reduction, element for each snapshot of window)`, skipping φ elements.
+
+    `element` is an expression over `Element` alone: no points, times or reductions in
+    it. A condition (`... if c`) is written as `If(c, element, Phi)`. `ddof` is 0 but
+    for `var` and `std`.
+    """
+
+    reduction: str
+    window: Window
+    element: "Expr"
+    type: Scalar
+    ddof: int = 0
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A use of a name bound by an enclosing `Let`."""
+
+    name: str
+    type: Type
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """`name = value` in `body`; names are unique within a temporal expression."""
+
+    name: str
+    value: "Expr"
+    body: "Expr"
+    span: Span = _span()
+
+    @property
+    def type(self) -> Type:
+        return self.body.type
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """`-x` (numbers) and `!x` (bool)."""
+
+    op: UnaryOp
+    operand: "Expr"
+    type: Scalar
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """Arithmetic and comparison (φ if an operand is) and three-valued `&&`, `||`.
+
+    Both operands have one type. The type is theirs, or bool for comparisons; `/` has
+    float operands.
+    """
+
+    op: BinaryOp
+    left: "Expr"
+    right: "Expr"
+    type: Scalar
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """`condition ? then : otherwise`; φ where the condition is."""
+
+    condition: "Expr"
+    then: "Expr"
+    otherwise: "Expr"
+    span: Span = _span()
+
+    @property
+    def type(self) -> Type:
+        return self.then.type
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """`operand != φ`: a bool, never φ. `== φ` is its negation."""
+
+    operand: "Expr"
+    type: Scalar
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """`type(operand)`: saturating; NaN to an integer is 0; to bool is `!= 0`."""
+
+    operand: "Expr"
+    type: Scalar
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A math function of `ops.FUNCTIONS`; φ if an argument is."""
+
+    function: str
+    arguments: tuple["Expr", ...]
+    type: Scalar
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class MakeStruct:
+    """`{ a = ..., b = ... }`: never φ itself, its fields may be."""
+
+    fields: tuple["Expr", ...]
+    type: Struct
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """`operand.name`: φ if the operand or the field is."""
+
+    operand: "Expr"
+    name: str
+    type: Scalar
+    span: Span = _span()
+
+
+Expr = (
+    Const
+    | Phi
+    | Time
+    | At
+    | EventBound
+    | Element
+    | Reduce
+    | Local
+    | Let
+    | Unary
+    | Binary
+    | If
+    | Exists
+    | Cast
+    | Call
+    | MakeStruct
+    | Field
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CutPoint:
+    """A point reference: cuts where it sees another snapshot, or another gap."""
+
+    object: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class CutWindow:
+    """A window: cuts where the snapshots whose `element` is not φ are others.
+
+    `window.span` takes no part. `element` is `Element` itself where every snapshot
+    contributes.
+    """
+
+    window: Window
+    element: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class CutTime:
+    """`t` used as a number: cuts at every grid point."""
+
+
+@dataclass(frozen=True, slots=True)
+class CutInlined:
+    """An object read through by fusion where the reader is not strict in it.
+
+    It cuts where `cuts` do, unless the object's `value` is φ on both sides (one gap).
+    `value` is the inlined body at the reader's time.
+    """
+
+    value: Expr
+    cuts: tuple["Cut", ...]
+
+
+Cut = CutPoint | CutWindow | CutTime | CutInlined
+"""What cuts the snapshots of an object.
+
+Neighbouring cells are one snapshot exactly when none of its cuts cuts between them (and
+both have a value). In a source query `cuts` has one entry per distinct reference that
+is reachable from the result, untaken branches included, in order of first occurrence.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A declared input. `lifetime`, `time` may be None: given when it is bound.
+
+    `order` names the columns that break ties. `disjoint` is a fact about the data that
+    a kernel is specialised for (no two events overlap); it is False in a source query.
+    """
+
+    name: str
+    type: Type
+    lifetime: Lifetime | None = None
+    time: str | None = None
+    order: tuple[str, ...] = ()
+    disjoint: bool = False
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class TemporalExpr:
+    """`~name[t] = body` over a time domain."""
+
+    name: str
+    tdom: TDom
+    body: Expr
+    cuts: tuple[Cut, ...]
+    span: Span = _span()
+
+    @property
+    def type(self) -> Type:
+        return self.body.type
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Inputs, temporal expressions (each after those it refers to), and outputs.
+
+    `unit` is the tick, or None for plain ticks. `boundaries` holds what
+    `resolve_boundaries` found: per output, per input it depends on.
+    """
+
+    unit: Unit | None
+    inputs: tuple[Input, ...]
+    definitions: tuple[TemporalExpr, ...]
+    outputs: tuple[str, ...]
+    boundaries: tuple[tuple[str, tuple[tuple[str, Boundary], ...]], ...] = ()
+
+    def input(self, name: str) -> Input | None:
+        """The input of that name, if there is one."""
+        return next((i for i in self.inputs if i.name == name), None)
+
+    def definition(self, name: str) -> TemporalExpr | None:
+        """The definition of that name, if there is one."""
+        return next((d for d in self.definitions if d.name == name), None)
+
+    def type_of(self, name: str) -> Type:
+        """The payload type of an input or a definition."""
+        found = self.input(name) or self.definition(name)
+        assert found is not None, f"no object ~{name}"
+        return found.type

@@ -1,0 +1,297 @@
+"""Typed constructors of expressions: what both doors build the IR with.
+
+Each takes operands that may still be untyped (see `widening.py`), applies the typing
+rules of `grammar/README.md`, and raises a `QueryError` where they are broken.
+"""
+
+from collections.abc import Sequence
+from math import isnan, trunc
+
+from tiltpy.errors import QueryError
+from tiltpy.ir.folding import fold_arithmetic, fold_comparison
+from tiltpy.ir.nodes import (
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Exists,
+    Expr,
+    Field,
+    If,
+    MakeStruct,
+    Phi,
+    Reduce,
+    Unary,
+    Window,
+)
+from tiltpy.ir.verify_types import reduction_type
+from tiltpy.ir.widening import adapt, common_type, finish, is_untyped, to_f32
+from tiltpy.ops import COMPARISON, FUNCTIONS, LOGICAL, REDUCTIONS, BinaryOp, UnaryOp
+from tiltpy.source import Span
+from tiltpy.types import (
+    BOOL,
+    F32,
+    F64,
+    FLOAT_LITERAL,
+    INT_LITERAL,
+    PHI,
+    Scalar,
+    Struct,
+    int_range,
+)
+
+
+def number(value: int | float, span: Span) -> Const:
+    """A number literal, untyped until it meets a typed operand."""
+    return Const(value, INT_LITERAL if isinstance(value, int) else FLOAT_LITERAL, span)
+
+
+def is_bare_phi(expr: Expr) -> bool:
+    """Whether an expression is `φ` itself: `x != φ` asks for existence."""
+    return isinstance(expr, Phi) and expr.type == PHI
+
+
+def unary(op: UnaryOp, operand: Expr, span: Span) -> Expr:
+    """`-operand` of a number, `!operand` of a bool."""
+    if op == "!":
+        return Unary(op, _bool(operand, "`!`"), BOOL, span)
+    scalar = common_type([operand], span)
+    if is_bare_phi(operand):
+        return operand
+    if isinstance(operand, Const) and is_untyped(scalar):
+        return number(-operand.value, span)
+    _require_number(scalar, operand, "`-`")
+    return Unary(op, operand, scalar, span)
+
+
+def binary(op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr:
+    """`left op right`, with the operands widened to one type."""
+    if op in LOGICAL:
+        sides = _bool(left, f"`{op}`"), _bool(right, f"`{op}`")
+        return Binary(op, *sides, BOOL, span)
+    if op in COMPARISON:
+        return _comparison(op, left, right, span)
+    return _arithmetic(op, left, right, span)
+
+
+def _comparison(op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr:
+    if op in ("==", "!=") and (is_bare_phi(left) or is_bare_phi(right)):
+        found = exists(left if is_bare_phi(right) else right, span)
+        return found if op == "!=" else Unary("!", found, BOOL, span)
+    scalar = common_type([left, right], span)
+    if scalar == BOOL and op not in ("==", "!="):
+        raise QueryError(
+            "E0201",
+            f"`{op}` compares numbers, not bools",
+            span,
+            "a chain like a < b < c is written a < b && b < c",
+        )
+    if is_untyped(scalar):
+        if isinstance(left, Const) and isinstance(right, Const):
+            return Const(fold_comparison(op, left.value, right.value), BOOL, span)
+        return _comparison(op, *_finish_both(left, right, scalar), span)
+    return Binary(op, adapt(left, scalar), adapt(right, scalar), BOOL, span)
+
+
+def _finish_both(left: Expr, right: Expr, scalar: Scalar) -> tuple[Expr, Expr]:
+    """Two untyped operands of which one at least is no plain literal, typed."""
+    sides = adapt(left, scalar), adapt(right, scalar)
+    return finish(sides[0], "the left side"), finish(sides[1], "the right side")
+
+
+def _arithmetic(op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr:
+    scalar = common_type([left, right], span)
+    if is_bare_phi(left) and is_bare_phi(right):
+        return left
+    for side in (left, right):
+        _require_number(scalar, side, f"`{op}`")
+    if is_untyped(scalar) and isinstance(left, Const) and isinstance(right, Const):
+        value = fold_arithmetic(op, left.value, right.value, span)
+        if value is not None:
+            return number(value, span)
+    if op == "/" and not scalar.is_float:
+        scalar = _float_of(scalar)
+    return Binary(op, adapt(left, scalar), adapt(right, scalar), scalar, span)
+
+
+def _float_of(scalar: Scalar) -> Scalar:
+    """What `/` and the functions of floats make of another number."""
+    return FLOAT_LITERAL if is_untyped(scalar) else F64
+
+
+def _require_number(scalar: Scalar, operand: Expr, what: str) -> None:
+    if not scalar.is_number and scalar != PHI:
+        raise QueryError(
+            "E0201",
+            f"{what} takes numbers, not {operand.type}",
+            operand.span,
+            "cast it, like i64(...), or use && || ! on bools",
+        )
+
+
+def _bool(operand: Expr, what: str) -> Expr:
+    if operand.type == PHI:
+        return adapt(operand, BOOL)
+    if operand.type != BOOL:
+        raise QueryError(
+            "E0201",
+            f"{what} takes a bool, not {_article(operand)}",
+            operand.span,
+            "compare it, like ... != 0",
+        )
+    return operand
+
+
+def _article(operand: Expr) -> str:
+    kind = operand.type
+    return f"an {kind}" if str(kind)[0] in "aeiou" else f"a {kind}"
+
+
+def conditional(condition: Expr, then: Expr, otherwise: Expr, span: Span) -> Expr:
+    """`condition ? then : otherwise`, with the branches widened to one type."""
+    condition = _bool(condition, "the condition of `?`")
+    branches = (then, otherwise)
+    structs = [b.type for b in branches if isinstance(b.type, Struct)]
+    if not structs:
+        scalar = common_type(branches, span)
+        return If(condition, adapt(then, scalar), adapt(otherwise, scalar), span)
+    target = structs[0]
+    for branch in branches:
+        if branch.type not in (target, PHI):
+            raise QueryError(
+                "E0201",
+                f"the branches of `?` are {then.type} and {otherwise.type}",
+                branch.span,
+                "give both the same fields of the same types in the same order",
+            )
+    return If(condition, adapt(then, target), adapt(otherwise, target), span)
+
+
+def exists(operand: Expr, span: Span) -> Expr:
+    """`operand != φ`."""
+    return Exists(finish(operand, "the operand"), BOOL, span)
+
+
+def cast(operand: Expr, target: Scalar, span: Span) -> Expr:
+    """`target(operand)`; a literal or φ takes the type itself."""
+    if operand.type == PHI:
+        return adapt(operand, target)
+    if isinstance(operand, Const) and is_untyped(operand.type):
+        return Const(_saturate(operand.value, target), target, span)
+    operand = finish(operand, "the operand")
+    scalar = common_type([operand], span)
+    return operand if scalar == target else Cast(operand, target, span)
+
+
+def _saturate(value: int | float, target: Scalar) -> bool | int | float:
+    if target == BOOL:
+        return value != 0
+    if target.is_float:
+        return to_f32(value) if target == F32 else float(value)
+    low, high = int_range(target)
+    if isnan(value):
+        return 0
+    return trunc(min(max(value, low), high))
+
+
+def call(function: str, arguments: Sequence[Expr], span: Span) -> Expr:
+    """A math function of `ops.FUNCTIONS`, given as many arguments as it takes."""
+    rule = FUNCTIONS[function]
+    scalar = common_type(arguments, span)
+    for argument in arguments:
+        _require_number(scalar, argument, f"{function}()")
+    if rule.result != "same" and not scalar.is_float:
+        scalar = _float_of(scalar)
+    if rule.result == "bool" and is_untyped(scalar):
+        scalar = F64
+    adapted = tuple(adapt(argument, scalar) for argument in arguments)
+    return Call(function, adapted, BOOL if rule.result == "bool" else scalar, span)
+
+
+def make_struct(names: Sequence[str], values: Sequence[Expr], span: Span) -> Expr:
+    """`{ name = value, ... }` of scalar fields."""
+    fields, types = [], []
+    for name, value in zip(names, values, strict=True):
+        done = finish(value, f"the field `{name}`")
+        if isinstance(done.type, Struct):
+            raise QueryError(
+                "E0201",
+                f"the field `{name}` is a struct; fields are scalars",
+                value.span,
+                "give each of its fields a name of its own",
+            )
+        fields.append(done)
+        types.append((name, done.type))
+    return MakeStruct(tuple(fields), Struct(tuple(types)), span)
+
+
+def field(operand: Expr, name: str, span: Span, place: Span) -> Expr:
+    """`operand.name`; `place` is where the name stands."""
+    scalar = operand.type.field(name) if isinstance(operand.type, Struct) else None
+    if scalar is None:
+        raise no_field(operand, name, place)
+    return Field(operand, name, scalar, span)
+
+
+def no_field(operand: Expr, name: str, place: Span) -> QueryError:
+    """The error that an expression has no such field."""
+    if not isinstance(operand.type, Struct):
+        message = f"`.{name}` of {_article(operand)}; only structs have fields"
+        return QueryError("E0205", message, place)
+    known = ", ".join(n for n, _ in operand.type.fields)
+    return QueryError("E0205", f"no field `{name}`; there are {known}", place)
+
+
+def with_fields(
+    operand: Expr, new: Sequence[tuple[str, Expr, Span]], span: Span
+) -> Expr:
+    """`operand with { name = value, ... }`: φ where the operand is.
+
+    A literal takes the field's type; another value may change it.
+    """
+    for name, _, place in new:
+        if not isinstance(operand.type, Struct) or operand.type.field(name) is None:
+            raise no_field(operand, name, place)
+    assert isinstance(operand.type, Struct)
+    given = {name: value for name, value, _ in new}
+    values: list[Expr] = []
+    for name, scalar in operand.type.fields:
+        old = Field(operand, name, scalar, span)
+        value = given.get(name, old)
+        if is_untyped(value.type):
+            value = adapt(value, common_type([old, value], value.span))
+        values.append(value)
+    changed = make_struct([n for n, _ in operand.type.fields], values, span)
+    return If(exists(operand, span), changed, Phi(changed.type, span), span)
+
+
+def reduce(
+    reduction: str, window: Window, element: Expr, ddof: int, span: Span
+) -> Expr:
+    """`⊕(reduction, element for each snapshot of window)`."""
+    element = finish(element, "the element")
+    result = reduction_type(reduction, element.type)
+    if result is None:
+        raise _no_reduction(reduction, element)
+    assert isinstance(result, Scalar)
+    return Reduce(reduction, window, element, result, ddof, span)
+
+
+def _no_reduction(reduction: str, element: Expr) -> QueryError:
+    if isinstance(element.type, Struct):
+        name = element.type.fields[0][0]
+        return QueryError(
+            "E0201",
+            f"{reduction} of the struct {element.type}; only count takes structs",
+            element.span,
+            f"reduce one field, like .{name}",
+        )
+    wanted = "numbers" if element.type == BOOL else "bools"
+    way = "cast it, like i64(...)" if element.type == BOOL else "compare it, like ... > 0"
+    assert REDUCTIONS[reduction].name == reduction
+    return QueryError(
+        "E0201",
+        f"{reduction} takes {wanted}, not {element.type}",
+        element.span,
+        way,
+    )

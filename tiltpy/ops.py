@@ -1,0 +1,114 @@
+"""Operators, math functions and reductions: one table each.
+
+Both IRs, the interpreter and the code generator name operators by these entries; what
+each of them does with types, φ and NaN is written in `grammar/README.md`.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+ARITHMETIC = ("+", "-", "*", "/", "//", "%")
+COMPARISON = ("==", "!=", "<", "<=", ">", ">=")
+LOGICAL = ("&&", "||")
+BinaryOp = Literal[
+    "+", "-", "*", "/", "//", "%",
+    "==", "!=", "<", "<=", ">", ">=", "&&", "||",
+]  # fmt: skip
+UnaryOp = Literal["-", "!"]
+
+PRECEDENCE: dict[str, int] = {
+    "?:": 1,
+    "||": 2,
+    "&&": 3,
+    "==": 4, "!=": 4,
+    "<": 5, "<=": 5, ">": 5, ">=": 5,
+    "+": 6, "-": 6,
+    "*": 7, "/": 7, "//": 7, "%": 7,
+    "unary": 8,
+    "postfix": 9,
+}  # fmt: skip
+"""Binding strength; binary operators associate to the left, `?:` to the right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A math function of scalars: `result` says how its type follows the arguments'.
+
+    `float`: integers become f64 first, f32 stays; `same`: the arguments' joined type;
+    `bool`: float arguments, a bool result.
+    """
+
+    name: str
+    arity: int
+    result: Literal["float", "same", "bool"]
+
+
+FUNCTIONS = {
+    f.name: f
+    for f in (
+        *(
+            Function(name, 1, "float")
+            for name in (
+                "sqrt", "exp", "exp2", "log", "log2", "log10", "log1p", "expm1",
+                "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
+                "floor", "ceil", "round", "trunc", "cbrt",
+            )
+        ),
+        Function("pow", 2, "float"),
+        Function("atan2", 2, "float"),
+        Function("hypot", 2, "float"),
+        Function("abs", 1, "same"),
+        Function("sign", 1, "same"),
+        Function("min", 2, "same"),
+        Function("max", 2, "same"),
+        Function("is_nan", 1, "bool"),
+        Function("is_inf", 1, "bool"),
+        Function("is_finite", 1, "bool"),
+    )
+}  # fmt: skip
+"""`round` rounds halves to even. `abs` of the least integer wraps; `sign` of NaN is
+NaN. `min` and `max` let NaN through and order -0 before +0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """A built-in reduction (section 6.1.2 of the paper).
+
+    `result` says how the result's type follows the element's: `sum`: 64-bit of the
+    integer's signedness (bool: i64), floats keep theirs; `keep`: the element's type
+    (structs too where `structs`); `float`: f32 for f32, else f64; `i64`; `bool`.
+    """
+
+    name: str
+    result: Literal["sum", "keep", "float", "i64", "bool"]
+    bools: bool = True
+    """Whether bools may be reduced (they count as 0 and 1 in sums and means)."""
+    ddof: bool = False
+    """Whether `ddof=` may be given."""
+
+
+REDUCTIONS = {
+    r.name: r
+    for r in (
+        Reduction("sum", "sum"),
+        Reduction("product", "sum", bools=False),
+        Reduction("count", "i64"),
+        Reduction("mean", "float"),
+        Reduction("var", "float", ddof=True),
+        Reduction("std", "float", ddof=True),
+        Reduction("min", "keep"),
+        Reduction("max", "keep"),
+        Reduction("first", "keep"),
+        Reduction("last", "keep"),
+        Reduction("any", "bool"),
+        Reduction("all", "bool"),
+        Reduction("rms", "float"),
+        Reduction("skew", "float"),
+        Reduction("kurtosis", "float"),
+    )
+}
+"""All have a merge. `any` and `all` take bools only. `count` takes any payload and is 0
+over no snapshot, where every other reduction is φ."""
+
+REDUCTION_SYMBOLS = {"+": "sum", "*": "product", "<": "min", ">": "max"}
+"""The paper's operator spellings inside `⊕(...)`."""

@@ -1,0 +1,68 @@
+"""Source texts and spans: where in the user's words something was said.
+
+The lowest layer. A `Span` is a half-open range of characters of a `Source`; it
+renders itself as the caret picture that every error shows. Queries built in Python
+carry spans of the caller's file, so both doors report places the same way.
+"""
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A named text: a `.tilt` file, a string, or the caller's Python file."""
+
+    name: str
+    text: str
+    line_starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        starts = [0] + [i + 1 for i, char in enumerate(self.text) if char == "\n"]
+        object.__setattr__(self, "line_starts", tuple(starts))
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """The line and the column of a character, both counted from 1."""
+        line = bisect_right(self.line_starts, offset)
+        return line, offset - self.line_starts[line - 1] + 1
+
+    def line(self, number: int) -> str:
+        """The text of a line (counted from 1), without its end."""
+        start = self.line_starts[number - 1]
+        stop = self.text.find("\n", start)
+        return self.text[start:] if stop < 0 else self.text[start:stop]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The characters `start` to `end` (exclusive) of a source."""
+
+    source: Source
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        line, column = self.source.position(self.start)
+        return f"{self.source.name}:{line}:{column}"
+
+    def join(self, other: "Span") -> "Span":
+        """The smallest span that covers both (of one source)."""
+        return Span(self.source, min(self.start, other.start), max(self.end, other.end))
+
+    def render(self, note: str) -> str:
+        """The line, carets under the span, and a note after them."""
+        number, column = self.source.position(self.start)
+        text = self.source.line(number)
+        width = max(1, min(self.end - self.start, len(text) - column + 1))
+        margin = len(str(number)) + 2
+        lead = "".join("\t" if char == "\t" else " " for char in text[: column - 1])
+        bar = " " * margin + "|"
+        return (
+            f"{' ' * (margin - 2)}--> {self}\n{bar}\n"
+            f"{number:>{margin - 1}} | {text}\n"
+            f"{bar} {lead}{'^' * width} {note}".rstrip()
+        )
+
+
+UNKNOWN = Span(Source("<unknown>", ""), 0, 0)
+"""The place of nodes that no user wrote (made by passes out of nothing)."""

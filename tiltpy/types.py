@@ -1,0 +1,185 @@
+"""Value types, time domains and reaches: the vocabulary that both IRs share.
+
+Times are signed 64-bit counts of ticks. A payload is a scalar or a struct of scalars.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tiltpy.source import UNKNOWN, Span
+
+Kind = Literal["bool", "int", "uint", "float", "literal", "phi"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A scalar type; `bits` is its width (1 for bool, 0 where there is none)."""
+
+    name: str
+    kind: Kind
+    bits: int
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_integer(self) -> bool:
+        return self.kind in ("int", "uint")
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "float"
+
+    @property
+    def is_number(self) -> bool:
+        return self.kind in ("int", "uint", "float", "literal")
+
+
+BOOL = Scalar("bool", "bool", 1)
+I8, I16, I32, I64 = (Scalar(f"i{n}", "int", n) for n in (8, 16, 32, 64))
+U8, U16, U32, U64 = (Scalar(f"u{n}", "uint", n) for n in (8, 16, 32, 64))
+F32, F64 = (Scalar(f"f{n}", "float", n) for n in (32, 64))
+SCALARS = {s.name: s for s in (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)}
+"""The types that a query can name."""
+
+INT_LITERAL = Scalar("integer literal", "literal", 0)
+FLOAT_LITERAL = Scalar("float literal", "literal", 0)
+"""Types of expressions of literals alone, until they meet a typed operand. They never
+occur in a finished query."""
+PHI = Scalar("phi", "phi", 0)
+"""The type of a bare φ, until it meets another branch. Never in a finished query."""
+
+
+def int_range(scalar: Scalar) -> tuple[int, int]:
+    """The least and the greatest value of an integer type."""
+    if scalar.kind == "uint":
+        return 0, (1 << scalar.bits) - 1
+    return -(1 << (scalar.bits - 1)), (1 << (scalar.bits - 1)) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A payload with named scalar fields, in order."""
+
+    fields: tuple[tuple[str, Scalar], ...]
+
+    def __str__(self) -> str:
+        return "{ " + ", ".join(f"{n}: {t}" for n, t in self.fields) + " }"
+
+    def field(self, name: str) -> Scalar | None:
+        """The type of a field, or None where there is no such field."""
+        return dict(self.fields).get(name)
+
+
+Type = Scalar | Struct
+
+
+def columns(payload: Type) -> tuple[tuple[str, Scalar], ...]:
+    """A payload's columns: its fields, or one nameless column for a scalar."""
+    return payload.fields if isinstance(payload, Struct) else (("", payload),)
+
+
+Unit = Literal["ns", "us", "ms", "s", "m", "h", "d"]
+NANOSECONDS: dict[Unit, int] = {
+    "ns": 1,
+    "us": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+    "d": 86400 * 10**9,
+}
+"""The length of each time unit; also the order from fine to coarse."""
+
+MAX_TIME = 2**62
+"""Times and bounds lie within ±MAX_TIME ticks, so that kernels never wrap."""
+MAX_OFFSET = 2**59
+"""Offsets, window bounds, precisions and whole lookbacks lie within ±MAX_OFFSET."""
+
+Bound = int | str | None
+"""A bound of a time domain: ticks, the name of a run-time bound, or None: infinite."""
+
+
+@dataclass(frozen=True, slots=True)
+class TDom:
+    """A time domain `(start, end]` with grid points `offset + k * precision`.
+
+    Section 4.1 of the paper. `offset` is kept within `[0, precision)`.
+    """
+
+    start: Bound = None
+    end: Bound = None
+    precision: int = 1
+    offset: int = 0
+    span: Span = field(default=UNKNOWN, compare=False, repr=False)
+
+    @property
+    def is_infinite(self) -> bool:
+        return self.start is None and self.end is None
+
+    def floor(self, time: int) -> int:
+        """The last grid point at or before a time."""
+        return time - (time - self.offset) % self.precision
+
+    def ceil(self, time: int) -> int:
+        """The first grid point at or after a time."""
+        return time + (self.offset - time) % self.precision
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far a result looks in one direction: ticks, and rows.
+
+    `rows` is 0 until windows by row count exist.
+    """
+
+    ticks: int = 0
+    rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """An output over `(Ts, Te]` needs the input over `(Ts - back, Te + ahead]`.
+
+    Section 5.1 of the paper (temporal lineage).
+    """
+
+    back: Reach = Reach()
+    ahead: Reach = Reach()
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A row stamped `τ` is valid over `(τ-1, τ]`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A row stamped `τ` is valid over `(τ-1, τ-1+ticks]`."""
+
+    ticks: int
+
+
+@dataclass(frozen=True, slots=True)
+class UntilNext:
+    """A row is valid until the next strictly greater stamp, at most `max` ticks."""
+
+    max: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """A signal of period `period` ticks: a row stamped `τ` holds over `(τ-p, τ]`."""
+
+    period: int
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Two columns hold each event's start and end."""
+
+    start: str = "start"
+    end: str = "end"
+
+
+Lifetime = Point | Duration | UntilNext | Sampled | Interval
