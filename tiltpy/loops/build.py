@@ -1,0 +1,165 @@
+"""Short constructors of loop IR, which simplify what is trivially known.
+
+Lowering reads like arithmetic with these; constants disappear here so that printed
+kernels stay readable and LLVM has less to do.
+"""
+
+from tiltpy.loops.nodes import (
+    Array,
+    Bin,
+    Convert,
+    LExpr,
+    Load,
+    Not,
+    Num,
+    Select,
+    Var,
+)
+from tiltpy.ops import BinaryOp
+from tiltpy.types import BOOL, F64, I64, Scalar
+
+TRUE, FALSE = Num(True, BOOL), Num(False, BOOL)
+INF = Num(3 << 61, I64)
+"""Later than every time: `MAX_TIME + 2**61`, so that adding an offset cannot wrap."""
+
+
+def i64(value: int) -> Num:
+    """A 64-bit integer."""
+    return Num(value, I64)
+
+
+def f64(value: float) -> Num:
+    """A double."""
+    return Num(value, F64)
+
+
+def number(var: str) -> Var:
+    """A 64-bit integer variable."""
+    return Var(var, I64)
+
+
+def binary(op: BinaryOp, left: LExpr, right: LExpr) -> LExpr:
+    """An arithmetic operator; the type is the operands'."""
+    return Bin(op, left, right, left.type)
+
+
+def add(left: LExpr, right: LExpr) -> LExpr:
+    """`left + right` of integers."""
+    if isinstance(right, Num) and isinstance(left, Num):
+        return Num(left.value + right.value, left.type)
+    if isinstance(right, Num) and right.value == 0:
+        return left
+    if isinstance(right, Num) and right.value < 0:
+        return Bin("-", left, Num(-right.value, right.type), left.type)
+    return Bin("+", left, right, left.type)
+
+
+def sub(left: LExpr, right: LExpr) -> LExpr:
+    """`left - right` of integers."""
+    if isinstance(right, Num):
+        return add(left, Num(-right.value, right.type))
+    return Bin("-", left, right, left.type)
+
+
+def mul(left: LExpr, right: LExpr) -> LExpr:
+    """`left * right` of integers."""
+    if isinstance(right, Num) and right.value == 1:
+        return left
+    return Bin("*", left, right, left.type)
+
+
+def compare(op: BinaryOp, left: LExpr, right: LExpr) -> LExpr:
+    """A comparison."""
+    return Bin(op, left, right, BOOL)
+
+
+def lt(left: LExpr, right: LExpr) -> LExpr:
+    """`left < right`."""
+    return compare("<", left, right)
+
+
+def le(left: LExpr, right: LExpr) -> LExpr:
+    """`left <= right`."""
+    return compare("<=", left, right)
+
+
+def eq(left: LExpr, right: LExpr) -> LExpr:
+    """`left == right`."""
+    return compare("==", left, right)
+
+
+def ne(left: LExpr, right: LExpr) -> LExpr:
+    """`left != right`."""
+    return compare("!=", left, right)
+
+
+def conj(*terms: LExpr) -> LExpr:
+    """All of them hold."""
+    result: LExpr = TRUE
+    for term in terms:
+        if FALSE in (term, result):
+            return FALSE
+        if term not in (TRUE, result):
+            result = term if result == TRUE else Bin("&&", result, term, BOOL)
+    return result
+
+
+def disj(*terms: LExpr) -> LExpr:
+    """One of them holds."""
+    result: LExpr = FALSE
+    for term in terms:
+        if TRUE in (term, result):
+            return TRUE
+        if term not in (FALSE, result):
+            result = term if result == FALSE else Bin("||", result, term, BOOL)
+    return result
+
+
+def negate(operand: LExpr) -> LExpr:
+    """It does not hold."""
+    match operand:
+        case Num(value=value):
+            return Num(not value, BOOL)
+        case Not(operand=inner):
+            return inner
+        case _:
+            return Not(operand, BOOL)
+
+
+def select(condition: LExpr, then: LExpr, otherwise: LExpr) -> LExpr:
+    """`condition ? then : otherwise`."""
+    if condition == TRUE:
+        return then
+    if condition == FALSE:
+        return otherwise
+    if then == otherwise and not then.type.is_float:  # 0.0 == -0.0
+        return then
+    if then == TRUE and otherwise == FALSE:
+        return condition
+    return Select(condition, then, otherwise, then.type)
+
+
+def least(*terms: LExpr) -> LExpr:
+    """The smallest of some integers."""
+    result, *rest = terms
+    for term in rest:
+        result = select(lt(term, result), term, result)
+    return result
+
+
+def greatest(*terms: LExpr) -> LExpr:
+    """The greatest of some integers."""
+    result, *rest = terms
+    for term in rest:
+        result = select(lt(result, term), term, result)
+    return result
+
+
+def load(array: Array, index: LExpr) -> Load:
+    """`array[index]`."""
+    return Load(array, index, array.type)
+
+
+def convert(operand: LExpr, to: Scalar) -> LExpr:
+    """A cast, unless it is of that type already."""
+    return operand if operand.type == to else Convert(operand, to)

@@ -1,0 +1,168 @@
+"""The nodes of the loop IR: a small imperative language over arrays and variables.
+
+It shares scalar types and operator names with the functional IR and nothing else.
+Every expression is total: division by zero, the least integer over -1, casts of NaN and
+clamped indices have a defined result, so that code generated from it cannot trap. φ is
+gone: lowering has turned it into a bool beside each value.
+"""
+
+from dataclasses import dataclass
+
+from tiltpy.ops import BinaryOp
+from tiltpy.types import Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Num:
+    """A constant."""
+
+    value: bool | int | float
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A variable, assigned before it is read."""
+
+    name: str
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """An operator of `ops` on operands of one type; `&&` and `||` evaluate both."""
+
+    op: BinaryOp
+    left: "LExpr"
+    right: "LExpr"
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The negation of a bool."""
+
+    operand: "LExpr"
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """`condition ? then : otherwise`, both evaluated."""
+
+    condition: "LExpr"
+    then: "LExpr"
+    otherwise: "LExpr"
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Convert:
+    """A saturating cast; NaN to an integer is 0; to bool it is `!= 0`."""
+
+    operand: "LExpr"
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class CallFn:
+    """A math function of `ops.FUNCTIONS`, or one of these of the loop IR alone:
+
+    `max_key(x)`, `min_key(x)`: a float as a signed integer of its width that orders as
+    `max` and `min` do (NaN last, -0 before +0); `from_key(k)`: the float back.
+    """
+
+    function: str
+    arguments: tuple["LExpr", ...]
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An array; `slot` holds its address. Bitmaps are arrays of bool with `bits`."""
+
+    name: str
+    type: Scalar
+    slot: int
+    written: bool = False
+    bits: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """`array[index]` (in a bitmap: that bit)."""
+
+    array: Array
+    index: "LExpr"
+    type: Scalar
+
+
+LExpr = Num | Var | Bin | Not | Select | Convert | CallFn | Load
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """`var = value`."""
+
+    var: Var
+    value: LExpr
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """`array[index] = value`."""
+
+    array: Array
+    index: LExpr
+    value: LExpr
+
+
+@dataclass(frozen=True, slots=True)
+class While:
+    """Repeat `body` while `condition` holds."""
+
+    condition: LExpr
+    body: tuple["Stmt", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """`var` from `start` up to `stop` (exclusive); the body does not assign it."""
+
+    var: Var
+    start: LExpr
+    stop: LExpr
+    body: tuple["Stmt", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """`if condition: then else: otherwise`."""
+
+    condition: LExpr
+    then: tuple["Stmt", ...]
+    otherwise: tuple["Stmt", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WriteSlot:
+    """Put an i64 into a slot, for the runtime to read."""
+
+    slot: int
+    value: LExpr
+
+
+Stmt = Assign | Store | While | For | Branch | WriteSlot
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One compiled unit: what it reads of its slots, and what it does.
+
+    `numbers` are variables that hold a slot's number on entry. Arrays do not overlap
+    but where both are only read.
+    """
+
+    numbers: tuple[tuple[Var, int], ...]
+    arrays: tuple[Array, ...]
+    body: tuple[Stmt, ...]

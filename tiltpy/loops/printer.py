@@ -1,0 +1,99 @@
+"""The loop IR as indented pseudo-code, for `explain` and golden files."""
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from tiltpy.loops.build import INF
+from tiltpy.loops.nodes import (
+    Assign,
+    Bin,
+    Branch,
+    CallFn,
+    Convert,
+    For,
+    Kernel,
+    LExpr,
+    Load,
+    Not,
+    Num,
+    Select,
+    Stmt,
+    Store,
+    Var,
+    While,
+    WriteSlot,
+)
+from tiltpy.ops import PRECEDENCE
+
+
+def format_kernel(kernel: Kernel) -> str:
+    """The whole kernel, its arrays first."""
+    lines = []
+    for array in kernel.arrays:
+        kind = "bits" if array.bits else str(array.type)
+        lines.append(f"{'out' if array.written else 'in':<3} {array.name}: {kind}[]")
+    if kernel.numbers:
+        lines.append("in  " + ", ".join(f"{v.name}: i64" for v, _ in kernel.numbers))
+    lines.extend(_block(kernel.body, 0))
+    return "\n".join(lines) + "\n"
+
+
+def _block(body: tuple[Stmt, ...], depth: int) -> Iterator[str]:
+    pad = "  " * depth
+    for statement in body:
+        match statement:
+            case Assign(var=var, value=value):
+                yield f"{pad}{var.name} = {format_lexpr(value)}"
+            case Store(array=array, index=index, value=value):
+                yield (
+                    f"{pad}{array.name}[{format_lexpr(index)}] = {format_lexpr(value)}"
+                )
+            case WriteSlot(slot=slot, value=value):
+                yield f"{pad}slot {slot} = {format_lexpr(value)}"
+            case While(condition=condition, body=inner):
+                yield f"{pad}while {format_lexpr(condition)}:"
+                yield from _block(inner, depth + 1)
+            case For(var=var, start=start, stop=stop, body=inner):
+                span = f"{format_lexpr(start)} .. {format_lexpr(stop)}"
+                yield f"{pad}for {var.name} in {span}:"
+                yield from _block(inner, depth + 1)
+            case Branch(condition=condition, then=then, otherwise=otherwise):
+                yield f"{pad}if {format_lexpr(condition)}:"
+                yield from _block(then, depth + 1)
+                if otherwise:
+                    yield f"{pad}else:"
+                    yield from _block(otherwise, depth + 1)
+            case _:
+                assert_never(statement)
+
+
+def format_lexpr(expr: LExpr, outer: int = 0) -> str:
+    """An expression, with the parentheses it needs."""
+    match expr:
+        case Num(value=value):
+            if expr == INF:
+                return "inf"
+            return str(value).lower() if isinstance(value, bool) else repr(value)
+        case Var(name=name):
+            return name
+        case Load(array=array, index=index):
+            return f"{array.name}[{format_lexpr(index)}]"
+        case Not(operand=operand):
+            return f"!{format_lexpr(operand, PRECEDENCE['unary'])}"
+        case Convert(operand=operand):
+            return f"{expr.type}({format_lexpr(operand)})"
+        case CallFn(function=function, arguments=arguments):
+            return f"{function}({', '.join(format_lexpr(a) for a in arguments)})"
+        case Bin(op=op, left=left, right=right):
+            own = PRECEDENCE[op]
+            text = f"{format_lexpr(left, own)} {op} {format_lexpr(right, own + 1)}"
+            return f"({text})" if own < outer else text
+        case Select(condition=condition, then=then, otherwise=otherwise):
+            own = PRECEDENCE["?:"]
+            text = (
+                f"{format_lexpr(condition, own + 1)} ? {format_lexpr(then, own + 1)}"
+                f" : {format_lexpr(otherwise, own)}"
+            )
+            return f"({text})" if own < outer else text
+        case _:
+            assert_never(expr)
