@@ -1,0 +1,107 @@
+"""LLVM IR to machine code: one execution engine per kernel, closed when it goes.
+
+The target machine is given to the pass builder, or LLVM has no cost model and
+vectorises nothing. Kernels are called through ctypes, which releases the GIL.
+"""
+
+import ctypes
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+
+import llvmlite.binding as llvm
+import numpy as np
+from numpy.typing import NDArray
+
+from tiltpy.codegen.emit import emit_module
+from tiltpy.loops.nodes import Kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The machine that code is generated for."""
+
+    triple: str
+    cpu: str
+    features: str
+
+
+@cache
+def host() -> Target:
+    """This machine."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return Target(
+        llvm.get_process_triple(),
+        llvm.get_host_cpu_name(),
+        llvm.get_host_cpu_features().flatten(),
+    )
+
+
+@dataclass(slots=True)
+class MachineCode:
+    """A compiled kernel. `run(slots)` executes it without holding the GIL."""
+
+    llvm_ir: str
+    seconds: dict[str, float]
+    _engine: llvm.ExecutionEngine = field(repr=False)
+    _machine: llvm.TargetMachine = field(repr=False)
+    _function: Callable[[int], None] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        address = self._engine.get_function_address("kernel")
+        self._function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
+
+    def run(self, slots: NDArray[np.int64]) -> None:
+        """Execute the kernel over an argument array (see `abi`)."""
+        self._function(slots.ctypes.data)
+
+    def optimized_ir(self) -> str:
+        """The LLVM IR after optimization."""
+        return str(_optimize(self.llvm_ir, self._machine))
+
+    def assembly(self) -> str:
+        """The machine code as text."""
+        module = _optimize(self.llvm_ir, self._machine)
+        return str(self._machine.emit_assembly(module))
+
+
+def _machine(target: Target) -> llvm.TargetMachine:
+    return llvm.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu,
+        features=target.features,
+        opt=3,
+        reloc="default",
+        codemodel="jitdefault",
+    )
+
+
+def _optimize(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
+    module = llvm.parse_assembly(text)
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = options.slp_vectorization = True
+    passes = llvm.create_pass_builder(machine, options)
+    passes.getModulePassManager().run(module, passes)
+    return module
+
+
+def compile_kernel(kernel: Kernel) -> MachineCode:
+    """Compile a kernel for this machine."""
+    began = time.perf_counter()
+    text = emit_module(kernel)
+    emitted = time.perf_counter()
+    machine = _machine(host())
+    module = _optimize(text, machine)
+    optimized = time.perf_counter()
+    engine = llvm.create_mcjit_compiler(module, machine)
+    engine.finalize_object()
+    done = time.perf_counter()
+    seconds = {
+        "emit LLVM IR": emitted - began,
+        "optimize": optimized - emitted,
+        "machine code": done - optimized,
+    }
+    return MachineCode(text, seconds, engine, machine)

@@ -1,0 +1,1 @@
+"""Functional IR to loop IR: where the shape of a kernel is chosen."""

@@ -1,0 +1,114 @@
+"""What a kernel is put together in: its slots, arrays, scratch and names."""
+
+from collections.abc import Mapping
+
+from tiltpy.abi import Layout, Rows, Scratch, Slot, SlotKind
+from tiltpy.loops.build import TRUE
+from tiltpy.loops.nodes import Array, Assign, Branch, LExpr, Num, Stmt, Var
+from tiltpy.types import I64, Scalar
+
+
+class Assembly:
+    """Collects what the statements of a kernel refer to."""
+
+    def __init__(self, layouts: Mapping[str, Layout]) -> None:
+        self.layouts = layouts
+        self.slots: list[Slot] = []
+        self.numbers: dict[Slot, Var] = {}
+        self.arrays: dict[Slot, Array] = {}
+        self.scratch: list[Scratch] = []
+        self._used: dict[str, int] = {}
+
+    def fresh(self, name: str, scalar: Scalar = I64) -> Var:
+        """A variable of its own."""
+        count = self._used.get(name, 0)
+        self._used[name] = count + 1
+        return Var(f"{name}.{count}" if count else name, scalar)
+
+    def slot(self, kind: SlotKind, name: str, column: int = 0) -> int:
+        """The number of a slot."""
+        wanted = Slot(kind, name, column)
+        if wanted not in self.slots:
+            self.slots.append(wanted)
+        return self.slots.index(wanted)
+
+    def number(self, kind: SlotKind, name: str, column: int = 0) -> Var:
+        """A variable that holds a slot's number."""
+        slot = Slot(kind, name, column)
+        if slot not in self.numbers:
+            self.slot(kind, name, column)
+            suffix = str(column) if column else ""
+            self.numbers[slot] = self.fresh(f"{name}.{kind.value}{suffix}")
+        return self.numbers[slot]
+
+    def array(
+        self,
+        kind: SlotKind,
+        name: str,
+        scalar: Scalar,
+        column: int = 0,
+        *,
+        written: bool = False,
+        bits: bool = False,
+    ) -> Array:
+        """An array whose address is in a slot."""
+        slot = Slot(kind, name, column)
+        if slot not in self.arrays:
+            number = self.slot(kind, name, column)
+            suffix = str(column) if column else ""
+            label = self.fresh(f"{name}.{kind.value}{suffix}").name
+            self.arrays[slot] = Array(label, scalar, number, written, bits)
+        return self.arrays[slot]
+
+    def temporary(
+        self, name: str, scalar: Scalar, rows: Rows, constant: int = 0
+    ) -> Array:
+        """A scratch array of its own."""
+        self.scratch.append(Scratch(scalar, rows, constant))
+        return self.array(
+            SlotKind.SCRATCH, name, scalar, len(self.scratch) - 1, written=True
+        )
+
+
+class Block:
+    """A list of statements under construction."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        self.assembly = assembly
+        self.statements: list[Stmt] = []
+
+    def add(self, *statements: Stmt) -> None:
+        """Append statements."""
+        self.statements.extend(statements)
+
+    def set(self, var: Var, value: LExpr) -> None:
+        """Append an assignment."""
+        if var != value:
+            self.statements.append(Assign(var, value))
+
+    def name(self, label: str, value: LExpr) -> LExpr:
+        """A value in a variable of its own, unless it is one or a constant already."""
+        if isinstance(value, Var | Num):
+            return value
+        var = self.assembly.fresh(label, value.type)
+        self.set(var, value)
+        return var
+
+    def when(self, condition: LExpr, then: "Block") -> None:
+        """Append a block that runs under a condition."""
+        if condition == TRUE:
+            self.add(*then.statements)
+        elif then.statements:
+            self.statements.append(Branch(condition, then.body()))
+
+    def either(self, condition: LExpr, then: "Block", otherwise: "Block") -> None:
+        """Append two blocks of which one runs."""
+        self.statements.append(Branch(condition, then.body(), otherwise.body()))
+
+    def inner(self) -> "Block":
+        """An empty block to be put inside a loop or a branch."""
+        return Block(self.assembly)
+
+    def body(self) -> tuple[Stmt, ...]:
+        """The statements so far."""
+        return tuple(self.statements)

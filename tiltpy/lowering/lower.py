@@ -1,0 +1,128 @@
+"""A query to a kernel: one loop for each temporal object, in order of dependency.
+
+Fusion has left few objects; those that remain besides the outputs are computed over
+the stretch that their readers need, into scratch arrays of the chunk's size. The shape
+of each loop is chosen here (see `abi.Shape`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tiltpy.abi import Layout, Loop, Signature, SlotKind
+from tiltpy.ir.nodes import Query, TemporalExpr
+from tiltpy.loops.build import greatest, i64, least, load, lt, sub
+from tiltpy.loops.nodes import Kernel, LExpr, Store, WriteSlot
+from tiltpy.lowering.assembly import Assembly, Block
+from tiltpy.lowering.maps import (
+    RowMap,
+    SampledMap,
+    maps_rows,
+    maps_samples,
+    sampled_inputs,
+)
+from tiltpy.lowering.rows import ObjectRows, Written, input_rows, written
+from tiltpy.lowering.sweep import Sweep, references
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A kernel and what the runtime must know to call it."""
+
+    kernel: Kernel
+    signature: Signature
+
+
+def lower(query: Query, layouts: Mapping[str, Layout], *, maps: bool = True) -> Plan:
+    """The kernel for any data of these layouts; `maps=False`: sweeps alone."""
+    assembly, block, objects = _begin(query, layouts)
+    read = {name for d in query.definitions for name in _reads(d)}
+    loops = []
+    for definition in query.definitions:
+        shape: type[Sweep | RowMap] = Sweep
+        if maps and definition.name not in read and maps_rows(definition, objects):
+            shape = RowMap
+        loop = shape(assembly, definition, objects)
+        rows = _append(assembly, block, loop, definition)
+        objects[definition.name] = rows
+        loops.append(loop.describe())
+    return _finish(query, assembly, block, loops)
+
+
+def lower_samples(query: Query, layouts: Mapping[str, Layout]) -> Plan | None:
+    """The kernel for stretches in which all inputs are sampled without a gap.
+
+    None where the query or the layouts have no such form.
+    """
+    assembly, block, objects = _begin(query, layouts)
+    sampled = sampled_inputs(objects)
+    if not all(maps_samples(d, objects, sampled) for d in query.definitions):
+        return None
+    loops = []
+    for definition in query.definitions:
+        loop = SampledMap(assembly, definition, objects)
+        _append(assembly, block, loop, definition)
+        loops.append(loop.describe())
+    return _finish(query, assembly, block, loops)
+
+
+def _begin(
+    query: Query, layouts: Mapping[str, Layout]
+) -> tuple[Assembly, Block, dict[str, ObjectRows]]:
+    assembly = Assembly(layouts)
+    block = Block(assembly)
+    used = {name for d in query.definitions for name in _reads(d)}
+    objects = {
+        declared.name: input_rows(assembly, block, declared.name, declared.type)
+        for declared in query.inputs
+        if declared.name in used
+    }
+    return assembly, block, objects
+
+
+def _reads(definition: TemporalExpr) -> set[str]:
+    points, windows = references(definition)
+    return {point.object for point in points} | {window.object for window in windows}
+
+
+def _append(
+    assembly: Assembly,
+    block: Block,
+    loop: Sweep | RowMap | SampledMap,
+    definition: TemporalExpr,
+) -> ObjectRows:
+    out = written(assembly, definition.name, definition.type)
+    count = loop.lower(block, out)
+    if not definition.tdom.is_infinite:
+        _clip(assembly, block, out, count)
+    slot = assembly.slot(SlotKind.OUT_COUNT, definition.name)
+    block.add(WriteSlot(slot, count))
+    return out.rows(block, count)
+
+
+def _clip(assembly: Assembly, block: Block, out: Written, count: LExpr) -> None:
+    """A finite domain cuts the first and the last snapshot."""
+    low = assembly.number(SlotKind.CLIP_LOW, out.name)
+    high = assembly.number(SlotKind.CLIP_HIGH, out.name)
+    inner = block.inner()
+    final = sub(count, i64(1))
+    begin = greatest(load(out.starts, i64(0)), low)
+    inner.add(Store(out.starts, i64(0), begin))
+    inner.add(Store(out.ends, final, least(load(out.ends, final), high)))
+    block.when(lt(i64(0), count), inner)
+
+
+def _finish(query: Query, assembly: Assembly, block: Block, loops: list[Loop]) -> Plan:
+    kernel = Kernel(
+        tuple(
+            (var, assembly.slots.index(slot)) for slot, var in assembly.numbers.items()
+        ),
+        tuple(assembly.arrays.values()),
+        block.body(),
+    )
+    signature = Signature(
+        tuple(assembly.slots),
+        tuple(loops),
+        tuple(assembly.scratch),
+        query.outputs,
+    )
+    return Plan(kernel, signature)

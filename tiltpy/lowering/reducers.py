@@ -1,0 +1,291 @@
+"""What each built-in reduction keeps while a window slides, and what it makes of it.
+
+A *state* is a tuple of numbers with an associative merge (section 6.1.2 of the paper:
+init, acc, deacc, result). Where integers make the inverse exact, a leaving snapshot is
+taken out again (`inverse`); everything else is merged anew from partial results, so
+that no rounding error, NaN or infinity outlives the window it was in.
+
+Sums of floats are kept in doubles; `min` and `max` work on integers that order as the
+floats do, with NaN beyond the end.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tiltpy.ir.nodes import Reduce
+from tiltpy.loops.build import (
+    TRUE,
+    conj,
+    convert,
+    eq,
+    f64,
+    greatest,
+    i64,
+    least,
+    lt,
+    ne,
+    select,
+)
+from tiltpy.loops.nodes import Bin, CallFn, LExpr, Num
+from tiltpy.ops import BinaryOp
+from tiltpy.types import BOOL, F32, F64, I32, I64, U64, Scalar, int_range
+
+State = tuple[LExpr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One kind of state.
+
+    `lift(row, value)` is the state of one snapshot, `merge` is associative and
+    `identity` its neutral element; `inverse(state, leaving)` undoes a merge exactly.
+    """
+
+    name: str
+    types: tuple[Scalar, ...]
+    identity: tuple[Num, ...] = field(compare=False)
+    lift: Callable[[LExpr, LExpr], State] = field(compare=False)
+    merge: Callable[[State, State], State] = field(compare=False)
+    inverse: Callable[[State, State], State] | None = field(default=None, compare=False)
+
+
+def _arithmetic(op: BinaryOp) -> Callable[[State, State], State]:
+    def merge(a: State, b: State) -> State:
+        return (Bin(op, a[0], b[0], a[0].type),)
+
+    return merge
+
+
+def _total(scalar: Scalar) -> Kept:
+    exact = not scalar.is_float
+    return Kept(
+        "total",
+        (scalar,),
+        (Num(0 if exact else 0.0, scalar),),
+        lambda _, value: (convert(value, scalar),),
+        _arithmetic("+"),
+        _arithmetic("-") if exact else None,
+    )
+
+
+def _squares(_: LExpr, value: LExpr) -> State:
+    wide = convert(value, F64)
+    return (Bin("*", wide, wide, F64),)
+
+
+SQUARES = Kept("squares", (F64,), (f64(0.0),), _squares, _arithmetic("+"))
+COUNT = Kept(
+    "count",
+    (I64,),
+    (i64(0),),
+    lambda _row, _value: (i64(1),),
+    _arithmetic("+"),
+    _arithmetic("-"),
+)
+FIRST = Kept(
+    "first",
+    (I64,),
+    (Num(2**63 - 1, I64),),
+    lambda row, _: (row,),
+    lambda a, b: (least(a[0], b[0]),),
+)
+LAST = Kept(
+    "last",
+    (I64,),
+    (i64(-1),),
+    lambda row, _: (row,),
+    lambda a, b: (greatest(a[0], b[0]),),
+)
+
+
+def _product(scalar: Scalar) -> Kept:
+    one = Num(1.0 if scalar.is_float else 1, scalar)
+    return Kept(
+        "product",
+        (scalar,),
+        (one,),
+        lambda _, value: (convert(value, scalar),),
+        _arithmetic("*"),
+    )
+
+
+def _key(scalar: Scalar) -> Scalar:
+    if scalar.is_float:
+        return I32 if scalar == F32 else I64
+    return scalar
+
+
+def _extreme(name: str, scalar: Scalar) -> Kept:
+    largest = name == "max"
+    key = _key(scalar)
+    low, high = (0, 1) if key == BOOL else int_range(key)
+
+    def lift(_: LExpr, value: LExpr) -> State:
+        return (CallFn(f"{name}_key", (value,), key) if scalar.is_float else value,)
+
+    def merge(a: State, b: State) -> State:
+        if key == BOOL:
+            return (Bin("||" if largest else "&&", a[0], b[0], BOOL),)
+        return ((greatest if largest else least)(a[0], b[0]),)
+
+    identity = low if largest else high
+    return Kept(
+        name,
+        (key,),
+        (Num(bool(identity) if key == BOOL else identity, key),),
+        lift,
+        merge,
+    )
+
+
+def _moments(order: int) -> Kept:
+    """Count, mean and central sums of powers, merged by Pébay's update formulas.
+
+    Equal values merge without any error, so their variance is exactly 0.
+    """
+
+    def lift(_: LExpr, value: LExpr) -> State:
+        return (f64(1.0), convert(value, F64), *([f64(0.0)] * (order - 1)))
+
+    def merge(a: State, b: State) -> State:
+        merged = _merge_moments(a, b, order)
+        no_a, no_b = eq(a[0], f64(0.0)), eq(b[0], f64(0.0))
+        return tuple(
+            select(no_a, right, select(no_b, left, both))
+            for left, right, both in zip(a, b, merged, strict=True)
+        )
+
+    zeros = tuple(f64(0.0) for _ in range(order + 1))
+    return Kept(f"moments{order}", (F64,) * (order + 1), zeros, lift, merge)
+
+
+def _merge_moments(a: State, b: State, order: int) -> State:
+    def times(*factors: LExpr) -> LExpr:
+        result, *rest = factors
+        for factor in rest:
+            result = Bin("*", result, factor, F64)
+        return result
+
+    def plus(*terms: LExpr) -> LExpr:
+        result, *rest = terms
+        for term in rest:
+            result = Bin("+", result, term, F64)
+        return result
+
+    def minus(left: LExpr, right: LExpr) -> LExpr:
+        return Bin("-", left, right, F64)
+
+    (na, ma, *sa), (nb, mb, *sb) = a, b
+    n = plus(na, nb)
+    delta = minus(mb, ma)
+    step = Bin("/", delta, n, F64)
+    cross = times(delta, step, na, nb)
+    merged = [n, plus(ma, times(step, nb)), plus(sa[0], sb[0], cross)]
+    if order >= 3:
+        twist = minus(times(na, sb[0]), times(nb, sa[0]))
+        third = plus(times(cross, step, minus(na, nb)), times(f64(3.0), step, twist))
+        merged.append(plus(sa[1], sb[1], third))
+    if order >= 4:
+        shape = plus(minus(times(na, na), times(na, nb)), times(nb, nb))
+        spread = plus(times(na, na, sb[0]), times(nb, nb, sa[0]))
+        twist = minus(times(na, sb[1]), times(nb, sa[1]))
+        fourth = plus(
+            times(cross, step, step, shape),
+            times(f64(6.0), step, step, spread),
+            times(f64(4.0), step, twist),
+        )
+        merged.append(plus(sa[2], sb[2], fourth))
+    return tuple(merged)
+
+
+def _sum_type(scalar: Scalar) -> Scalar:
+    """What sums of a type are kept in: exact 64-bit integers, or doubles."""
+    if scalar.is_float:
+        return F64
+    return U64 if scalar.kind == "uint" else I64
+
+
+def _mean_type(scalar: Scalar) -> Scalar:
+    """Sums for a mean: 64-bit integers could wrap, so they are taken in doubles."""
+    return F64 if scalar.is_float or scalar.bits == 64 else I64
+
+
+def kept_for(reduction: str, element: Scalar) -> Kept:
+    """The state that a reduction over elements of a type needs, besides the count."""
+    match reduction:
+        case "count":
+            return COUNT
+        case "sum":
+            return _total(_sum_type(element))
+        case "product":
+            return _product(_sum_type(element))
+        case "mean":
+            return _total(_mean_type(element))
+        case "rms":
+            return SQUARES
+        case "var" | "std":
+            return _moments(2)
+        case "skew":
+            return _moments(3)
+        case "kurtosis":
+            return _moments(4)
+        case "min" | "max":
+            return _extreme(reduction, element)
+        case "any" | "all":
+            return _total(I64)
+        case "first":
+            return FIRST
+        case "last":
+            return LAST
+        case _:
+            raise AssertionError(f"no reduction {reduction}")
+
+
+def finish(node: Reduce, state: State, count: LExpr) -> tuple[LExpr, LExpr]:
+    """The value of a reduction and whether there is one, from its state and count.
+
+    `first` and `last` are not here: their state is a row.
+    """
+    some = lt(i64(0), count)
+    total = convert(count, F64)
+    match node.reduction:
+        case "count":
+            return count, TRUE
+        case "sum" | "product":
+            return convert(state[0], node.type), some
+        case "any":
+            return ne(state[0], i64(0)), some
+        case "all":
+            return eq(state[0], count), some
+        case "mean":
+            mean = Bin("/", convert(state[0], F64), total, F64)
+            return convert(mean, node.type), some
+        case "rms":
+            mean = Bin("/", state[0], total, F64)
+            return convert(CallFn("sqrt", (mean,), F64), node.type), some
+        case "min" | "max":
+            if node.type.is_float:
+                return CallFn("from_key", (state[0],), node.type), some
+            return state[0], some
+        case "var" | "std":
+            free = Bin("-", state[0], f64(float(node.ddof)), F64)
+            spread: LExpr = Bin("/", state[2], free, F64)
+            if node.reduction == "std":
+                spread = CallFn("sqrt", (spread,), F64)
+            enough = conj(some, lt(i64(node.ddof), count))
+            return convert(spread, node.type), enough
+        case "skew" | "kurtosis":
+            return convert(_shape(node.reduction, state), node.type), some
+        case _:
+            raise AssertionError(f"no reduction {node.reduction}")
+
+
+def _shape(reduction: str, state: State) -> LExpr:
+    n, _, second, third, *fourth = state
+    if reduction == "skew":
+        root = CallFn("sqrt", (second,), F64)
+        scaled = Bin("*", CallFn("sqrt", (n,), F64), third, F64)
+        return Bin("/", Bin("/", scaled, second, F64), root, F64)
+    scaled = Bin("*", n, fourth[0], F64)
+    ratio = Bin("/", Bin("/", scaled, second, F64), second, F64)
+    return Bin("-", ratio, f64(3.0), F64)

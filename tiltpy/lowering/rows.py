@@ -1,0 +1,194 @@
+"""Reading the rows of a temporal object inside a kernel, whatever its time layout.
+
+An object is an input or the snapshots that an earlier loop of the kernel wrote. `abi`
+says what the layouts hold; this file is the only one of the lowering that knows.
+"""
+
+from dataclasses import dataclass
+
+from tiltpy.abi import Layout, SlotKind, TimeLayout
+from tiltpy.loops.build import (
+    INF,
+    TRUE,
+    add,
+    greatest,
+    i64,
+    least,
+    load,
+    lt,
+    mul,
+    select,
+    sub,
+)
+from tiltpy.loops.nodes import Array, LExpr, Load, Var
+from tiltpy.lowering.assembly import Assembly, Block
+from tiltpy.lowering.values import Lowered
+from tiltpy.types import BOOL, I64, Struct, Type, columns
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRows:
+    """The rows of one object: their number, times, values and nulls."""
+
+    name: str
+    type: Type
+    layout: Layout
+    count: LExpr
+    last: LExpr
+    start: LExpr
+    period: LExpr
+    starts: Array | None
+    ends: Array | None
+    values: tuple[Array, ...]
+    validity: tuple[tuple[Array, LExpr] | None, ...]
+
+    @property
+    def disjoint(self) -> bool:
+        """Whether no two rows overlap."""
+        return self.layout.time is not TimeLayout.OVERLAPPING
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row is a snapshot (no null row of a scalar payload)."""
+        return isinstance(self.type, Struct) or self.validity[0] is None
+
+    def clamp(self, row: LExpr) -> LExpr:
+        """A row that may be read, equal to `row` if that is less than `count`."""
+        return least(row, self.last)
+
+    def start_at(self, row: LExpr) -> LExpr:
+        """The start of an existing row."""
+        if self.layout.time is TimeLayout.SAMPLED:
+            return add(self.start, mul(row, self.period))
+        if self.layout.time is TimeLayout.CONTIGUOUS:
+            assert self.ends is not None
+            before = load(self.ends, greatest(sub(row, i64(1)), i64(0)))
+            return select(lt(i64(0), row), before, self.start)
+        assert self.starts is not None
+        return load(self.starts, row)
+
+    def end_at(self, row: LExpr) -> LExpr:
+        """The end of an existing row."""
+        if self.layout.time is TimeLayout.SAMPLED:
+            return add(self.start, mul(add(row, i64(1)), self.period))
+        assert self.ends is not None
+        return load(self.ends, row)
+
+    def start_or_never(self, row: LExpr) -> LExpr:
+        """The start of a row, or infinity past the last."""
+        return select(lt(row, self.count), self.start_at(self.clamp(row)), INF)
+
+    def end_or_never(self, row: LExpr) -> LExpr:
+        """The end of a row, or infinity past the last."""
+        return select(lt(row, self.count), self.end_at(self.clamp(row)), INF)
+
+    def exists(self, row: LExpr) -> LExpr:
+        """Whether an existing row is a snapshot."""
+        return TRUE if isinstance(self.type, Struct) else self.valid(0, row)
+
+    def valid(self, column: int, row: LExpr) -> LExpr:
+        """Whether a column of an existing row is not null."""
+        bitmap = self.validity[column]
+        if bitmap is None:
+            return TRUE
+        array, offset = bitmap
+        return Load(array, add(row, offset), BOOL)
+
+    def value(self, row: LExpr, exists: LExpr) -> Lowered:
+        """The payload of an existing row; `exists` says whether to believe it."""
+        fields = tuple(
+            Lowered(scalar, load(self.values[j], row), self.valid(j, row))
+            for j, (_, scalar) in enumerate(columns(self.type))
+        )
+        if isinstance(self.type, Struct):
+            return Lowered(self.type, None, exists, fields)
+        return Lowered(self.type, fields[0].value, exists)
+
+
+def input_rows(
+    assembly: Assembly, block: Block, name: str, payload: Type
+) -> ObjectRows:
+    """The rows of an input, as its layout says."""
+    layout = assembly.layouts[name]
+    times = layout.time
+    zero = i64(0)
+    has_start = times in (TimeLayout.SAMPLED, TimeLayout.CONTIGUOUS)
+    has_starts = times in (TimeLayout.INTERVALS, TimeLayout.OVERLAPPING)
+    values: list[Array] = []
+    validity: list[tuple[Array, LExpr] | None] = []
+    for j, (_, scalar) in enumerate(columns(payload)):
+        values.append(assembly.array(SlotKind.VALUES, name, scalar, j))
+        if layout.nullable[j]:
+            bits = assembly.array(SlotKind.VALIDITY, name, BOOL, j, bits=True)
+            offset = assembly.number(SlotKind.VALIDITY_OFFSET, name, j)
+            validity.append((bits, offset))
+        else:
+            validity.append(None)
+    count = assembly.number(SlotKind.ROWS, name)
+    sampled = times is TimeLayout.SAMPLED
+    return ObjectRows(
+        name,
+        payload,
+        layout,
+        count,
+        block.name(f"{name}.last", greatest(sub(count, i64(1)), zero)),
+        assembly.number(SlotKind.START, name) if has_start else zero,
+        assembly.number(SlotKind.PERIOD, name) if sampled else zero,
+        assembly.array(SlotKind.STARTS, name, I64) if has_starts else None,
+        None if sampled else assembly.array(SlotKind.ENDS, name, I64),
+        tuple(values),
+        tuple(validity),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Where the loop of an object puts its snapshots."""
+
+    name: str
+    type: Type
+    starts: Array
+    ends: Array
+    values: tuple[Array, ...]
+    validity: tuple[Array | None, ...]
+
+    def rows(self, block: Block, count: Var) -> ObjectRows:
+        """Its snapshots as rows for a later loop."""
+        struct = isinstance(self.type, Struct)
+        layout = Layout(TimeLayout.INTERVALS, tuple(struct for _ in self.values))
+        last = block.name(f"{self.name}.last", greatest(sub(count, i64(1)), i64(0)))
+        return ObjectRows(
+            self.name,
+            self.type,
+            layout,
+            count,
+            last,
+            i64(0),
+            i64(0),
+            self.starts,
+            self.ends,
+            self.values,
+            tuple(None if v is None else (v, i64(0)) for v in self.validity),
+        )
+
+
+def written(assembly: Assembly, name: str, payload: Type) -> Written:
+    """The output arrays of an object's loop."""
+    struct = isinstance(payload, Struct)
+    kinds = columns(payload)
+    return Written(
+        name,
+        payload,
+        assembly.array(SlotKind.OUT_STARTS, name, I64, written=True),
+        assembly.array(SlotKind.OUT_ENDS, name, I64, written=True),
+        tuple(
+            assembly.array(SlotKind.OUT_VALUES, name, scalar, j, written=True)
+            for j, (_, scalar) in enumerate(kinds)
+        ),
+        tuple(
+            assembly.array(SlotKind.OUT_VALIDITY, name, BOOL, j, written=True)
+            if struct
+            else None
+            for j in range(len(kinds))
+        ),
+    )

@@ -1,0 +1,189 @@
+"""Window references over events that may leave in any order.
+
+Where long events overlap short ones, the oldest does not leave first. The rows in the
+window are leaves of a binary tree in order of start; each node holds the merged states
+of its leaves and the least of their ends. A row comes or goes in logarithmic time and
+the root is the window's state.
+"""
+
+from tiltpy.ir.nodes import Expr, Reduce, Window
+from tiltpy.loops.build import (
+    FALSE,
+    INF,
+    TRUE,
+    add,
+    i64,
+    le,
+    least,
+    load,
+    lt,
+    mul,
+    select,
+    sub,
+)
+from tiltpy.loops.nodes import Array, Bin, LExpr, Store, Var, While
+from tiltpy.lowering.assembly import Assembly, Block
+from tiltpy.lowering.reducers import COUNT, Kept, State, finish
+from tiltpy.lowering.rows import ObjectRows
+from tiltpy.lowering.values import Lowered
+from tiltpy.lowering.windows import element_of, kept_of, lift
+from tiltpy.types import BOOL, I64, Scalar
+
+_ONE, _TWO = i64(1), i64(2)
+
+
+class TreeWindow:
+    """A window over rows whose ends are in no order."""
+
+    def __init__(self, assembly: Assembly, rows: ObjectRows, window: Window) -> None:
+        self.assembly = assembly
+        self.rows = rows
+        self.window = window
+        self.label = f"{rows.name}.tree"
+        self.next = assembly.fresh(f"{self.label}.next")
+        self.leaves = assembly.fresh(f"{self.label}.leaves")
+        self.ends = self._array("ends", I64)
+        self.states: dict[tuple[Expr, Kept], tuple[Array, ...]] = {}
+        self.changed: dict[Expr, Var] = {}
+
+    def _array(self, name: str, scalar: Scalar) -> Array:
+        # At least two nodes a leaf, and leaves rounded up to a power of two.
+        return self.assembly.temporary(
+            f"{self.label}.{name}", scalar, ((self.rows.name, 4),), 4
+        )
+
+    def reduce(self, node: Reduce) -> None:
+        """Have a reduction over the window computed."""
+        for kept in (COUNT, kept_of(node)):
+            self._keep(node.element, kept)
+
+    def _keep(self, element: Expr, kept: Kept) -> None:
+        if (element, kept) not in self.states:
+            self.states[element, kept] = tuple(
+                self._array(kept.name, scalar) for scalar in kept.types
+            )
+
+    def cut(self, element: Expr) -> LExpr:
+        """Whether other snapshots contribute than at the visit before."""
+        if element not in self.changed:
+            self.changed[element] = self.assembly.fresh(f"{self.label}.changed", BOOL)
+            self._keep(element, COUNT)
+        return self.changed[element]
+
+    def start(self, block: Block, low: LExpr) -> None:  # noqa: ARG002
+        """An empty tree with a leaf for every row."""
+        block.set(self.next, i64(0))
+        block.set(self.leaves, _ONE)
+        grow = block.inner()
+        grow.set(self.leaves, mul(self.leaves, _TWO))
+        block.add(While(lt(self.leaves, self.rows.count), grow.body()))
+        node = self.assembly.fresh(f"{self.label}.node")
+        block.set(node, i64(0))
+        clear = block.inner()
+        self._clear(clear, node)
+        clear.set(node, add(node, _ONE))
+        block.add(While(lt(node, mul(self.leaves, _TWO)), clear.body()))
+
+    def _clear(self, block: Block, node: LExpr) -> None:
+        block.add(Store(self.ends, node, INF))
+        for (_, kept), arrays in self.states.items():
+            for array, value in zip(arrays, kept.identity, strict=True):
+                block.add(Store(array, node, value))
+
+    def advance(
+        self,
+        block: Block,
+        low: LExpr,
+        high: LExpr,
+        *,
+        single_step: bool,  # noqa: ARG002
+    ) -> None:
+        """Move to the window `(low, high]`."""
+        for changed in self.changed.values():
+            block.set(changed, FALSE)
+        out = block.inner()
+        self._evict(out, low)
+        block.add(While(le(load(self.ends, _ONE), low), out.body()))
+        come = block.inner()
+        enter = come.inner()
+        self._enter(enter)
+        stays = lt(low, self.rows.end_at(self.next))
+        come.when(stays, enter)
+        come.set(self.next, add(self.next, _ONE))
+        block.add(While(lt(self.rows.start_or_never(self.next), high), come.body()))
+
+    def _evict(self, block: Block, low: LExpr) -> None:
+        """Follow the least end down to its leaf and empty that."""
+        node = self.assembly.fresh(f"{self.label}.leaf")
+        block.set(node, _ONE)
+        down = block.inner()
+        left = mul(node, _TWO)
+        stay = le(load(self.ends, left), low)
+        down.set(node, select(stay, left, add(left, _ONE)))
+        block.add(While(lt(node, self.leaves), down.body()))
+        for element, changed in self.changed.items():
+            (counts,) = self.states[element, COUNT]
+            some = lt(i64(0), load(counts, node))
+            block.set(changed, Bin("||", changed, some, BOOL))
+        self._clear(block, node)
+        self._update(block, node)
+
+    def _enter(self, block: Block) -> None:
+        leaf = block.name(f"{self.label}.leaf", add(self.next, self.leaves))
+        block.add(Store(self.ends, leaf, self.rows.end_at(self.next)))
+        elements = dict.fromkeys(element for element, _ in self.states)
+        for element in elements:
+            value = element_of(block, self.rows, self.next, element)
+            inner = block.inner()
+            for (other, kept), arrays in self.states.items():
+                if other == element:
+                    self._put(inner, arrays, leaf, lift(kept, self.next, value))
+            if element in self.changed:
+                inner.set(self.changed[element], TRUE)
+            block.when(value.valid, inner)
+        self._update(block, leaf)
+
+    def _put(
+        self, block: Block, arrays: tuple[Array, ...], node: LExpr, state: State
+    ) -> None:
+        for array, value in zip(arrays, state, strict=True):
+            block.add(Store(array, node, value))
+
+    def _update(self, block: Block, leaf: LExpr) -> None:
+        """Merge again from a leaf to the root."""
+        node = self.assembly.fresh(f"{self.label}.up")
+        block.set(node, leaf)
+        up = block.inner()
+        up.set(node, Bin("//", node, _TWO, I64))
+        left = up.name("left", mul(node, _TWO))
+        right = add(left, _ONE)
+        up.add(
+            Store(self.ends, node, least(load(self.ends, left), load(self.ends, right)))
+        )
+        for (_, kept), arrays in self.states.items():
+            a = tuple(up.name("a", load(array, left)) for array in arrays)
+            b = tuple(up.name("b", load(array, right)) for array in arrays)
+            self._put(up, arrays, node, kept.merge(a, b))
+        block.add(While(lt(_ONE, node), up.body()))
+
+    def bound(self) -> LExpr:
+        """The last time of the loop at which the window holds the same rows."""
+        coming = sub(self.rows.start_or_never(self.next), i64(self.window.end))
+        going = sub(load(self.ends, _ONE), i64(self.window.start + 1))
+        return least(coming, going)
+
+    def value(self, block: Block, node: Reduce) -> Lowered:
+        """The value of a reduction over the window as it is now."""
+        kept = kept_of(node)
+        state = tuple(
+            block.name("w", load(array, _ONE))
+            for array in self.states[node.element, kept]
+        )
+        (counts,) = self.states[node.element, COUNT]
+        count = block.name("count", load(counts, _ONE))
+        if node.reduction not in ("first", "last"):
+            return Lowered(node.type, *finish(node, state, count))
+        some = block.name("some", lt(i64(0), count))
+        row = block.name("row", select(some, state[0], i64(0)))
+        value = element_of(block, self.rows, row, node.element)
+        return Lowered(node.type, value.value, some)
