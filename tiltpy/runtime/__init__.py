@@ -1,0 +1,1 @@
+"""Arrow in, chunks and workers, Arrow out. The only importer of pyarrow."""

@@ -1,0 +1,106 @@
+"""What the user says when binding a frame, laid over what the query declares."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tiltpy.errors import DataError
+from tiltpy.ir.nodes import Input
+from tiltpy.types import (
+    MAX_OFFSET,
+    Duration,
+    Interval,
+    Lifetime,
+    Point,
+    Sampled,
+    UntilNext,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A frame and what the declaration of its input leaves open.
+
+    `column` is the payload column of a scalar input, or a struct column.
+    """
+
+    frame: object
+    time: str | None = None
+    lifetime: Lifetime | None = None
+    column: str | None = None
+    order: tuple[str, ...] = ()
+
+
+def bind(
+    frame: object,
+    *,
+    time: str | None = None,
+    lifetime: Lifetime | None = None,
+    column: str | None = None,
+    order: str | Sequence[str] | None = None,
+) -> Binding:
+    """A frame with the names of its columns and its lifetime, in ticks."""
+    names = (order,) if isinstance(order, str) else tuple(order or ())
+    return Binding(frame, time, lifetime, column, names)
+
+
+def complete(declared: Input, binding: Binding) -> Input:
+    """The declared input with what the binding adds; they must not disagree."""
+    name = declared.name
+    _check_agreement(name, "lifetime", declared.lifetime, binding.lifetime)
+    _check_agreement(name, "time column", declared.time, binding.time)
+    _check_agreement(name, "order", declared.order or None, binding.order or None)
+    lifetime = declared.lifetime or binding.lifetime
+    if lifetime is None:
+        raise DataError(
+            "its lifetime is given nowhere: declare or bind one of point, duration d, "
+            "until_next, sampled p, interval (start, end)",
+            input=name,
+        )
+    _check_length(name, lifetime)
+    time = declared.time or binding.time
+    if time is not None and isinstance(lifetime, Interval):
+        raise DataError(
+            f"an interval has its own two columns '{lifetime.start}' and "
+            f"'{lifetime.end}'; leave out the time column '{time}'",
+            input=name,
+        )
+    order = declared.order or binding.order
+    return replace(declared, lifetime=lifetime, time=time, order=order)
+
+
+def _check_agreement(input: str, what: str, declared: object, bound: object) -> None:
+    if declared is not None and bound is not None and declared != bound:
+        raise DataError(
+            f"the query declares the {what} {_say(declared)}, but {_say(bound)} is "
+            "bound; leave one of them out",
+            input=input,
+        )
+
+
+def _say(value: object) -> str:
+    match value:
+        case Point():
+            return "point"
+        case Duration(ticks):
+            return f"duration {ticks} (ticks)"
+        case UntilNext(longest):
+            return "until_next" + (f" max {longest} (ticks)" if longest else "")
+        case Sampled(period):
+            return f"sampled {period} (ticks)"
+        case Interval(start, end):
+            return f"interval ({start}, {end})"
+        case tuple():
+            return ", ".join(f"'{name}'" for name in value)
+        case _:
+            return f"'{value}'"
+
+
+def _check_length(input: str, lifetime: Lifetime) -> None:
+    match lifetime:
+        case Duration(ticks) | Sampled(ticks) | UntilNext(int(ticks)):
+            if not 1 <= ticks <= MAX_OFFSET:
+                raise DataError(
+                    f"a lifetime lasts 1 to 2**59 ticks, found {ticks}", input=input
+                )
+        case _:
+            pass

@@ -1,0 +1,143 @@
+"""Over which times each output is computed, and where it is cut into chunks.
+
+A chunk owns the cells whose grid points it holds, so chunks of any length share the
+cells out among them without asking for an output's precision.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tiltpy.errors import DataError
+from tiltpy.ir.nodes import Query
+from tiltpy.runtime.buffers import SnapshotBuffer
+from tiltpy.types import MAX_TIME, Bound, TDom
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The stretch `(start, end]` over which an output is wanted."""
+
+    start: int
+    end: int
+
+    @property
+    def is_empty(self) -> bool:
+        return self.start >= self.end
+
+
+EMPTY = Domain(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the caller of a run gives: the domain, and run-time bounds by name."""
+
+    start: int | None = None
+    end: int | None = None
+    bounds: Mapping[str, int] = field(default_factory=dict)
+
+    def resolve(self, bound: Bound) -> int | None:
+        """The ticks of a bound of a time domain; None if it is infinite."""
+        return self.bounds[bound] if isinstance(bound, str) else bound
+
+
+def check_request(query: Query, request: Request) -> None:
+    """Refuse bounds that contradict each other or lie beyond all times."""
+    given = {"start": request.start, "end": request.end, **request.bounds}
+    for name, time in given.items():
+        if time is not None and abs(time) > MAX_TIME:
+            outputs = ", ".join(f"~{output}" for output in query.outputs)
+            raise DataError(
+                f"{name}={time} of {outputs} lies beyond ±2**62 ticks; "
+                "use a coarser unit or an earlier time"
+            )
+    start, end = request.start, request.end
+    if start is not None and end is not None and start > end:
+        raise DataError(f"start={start} is later than end={end}; swap them")
+
+
+def output_domain(tdom: TDom, rows: list[SnapshotBuffer], request: Request) -> Domain:
+    """The domain of an output that refers to these inputs (`semantics.md`, Domain)."""
+    spans = [span for buffer in rows if (span := buffer.bounds()) is not None]
+    start, end = request.resolve(tdom.start), request.resolve(tdom.end)
+    first = request.start
+    if first is None and start is None and spans:
+        first = min(span[0] for span in spans)
+    last = request.end
+    if last is None and end is None and spans:
+        last = tdom.ceil(max(span[1] for span in spans))
+    starts = [time for time in (start, first) if time is not None]
+    ends = [time for time in (end, last) if time is not None]
+    if not starts or not ends:
+        return EMPTY
+    return Domain(max(starts), min(ends))
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The grid points `first` to `last` of an output that a chunk owns.
+
+    `seam` tells that the output has a cell before `first`, `final` that it has none
+    after `last`.
+    """
+
+    first: int
+    last: int
+    seam: bool
+    final: bool
+
+
+def cells_of(tdom: TDom, domain: Domain, low: int, high: int) -> Cells | None:
+    """The cells of an output whose grid points lie in the chunk `(low, high]`."""
+    if domain.is_empty:
+        return None
+    begin = tdom.ceil(domain.start + 1)
+    first = max(begin, tdom.ceil(low + 1))
+    last = min(tdom.floor(high), tdom.ceil(domain.end))
+    if first > last:
+        return None
+    final = last >= tdom.ceil(domain.end)
+    return Cells(first, last, seam=first > begin, final=final)
+
+
+MAX_CHUNKS = 1 << 20
+
+
+def cut_chunks(
+    low: int,
+    high: int,
+    interval: int | None,
+    edges: list[int],
+    rows: Mapping[str, SnapshotBuffer],
+) -> Iterator[tuple[int, int]]:
+    """Cut `(low, high]` at absolute multiples of the interval, and at `edges`.
+
+    Where the interval is far shorter than the data is dense, stretches without a change
+    point are not cut: only multiples beside some row's start or end are kept.
+    """
+    cuts = {edge for edge in edges if low < edge < high}
+    if interval is not None:
+        first, last = low // interval + 1, (high - 1) // interval
+        total = sum(buffer.n for buffer in rows.values())
+        if last - first < min(4 * total + 1024, MAX_CHUNKS):
+            cuts.update(k * interval for k in range(first, last + 1))
+        else:
+            cuts.update(_beside_rows(low, high, interval, rows))
+    ends = [*sorted(cuts), high]
+    return zip([low, *ends[:-1]], ends, strict=True)
+
+
+def _beside_rows(
+    low: int, high: int, interval: int, rows: Mapping[str, SnapshotBuffer]
+) -> Iterator[int]:
+    near: set[int] = set()
+    for buffer in rows.values():
+        for times in buffer.times():
+            chunks = np.unique(times // interval)
+            if chunks.size > MAX_CHUNKS:
+                chunks = chunks[:: chunks.size // MAX_CHUNKS + 1]
+            near.update(int(k) for k in chunks)
+            near.update(int(k) + 1 for k in chunks)
+    return (k * interval for k in near if low < k * interval < high)

@@ -1,0 +1,148 @@
+"""Tables in files: Parquet, CSV and Arrow (Feather) in, and out whole or not at all.
+
+The format follows the file's suffix. Whatever is written is written beside its place,
+synced to the disk, and renamed onto it when everything is there: after a crash, a full
+disk or Ctrl-C the place holds what it held before.
+"""
+
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.ipc as pi
+import pyarrow.parquet as pq
+
+from tiltpy.errors import DataError
+
+FORMATS = {
+    ".parquet": "Parquet",
+    ".csv": "CSV",
+    ".arrow": "Arrow",
+    ".feather": "Arrow",
+}
+"""The format of each suffix. Feather (version 2) is another name of Arrow's files."""
+
+_ARROW_FILE_MAGIC = b"ARROW1"
+
+
+def format_of(path: Path) -> str:
+    """The format that a path's suffix stands for; `DataError` if none does."""
+    found = FORMATS.get(path.suffix.lower())
+    if found is None:
+        what = f"the suffix '{path.suffix}'" if path.suffix else "a name without suffix"
+        raise DataError(
+            f"{path}: {what} says no format that is known; use {', '.join(FORMATS)}"
+        )
+    return found
+
+
+def read_table(path: Path) -> pa.Table:
+    """Read a whole file; `DataError` if it is missing, broken or of no known format."""
+    form = format_of(path)
+    try:
+        match form:
+            case "Parquet":
+                with pq.ParquetFile(path) as file:
+                    return file.read()
+            case "CSV":
+                table = pc.read_csv(path)
+                # Names that are no text raise here, where the file is known.
+                return table.rename_columns(table.column_names)
+            case _:
+                return _read_arrow(path)
+    except FileNotFoundError:
+        raise DataError(f"{path}: there is no such file") from None
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: not readable as {form}: {_reason(error)}") from error
+
+
+def write_tables(tables: Mapping[Path, pa.Table]) -> None:
+    """Write each table to its path: all of them or, if anything goes wrong, none."""
+    forms = [format_of(path) for path in tables]
+    with replacing(*tables) as places:
+        for path, place, form in zip(tables, places, forms, strict=True):
+            try:
+                _write(tables[path], place, form)
+            except pa.ArrowException as error:
+                raise DataError(f"{path}: not written: {_reason(error)}") from error
+
+
+@contextmanager
+def replacing(*paths: Path) -> Iterator[tuple[Path, ...]]:
+    """Places beside `paths` to write to; at the end they become `paths`, all or none.
+
+    What cannot be written is a `DataError`. If the body raises, nothing is replaced.
+    """
+    targets = [Path(os.path.realpath(path)) for path in paths]
+    token = secrets.token_hex(4)
+    places = tuple(t.with_name(f".{t.name}.{token}.part") for t in targets)
+    try:
+        for path, target, place in zip(paths, targets, places, strict=True):
+            _create(path, target, place)
+        yield places
+        for place in places:
+            _sync(place)
+        for target, place in zip(targets, places, strict=True):
+            place.replace(target)
+        for folder in {target.parent for target in targets}:
+            _sync(folder)
+    except OSError as error:
+        names = ", ".join(str(path) for path in paths)
+        raise DataError(f"{names}: not written: {_reason(error)}") from error
+    finally:
+        for place in places:
+            place.unlink(missing_ok=True)
+
+
+def _create(path: Path, target: Path, place: Path) -> None:
+    """Make the empty file to write to, with the rights of the one it will replace."""
+    if target.is_dir():
+        raise DataError(f"{path}: is a directory; name a file in it")
+    if not target.parent.is_dir():
+        raise DataError(f"{path}: there is no directory {path.parent}; make it first")
+    place.touch(exist_ok=False)
+    if target.exists():
+        place.chmod(target.stat().st_mode & 0o777)
+
+
+def _sync(path: Path) -> None:
+    """Have the disk hold what was written to a file or a directory."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _read_arrow(path: Path) -> pa.Table:
+    # Not memory-mapped: a file that shrinks under a mapping kills the process.
+    with pa.OSFile(str(path)) as file:
+        magic = file.read(len(_ARROW_FILE_MAGIC))
+        file.seek(0)
+        is_file = magic == _ARROW_FILE_MAGIC
+        table = (pi.open_file if is_file else pi.open_stream)(file).read_all()
+    table.validate(full=True)
+    return table
+
+
+def _write(table: pa.Table, place: Path, form: str) -> None:
+    match form:
+        case "Parquet":
+            pq.write_table(table, place)
+        case "CSV":
+            pc.write_csv(table, place)
+        case _:
+            with pi.new_file(str(place), table.schema) as writer:
+                writer.write_table(table)
+
+
+def _reason(error: Exception) -> str:
+    """The first line of what went wrong, without the file's name once more."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    lines = str(error).splitlines()
+    return lines[0] if lines else type(error).__name__

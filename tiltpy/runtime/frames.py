@@ -1,0 +1,79 @@
+"""Whatever a user binds, as an Arrow table: the Arrow PyCapsule interface."""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tiltpy.errors import DataError
+
+
+def read_frame(input: str, frame: object) -> pa.Table:
+    """The frame as a table; streams are read to their end, once.
+
+    Takes everything with `__arrow_c_stream__` or `__arrow_c_array__`: pyarrow, Polars,
+    pandas (2.2 and later), DuckDB relations, and others.
+    """
+    kind = type(frame)
+    package = kind.__module__.partition(".")[0]
+    if package == "pyspark":
+        raise DataError(
+            "a Spark DataFrame would be pulled to the driver, and the local engine "
+            "does not run on Spark yet; collect what you need with toArrow() first",
+            input=input,
+        )
+    if package == "polars" and kind.__name__ == "LazyFrame":
+        raise DataError("a LazyFrame has no rows yet; collect it first", input=input)
+    if not any(hasattr(frame, f"__arrow_c_{how}__") for how in ("stream", "array")):
+        raise DataError(
+            "expected a table (pyarrow, Polars, pandas, DuckDB, or anything with the "
+            f"Arrow PyCapsule interface), found {kind.__module__}.{kind.__qualname__}",
+            input=input,
+        )
+    try:
+        return pa.table(frame)
+    except (pa.ArrowException, OSError, TypeError, ValueError) as error:
+        raise DataError(f"Arrow cannot read it: {error}", input=input) from error
+
+
+def flat_column(input: str, table: pa.Table, *path: str) -> pa.Array:
+    """A column (or a field of a struct column) in one piece, checked, decoded.
+
+    Chunks are joined (a copy where there are several), dictionaries and run ends are
+    replaced by what they stand for.
+    """
+    name = ".".join(path)
+    try:
+        array = _in_one_piece(table.column(path[0]))
+        for step in path[1:]:
+            array = _field(array, step)
+        array.validate(full=pa.types.is_dictionary(array.type))
+        if pa.types.is_run_end_encoded(array.type):
+            array = pc.run_end_decode(array)
+        if pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(
+            f"the Arrow data are broken: {error}", input=input, column=name
+        ) from error
+    return array
+
+
+def _in_one_piece(column: pa.ChunkedArray) -> pa.Array:
+    column.validate()
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays(column.chunks or [pa.array([], column.type)])
+
+
+def _field(array: pa.Array, name: str) -> pa.Array:
+    """A field of a struct array, null where the struct is."""
+    return array.flatten()[array.type.get_field_index(name)]
+
+
+def says_no_type(array: pa.Array) -> bool:
+    """Whether a column is one of a frame without rows that never knew its type.
+
+    Only nulls; or floats: what pandas makes of an empty list.
+    """
+    return len(array) == 0 and (
+        pa.types.is_null(array.type) or pa.types.is_float64(array.type)
+    )

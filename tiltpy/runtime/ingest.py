@@ -1,0 +1,174 @@
+"""From a bound frame to a snapshot buffer: the way in.
+
+The steps, in order: the frame as an Arrow table, its columns chosen, times in ticks,
+rows in order, payload columns as views, events by their lifetime, and rows that are no
+events taken out where they could be mistaken for some.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tiltpy.errors import DataError
+from tiltpy.ir.nodes import Input
+from tiltpy.runtime.bind import Binding, complete
+from tiltpy.runtime.buffers import Column, SnapshotBuffer, Times
+from tiltpy.runtime.choose import Choice, choose_columns
+from tiltpy.runtime.columns import payload_column
+from tiltpy.runtime.frames import flat_column, read_frame, says_no_type
+from tiltpy.runtime.layout import lay_out
+from tiltpy.runtime.lifetimes import extent, stamped_events
+from tiltpy.runtime.ordering import Rows, first_out_of_order, row_order
+from tiltpy.runtime.presence import drop_nulls_at_edges, keep_rows
+from tiltpy.runtime.stamps import (
+    Stamps,
+    StampType,
+    TimeColumn,
+    in_ticks,
+    joined,
+    no_stamps,
+    show,
+    to_ticks,
+)
+from tiltpy.types import MAX_TIME, Interval, Lifetime, Scalar, Unit, columns
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """An input's rows as a kernel reads them, and what kind of times they came with."""
+
+    buffer: SnapshotBuffer
+    stamps: StampType
+
+
+def ingest(
+    declared: Input,
+    binding: Binding,
+    *,
+    unit: Unit | None,
+    domain_end: int | None = None,
+    allow_sort: bool = True,
+) -> Ingested:
+    """Read a bound frame as the rows of a declared input.
+
+    `unit` is the query's tick. `domain_end` (ticks), where the caller gives one, is
+    where the last row of an `until_next` input ends. Rows out of order are sorted
+    unless `allow_sort` is False. Errors are `DataError` with the input, the column and
+    the first bad row, counted from 0 in the frame.
+    """
+    settled = complete(declared, binding)
+    assert settled.lifetime is not None
+    table = read_frame(declared.name, binding.frame)
+    choice = choose_columns(settled, binding.column, table.schema)
+    times, kind = _read_times(settled, settled.lifetime, choice, table, unit)
+    order = _order(settled, choice, table, times[0], allow_sort=allow_sort)
+    payload, present = _read_payload(settled, choice, table, order)
+    if table.num_rows == 0:
+        return Ingested(SnapshotBuffer.empty(declared.type), kind)
+    ticks = [t.ticks if order is None else t.ticks[order] for t in times]
+    if isinstance(settled.lifetime, Interval):
+        buffer = lay_out(ticks[0], ticks[1], payload)
+    else:
+        buffer = stamped_events(ticks[0], settled.lifetime, payload, domain_end)
+    if present is not None:
+        buffer = keep_rows(buffer, present, declared.type)
+    if isinstance(declared.type, Scalar):
+        buffer = drop_nulls_at_edges(buffer, declared.type)
+    return Ingested(buffer, kind)
+
+
+def _read_times(
+    declared: Input,
+    lifetime: Lifetime,
+    choice: Choice,
+    table: pa.Table,
+    unit: Unit | None,
+) -> tuple[tuple[Stamps, ...], StampType]:
+    below, above = extent(lifetime)
+    low, high = below - MAX_TIME, MAX_TIME - above
+    found: list[tuple[Stamps, StampType]] = []
+    for name in choice.times:
+        array = flat_column(declared.name, table, name)
+        if says_no_type(array):
+            array = no_stamps(unit)
+        found.append(to_ticks(TimeColumn(declared.name, name, array, unit, low, high)))
+    if len(found) == 1:
+        return (found[0][0],), found[0][1]
+    (starts, first), (ends, second) = found
+    kind = joined(first, second)
+    if kind is None:
+        raise DataError(
+            f"'{choice.times[0]}' is {first.kind} and '{choice.times[1]}' is "
+            f"{second.kind}; give both the same type",
+            input=declared.name,
+            column=choice.times[1],
+        )
+    _check_intervals(declared, choice, starts.ticks, ends.ticks, in_ticks(kind, unit))
+    return (starts, ends), kind
+
+
+def _check_intervals(
+    declared: Input, choice: Choice, starts: Times, ends: Times, kind: StampType
+) -> None:
+    bad = starts >= ends
+    if bad.any():
+        row = int(bad.argmax())
+        raise DataError(
+            f"the event ends at {show(int(ends[row]), kind)}, not after its start "
+            f"{show(int(starts[row]), kind)} in '{choice.times[0]}'; an event covers "
+            "(start, end]",
+            input=declared.name,
+            column=choice.times[1],
+            row=row,
+        )
+
+
+def _order(
+    declared: Input,
+    choice: Choice,
+    table: pa.Table,
+    stamps: Stamps,
+    *,
+    allow_sort: bool,
+) -> Rows | None:
+    """The order of the rows by start, then the tie columns, or None if they have it."""
+    ties = tuple(
+        (name, flat_column(declared.name, table, name)) for name in choice.order
+    )
+    order = row_order(stamps, ties, input=declared.name)
+    if order is not None and not allow_sort:
+        raise DataError(
+            "the row belongs before the one above it; sort the rows, or allow sorting",
+            input=declared.name,
+            column=choice.times[0],
+            row=first_out_of_order(order),
+        )
+    return order
+
+
+def _read_payload(
+    declared: Input, choice: Choice, table: pa.Table, order: Rows | None
+) -> tuple[tuple[Column, ...], Mask | None]:
+    """The payload columns, and which rows are there at all (None: every one).
+
+    A row of a struct column may be null as a whole: then it is no event.
+    """
+    found = []
+    for (_, scalar), path in zip(columns(declared.type), choice.payload, strict=True):
+        array = flat_column(declared.name, table, *path)
+        if says_no_type(array):
+            continue
+        if order is not None:
+            array = array.take(pa.array(order))
+        name = ".".join(path)
+        found.append(payload_column(array, scalar, input=declared.name, name=name))
+    first = choice.payload[0]
+    outer = table.column(first[0])
+    if len(first) == 1 or outer.null_count == 0:
+        return tuple(found), None
+    there = outer.is_valid().to_numpy()
+    return tuple(found), there if order is None else there[order]

@@ -1,0 +1,66 @@
+"""Putting rows into order: by start, then the tie columns, then as they came."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from tiltpy.errors import DataError
+from tiltpy.runtime.stamps import Stamps
+
+Rows = NDArray[np.int64]
+
+SORTABLE = (
+    pa.types.is_primitive,
+    pa.types.is_decimal,
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_null,
+)
+"""What Arrow has an order for."""
+
+
+def row_order(
+    stamps: Stamps, ties: tuple[tuple[str, pa.Array], ...], *, input: str
+) -> Rows | None:
+    """Which row comes first, second, ...; None where the rows are in order already.
+
+    Ties are (name, column) pairs, nulls first; the sort is stable.
+    """
+    ticks = stamps.ticks
+    if not ties or (stamps.in_order and (ticks[1:] > ticks[:-1]).all()):
+        return None if stamps.in_order else np.argsort(ticks, kind="stable")
+    keys = [pa.array(ticks)]
+    for name, column in ties:
+        if column.null_count:
+            keys.append(column.is_valid())  # false before true: nulls first
+        keys.append(_sortable(column, input=input, name=name))
+    names = [str(number) for number in range(len(keys))]
+    order = pc.sort_indices(
+        pa.table(keys, names=names), sort_keys=[(n, "ascending") for n in names]
+    )
+    rows = order.to_numpy().astype(np.int64)
+    return None if (rows[1:] > rows[:-1]).all() else rows
+
+
+def first_out_of_order(rows: Rows) -> int:
+    """The first row of the input that belongs before the row above it."""
+    places = np.empty_like(rows)
+    places[rows] = np.arange(len(rows))
+    return 1 + int((places[1:] < places[:-1]).argmax())
+
+
+def _sortable(column: pa.Array, *, input: str, name: str) -> pa.Array:
+    if pa.types.is_string_view(column.type):
+        return column.cast(pa.large_string())
+    if pa.types.is_float16(column.type):
+        return column.cast(pa.float32())
+    if not any(fits(column.type) for fits in SORTABLE):
+        raise DataError(
+            f"rows cannot be ordered by {column.type}; order by a number or a string",
+            input=input,
+            column=name,
+        )
+    return column

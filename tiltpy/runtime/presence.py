@@ -1,0 +1,52 @@
+"""Rows that are no events: null scalar payloads and null structs.
+
+Between events a null row of a scalar is left where it is, as a cleared validity bit: so
+a sampled signal with holes stays sampled. Where it could pass for an event (at the
+edges, which are the domain's; among overlapping events) it is taken out.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiltpy.abi import TimeLayout
+from tiltpy.runtime.buffers import Column, SnapshotBuffer, pack_validity
+from tiltpy.runtime.layout import lay_out
+from tiltpy.types import Scalar, Type
+
+Mask = NDArray[np.bool_]
+
+
+def keep_rows(buffer: SnapshotBuffer, mask: Mask, payload: Type) -> SnapshotBuffer:
+    """A copy of some rows, in the layout that they have without the others."""
+    if not mask.any():
+        return SnapshotBuffer.empty(payload)
+    starts, ends = buffer.times()
+    columns = tuple(keep_values(column, mask) for column in buffer.columns)
+    return lay_out(starts[mask], ends[mask], columns)
+
+
+def keep_values(column: Column, mask: Mask) -> Column:
+    """A copy of some rows of a column."""
+    values = column.values[: len(mask)][mask]
+    if column.validity is None:
+        return Column(values)
+    return Column(values, pack_validity(column.valid(len(mask))[mask]))
+
+
+def drop_nulls_at_edges(buffer: SnapshotBuffer, scalar: Scalar) -> SnapshotBuffer:
+    """A scalar object whose first and last rows are events, all rows if they overlap.
+
+    A view, but for overlapping events.
+    """
+    (column,) = buffer.columns
+    if column.validity is None:
+        return buffer
+    valid = column.valid(buffer.n)
+    if buffer.layout is TimeLayout.OVERLAPPING or not valid.any():
+        return keep_rows(buffer, valid, scalar)
+    first = int(valid.argmax())
+    stop = buffer.n - int(valid[::-1].argmax())
+    kept = buffer.slice(first, stop)
+    if valid[first:stop].all():
+        return kept.with_columns((Column(kept.columns[0].values),))
+    return kept

@@ -1,0 +1,223 @@
+"""What a run gives back: one Arrow table per output, made when asked for.
+
+A run leaves each output as pieces, one per stretch of time, in order. They become the
+chunks of the table; values are never copied, times only where they are not stored or
+the output's unit is not the tick.
+"""
+
+from collections.abc import ItemsView, Iterator, KeysView, Sequence, ValuesView
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tiltpy.errors import TiltError
+from tiltpy.runtime.buffers import SnapshotBuffer
+from tiltpy.runtime.notebook import html_table
+from tiltpy.runtime.presence import keep_rows
+from tiltpy.runtime.stamps import OutputStamp, from_ticks
+from tiltpy.runtime.views import arrow_type, column_array
+from tiltpy.types import Scalar, Type, columns
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+
+class OutputTable:
+    """The snapshots of one output, in order of time.
+
+    The columns are `start` and `end` (a snapshot is valid over `(start, end]`), then
+    the payload: one column named after the output for a scalar, a column per field for
+    a struct. Goes wherever an Arrow table goes.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        type: Type,
+        pieces: Sequence[SnapshotBuffer],
+        stamp: OutputStamp,
+    ) -> None:
+        self.name = name
+        self.type = type
+        self._pieces = tuple(_events(piece, type) for piece in pieces if piece.n)
+        self._stamp = stamp
+        self._table: pa.Table | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the table."""
+        payload = [(n or self.name, arrow_type(t)) for n, t in columns(self.type)]
+        times = [("start", self._stamp.type), ("end", self._stamp.type)]
+        return pa.schema(times + payload)
+
+    @property
+    def num_rows(self) -> int:
+        """How many snapshots there are."""
+        return sum(piece.n for piece in self._pieces)
+
+    def __len__(self) -> int:
+        return self.num_rows
+
+    def to_arrow(self) -> pa.Table:
+        """The snapshots as a pyarrow table; made once, kept."""
+        if self._table is None:
+            schema = self.schema
+            chunks = [self._arrays(piece) for piece in self._pieces]
+            arrays = [
+                pa.chunked_array([chunk[i] for chunk in chunks], field.type)
+                for i, field in enumerate(schema)
+            ]
+            self._table = pa.Table.from_arrays(arrays, schema=schema)
+        return self._table
+
+    def _arrays(self, piece: SnapshotBuffer) -> list[pa.Array]:
+        payload = [
+            column_array(column, piece.n, scalar)
+            for (_, scalar), column in zip(
+                columns(self.type), piece.columns, strict=True
+            )
+        ]
+        times = (from_ticks(t, self._stamp, self.name) for t in piece.times())
+        return [*times, *payload]
+
+    def points(self, time: str = "time") -> pa.Table:
+        """Rows stamped with each snapshot's end, under the column name `time`."""
+        table = self.to_arrow().drop_columns(["start"])
+        if time in table.column_names[1:]:
+            raise TiltError(
+                f"output '{self.name}' has a column '{time}' already; give the stamps "
+                "another name: points(time=...)"
+            )
+        return table.rename_columns([time, *table.column_names[1:]])
+
+    def to_polars(self) -> "polars.DataFrame":
+        """The snapshots as a Polars frame."""
+        try:
+            import polars  # noqa: PLC0415 - optional
+        except ImportError as error:
+            raise TiltError("to_polars() needs Polars: pip install polars") from error
+        frame = polars.from_arrow(self.to_arrow())
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """The snapshots as a pandas frame."""
+        try:
+            import pandas  # noqa: F401, PLC0415 - optional
+        except ImportError as error:
+            raise TiltError("to_pandas() needs pandas: pip install pandas") from error
+        return self.to_arrow().to_pandas()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{field.name}: {field.type}" for field in self.schema)
+        return f"<output '{self.name}': {self.num_rows:,} snapshots ({fields})>"
+
+    def _repr_html_(self) -> str:
+        title = f"{self.name}: {self.num_rows:,} snapshots"
+        return html_table(self.to_arrow(), title)
+
+
+class UnknownOutputError(TiltError, KeyError):
+    """There is no output of that name; a `KeyError` for those who expect one."""
+
+    __str__ = Exception.__str__  # KeyError would show the message quoted
+
+
+class Result:
+    """The outputs of a run by name; a single one's table stands for the whole.
+
+    It reads like a mapping but is no `Mapping`: Polars would take one for a frame's
+    columns before it looks for an Arrow stream.
+    """
+
+    def __init__(self, outputs: Sequence[OutputTable]) -> None:
+        self._outputs = {output.name: output for output in outputs}
+
+    def __getitem__(self, name: str) -> OutputTable:
+        if name in self._outputs:
+            return self._outputs[name]
+        near = get_close_matches(name, self._outputs, n=1)
+        hint = f"; did you mean '{near[0]}'?" if near else ""
+        raise UnknownOutputError(
+            f"there is no output '{name}' among {self._names()}{hint}"
+        )
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._outputs
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._outputs)
+
+    def __len__(self) -> int:
+        return len(self._outputs)
+
+    def keys(self) -> KeysView[str]:
+        """The names of the outputs, in order."""
+        return self._outputs.keys()
+
+    def values(self) -> ValuesView[OutputTable]:
+        """The outputs, in order."""
+        return self._outputs.values()
+
+    def items(self) -> ItemsView[str, OutputTable]:
+        """The outputs with their names, in order."""
+        return self._outputs.items()
+
+    def _names(self) -> str:
+        return ", ".join(f"'{name}'" for name in self._outputs) or "none"
+
+    def only(self) -> OutputTable:
+        """The single output; an error where there are several."""
+        if len(self._outputs) != 1:
+            raise TiltError(
+                f"the outputs are {self._names()}; choose one of them: result[name]"
+            )
+        return next(iter(self._outputs.values()))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the single output."""
+        return self.only().schema
+
+    @property
+    def num_rows(self) -> int:
+        """How many snapshots the single output has."""
+        return self.only().num_rows
+
+    def to_arrow(self) -> pa.Table:
+        """The single output as a pyarrow table."""
+        return self.only().to_arrow()
+
+    def points(self, time: str = "time") -> pa.Table:
+        """The single output as rows stamped with each snapshot's end."""
+        return self.only().points(time)
+
+    def to_polars(self) -> "polars.DataFrame":
+        """The single output as a Polars frame."""
+        return self.only().to_polars()
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """The single output as a pandas frame."""
+        return self.only().to_pandas()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.only().__arrow_c_stream__(requested_schema)
+
+    def _repr_html_(self) -> str:
+        return "".join(output._repr_html_() for output in self.values())
+
+    def __repr__(self) -> str:
+        return "\n".join(repr(output) for output in self._outputs.values())
+
+
+def _events(piece: SnapshotBuffer, type: Type) -> SnapshotBuffer:
+    """The piece without the rows of a scalar that are null: they are no snapshots."""
+    if not isinstance(type, Scalar) or piece.columns[0].validity is None:
+        return piece
+    valid = piece.columns[0].valid(piece.n)
+    return piece if valid.all() else keep_rows(piece, valid, type)
