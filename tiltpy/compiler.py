@@ -7,25 +7,21 @@
                     -> codegen    -> MachineCode       LLVM
     Arrow + code    -> runtime    -> Result            chunks, workers, Arrow
 
-A `CompiledQuery` holds one query and the kernels for the layouts it has met. Nothing is
-compiled before data (or `explain`) says which layouts are needed.
+Nothing is compiled before data (or `explain`) says which layouts are needed; kernels
+are kept for every combination of layouts that a query has met.
 """
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from threading import RLock
+from dataclasses import dataclass, replace
+from threading import Lock, RLock
 
 from tiltpy.abi import Layout, TimeLayout
 from tiltpy.codegen.jit import MachineCode, compile_kernel
 from tiltpy.ir.nodes import Query
 from tiltpy.lowering.lower import Plan, lower, lower_samples
 from tiltpy.passes.pipeline import optimize
-from tiltpy.runtime.bind import Binding
-from tiltpy.runtime.domain import Request
 from tiltpy.runtime.execute import Kernel
-from tiltpy.runtime.result import Result
-from tiltpy.runtime.run import RunOptions, bind_inputs, run
 
 LayoutKey = tuple[tuple[str, Layout], ...]
 
@@ -50,10 +46,9 @@ class Specialised:
     ) -> None:
         self.options = options
         self.layouts = layouts
-        self.seconds: dict[str, float] = {}
         began = time.perf_counter()
         self.stages = optimize(specialise(source, layouts), options.disabled_passes)
-        self.seconds["passes"] = time.perf_counter() - began
+        self.seconds = {"passes": time.perf_counter() - began}
         self.query = self.stages[-1][1]
         self._lock = RLock()
         self._general: tuple[Plan, MachineCode] | None = None
@@ -116,30 +111,19 @@ def specialise(query: Query, layouts: Mapping[str, Layout]) -> Query:
     return replace(query, inputs=inputs)
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledQuery:
-    """A query that can be run over any number of frames."""
+class Compiler:
+    """A query and the kernels for the layouts it has met, in memory."""
 
-    query: Query
-    options: CompileOptions = CompileOptions()
-    _known: dict[LayoutKey, Specialised] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
+    def __init__(self, query: Query, options: CompileOptions | None = None) -> None:
+        self.query = query
+        self.options = options or CompileOptions()
+        self._known: dict[LayoutKey, Specialised] = {}
+        self._lock = Lock()
 
     def specialised(self, layouts: Mapping[str, Layout]) -> Specialised:
-        """The kernels for a combination of layouts, from memory if it was met before."""
+        """The kernels for a combination of layouts."""
         key = tuple(sorted(layouts.items(), key=lambda item: item[0]))
-        found = self._known.get(key)
-        if found is None:
-            found = Specialised(self.query, layouts, self.options)
-            self._known[key] = found
-        return found
-
-    def run_bound(
-        self, bindings: Mapping[str, Binding], request: Request, options: RunOptions
-    ) -> Result:
-        """Run the query over bound inputs; see `tiltpy.Query.run`."""
-        inputs = bind_inputs(
-            self.query, bindings, request, allow_sort=options.allow_sort
-        )
-        return run(self.query, inputs, self.specialised, request, options)
+        with self._lock:
+            if key not in self._known:
+                self._known[key] = Specialised(self.query, layouts, self.options)
+            return self._known[key]

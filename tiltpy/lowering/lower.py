@@ -36,10 +36,11 @@ def lower(query: Query, layouts: Mapping[str, Layout], *, maps: bool = True) -> 
     """The kernel for any data of these layouts; `maps=False`: sweeps alone."""
     assembly, block, objects = _begin(query, layouts)
     read = {name for d in query.definitions for name in _reads(d)}
+    inputs = dict(objects)
     loops = []
     for definition in query.definitions:
         shape: type[Sweep | RowMap] = Sweep
-        if maps and definition.name not in read and maps_rows(definition, objects):
+        if maps and definition.name not in read and maps_rows(definition, inputs):
             shape = RowMap
         loop = shape(assembly, definition, objects)
         rows = _append(assembly, block, loop, definition)

@@ -19,27 +19,26 @@ from tiltpy.ir.nodes import (
     Reduce,
     TemporalExpr,
     Time,
-    Window,
 )
 from tiltpy.ir.traversal import walk
-from tiltpy.loops.build import FALSE, TRUE, add, convert, i64, lt, mul, sub
+from tiltpy.loops.build import FALSE, TRUE, add, convert, i64, least, lt, mul, sub
 from tiltpy.loops.nodes import Bin, For, LExpr, Store, Var, While
 from tiltpy.lowering.assembly import Assembly, Block
+from tiltpy.lowering.blocks import BlockWindow
 from tiltpy.lowering.rows import ObjectRows, Written
-from tiltpy.lowering.sweep import reductions, references, write_value
+from tiltpy.lowering.sweep import bound_of, reductions, references, write_value
 from tiltpy.lowering.values import Lowered, lower_expr, phi
-from tiltpy.lowering.windows import SlidingWindow
 from tiltpy.types import I64
 
 
-def maps_rows(definition: TemporalExpr, objects: dict[str, ObjectRows]) -> bool:
+def maps_rows(definition: TemporalExpr, inputs: dict[str, ObjectRows]) -> bool:
     """Whether an object is a map over the rows of one input."""
     if len(definition.cuts) != 1 or definition.tdom.precision != 1:
         return False
     (cut,) = definition.cuts
     if not isinstance(cut, CutPoint) or cut.offset != 0:
         return False
-    if not objects[cut.object].disjoint:
+    if cut.object not in inputs or not inputs[cut.object].disjoint:
         return False
     if any(isinstance(node, Reduce | Time) for node in walk(definition.body)):
         return False
@@ -76,10 +75,7 @@ class RowMap:
 
         def leaf(node: At | EventBound | Reduce | Time | Element) -> Lowered:
             if isinstance(node, EventBound):
-                bound = (
-                    self.rows.start_at if node.which == "start" else self.rows.end_at
-                )
-                return Lowered(node.type, bound(row), self.rows.exists(row))
+                return bound_of(self.rows, node, row, self.rows.exists(row))
             return self.rows.value(row, self.rows.exists(row))
 
         body = block.inner()
@@ -147,8 +143,9 @@ def maps_samples(
             case CutPoint() | CutTime():
                 return True
             case CutWindow(window=window, element=element):
-                trial = SlidingWindow(Assembly({}), objects[window.object], window)
-                return not trial.track(element).filtered
+                rows = objects[window.object]
+                trial = BlockWindow(Assembly({}), rows, window, 1)
+                return trial.contributes_always(element)
             case _:
                 return False
 
@@ -180,7 +177,9 @@ class SampledMap:
         points, windows = references(definition)
         self.points = points
         self.windows = {
-            window: SlidingWindow(assembly, objects[window.object], window)
+            window: BlockWindow(
+                assembly, objects[window.object], window, definition.tdom.precision
+            )
             for window in windows
         }
         for node in reductions(definition):
@@ -192,31 +191,27 @@ class SampledMap:
         name = self.definition.name
         first = self.assembly.number(SlotKind.FIRST, name)
         last = self.assembly.number(SlotKind.LAST, name)
-        cell = self.assembly.fresh("cell")
         bases = {point: self._base(block, point, first) for point in self.points}
-        for window, slide in self.windows.items():
-            self._fill(block, window, slide, first)
+        for window, blocks in self.windows.items():
+            oldest = self._index(window.object, add(first, i64(window.start)))
+            newest = self._index(window.object, add(first, i64(window.end - 1)))
+            blocks.start(block, oldest, newest)
+        cell = self.assembly.fresh("cell")
         body = block.inner()
-        for slide in self.windows.values():
-            slide.enter(body)
         now = body.name("now", add(first, mul(cell, self.precision)))
 
         def leaf(node: At | EventBound | Reduce | Time | Element) -> Lowered:
             match node:
                 case Reduce():
-                    return self._certain(
-                        self.windows[node.window].value(body, node), node
-                    )
+                    return self.windows[node.window].value(body, node, cell)
                 case Time(offset=offset):
                     return Lowered(node.type, add(now, i64(offset)), TRUE)
                 case At(object=name, offset=offset):
                     row = add(cell, bases[CutPoint(name, offset)])
                     return self.objects[name].value(row, TRUE)
-                case EventBound(object=name, offset=offset, which=which):
-                    rows = self.objects[name]
+                case EventBound(object=name, offset=offset):
                     row = add(cell, bases[CutPoint(name, offset)])
-                    bound = rows.start_at if which == "start" else rows.end_at
-                    return Lowered(node.type, bound(row), TRUE)
+                    return bound_of(self.objects[name], node, row, TRUE)
                 case _:
                     raise AssertionError("an element outside of a window")
 
@@ -225,22 +220,29 @@ class SampledMap:
         count = self.assembly.fresh(f"{name}.count")
         begin = sub(now, self.precision)
         _place(body, out, count, value, begin, now, cell)
-        for slide in self.windows.values():
-            slide.evict(body)
         steps = Bin("//", sub(last, first), self.precision, I64)
         cells = block.name("cells", add(steps, i64(1)))
         block.set(count, i64(0))
-        block.add(For(cell, i64(0), cells, body.body()))
+        self._loop(block, cell, cells, body)
         if self.implicit:
             block.set(count, cells)
         return count
 
-    def _certain(self, value: Lowered, node: Reduce) -> Lowered:
-        """A window that cannot be empty: its reduction is φ only where few rows are."""
-        slide = self.windows[node.window]
-        if slide.track(node.element).filtered or node.ddof:
-            return value
-        return Lowered(value.type, value.value, TRUE, value.fields)
+    def _loop(self, block: Block, cell: Var, cells: LExpr, body: Block) -> None:
+        """The loop over all cells, in stretches for which the windows are ready."""
+        if not self.windows:
+            block.add(For(cell, i64(0), cells, body.body()))
+            return
+        reached = self.assembly.fresh("reached")
+        outer = block.inner()
+        for blocks in self.windows.values():
+            blocks.fill(outer, reached)
+        ready = [blocks.ready for blocks in self.windows.values()]
+        stop = outer.name("stop", least(cells, *ready))
+        outer.add(For(cell, reached, stop, body.body()))
+        outer.set(reached, stop)
+        block.set(reached, i64(0))
+        block.add(While(lt(reached, cells), outer.body()))
 
     def _index(self, name: str, time: LExpr) -> LExpr:
         """The row that ends after a time and starts at or before it."""
@@ -251,18 +253,6 @@ class SampledMap:
         """The row that a point reference sees at the first grid point."""
         time = add(first, i64(point.offset - 1))
         return block.name("base", self._index(point.object, time))
-
-    def _fill(
-        self, block: Block, window: Window, slide: SlidingWindow, first: LExpr
-    ) -> None:
-        """Let in all rows of the first window but the last, which the loop lets in."""
-        low = self._index(window.object, add(first, i64(window.start)))
-        newest = self._index(window.object, add(first, i64(window.end - 1)))
-        slide.empty_at(block, block.name("oldest", low))
-        stop = block.name("newest", newest)
-        inner = block.inner()
-        slide.enter(inner)
-        block.add(While(lt(slide.hi, stop), inner.body()))
 
     def describe(self) -> Loop:
         """What the runtime must know of the loop."""

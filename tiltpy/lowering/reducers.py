@@ -145,7 +145,9 @@ def _moments(order: int) -> Kept:
     """
 
     def lift(_: LExpr, value: LExpr) -> State:
-        return (f64(1.0), convert(value, F64), *([f64(0.0)] * (order - 1)))
+        wide = convert(value, F64)
+        spread = Bin("-", wide, wide, F64)  # 0, but NaN for an infinity or a NaN
+        return (f64(1.0), wide, *([spread] * (order - 1)))
 
     def merge(a: State, b: State) -> State:
         merged = _merge_moments(a, b, order)

@@ -274,9 +274,7 @@ class Sweep:
                 return self.objects[name].value(seen.row, seen.exists)
             case EventBound(object=name, offset=offset):
                 seen = self.visit.points[CutPoint(name, offset)]
-                rows = self.objects[name]
-                bound = rows.start_at if node.which == "start" else rows.end_at
-                return Lowered(node.type, bound(seen.row), seen.exists)
+                return bound_of(self.objects[name], node, seen.row, seen.exists)
             case Time(offset=offset):
                 return Lowered(node.type, add(self.now, i64(offset)), TRUE)
             case Reduce():
@@ -341,6 +339,12 @@ def _write(
     """Put a snapshot at its place; one that is φ is overwritten by the next."""
     block.add(Store(out.starts, at, begin), Store(out.ends, at, end))
     write_value(block, out, at, value)
+
+
+def bound_of(rows: ObjectRows, node: EventBound, row: LExpr, exists: LExpr) -> Lowered:
+    """`start(~x[t])` or `end(~x[t])` of the row that the reference sees."""
+    bound = rows.start_at if node.which == "start" else rows.end_at
+    return Lowered(node.type, bound(row), exists)
 
 
 def write_value(block: Block, out: Written, at: LExpr, value: Lowered) -> None:

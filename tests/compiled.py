@@ -1,0 +1,150 @@
+"""The compiled engine as the tests run it: real Arrow in, any layout, chunk, workers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+
+from tests.random_queries import Case
+from tiltpy.abi import TimeLayout
+from tiltpy.compiler import CompileOptions, Compiler
+from tiltpy.interpreter import Event, Snapshot
+from tiltpy.ir.nodes import Input, Query
+from tiltpy.passes.pipeline import PASS_NAMES
+from tiltpy.runtime.bind import Binding
+from tiltpy.runtime.buffers import SnapshotBuffer
+from tiltpy.runtime.domain import Request
+from tiltpy.runtime.ingest import Ingested, ingest
+from tiltpy.runtime.result import OutputTable
+from tiltpy.runtime.run import RunOptions, run
+from tiltpy.types import Interval, Scalar, Struct, columns
+
+ARROW = {
+    "bool": pa.bool_(),
+    "f32": pa.float32(),
+    "f64": pa.float64(),
+    **{f"i{n}": getattr(pa, f"int{n}")() for n in (8, 16, 32, 64)},
+    **{f"u{n}": getattr(pa, f"uint{n}")() for n in (8, 16, 32, 64)},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One way to execute a query; none of them changes its result."""
+
+    chunk: int | None = None
+    workers: int = 1
+    special_shapes: bool = True
+    disabled_passes: frozenset[str] = frozenset()
+    layout: TimeLayout | None = None
+    """A layout to lay the rows out in where they allow it, other than the best."""
+    nulls: bool = False
+    """Whether null rows are put into the gaps of scalar inputs."""
+
+
+def random_setting(random: Random, span: int) -> Setting:
+    """Any chunk length from one tick to all, one or two workers, passes on or off."""
+    chunk = random.choice((None, 1, 2, 3, 5, 8, random.randint(1, span), span))
+    disabled = [name for name in PASS_NAMES if random.random() < 0.25]
+    return Setting(
+        chunk,
+        random.choice((1, 2)),
+        random.random() < 0.6,
+        frozenset(disabled if random.random() < 0.6 else ()),
+        random.choice((None, None, None, *TimeLayout)),
+        random.random() < 0.3,
+    )
+
+
+def run_compiled(case: Case, setting: Setting) -> dict[str, list[Snapshot]]:
+    """The snapshots of every output, from machine code."""
+    inputs = {
+        declared.name: _ingest(declared, case.events[declared.name], setting)
+        for declared in case.query.inputs
+    }
+    options = CompileOptions(setting.disabled_passes, setting.special_shapes)
+    compiler = Compiler(case.query, options)
+    result = run(
+        case.query,
+        inputs,
+        compiler.specialised,
+        Request(case.start, case.end, case.bounds),
+        RunOptions(workers=setting.workers, chunk=setting.chunk),
+    )
+    return {name: snapshots(result[name]) for name in case.query.outputs}
+
+
+def snapshots(output: OutputTable) -> list[Snapshot]:
+    """An output's rows as the interpreter writes them."""
+    table = output.to_arrow()
+    starts, ends = table["start"].to_pylist(), table["end"].to_pylist()
+    names = table.column_names[2:]
+    values = [table[name].to_pylist() for name in names]
+    if isinstance(output.type, Scalar):
+        payload: Sequence[object] = values[0]
+    else:
+        payload = [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
+    rows = zip(starts, ends, payload, strict=True)
+    return [Snapshot(s, e, v) for s, e, v in rows]  # type: ignore[arg-type]
+
+
+def table_of(declared: Input, events: Sequence[Event | tuple[int, int, None]]) -> pa.Table:
+    """Events as a table with interval columns."""
+    named = {
+        "start": pa.array([e[0] for e in events], pa.int64()),
+        "end": pa.array([e[1] for e in events], pa.int64()),
+    }
+    for name, scalar in columns(declared.type):
+        if isinstance(declared.type, Struct):
+            cells = [e[2][name] for e in events]  # type: ignore[index, call-overload]
+        else:
+            cells = [e[2] for e in events]
+        named[name or declared.name] = pa.array(cells, ARROW[scalar.name])
+    return pa.table(named)
+
+
+def _ingest(declared: Input, events: Sequence[Event], setting: Setting) -> Ingested:
+    rows: list[Event | tuple[int, int, None]] = list(events)
+    if setting.nulls and isinstance(declared.type, Scalar):
+        rows = _with_null_rows(events)
+    settled = replace(declared, lifetime=Interval("start", "end"))
+    found = ingest(settled, Binding(table_of(declared, rows)), unit=None)
+    if setting.layout is None:
+        return found
+    return replace(found, buffer=laid_out(found.buffer, setting.layout))
+
+
+def _with_null_rows(events: Sequence[Event]) -> list[Event | tuple[int, int, None]]:
+    """Rows without a payload in the gaps (two to a gap where it is long enough)."""
+    rows: list[Event | tuple[int, int, None]] = []
+    until: int | None = None
+    for event in events:
+        if until is not None and event.start > until:
+            middle = (until + event.start) // 2
+            if until < middle:
+                rows.append((until, middle, None))
+            rows.append((middle, event.start, None))
+        rows.append(event)
+        until = event.end if until is None else max(until, event.end)
+    return rows
+
+
+def laid_out(buffer: SnapshotBuffer, layout: TimeLayout) -> SnapshotBuffer:
+    """The buffer in a less special layout, where its rows allow it."""
+    order = list(TimeLayout)
+    if order.index(layout) <= order.index(buffer.layout) or buffer.n == 0:
+        return buffer
+    starts, ends = (np.ascontiguousarray(times) for times in buffer.times())
+    if layout is TimeLayout.CONTIGUOUS:
+        return replace(buffer, layout=layout, starts=None, ends=ends, period=1)
+    fifo = layout is not TimeLayout.OVERLAPPING or bool(starts[0] % 2)
+    return replace(
+        buffer, layout=layout, starts=starts, ends=ends, start=0, period=1, fifo=fifo
+    )
+
+
+def outputs_of(query: Query, found: Mapping[str, list[Snapshot]]) -> list[str]:
+    """The names of the outputs that have snapshots."""
+    return [name for name in query.outputs if found[name]]

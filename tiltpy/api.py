@@ -1,0 +1,183 @@
+"""The public face: queries from text or Python, run over anything that speaks Arrow."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from tiltpy.abi import Layout
+from tiltpy.compiler import CompileOptions, Compiler
+from tiltpy.errors import DataError, TiltError
+from tiltpy.explain import DEFAULT_LAYOUT, explain
+from tiltpy.frontend import builder, parse as text
+from tiltpy.ir.nodes import Query
+from tiltpy.ir.printer import format_query
+from tiltpy.moments import Length, Moment, ticks_of, time_of
+from tiltpy.runtime.bind import Binding
+from tiltpy.runtime.domain import Request
+from tiltpy.runtime.result import Result
+from tiltpy.runtime.run import Progress, RunOptions, bind_inputs, run
+from tiltpy.types import Bound, Unit, columns
+
+_T = TypeVar("_T")
+
+
+class CompiledQuery:
+    """A query that can be run any number of times, over any frames.
+
+    `query` is its functional IR; `print(compiled)` shows it in the language's text.
+    Machine code is made when data shows which layouts are needed, and kept.
+    """
+
+    def __init__(self, query: Query, options: CompileOptions | None = None) -> None:
+        self.query = query
+        self._compiler = Compiler(query, options)
+
+    def run(
+        self,
+        *,
+        start: Moment | None = None,
+        end: Moment | None = None,
+        workers: int | None = None,
+        chunk: Length | None = None,
+        allow_sort: bool = True,
+        progress: Progress | None = None,
+        **inputs: object,
+    ) -> Result:
+        """Compute the outputs over frames, one for each input by its name.
+
+        A frame is anything with the Arrow PyCapsule interface (`__arrow_c_stream__`:
+        pyarrow, Polars, pandas, DuckDB), or `bind(frame, ...)` where the query leaves
+        open how rows become events. Run-time bounds of time domains are given by their
+        names, like inputs.
+
+        `start` and `end` are the domain `(start, end]`: ticks, a stamp of ISO 8601 or a
+        `datetime`; by default that of the data. `chunk` (ticks, a duration like "1h", a
+        `timedelta`) and `workers` (threads; by default one per CPU) never change a
+        result. `allow_sort=False` refuses rows out of time order. `progress` is called
+        with the number of chunks done and of all.
+
+        Raises `DataError` if the data does not fit the query.
+        """
+        unit = self.query.unit
+        names = _run_time_bounds(self.query)
+        bounds = {
+            name: _checked(name, time_of, inputs.pop(name), unit)
+            for name in names
+            if name in inputs
+        }
+        missing = [name for name in names if name not in bounds]
+        if missing:
+            raise DataError(
+                f"the time domain's bound '{missing[0]}' is not given; "
+                f"give it as run({missing[0]}=...)"
+            )
+        request = Request(
+            None if start is None else _checked("start", time_of, start, unit),
+            None if end is None else _checked("end", time_of, end, unit),
+            bounds,
+        )
+        interval = None if chunk is None else _checked("chunk", ticks_of, chunk, unit)
+        _check_positive("chunk", interval)
+        _check_positive("workers", workers)
+        bindings = {
+            name: frame if isinstance(frame, Binding) else Binding(frame)
+            for name, frame in inputs.items()
+        }
+        options = RunOptions(workers, interval, allow_sort, progress)
+        bound = bind_inputs(self.query, bindings, request, allow_sort=allow_sort)
+        return run(self.query, bound, self._compiler.specialised, request, options)
+
+    def explain(
+        self,
+        *,
+        llvm: bool = False,
+        asm: bool = False,
+        inputs: Mapping[str, object] | None = None,
+    ) -> str:
+        """Every stage of the query: source, passes, boundaries, loops, compile times.
+
+        Kernels depend on how the data lies in time; `inputs` (frames by name) shows
+        those chosen for it, otherwise events without gaps or nulls are assumed. `llvm`
+        and `asm` add the code that LLVM made.
+        """
+        layouts = {
+            one.name: Layout(DEFAULT_LAYOUT, (False,) * len(columns(one.type)))
+            for one in self.query.inputs
+        }
+        if inputs:
+            bindings = {
+                name: frame if isinstance(frame, Binding) else Binding(frame)
+                for name, frame in inputs.items()
+            }
+            bound = bind_inputs(self.query, bindings, Request(), allow_sort=True)
+            layouts = {name: one.buffer.abi_layout() for name, one in bound.items()}
+        compiled = self._compiler.specialised(layouts)
+        return explain(self.query, compiled, llvm=llvm, asm=asm)
+
+    def __str__(self) -> str:
+        return format_query(self.query)
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"~{one.name}" for one in self.query.inputs)
+        outputs = ", ".join(f"~{name}" for name in self.query.outputs)
+        return f"<query {inputs or 'no input'} -> {outputs}>"
+
+
+def parse(
+    query: str,
+    *,
+    name: str = "<query>",
+    params: Mapping[str, object] | None = None,
+    options: CompileOptions | None = None,
+) -> CompiledQuery:
+    """The query of a text in the tilt language (`grammar/README.md`).
+
+    `params` sets its parameters; `name` is what errors call the text. Raises a
+    `QueryError` that holds everything that is wrong with the text.
+    """
+    return CompiledQuery(text.parse(query, name=name, params=params), options)
+
+
+def load(
+    path: str | Path,
+    *,
+    params: Mapping[str, object] | None = None,
+    options: CompileOptions | None = None,
+) -> CompiledQuery:
+    """The query of a `.tilt` file; see `parse`."""
+    return CompiledQuery(text.parse_file(path, params=params), options)
+
+
+def compile(
+    *outputs: builder.Object,
+    unit: Unit | None = None,
+    options: CompileOptions | None = None,
+) -> CompiledQuery:
+    """The query whose outputs are these temporal objects.
+
+    `unit` is the tick; by default the finest unit of the query's durations.
+    """
+    return CompiledQuery(builder.build_query(*outputs, unit=unit), options)
+
+
+def _run_time_bounds(query: Query) -> list[str]:
+    """The names that stand for bounds of time domains, given at run time."""
+    found: dict[str, None] = {}
+    for definition in query.definitions:
+        bounds: tuple[Bound, ...] = (definition.tdom.start, definition.tdom.end)
+        found.update((bound, None) for bound in bounds if isinstance(bound, str))
+    return list(found)
+
+
+def _checked(
+    name: str, convert: Callable[[_T, Unit | None], int], given: _T, unit: Unit | None
+) -> int:
+    try:
+        return convert(given, unit)
+    except TiltError as error:
+        raise TiltError(f"{name}={given}: {error}") from None
+
+
+def _check_positive(name: str, value: int | None) -> None:
+    if value is not None and value < 1:
+        raise TiltError(f"{name}={value}: expected 1 or more")

@@ -1,0 +1,84 @@
+"""What becomes of a query, stage by stage, as text."""
+
+from collections.abc import Iterator
+
+from tiltpy.abi import Loop, TimeLayout
+from tiltpy.codegen.jit import MachineCode
+from tiltpy.compiler import Specialised
+from tiltpy.ir.nodes import Query
+from tiltpy.ir.printer import format_query
+from tiltpy.loops.printer import format_kernel
+from tiltpy.lowering.lower import Plan
+from tiltpy.types import Boundary
+
+
+def explain(
+    source: Query, compiled: Specialised, *, llvm: bool = False, asm: bool = False
+) -> str:
+    """All stages of a query for one combination of layouts."""
+    parts = [("query", format_query(source)), *_passes(source, compiled)]
+    parts.append(("boundaries", "\n".join(_boundaries(compiled.query))))
+    parts.append(("layouts", "\n".join(_layouts(compiled))))
+    kernels: list[tuple[str, tuple[Plan, MachineCode] | None]] = [
+        ("kernel", compiled.general_code()),
+        ("kernel for gapless samples", compiled.samples_code()),
+    ]
+    for title, kernel in kernels:
+        if kernel is not None:
+            parts.extend(_kernel(title, *kernel, llvm=llvm, asm=asm))
+    parts.append(("compile time", "\n".join(_seconds(compiled))))
+    return "\n".join(f"== {title} ==\n{text.rstrip()}\n" for title, text in parts)
+
+
+def _passes(source: Query, compiled: Specialised) -> Iterator[tuple[str, str]]:
+    """The query after each pass that changed it."""
+    before = format_query(source)
+    for name, query in compiled.stages:
+        after = format_query(query)
+        if after != before:
+            yield f"after {name}", after
+        before = after
+
+
+def _boundaries(query: Query) -> Iterator[str]:
+    for output, inputs in query.boundaries:
+        for name, boundary in inputs:
+            needs = f"({_time('Ts', boundary, -1)}, {_time('Te', boundary, 1)}]"
+            yield f"~{output} over (Ts, Te] needs ~{name} over {needs}"
+
+
+def _time(name: str, boundary: Boundary, direction: int) -> str:
+    reach = boundary.back if direction < 0 else boundary.ahead
+    sign = "-" if direction < 0 else "+"
+    return f"{name} {sign} {reach.ticks}" if reach.ticks else name
+
+
+def _layouts(compiled: Specialised) -> Iterator[str]:
+    for name, layout in compiled.layouts.items():
+        yield f"~{name}: {layout}"
+
+
+def _kernel(
+    title: str, plan: Plan, code: MachineCode, *, llvm: bool, asm: bool
+) -> Iterator[tuple[str, str]]:
+    shapes = "\n".join(_shape(loop) for loop in plan.signature.loops)
+    yield title, f"{shapes}\n\n{format_kernel(plan.kernel)}"
+    if llvm:
+        yield f"{title}: LLVM IR", code.optimized_ir()
+    if asm:
+        yield f"{title}: machine code", code.assembly()
+
+
+def _shape(loop: Loop) -> str:
+    implied = ", times implied" if loop.implicit_times else ""
+    return f"~{loop.name}: {loop.shape.value}{implied}"
+
+
+def _seconds(compiled: Specialised) -> Iterator[str]:
+    for stage, seconds in compiled.seconds.items():
+        yield f"{stage:<14}{seconds * 1e3:7.1f} ms"
+    yield f"{'in all':<14}{sum(compiled.seconds.values()) * 1e3:7.1f} ms"
+
+
+DEFAULT_LAYOUT = TimeLayout.CONTIGUOUS
+"""What `explain` assumes of an input when it is given no data."""

@@ -1,0 +1,242 @@
+"""Windows of a fixed number of rows over samples, a stretch of them at a time.
+
+The rows are cut into blocks as long as the window (van Herk, Gil and Werman). A window
+then is the end of one block and the beginning of the next: with the merged states of
+every suffix and prefix of the blocks it is one more merge, whatever its length, and it
+depends on its content alone. Four blocks are scanned side by side, so that the latency
+of a merge is hidden; what the scans leave is an array of results, over which the rest
+of the query is a plain loop.
+"""
+
+from tiltpy.ir.nodes import Expr, Reduce, Window
+from tiltpy.loops.build import TRUE, add, greatest, i64, le, load, lt, mul, select, sub
+from tiltpy.loops.nodes import Array, Bin, For, LExpr, Store, Var, While
+from tiltpy.lowering.assembly import Assembly, Block
+from tiltpy.lowering.reducers import COUNT, Kept, State, finish
+from tiltpy.lowering.rows import ObjectRows
+from tiltpy.lowering.values import Lowered
+from tiltpy.lowering.windows import element_of, kept_of, lift
+from tiltpy.types import I64
+
+LANES = 4
+"""Blocks scanned side by side."""
+STRETCH = 1024
+"""Results made at a time, at least; they stay in the first-level cache."""
+
+Key = tuple[Expr, Kept]
+
+
+class BlockWindow:
+    """A window over samples in a loop that moves on by one row at a time."""
+
+    def __init__(
+        self, assembly: Assembly, rows: ObjectRows, window: Window, precision: int
+    ) -> None:
+        self.assembly = assembly
+        self.rows = rows
+        self.window = window
+        label = f"{rows.name}.block"
+        self.width = assembly.fresh(f"{label}.width")
+        self.newest = assembly.fresh(f"{label}.newest")
+        self.groups = assembly.fresh(f"{label}.groups")
+        self.base = assembly.fresh(f"{label}.base")
+        self.ready = assembly.fresh(f"{label}.ready")
+        self.most = (window.end - window.start) // precision + 1
+        self.states: dict[Key, tuple[tuple[Array, ...], tuple[Array, ...]]] = {}
+        self.filtered: dict[Expr, bool] = {}
+
+    def contributes_always(self, element: Expr) -> bool:
+        """Whether an element is never φ."""
+        if element not in self.filtered:
+            trial = element_of(Block(self.assembly), self.rows, i64(0), element)
+            self.filtered[element] = trial.valid != TRUE
+        return not self.filtered[element]
+
+    def reduce(self, node: Reduce) -> None:
+        """Have a reduction over the window computed."""
+        certain = self.contributes_always(node.element)
+        if not (certain and node.reduction in ("count", "first", "last")):
+            self._keep(node.element, kept_of(node))
+        if not certain:
+            self._keep(node.element, COUNT)
+
+    def _keep(self, element: Expr, kept: Kept) -> None:
+        if (element, kept) in self.states:
+            return
+        # A stretch is `groups * LANES` blocks; suffixes have one block more, the last
+        # of the stretch before, and an end of each block.
+        span = STRETCH + LANES * self.most
+        ends = span + 2 * self.most + STRETCH // self.most + 2 * LANES + 2
+
+        def arrays(name: str, size: int) -> tuple[Array, ...]:
+            label = f"{self.rows.name}.{kept.name}.{name}"
+            return tuple(
+                self.assembly.temporary(label, scalar, (), size)
+                for scalar in kept.types
+            )
+
+        self.states[element, kept] = arrays("suffix", ends), arrays("window", span)
+
+    def start(self, block: Block, oldest: LExpr, newest: LExpr) -> None:
+        """Before the loop, whose first window is the rows `oldest` to `newest`."""
+        block.set(self.newest, newest)
+        block.set(self.width, add(sub(newest, oldest), i64(1)))
+        blocks = Bin("//", i64(STRETCH), mul(self.width, i64(LANES)), I64)
+        block.set(self.groups, greatest(blocks, i64(1)))
+        block.set(self.base, i64(0))
+        block.set(self.ready, i64(0))
+        self._end_blocks(block)
+        before = block.name("before", sub(self.newest, self.width))
+        last = mul(mul(self.groups, i64(LANES)), self._stride())
+        self._suffixes(block, [(before, block.name("at", last))])
+
+    def _stride(self) -> LExpr:
+        """The length of a block's suffixes: the last is that of nothing."""
+        return add(self.width, i64(1))
+
+    def _end_blocks(self, block: Block) -> None:
+        each = self.assembly.fresh("block")
+        inner = block.inner()
+        at = inner.name("end", add(mul(each, self._stride()), self.width))
+        for (_, kept), (suffixes, _) in self.states.items():
+            for array, value in zip(suffixes, kept.identity, strict=True):
+                inner.add(Store(array, at, value))
+        count = add(mul(self.groups, i64(LANES)), i64(1))
+        block.add(For(each, i64(0), count, inner.body()))
+
+    def _lifted(self, block: Block, row: LExpr) -> dict[Key, State]:
+        """The state of each kind of one row; rows beyond the ends are never used."""
+        there = block.name("row", self.rows.clamp(greatest(row, i64(0))))
+        elements = {
+            element: element_of(block, self.rows, there, element)
+            for element, _ in self.states
+        }
+        found = {}
+        for key in self.states:
+            element, kept = key
+            value = elements[element]
+            state = lift(kept, there, value)
+            found[key] = tuple(
+                block.name("e", select(value.valid, one, none))
+                for one, none in zip(state, kept.identity, strict=True)
+            )
+        return found
+
+    def _scan(self, block: Block, lanes: int) -> dict[Key, list[tuple[Var, ...]]]:
+        """Running states for some blocks side by side, each at its identity."""
+        running = {
+            key: [
+                tuple(self.assembly.fresh("run", scalar) for scalar in key[1].types)
+                for _ in range(lanes)
+            ]
+            for key in self.states
+        }
+        for (_, kept), states in running.items():
+            for state in states:
+                for var, value in zip(state, kept.identity, strict=True):
+                    block.set(var, value)
+        return running
+
+    def _suffixes(self, block: Block, starts: list[tuple[LExpr, LExpr]]) -> None:
+        """Scan blocks backward: `starts` are their first rows and suffixes."""
+        running = self._scan(block, len(starts))
+        step = self.assembly.fresh("step")
+        block.set(step, self.width)
+        inner = block.inner()
+        inner.set(step, sub(step, i64(1)))
+        for lane, (row, at) in enumerate(starts):
+            lifted = self._lifted(inner, add(row, step))
+            for key, (suffixes, _) in self.states.items():
+                state = running[key][lane]
+                merged = key[1].merge(lifted[key], state)
+                _assign(inner, state, merged)
+                for array, var in zip(suffixes, state, strict=True):
+                    inner.add(Store(array, add(at, step), var))
+        block.add(While(lt(i64(0), step), inner.body()))
+
+    def fill(self, block: Block, cell: LExpr) -> None:
+        """Append the making of the next stretch of results, where they have run out."""
+        inner = block.inner()
+        inner.set(self.base, self.ready)
+        self._carry(inner)
+        group = self.assembly.fresh("group")
+        body = inner.inner()
+        self._group(body, group)
+        inner.add(For(group, i64(0), self.groups, body.body()))
+        blocks = mul(self.groups, i64(LANES))
+        inner.set(self.ready, add(self.ready, mul(blocks, self.width)))
+        block.when(le(self.ready, cell), inner)
+
+    def _carry(self, block: Block) -> None:
+        """The last block's suffixes become those before the first."""
+        step = self.assembly.fresh("step")
+        last = block.name("at", mul(mul(self.groups, i64(LANES)), self._stride()))
+        inner = block.inner()
+        for suffixes, _ in self.states.values():
+            for array in suffixes:
+                inner.add(Store(array, step, load(array, add(last, step))))
+        block.add(For(step, i64(0), self.width, inner.body()))
+
+    def _group(self, block: Block, group: LExpr) -> None:
+        """Scan a few blocks side by side, backward and then forward."""
+        first = block.name("first", mul(group, i64(LANES)))
+        starts, places = [], []
+        for lane in range(LANES):
+            number = block.name("block", add(first, i64(lane)))
+            cell = block.name("cell", mul(number, self.width))
+            row = block.name("row", add(add(self.newest, self.ready), cell))
+            at = block.name("at", mul(number, self._stride()))
+            starts.append((row, block.name("to", add(at, self._stride()))))
+            places.append((row, at, cell))
+        self._suffixes(block, starts)
+        running = self._scan(block, LANES)
+        step = self.assembly.fresh("step")
+        inner = block.inner()
+        for lane, (row, at, cell) in enumerate(places):
+            lifted = self._lifted(inner, add(row, step))
+            for key, (suffixes, results) in self.states.items():
+                state = running[key][lane]
+                _assign(inner, state, key[1].merge(state, lifted[key]))
+                tail = inner.name("after", add(add(at, step), i64(1)))
+                end = tuple(inner.name("end", load(array, tail)) for array in suffixes)
+                for array, value in zip(results, key[1].merge(end, state), strict=True):
+                    inner.add(Store(array, add(cell, step), value))
+        block.add(For(step, i64(0), self.width, inner.body()))
+
+    def value(self, block: Block, node: Reduce, cell: LExpr) -> Lowered:
+        """The value of a reduction at a grid point of the current stretch."""
+        certain = self.contributes_always(node.element)
+        if certain and node.reduction == "count":
+            return Lowered(node.type, self.width, TRUE)
+        newest = add(self.newest, cell)
+        if certain and node.reduction == "last":
+            return self._at_row(block, node, newest, TRUE)
+        if certain and node.reduction == "first":
+            oldest = add(sub(newest, self.width), i64(1))
+            return self._at_row(block, node, oldest, TRUE)
+        at = block.name("at", sub(cell, self.base))
+        state = self._state(block, (node.element, kept_of(node)), at)
+        count: LExpr = self.width
+        if not certain:
+            (count,) = self._state(block, (node.element, COUNT), at)
+        if node.reduction in ("first", "last"):
+            some = block.name("some", lt(i64(0), count))
+            return self._at_row(block, node, select(some, state[0], i64(0)), some)
+        value, valid = finish(node, state, count)
+        sure = certain and node.ddof == 0
+        return Lowered(node.type, value, TRUE if sure else valid)
+
+    def _state(self, block: Block, key: Key, at: LExpr) -> State:
+        _, results = self.states[key]
+        return tuple(block.name("w", load(array, at)) for array in results)
+
+    def _at_row(self, block: Block, node: Reduce, row: LExpr, some: LExpr) -> Lowered:
+        there = block.name("row", row)
+        value = element_of(block, self.rows, there, node.element)
+        return Lowered(node.type, value.value, some)
+
+
+def _assign(block: Block, state: tuple[Var, ...], new: State) -> None:
+    values = tuple(block.name("s", value) for value in new)
+    for var, value in zip(state, values, strict=True):
+        block.set(var, value)
