@@ -40,13 +40,18 @@ def fold_arithmetic(
         return None
     value = _ARITHMETIC[op](left, right)
     if isinstance(value, int) and abs(value) > LIMIT:
-        raise QueryError(
-            "E0203",
-            "this constant is beyond the range of every integer type",
-            span,
-            "write a float, like 1e30",
-        )
+        raise out_of_range(span)
     return value
+
+
+def out_of_range(span: Span) -> QueryError:
+    """The error that no integer type holds a value."""
+    return QueryError(
+        "E0203",
+        "this integer is beyond the range of every integer type",
+        span,
+        "write a float, like 1e30",
+    )
 
 
 def fold_comparison(op: BinaryOp, left: Number, right: Number) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from math import isnan, trunc
 
 from tiltpy.errors import QueryError
-from tiltpy.ir.folding import fold_arithmetic, fold_comparison
+from tiltpy.ir.folding import LIMIT, fold_arithmetic, fold_comparison, out_of_range
 from tiltpy.ir.nodes import (
     Binary,
     Call,
@@ -41,8 +41,10 @@ from tiltpy.types import (
 )
 
 
-def number(value: int | float, span: Span) -> Const:
+def number(value: float, span: Span) -> Const:
     """A number literal, untyped until it meets a typed operand."""
+    if isinstance(value, int) and abs(value) > LIMIT:
+        raise out_of_range(span)
     return Const(value, INT_LITERAL if isinstance(value, int) else FLOAT_LITERAL, span)
 
 
@@ -79,13 +81,6 @@ def _comparison(op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr:
         found = exists(left if is_bare_phi(right) else right, span)
         return found if op == "!=" else Unary("!", found, BOOL, span)
     scalar = common_type([left, right], span)
-    if scalar == BOOL and op not in ("==", "!="):
-        raise QueryError(
-            "E0201",
-            f"`{op}` compares numbers, not bools",
-            span,
-            "a chain like a < b < c is written a < b && b < c",
-        )
     if is_untyped(scalar):
         if isinstance(left, Const) and isinstance(right, Const):
             return Const(fold_comparison(op, left.value, right.value), BOOL, span)
@@ -183,7 +178,7 @@ def cast(operand: Expr, target: Scalar, span: Span) -> Expr:
     return operand if scalar == target else Cast(operand, target, span)
 
 
-def _saturate(value: int | float, target: Scalar) -> bool | int | float:
+def _saturate(value: float, target: Scalar) -> bool | int | float:
     if target == BOOL:
         return value != 0
     if target.is_float:
@@ -287,7 +282,9 @@ def _no_reduction(reduction: str, element: Expr) -> QueryError:
             f"reduce one field, like .{name}",
         )
     wanted = "numbers" if element.type == BOOL else "bools"
-    way = "cast it, like i64(...)" if element.type == BOOL else "compare it, like ... > 0"
+    way = (
+        "cast it, like i64(...)" if element.type == BOOL else "compare it, like ... > 0"
+    )
     assert REDUCTIONS[reduction].name == reduction
     return QueryError(
         "E0201",

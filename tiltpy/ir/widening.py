@@ -12,6 +12,7 @@ from dataclasses import replace
 from math import isinf
 
 from tiltpy.errors import QueryError
+from tiltpy.ir.folding import out_of_range
 from tiltpy.ir.nodes import (
     Binary,
     Call,
@@ -74,7 +75,7 @@ def _scalar(operand: Expr) -> Scalar:
 
 def _join(left: Scalar, right: Scalar, span: Span) -> Scalar:
     """The type that holds both types' values, as far as one does."""
-    if left == right or left == PHI:
+    if left in (right, PHI):
         return right
     if "bool" in (left.kind, right.kind):
         other = right if left.kind == "bool" else left
@@ -82,7 +83,8 @@ def _join(left: Scalar, right: Scalar, span: Span) -> Scalar:
             "E0201",
             f"bool and {other} do not go together",
             span,
-            f"cast the bool, like {other}(...), or compare the number with 0",
+            f"cast the bool, like {other}(...), or compare the number with 0; "
+            "a < b < c is written a < b && b < c",
         )
     if left.is_float or right.is_float:
         return _join_float(left, right)
@@ -122,7 +124,8 @@ def _join_untyped(type: Scalar, operand: Expr, span: Span) -> Scalar:
             "E0201",
             "bool and a number do not go together",
             span,
-            "cast the bool, like i64(...), or write true or false",
+            "cast the bool, like i64(...), or write true or false; "
+            "a < b < c is written a < b && b < c",
         )
     if type.kind == "literal":
         both = (type, operand.type)
@@ -135,7 +138,7 @@ def _join_untyped(type: Scalar, operand: Expr, span: Span) -> Scalar:
         exact = all(to_f32(value) == value for value in values)
         return type if exact else F64
     for value in values:
-        type = _join_value(type, int(value), span)
+        type = _join_value(type, int(value), span)  # noqa: A001
     return type
 
 
@@ -154,12 +157,7 @@ def smallest(value: int, span: Span) -> Scalar:
         low, high = int_range(scalar)
         if low <= value <= high:
             return scalar
-    raise QueryError(
-        "E0203",
-        "this integer is beyond the range of every integer type",
-        span,
-        "write a float, like 1e30",
-    )
+    raise out_of_range(span)
 
 
 def literals(expr: Expr) -> Iterator[Const]:
@@ -230,7 +228,7 @@ def adapt(expr: Expr, target: Type) -> Expr:
             raise AssertionError(f"an untyped {type(expr).__name__}")
 
 
-def convert(value: bool | int | float, target: Scalar, span: Span) -> int | float:
+def convert(value: float, target: Scalar, span: Span) -> int | float:
     """A literal's value in a type that it takes."""
     if target == INT_LITERAL:
         return int(value)

@@ -8,8 +8,22 @@ of a merge is hidden; what the scans leave is an array of results, over which th
 of the query is a plain loop.
 """
 
+from dataclasses import dataclass
+
 from tiltpy.ir.nodes import Expr, Reduce, Window
-from tiltpy.loops.build import TRUE, add, greatest, i64, le, load, lt, mul, select, sub
+from tiltpy.loops.build import (
+    TRUE,
+    add,
+    greatest,
+    i64,
+    le,
+    least,
+    load,
+    lt,
+    mul,
+    select,
+    sub,
+)
 from tiltpy.loops.nodes import Array, Bin, For, LExpr, Store, Var, While
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.reducers import COUNT, Kept, State, finish
@@ -24,6 +38,15 @@ STRETCH = 1024
 """Results made at a time, at least; they stay in the first-level cache."""
 
 Key = tuple[Expr, Kept]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A block: its first row, and where its suffixes and results stand."""
+
+    row: LExpr
+    suffixes: LExpr
+    cell: LExpr
 
 
 class BlockWindow:
@@ -87,8 +110,8 @@ class BlockWindow:
         block.set(self.ready, i64(0))
         self._end_blocks(block)
         before = block.name("before", sub(self.newest, self.width))
-        last = mul(mul(self.groups, i64(LANES)), self._stride())
-        self._suffixes(block, [(before, block.name("at", last))])
+        last = block.name("at", mul(mul(self.groups, i64(LANES)), self._stride()))
+        self._suffixes(block, [Place(before, last, i64(0))])
 
     def _stride(self) -> LExpr:
         """The length of a block's suffixes: the last is that of nothing."""
@@ -105,8 +128,8 @@ class BlockWindow:
         block.add(For(each, i64(0), count, inner.body()))
 
     def _lifted(self, block: Block, row: LExpr) -> dict[Key, State]:
-        """The state of each kind of one row; rows beyond the ends are never used."""
-        there = block.name("row", self.rows.clamp(greatest(row, i64(0))))
+        """The state of each kind of one row."""
+        there = block.name("row", row)
         elements = {
             element: element_of(block, self.rows, there, element)
             for element, _ in self.states
@@ -137,22 +160,37 @@ class BlockWindow:
                     block.set(var, value)
         return running
 
-    def _suffixes(self, block: Block, starts: list[tuple[LExpr, LExpr]]) -> None:
-        """Scan blocks backward: `starts` are their first rows and suffixes."""
-        running = self._scan(block, len(starts))
+    def _suffixes(self, block: Block, places: list["Place"]) -> None:
+        """Scan whole blocks backward; no window needs a block's first suffix."""
+        running = self._scan(block, len(places))
         step = self.assembly.fresh("step")
         block.set(step, self.width)
         inner = block.inner()
         inner.set(step, sub(step, i64(1)))
-        for lane, (row, at) in enumerate(starts):
-            lifted = self._lifted(inner, add(row, step))
+        for lane, place in enumerate(places):
+            lifted = self._lifted(inner, add(place.row, step))
             for key, (suffixes, _) in self.states.items():
                 state = running[key][lane]
-                merged = key[1].merge(lifted[key], state)
-                _assign(inner, state, merged)
+                _assign(inner, state, key[1].merge(lifted[key], state))
                 for array, var in zip(suffixes, state, strict=True):
-                    inner.add(Store(array, add(at, step), var))
-        block.add(While(lt(i64(0), step), inner.body()))
+                    inner.add(Store(array, add(place.suffixes, step), var))
+        block.add(While(lt(i64(1), step), inner.body()))
+
+    def _prefixes(self, block: Block, places: list["Place"], length: LExpr) -> None:
+        """Scan blocks forward and merge with the suffixes of those before them."""
+        running = self._scan(block, len(places))
+        step = self.assembly.fresh("step")
+        inner = block.inner()
+        for lane, place in enumerate(places):
+            lifted = self._lifted(inner, add(place.row, step))
+            tail = inner.name("after", add(sub(place.suffixes, self.width), step))
+            for key, (suffixes, results) in self.states.items():
+                state = running[key][lane]
+                _assign(inner, state, key[1].merge(state, lifted[key]))
+                end = tuple(inner.name("end", load(array, tail)) for array in suffixes)
+                for array, value in zip(results, key[1].merge(end, state), strict=True):
+                    inner.add(Store(array, add(place.cell, step), value))
+        block.add(For(step, i64(0), length, inner.body()))
 
     def fill(self, block: Block, cell: LExpr) -> None:
         """Append the making of the next stretch of results, where they have run out."""
@@ -178,30 +216,31 @@ class BlockWindow:
         block.add(For(step, i64(0), self.width, inner.body()))
 
     def _group(self, block: Block, group: LExpr) -> None:
-        """Scan a few blocks side by side, backward and then forward."""
+        """Scan a few blocks side by side, or one by one where the rows end."""
         first = block.name("first", mul(group, i64(LANES)))
-        starts, places = [], []
-        for lane in range(LANES):
-            number = block.name("block", add(first, i64(lane)))
-            cell = block.name("cell", mul(number, self.width))
-            row = block.name("row", add(add(self.newest, self.ready), cell))
-            at = block.name("at", mul(number, self._stride()))
-            starts.append((row, block.name("to", add(at, self._stride()))))
-            places.append((row, at, cell))
-        self._suffixes(block, starts)
-        running = self._scan(block, LANES)
-        step = self.assembly.fresh("step")
-        inner = block.inner()
-        for lane, (row, at, cell) in enumerate(places):
-            lifted = self._lifted(inner, add(row, step))
-            for key, (suffixes, results) in self.states.items():
-                state = running[key][lane]
-                _assign(inner, state, key[1].merge(state, lifted[key]))
-                tail = inner.name("after", add(add(at, step), i64(1)))
-                end = tuple(inner.name("end", load(array, tail)) for array in suffixes)
-                for array, value in zip(results, key[1].merge(end, state), strict=True):
-                    inner.add(Store(array, add(cell, step), value))
-        block.add(For(step, i64(0), self.width, inner.body()))
+        places = [self._place(block, add(first, i64(n))) for n in range(LANES)]
+        beyond = add(places[-1].row, self.width)
+        together, singly = block.inner(), block.inner()
+        self._suffixes(together, places)
+        self._prefixes(together, places, self.width)
+        lane = self.assembly.fresh("lane")
+        one = singly.inner()
+        place = self._place(one, add(first, lane))
+        left = one.name("left", sub(self.rows.count, place.row))
+        whole = one.inner()
+        self._suffixes(whole, [place])
+        one.when(le(self.width, left), whole)
+        self._prefixes(one, [place], least(left, self.width))
+        singly.add(For(lane, i64(0), i64(LANES), one.body()))
+        block.either(le(beyond, self.rows.count), together, singly)
+
+    def _place(self, block: Block, number: LExpr) -> "Place":
+        """Where a block of the current stretch is."""
+        number = block.name("block", number)
+        cell = block.name("cell", mul(number, self.width))
+        row = block.name("row", add(add(self.newest, self.ready), cell))
+        at = block.name("at", mul(add(number, i64(1)), self._stride()))
+        return Place(row, at, cell)
 
     def value(self, block: Block, node: Reduce, cell: LExpr) -> Lowered:
         """The value of a reduction at a grid point of the current stretch."""

@@ -70,6 +70,8 @@ class DisjointCursor:
         self.offset = offset
         self.single_step = single_step and rows.complete
         self.row = assembly.fresh(label)
+        self.begin = assembly.fresh(f"{label}.begin")
+        self.end = assembly.fresh(f"{label}.end")
         self.exists = assembly.fresh(f"{label}.exists", BOOL)
         self.row_before = assembly.fresh(f"{label}.before")
         self.existed = assembly.fresh(f"{label}.existed", BOOL)
@@ -77,36 +79,40 @@ class DisjointCursor:
     def start(self, block: Block, first: LExpr) -> None:
         """Skip the rows that end before the first time."""
         block.set(self.row, i64(0))
+        block.set(self.begin, self.rows.start_or_never(self.row))
+        block.set(self.end, self.rows.end_or_never(self.row))
         block.set(self.row_before, i64(-1))
         block.set(self.existed, FALSE)
         self._skip(block, block.name("at", add(first, i64(self.offset))))
 
     def _skip(self, block: Block, time: LExpr) -> None:
-        row = self.rows.clamp(self.row)
-        passed = disj(lt(self.rows.end_at(row), time), negate(self.rows.exists(row)))
+        more = lt(self.end, time)
+        if not self.rows.complete:
+            null = negate(self.rows.exists(self.rows.clamp(self.row)))
+            more = conj(lt(self.row, self.rows.count), disj(more, null))
         inner = block.inner()
         inner.set(self.row, add(self.row, i64(1)))
-        block.add(While(conj(lt(self.row, self.rows.count), passed), inner.body()))
+        inner.set(self.end, self.rows.end_or_never(self.row))
+        block.add(While(more, inner.body()))
 
     def advance(self, block: Block, now: LExpr) -> Seen:
         """Move on to the row that holds the time, or to the next one after it."""
         rows = self.rows
         time = block.name("at", add(now, i64(self.offset)))
         if self.single_step:
-            passed = lt(rows.end_or_never(self.row), time)
-            block.set(self.row, add(self.row, convert(passed, I64)))
+            block.set(self.row, add(self.row, convert(lt(self.end, time), I64)))
+            block.set(self.end, rows.end_or_never(self.row))
         else:
             self._skip(block, time)
-        end = block.name("end", rows.end_or_never(self.row))
         gapless = rows.layout.time in (TimeLayout.SAMPLED, TimeLayout.CONTIGUOUS)
         if gapless and rows.complete:
-            begun = lt(rows.start, time)
+            begun = lt(self.begin, time)
             block.set(self.exists, conj(begun, lt(self.row, rows.count)))
-            until = select(begun, end, rows.start)
+            until = select(begun, self.end, self.begin)
         else:
             start = block.name("start", rows.start_or_never(self.row))
             block.set(self.exists, lt(start, time))
-            until = select(self.exists, end, start)
+            until = select(self.exists, self.end, start)
         row = block.name("row", rows.clamp(self.row))
         return Seen(self.exists, row, sub(until, i64(self.offset)))
 

@@ -244,7 +244,7 @@ class Sweep:
         for window, slide in self.windows.items():
             low = block.name("low", add(self.now, i64(window.start)))
             high = block.name("high", add(self.now, i64(window.end)))
-            slide.advance(block, low, high, single_step=self.single_step)
+            slide.advance(block, low, high)
             bounds.append(slide.bound())
         self.visit = _Visit(points, [block.name("bound", b) for b in bounds])
 

@@ -90,14 +90,7 @@ class TreeWindow:
             for array, value in zip(arrays, kept.identity, strict=True):
                 block.add(Store(array, node, value))
 
-    def advance(
-        self,
-        block: Block,
-        low: LExpr,
-        high: LExpr,
-        *,
-        single_step: bool,  # noqa: ARG002
-    ) -> None:
+    def advance(self, block: Block, low: LExpr, high: LExpr) -> None:
         """Move to the window `(low, high]`."""
         for changed in self.changed.values():
             block.set(changed, FALSE)

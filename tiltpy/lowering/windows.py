@@ -8,6 +8,7 @@ size, and what has left leaves no trace.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from tiltpy.ir.nodes import At, Element, EventBound, Expr, Reduce, Time, Window
 from tiltpy.loops.build import (
@@ -16,6 +17,7 @@ from tiltpy.loops.build import (
     TRUE,
     add,
     conj,
+    disj,
     i64,
     le,
     least,
@@ -33,13 +35,18 @@ from tiltpy.types import BOOL, Scalar
 
 
 def element_of(block: Block, rows: ObjectRows, row: LExpr, element: Expr) -> Lowered:
-    """A window's element at an existing row; invalid where it does not contribute."""
+    """A window's element at an existing row; invalid where it does not contribute.
+
+    A null row never does, even if the element does not look at it.
+    """
+    exists = rows.exists(row)
 
     def leaf(node: At | EventBound | Reduce | Time | Element) -> Lowered:
         assert isinstance(node, Element), "an element reads its snapshot alone"
-        return rows.value(row, rows.exists(row))
+        return rows.value(row, exists)
 
-    return lower_expr(block, leaf, element)
+    value = lower_expr(block, leaf, element)
+    return replace(value, valid=conj(exists, value.valid))
 
 
 def lift(kept: Kept, row: LExpr, value: Lowered) -> State:
@@ -86,8 +93,8 @@ class Track:
             for var, value in zip(self.running[kept], kept.identity, strict=True):
                 block.set(var, value)
 
-    def enter(self, block: Block, row: LExpr) -> None:
-        """A row comes into the window."""
+    def enter(self, block: Block, row: LExpr, *, seen: LExpr) -> None:
+        """A row comes in; `seen`: it has not left again at the time of the window."""
         if not self.running and self.changed is None:
             return
         value = element_of(block, self.rows, row, self.element)
@@ -95,11 +102,14 @@ class Track:
         for kept, state in self.running.items():
             _assign(inner, state, kept.merge(state, lift(kept, row, value)))
         if self.changed is not None:
-            inner.set(self.changed, TRUE)
+            inner.set(self.changed, disj(self.changed, seen))
         block.when(value.valid, inner)
 
-    def evict(self, block: Block, row: LExpr) -> None:
-        """A row leaves; what has no inverse is dealt with by the two stacks."""
+    def evict(self, block: Block, row: LExpr, *, seen: LExpr) -> None:
+        """A row leaves; `seen`: it was in the window at the visit before.
+
+        What has no inverse is dealt with by the two stacks.
+        """
         if len(self.stacked) == len(self.running) and self.changed is None:
             return
         inner = block.inner()
@@ -108,7 +118,7 @@ class Track:
             if kept.inverse is not None:
                 _assign(inner, state, kept.inverse(state, lift(kept, row, value)))
         if self.changed is not None:
-            inner.set(self.changed, TRUE)
+            inner.set(self.changed, disj(self.changed, seen))
         block.when(value.valid, inner)
 
 
@@ -131,6 +141,8 @@ class SlidingWindow:
         self.hi = assembly.fresh(f"{label}.hi")
         self.middle = assembly.fresh(f"{label}.middle")
         self.base = assembly.fresh(f"{label}.base")
+        self.coming = assembly.fresh(f"{label}.coming")
+        self.oldest = assembly.fresh(f"{label}.oldest")
 
     def reduce(self, node: Reduce) -> None:
         """Have a reduction over the window computed."""
@@ -152,56 +164,46 @@ class SlidingWindow:
         inner = block.inner()
         inner.set(self.hi, add(self.hi, i64(1)))
         block.add(While(le(self.rows.end_or_never(self.hi), low), inner.body()))
-        self.empty_at(block, self.hi)
-
-    def empty_at(self, block: Block, row: LExpr) -> None:
-        """An empty window before a row."""
-        for var in (self.hi, self.lo, self.middle, self.base):
-            block.set(var, row)
+        for var in (self.lo, self.middle, self.base):
+            block.set(var, self.hi)
+        block.set(self.coming, self.rows.start_or_never(self.hi))
         for track in self.tracks.values():
             track.reset(block, track.running)
 
-    def advance(
-        self, block: Block, low: LExpr, high: LExpr, *, single_step: bool
-    ) -> None:
-        """Move to the window `(low, high]`.
-
-        In a loop over every tick a row is never jumped over as a whole.
-        """
+    def advance(self, block: Block, low: LExpr, high: LExpr) -> None:
+        """Move to the window `(low, high]`: rows come in, then the oldest leave."""
+        noted = [t.changed for t in self.tracks.values() if t.changed is not None]
+        for changed in noted:
+            block.set(changed, FALSE)
+        before = self.assembly.fresh("before")
+        if noted:
+            block.set(before, self.hi)
+        come = block.inner()
+        stays = lt(low, self.rows.end_at(self.hi))
         for track in self.tracks.values():
-            if track.changed is not None:
-                block.set(track.changed, FALSE)
-        inner = block.inner()
-        self.evict(inner)
-        ended = le(self.rows.end_at(self.rows.clamp(self.lo)), low)
-        block.add(While(conj(lt(self.lo, self.hi), ended), inner.body()))
-        inner = block.inner()
-        if single_step:
-            self.enter(inner)
-        else:
-            here = inner.name("gone", le(self.rows.end_at(self.hi), low))
-            gone, stays = inner.inner(), inner.inner()
-            gone.set(self.hi, add(self.hi, i64(1)))
-            gone.set(self.lo, self.hi)
-            self.enter(stays)
-            inner.either(here, gone, stays)
-        begun = lt(self.rows.start_or_never(self.hi), high)
-        block.add(While(begun, inner.body()))
+            track.enter(come, self.hi, seen=stays)
+        come.set(self.hi, add(self.hi, i64(1)))
+        come.set(self.coming, self.rows.start_or_never(self.hi))
+        block.add(While(lt(self.coming, high), come.body()))
+        go = block.inner()
+        self._evict(go, lt(self.lo, before))
+        self._look(go)
+        self._look(block)
+        block.add(While(le(self.oldest, low), go.body()))
 
-    def enter(self, block: Block) -> None:
-        """The next row comes in."""
-        for track in self.tracks.values():
-            track.enter(block, self.hi)
-        block.set(self.hi, add(self.hi, i64(1)))
+    def _look(self, block: Block) -> None:
+        """When the oldest row ends."""
+        end = self.rows.end_at(self.rows.clamp(self.lo))
+        block.set(self.oldest, select(lt(self.lo, self.hi), end, INF))
 
-    def evict(self, block: Block) -> None:
+    def _evict(self, block: Block, seen: LExpr) -> None:
         """The oldest row leaves."""
         if any(track.stacked for track in self.tracks.values()):
             flip = block.inner()
             self._flip(flip)
             block.when(le(self.middle, self.lo), flip)
         for track in self.tracks.values():
-            track.evict(block, self.lo)
+            track.evict(block, self.lo, seen=seen)
         block.set(self.lo, add(self.lo, i64(1)))
 
     def _flip(self, block: Block) -> None:
@@ -231,12 +233,8 @@ class SlidingWindow:
 
     def bound(self) -> LExpr:
         """The last time of the loop at which the window holds the same rows."""
-        coming = sub(self.rows.start_or_never(self.hi), i64(self.window.end))
-        oldest = self.rows.end_at(self.rows.clamp(self.lo))
-        going = select(
-            lt(self.lo, self.hi), sub(oldest, i64(self.window.start + 1)), INF
-        )
-        return least(coming, going)
+        coming = sub(self.coming, i64(self.window.end))
+        return least(coming, sub(self.oldest, i64(self.window.start + 1)))
 
     def cut(self, element: Expr) -> LExpr:
         """Whether other snapshots contribute than at the visit before."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltpy.abi import Loop, Rows, Shape, Signature, SlotKind, TimeLayout
@@ -49,10 +50,16 @@ class Memory:
 
 
 def allocate(scalar: Scalar, size: int) -> Array:
-    """Uninitialised memory for a column."""
+    """Uninitialised memory for a column.
+
+    It is Arrow's pool's, which keeps the pages of what was given back: memory fresh
+    from the system costs more than most queries.
+    """
+    kind = dtype_of(scalar)
     try:
-        return np.empty(max(1, size), dtype_of(scalar))
-    except (MemoryError, ValueError) as error:
+        memory = pa.allocate_buffer(max(1, size) * kind.itemsize)
+        return np.frombuffer(memory, kind)
+    except (MemoryError, OverflowError) as error:
         raise DataError(
             f"a chunk could have {size:,} snapshots, more than fit into memory; "
             "give a shorter chunk, a smaller domain or a coarser precision"

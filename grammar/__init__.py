@@ -1,0 +1,1 @@
+"""The grammar of the query language and its reference (`README.md`)."""

@@ -1,0 +1,377 @@
+"""The `tilt` command: what it prints and writes, and how it says what is wrong."""
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pyarrow.csv as pc
+import pyarrow.feather as pf
+import pyarrow.parquet as pq
+import pytest
+
+from tiltpy.cli import progress
+from tiltpy.cli.main import main
+
+UP = """\
+unit s
+input m : f64 time ts point
+param k : f64 = 1
+output ~up
+t = TDom(-∞, ∞, 1)
+~up[t] = ~m[t] + k
+"""
+ROWS = "ts,m\n1970-01-01 00:00:01,10\n1970-01-01 00:00:02,20\n1970-01-01 00:00:05,50\n"
+TILT = (sys.executable, "-m", "tiltpy.cli.main")
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("up.tilt").write_text(UP)
+    Path("m.csv").write_text(ROWS)
+
+
+Outcome = tuple[int, str, str]
+Tilt = Callable[..., Outcome]
+
+
+@pytest.fixture
+def tilt(capsys: pytest.CaptureFixture[str]) -> Tilt:
+    """Runs a command line: its exit code, standard output and standard error."""
+
+    def run(*words: str) -> Outcome:
+        code = main(words)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+def test_run_prints_the_first_rows(tilt: Tilt) -> None:
+    code, out, err = tilt("run", "up.tilt", "--input", "m=m.csv")
+    assert (code, err) == (0, "")
+    assert out == (
+        "~up\n"
+        "              start                  end  up\n"
+        "1970-01-01 00:00:00  1970-01-01 00:00:01  11\n"
+        "1970-01-01 00:00:01  1970-01-01 00:00:02  21\n"
+        "1970-01-01 00:00:04  1970-01-01 00:00:05  51\n"
+        "3 snapshots\n"
+    )
+
+
+def test_a_long_result_is_cut_and_counted(tilt: Tilt) -> None:
+    lines = [f"{second},{second}" for second in range(1, 1235)]
+    Path("n.csv").write_text("\n".join(["ts,m", *lines]))
+    code, out, _ = tilt("run", "up.tilt", "--input", "n.csv")
+    assert code == 0
+    assert len(out.splitlines()) == 13
+    assert out.endswith("\n1,234 snapshots, the first 10 shown\n")
+
+
+def test_run_writes_every_format(tilt: Tilt) -> None:
+    readers: dict[str, Callable[[str], object]] = {
+        "up.parquet": pq.read_table,
+        "up.csv": pc.read_csv,
+        "up.feather": pf.read_table,
+        "up.arrow": pf.read_table,
+    }
+    for name, reader in readers.items():
+        words = ("run", "up.tilt", "--input", "m.csv", "--output", name)
+        assert tilt(*words) == (0, "", "")
+        assert reader(name)["up"].to_pylist() == [11, 21, 51]  # type: ignore[index]
+
+
+def test_a_result_is_read_back(tilt: Tilt) -> None:
+    back = UP.replace("m : f64 time ts point", "up : f64 interval(start, end)")
+    Path("back.tilt").write_text(back.replace("~up", "~more").replace("~m[", "~up["))
+    for name in ("up.parquet", "up.csv", "up.arrow"):
+        tilt("run", "up.tilt", "--input", "m.csv", "--output", name)
+        code, out, err = tilt("run", "back.tilt", "--input", name)
+        assert (code, err) == (0, "")
+        assert [line.split()[-1] for line in out.splitlines()[2:5]] == [
+            "12",
+            "22",
+            "52",
+        ]
+
+
+def test_several_outputs_go_to_several_files(tilt: Tilt) -> None:
+    Path("two.tilt").write_text(UP + "~down[t] = ~m[t] - k\noutput ~down\n")
+    run = ("run", "two.tilt", "--input", "m.csv")
+    code, _, err = tilt(*run, "--output", "x.csv")
+    assert code == 2
+    assert err == (
+        "error: --output x.csv: say for which of 'up', 'down': --output up=x.csv\n"
+    )
+    assert tilt(*run, "--output", "up=x.csv", "--output", "down=y.csv")[0] == 0
+    assert pc.read_csv("y.csv")["down"].to_pylist() == [9, 19, 49]
+    code, out, _ = tilt(*run)
+    assert code == 0
+    assert "~up\n" in out
+    assert "~down\n" in out
+
+
+def test_parameters_and_the_domain(tilt: Tilt) -> None:
+    run = ("run", "up.tilt", "--input", "m.csv", "--output", "x.csv")
+    for bounds in (
+        ("--start", "1", "--end", "2"),
+        ("--start", "1970-01-01T00:00:01", "--end", "1970-01-01T01:00:02+01:00"),
+    ):
+        assert tilt(*run, "-p", "k=0.5", *bounds) == (0, "", "")
+        assert pc.read_csv("x.csv")["up"].to_pylist() == [20.5]
+
+
+def test_chunks_and_workers_change_nothing(tilt: Tilt) -> None:
+    run = ("run", "up.tilt", "--input", "m.csv")
+    plain = tilt(*run)
+    assert tilt(*run, "--chunk", "1", "--workers", "2") == plain
+    assert tilt(*run, "--chunk", "1m") == plain
+
+
+def test_what_the_query_leaves_open_is_given(tilt: Tilt) -> None:
+    Path("open.tilt").write_text(UP.replace("time ts point", ""))
+    Path("w.csv").write_text("a,b,c\n1,2,10\n5,6,50\n")
+    run = ("run", "open.tilt", "--input", "w.csv", "--column", "m=c")
+    code, out, err = tilt(*run, "--time", "b", "--lifetime", "until_next max 2s")
+    assert (code, err) == (0, "")
+    assert [line.split() for line in out.splitlines()[2:4]] == [
+        ["1", "3", "11"],
+        ["5", "6", "51"],
+    ]
+    code, out, err = tilt(*run, "--lifetime", "m=interval(a, b)", "--order", "c")
+    assert (code, err) == (0, "")
+    assert [line.split() for line in out.splitlines()[2:4]] == [
+        ["1", "2", "11"],
+        ["5", "6", "51"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        ("", 2, "say what to do: run, check, explain or fmt (see tilt --help)"),
+        ("walk", 2, "invalid choice: 'walk'"),
+        ("run", 2, "the following arguments are required: QUERY (see tilt run --help)"),
+        ("run gone.tilt", 2, "gone.tilt: not readable: no such file or directory"),
+        ("run up.tilt", 2, "no file for input 'm'; add --input m=FILE"),
+        ("run up.tilt --input gone.csv", 2, "gone.csv: there is no such file"),
+        ("run up.tilt --input m.xls", 2, "the suffix '.xls' says no format"),
+        ("run up.tilt --input mm=m.csv", 2, "there is no 'mm'; did you mean 'm'?"),
+        ("run up.tilt --input m.csv --input m.csv", 2, "--input is given twice"),
+        ("run up.tilt --input m.csv --output m.csv", 2, "is in use already (m.csv)"),
+        ("run up.tilt --input m.csv --output ./m.csv", 2, "is in use already (m.csv)"),
+        ("run up.tilt --input m.csv --output no/x.csv", 2, "there is no directory no"),
+        ("run up.tilt --input m.csv --output x", 2, "a name without suffix"),
+        ("run up.tilt --input m.csv --output .", 2, "."),
+        ("run up.tilt --input m.csv --workers 0", 2, "expected a whole number above 0"),
+        ("run up.tilt --input m.csv --chunk 0", 2, "expected a length above 0"),
+        ("run up.tilt --input m.csv --chunk 1ms", 2, "no whole number of the query's"),
+        ("run up.tilt --input m.csv --start noon", 2, "expected ticks or a stamp"),
+        ("run up.tilt --input m.csv --start 9 --end 2", 1, "9"),
+        ("run up.tilt --input m.csv --lifetime long", 2, "expected point, duration"),
+        ("run up.tilt --input m.csv -p k", 2, "write -p NAME=VALUE, as in -p w=30s"),
+        ("run up.tilt --input m.csv -p q=1", 2, "q"),
+        ("run up.tilt --input m.csv -p k=high", 2, "high"),
+        ("run up.tilt --input broken.parquet", 1, "not readable as Parquet"),
+        ("run up.tilt --input text.csv", 1, "input 'm', column 'm'"),
+        ("run up.tilt --input other.csv", 1, "input 'm', column 'ts'"),
+        ("check up.tilt bytes.tilt", 2, "bytes.tilt: is not text in UTF-8 (byte 1)"),
+        ("fmt gone.tilt", 2, "gone.tilt: not readable"),
+    ],
+)
+def test_whatever_is_wrong_is_one_clear_line(
+    tilt: Tilt, words: str, code: int, message: str
+) -> None:
+    Path("broken.parquet").write_bytes(b"PAR1 no more")
+    Path("text.csv").write_text("ts,m\n1,one\n2,two\n")
+    Path("other.csv").write_text("when,m\n1,1\n")
+    Path("bytes.tilt").write_bytes(b"u\xff")
+    before = {path: path.read_bytes() for path in Path().iterdir()}
+    got, _, err = tilt(*words.split())
+    assert message in err
+    assert got == code
+    assert err.startswith(("error: ", "error["))
+    assert err.startswith("error[") or err.count("\n") == 1
+    assert {path: path.read_bytes() for path in Path().iterdir()} == before
+
+
+def test_wrong_queries_are_shown_with_a_caret(tilt: Tilt) -> None:
+    Path("wrong.tilt").write_text(UP.replace("~m[t] + k", "~m + kk"))
+    for words in ("check", "explain", "fmt --check", "run"):
+        code, out, err = tilt(*words.split(), "wrong.tilt")
+        if words.startswith("fmt"):
+            continue  # It reads: only what it means is wrong.
+        assert (code, out) == (2, "")
+        assert "error[E0103]" in err
+        assert "--> wrong.tilt:6:10" in err
+        assert "^^" in err
+    assert "error[E0102]" in tilt("check", "wrong.tilt")[2]
+
+
+def test_check_says_what_goes_in_and_out(tilt: Tilt) -> None:
+    assert tilt("check", "up.tilt") == (0, "up.tilt: ok: ~m -> ~up\n", "")
+
+
+def test_explain_shows_the_stages(tilt: Tilt) -> None:
+    code, out, err = tilt("explain", "up.tilt", "--input", "m.csv")
+    assert (code, err) == (0, "")
+    assert "~up[t]" in out
+    assert "define" not in out
+    assert "define" in tilt("explain", "up.tilt", "--llvm")[1]
+    assert len(tilt("explain", "up.tilt", "--asm")[1]) > len(out)
+
+
+def test_fmt_rewrites_what_differs(tilt: Tilt) -> None:
+    Path("ugly.tilt").write_text(UP.replace("~m[t] + k", "  ~m[ t ]+k"))
+    code, out, err = tilt("fmt", "--check", "ugly.tilt")
+    assert (code, out, err) == (1, "would reformat ugly.tilt\n", "")
+    assert tilt("fmt", "ugly.tilt") == (0, "reformatted ugly.tilt\n", "")
+    once = Path("ugly.tilt").read_text()
+    assert "~m[t] + k" in once
+    assert tilt("fmt", "ugly.tilt") == (0, "", "")
+    assert tilt("fmt", "--check", "ugly.tilt") == (0, "", "")
+    assert Path("ugly.tilt").read_text() == once
+
+
+def test_fmt_leaves_wrong_files_alone(tilt: Tilt) -> None:
+    Path("wrong.tilt").write_text("output ~\n")
+    Path("ugly.tilt").write_text(UP + "\n\n\n\n")
+    code, out, err = tilt("fmt", "wrong.tilt", "ugly.tilt")
+    assert code == 2
+    assert out == "reformatted ugly.tilt\n"
+    assert err.startswith("error[")
+    assert Path("wrong.tilt").read_text() == "output ~\n"
+
+
+def _tilt(
+    words: Sequence[str], input: bytes | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(  # noqa: S603
+        [*TILT, *words], input=input, capture_output=True, check=False, timeout=60
+    )
+
+
+def test_dash_is_the_standard_input() -> None:
+    done = _tilt(["fmt", "-"], UP.replace("~m[t] + k", "~m[t]+k").encode())
+    assert done.returncode == 0
+    assert b"~m[t] + k" in done.stdout
+    done = _tilt(["run", "-", "--input", "m.csv"], UP.encode())
+    assert (done.returncode, done.stderr) == (0, b"")
+    done = _tilt(["check", "-"], b"output ~x\n")
+    assert done.returncode == 2
+    assert b"--> <stdin>:1:" in done.stderr
+
+
+def test_version_and_help() -> None:
+    assert _tilt(["--version"]).stdout.startswith(b"tilt ")
+    done = _tilt(["--help"])
+    assert done.returncode == 0
+    assert b"--output trend.parquet" in done.stdout
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(  # noqa: S603
+        [*TILT, "run", "up.tilt", "--input", "m.csv"],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        check=False,
+        timeout=60,
+    )
+    os.close(write)
+    assert done.stderr == b""
+    assert done.returncode == 128 + signal.SIGPIPE
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [(signal.SIGINT, b"tilt: interrupted\n"), (signal.SIGTERM, b"")],
+)
+def test_interruption_leaves_no_half_file(number: int, message: bytes) -> None:
+    Path("x.parquet").write_bytes(b"before")
+    os.mkfifo("slow.csv")
+    words = ("run", "up.tilt", "--input", "slow.csv", "--output", "x.parquet")
+    with subprocess.Popen(  # noqa: S603
+        [*TILT, *words], stderr=subprocess.PIPE
+    ) as process:
+        # Opens when the command reads, which then waits for rows that never come.
+        with Path("slow.csv").open("wb"):
+            time.sleep(0.2)
+            process.send_signal(number)
+            time.sleep(0.2)
+        _, err = process.communicate(timeout=60)
+    assert err == message
+    assert process.returncode == 128 + number
+    assert Path("x.parquet").read_bytes() == b"before"
+    assert not [path for path in Path().iterdir() if path.name.endswith(".part")]
+
+
+class _Terminal:
+    """Standard error as a terminal."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.read, self.write = pty.openpty()
+        stream = os.fdopen(self.write, "w")
+        monkeypatch.setattr(sys, "stderr", stream)
+
+    def text(self) -> str:
+        sys.stderr.flush()
+        os.set_blocking(self.read, False)
+        try:
+            return os.read(self.read, 65536).decode()
+        except BlockingIOError:
+            return ""
+
+
+@pytest.mark.parametrize("rich", [True, False])
+def test_progress_is_shown_on_a_terminal_after_a_while(
+    monkeypatch: pytest.MonkeyPatch, rich: bool
+) -> None:
+    terminal = _Terminal(monkeypatch)
+    if not rich:
+        monkeypatch.setitem(sys.modules, "rich.console", None)
+    with progress.Progress() as early:
+        early(1, 2)
+    assert terminal.text() == ""
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    with progress.Progress() as late:
+        late(1, 4)
+    assert ("running" if rich else "25 %") in terminal.text()
+
+
+def test_progress_is_silent_in_a_pipe(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    with progress.Progress() as shown:
+        shown(1, 2)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_warm_run_is_quick() -> None:
+    seconds = []
+    for _ in range(5):
+        began = time.perf_counter()
+        done = _tilt(["run", "up.tilt", "--input", "m.csv", "--output", "x.parquet"])
+        seconds.append(time.perf_counter() - began)
+        assert done.returncode == 0
+    assert min(seconds) < 0.8
+
+
+def test_heavy_packages_are_not_imported() -> None:
+    code = (
+        "import sys; from tiltpy.cli.main import main; "
+        "main(['run', 'up.tilt', '--input', 'm.csv', '--output', 'x.csv']); "
+        "print({'pandas', 'polars', 'rich', 'pyarrow.dataset'} & set(sys.modules))"
+    )
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code], capture_output=True, check=False, timeout=60
+    )
+    assert done.stdout == b"set()\n", done.stderr

@@ -1,0 +1,150 @@
+"""Data that do not fit a query: every error with its input, column and row."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from tests.frames import TRADE, check, events, m, read, ticks
+from tiltpy import types as ty
+from tiltpy.runtime.bind import bind
+
+
+@pytest.mark.parametrize(
+    ("values", "declared", "message"),
+    [
+        (["a"], ty.F64, "found string, expected f64; cast it"),
+        ([1], ty.F64, "found int64, expected f64; declare it as i64, or cast it"),
+        ([1.5], ty.I64, "found double, expected i64; declare it as f64"),
+        ([1.5], ty.F32, "found double, expected f32"),
+        ([True], ty.I64, "found bool, expected i64; declare it as bool"),
+        ([[1]], ty.I64, "found list<"),
+        (pa.array([1], pa.decimal128(9, 2)), ty.F64, "found decimal128(9, 2)"),
+        (pa.array([1], pa.uint64()), ty.I64, "declare it as u64, or cast it"),
+        (pa.array([1], pa.timestamp("s")), ty.I64, "found timestamp[s]"),
+    ],
+    ids=str,
+)
+def test_other_types_are_refused(
+    values: object, declared: ty.Scalar, message: str
+) -> None:
+    table = pa.table({"t": [1], "price": values})
+    check(bind(table, time="t"), m(declared), message, column="price")
+
+
+def test_unclear_columns_are_listed() -> None:
+    stamps = pa.array([1], pa.timestamp("s"))
+    table = pa.table({"made": stamps, "sold": stamps, "v": [1]})
+    check(table, m(), "'made', 'sold' could all be the time column; name it", unit="s")
+    check(pa.table({"x": [1], "v": [1]}), m(), "none of 'x', 'v' is the time column")
+    table = pa.table({"t": [1], "open": [1], "close": [2]})
+    check(table, m(), "'open', 'close' could all be the payload; call it 'm', or")
+    check(pa.table({"t": [1]}), m(), "none of 't' is the payload")
+    check(bind(table, column="opne"), m(), "did you mean 'open'?", "opne")
+    check(bind(table, time="tt"), m(), "no such column among 't', 'open', 'cl", "tt")
+    table = pa.table({"t": [1], "prize": [1.0], "size": [1]})
+    check(table, m(TRADE), "among 't', 'prize', 'size'; did you mean 'prize'?", "price")
+    table = pa.table([[1], [2], [3]], names=["t", "v", "v"])
+    check(bind(table, column="v"), m(), "2 columns have this name; rename", "v")
+    check(ticks((1, 2)), m(lifetime=ty.Interval()), "no such column", "start")
+
+
+def test_what_is_declared_wins_and_must_agree() -> None:
+    table = ticks((1, 2))
+    bare = m(lifetime=None)
+    assert events(read(bind(table, lifetime=ty.Point()), bare).buffer) == [(0, 1, 2)]
+    assert read(bind(table, lifetime=ty.Point())).buffer.n == 1
+    check(table, bare, "its lifetime is given nowhere: declare or bind one of point")
+    message = "the query declares the lifetime point, but duration 3 (ticks) is bound"
+    check(bind(table, lifetime=ty.Duration(3)), m(), message)
+    message = "the query declares the time column 't', but 'm' is bound"
+    check(bind(table, time="m"), m(time="t"), message)
+    message = "the query declares the order 'a', but 'b', 'c' is bound"
+    check(bind(table, order=["b", "c"]), m(order=("a",)), message)
+    message = "an interval has its own two columns 'start' and 'end'"
+    check(bind(table, time="t"), m(lifetime=ty.Interval()), message)
+    check(table, m(lifetime=ty.Duration(0)), "a lifetime lasts 1 to 2**59 ticks")
+
+
+def test_bad_frames() -> None:
+    check([1, 2], m(), "expected a table (pyarrow, Polars, pandas, DuckDB")
+    check(3, m(), "found builtins.int")
+    check(
+        pl.DataFrame({"t": [1]}).lazy(), m(), "a LazyFrame has no rows yet; collect it"
+    )
+    check(pl.Series([1, 2]), m(), "Arrow cannot read it")
+    check(pa.array([1, 2]), m(), "Arrow cannot read it")
+    spark = type("DataFrame", (), {"__module__": "pyspark.sql.connect.dataframe"})
+    check(spark(), m(), "a Spark DataFrame would be pulled to the driver")
+    mixed = pd.DataFrame({"t": [1, 2], "m": [1, "x"]})
+    check(mixed, m(), "Arrow cannot read it")
+    broken = type("Frame", (), {"__arrow_c_stream__": lambda _, __=None: 5})
+    check(broken(), m(), "Arrow cannot read it")
+
+
+def test_broken_arrow_data() -> None:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, ticks((1, 2)).schema) as stream:
+        stream.write_table(ticks(*((i, i) for i in range(1000))))
+    cut = pa.ipc.open_stream(sink.getvalue()[:9000])
+    check(cut, m(), "Arrow cannot read it")
+    codes = pa.array([0, 9, 1], pa.int8())
+    coded = pa.DictionaryArray.from_arrays(codes, pa.array([5, 6]), safe=False)
+    table = pa.table({"t": [1, 2, 3], "m": coded})
+    check(table, m(), "the Arrow data are broken", "m")
+
+
+def test_bad_times() -> None:
+    stamps = pa.array([0, 1500, 1], pa.timestamp("ms", "Asia/Tokyo"))
+    table = pa.table({"ts": stamps, "v": [1, 2, 3]})
+    message = "stamp 1970-01-01 00:00:01.500 UTC is no whole number of ticks of 1 s"
+    check(table, m(), message, "ts", 1, "s")
+    message = "the query has no unit and counts plain ticks; write `unit ms`"
+    check(table, m(), message, "ts")
+    nulls = pa.table({"ts": pa.array([1, None], pa.timestamp("s")), "v": [1, 2]})
+    check(nulls, m(), "the time is null", "ts", 1, "s")
+    check(pa.table({"t": [1, None], "v": [1, 2]}), m(), "the time is null", "t", 1)
+    strings = pa.table({"Date": ["2024-01-01"], "v": [1]})
+    check(strings, m(), "found string, expected times (timestamps, dates", "Date")
+    floats = pa.table({"t": [1.0], "v": [1]})
+    check(floats, m(), "found double, expected times", "t")
+
+
+@pytest.mark.parametrize(
+    ("lifetime", "low", "high"),
+    [
+        (ty.Point(), 1 - ty.MAX_TIME, ty.MAX_TIME),
+        (ty.Duration(100), 1 - ty.MAX_TIME, ty.MAX_TIME - 99),
+        (ty.Sampled(100), 100 - ty.MAX_TIME, ty.MAX_TIME),
+    ],
+)
+def test_times_out_of_range(lifetime: ty.Lifetime, low: int, high: int) -> None:
+    declared = m(lifetime=lifetime)
+    assert read(ticks((low, 1), (high, 2)), declared).buffer.n == 2
+    for rows, row in (
+        (((0, 1), (low - 1, 2), (1, 3)), 1),
+        (((high + 1, 1), (3, 2)), 0),
+        (((0, 1), (high + 1, 2)), 1),
+    ):
+        check(ticks(*rows), declared, "is too far from 0", "t", row)
+    far = pa.table({"t": np.array([1, 2**63 + 5], "u8"), "m": [1, 2]})
+    check(far, declared, "the time 9223372036854775813 is too far", "t", 1)
+    days = pa.table({"t": pa.array([0, 2**31 - 1], pa.date32()), "m": [1, 2]})
+    check(days, declared, "is too far from 0", "t", 1, "ns")
+    assert read(days, declared, "ms").buffer.n == 2
+    seconds = pa.table({"t": pa.array([-(2**62), 0], pa.timestamp("s")), "m": [1, 2]})
+    check(seconds, declared, "is too far from 0", "t", 0, "ms")
+
+
+def test_events_that_end_before_they_start() -> None:
+    declared = m(lifetime=ty.Interval("from", "to"))
+    table = pa.table({"from": [1, 5, 6], "to": [2, 5, 2], "v": [1, 2, 3]})
+    check(table, declared, "ends at 5, not after its start 5 in 'from'", "to", 1)
+    stamps = {n: table[n].cast(pa.timestamp("s")) for n in ("from", "to")}
+    message = "ends at 1970-01-01 00:00:05, not after its start"
+    check(pa.table({**stamps, "v": [1, 2, 3]}), declared, message, "to", 1, "s")
+    mixed = pa.table({"from": [1], "to": pa.array([2], pa.timestamp("s")), "v": [1]})
+    check(mixed, declared, "'from' is ticks and 'to' is timestamp", "to", unit="s")
+    ends = pa.table({"from": [1], "to": pa.array([None], pa.int64()), "v": [1]})
+    check(ends, declared, "the time is null", "to", 0)

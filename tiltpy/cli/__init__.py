@@ -1,0 +1,1 @@
+"""The `tilt` command: one file per subcommand, `main.py` puts them together."""

@@ -1,0 +1,90 @@
+"""What the words of a command line mean: names, values, and whole numbers.
+
+Everything wrong with them is an `ArgumentsError`, which ends the command with code 2.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
+
+from tiltpy.errors import TiltError
+
+
+class ArgumentsError(TiltError):
+    """Something is wrong with the arguments of a command."""
+
+
+def assign(option: str, texts: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+    """`NAME=VALUE` for each name; a bare `VALUE` where there is but one name."""
+    return _assign(option, texts, names, bare_is_for_all=False)
+
+
+def assign_or_all(
+    option: str, texts: Sequence[str], names: Sequence[str]
+) -> dict[str, str]:
+    """`NAME=VALUE` for each name; a bare `VALUE` is for all that have no own one."""
+    return _assign(option, texts, names, bare_is_for_all=True)
+
+
+def _assign(
+    option: str, texts: Sequence[str], names: Sequence[str], *, bare_is_for_all: bool
+) -> dict[str, str]:
+    own: dict[str, str] = {}
+    bare: list[str] = []
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if equals and name in names:
+            if name in own:
+                raise ArgumentsError(
+                    f"{option} {name}=... is given twice; give it once"
+                )
+            own[name] = value
+        elif equals and name.isidentifier():
+            raise ArgumentsError(f"{option} {text}: {unknown(name, names)}")
+        else:
+            bare.append(text)
+    if bare and not bare_is_for_all and len(names) != 1:
+        raise ArgumentsError(
+            f"{option} {bare[0]}: say for which of {listing(names)}: "
+            f"{option} {next(iter(names), 'name')}={bare[0]}"
+        )
+    if len(bare) > 1 or (bare and own and len(names) == 1):
+        raise ArgumentsError(f"{option} is given twice; give it once, or one per name")
+    return {name: own.get(name, *bare) for name in names if name in own or bare}
+
+
+def unknown(name: str, names: Iterable[str]) -> str:
+    """That a name is not among those known, and the nearest that is."""
+    known = list(names)
+    near = get_close_matches(name, known, 1)
+    hint = f"did you mean '{near[0]}'?" if near else f"known: {listing(known)}"
+    return f"there is no '{name}'; {hint}"
+
+
+def listing(names: Iterable[str]) -> str:
+    """Names for a message, in order."""
+    return ", ".join(f"'{name}'" for name in names) or "none"
+
+
+def parameters(texts: Sequence[str]) -> dict[str, str]:
+    """The `-p NAME=VALUE`s; the query's own types decide what the values mean."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise ArgumentsError(f"-p {text}: write -p NAME=VALUE, as in -p w=30s")
+        if name in found:
+            raise ArgumentsError(f"-p {name}=... is given twice; give it once")
+        found[name] = value
+    return found
+
+
+def positive(option: str) -> Callable[[str], int]:
+    """A reader of whole numbers above zero, for argparse."""
+
+    def read(text: str) -> int:
+        if not re.fullmatch(r"\d{1,9}", text, re.ASCII) or int(text) == 0:
+            raise ArgumentsError(f"{option} {text}: expected a whole number above 0")
+        return int(text)
+
+    return read

@@ -1,0 +1,29 @@
+"""`tilt check`: whether queries are right, with everything that is wrong in each."""
+
+from argparse import ArgumentParser, Namespace
+
+from tiltpy.cli.queries import name_of, read_query
+from tiltpy.cli.report import report
+from tiltpy.errors import TiltError
+
+
+def add_check_arguments(parser: ArgumentParser) -> None:
+    """What `tilt check` understands."""
+    parser.add_argument(
+        "queries", metavar="QUERY", nargs="+", help=".tilt files, or - for stdin"
+    )
+
+
+def check(args: Namespace) -> int:
+    """Parse and type each file; 2 if any is wrong."""
+    code = 0
+    for path in args.queries:
+        try:
+            query = read_query(path).query
+        except TiltError as error:
+            code = max(code, report(error))
+        else:
+            reads = ", ".join(f"~{declared.name}" for declared in query.inputs)
+            gives = ", ".join(f"~{name}" for name in query.outputs)
+            print(f"{name_of(path)}: ok: {reads or 'no input'} -> {gives}")
+    return code

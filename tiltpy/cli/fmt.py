@@ -1,0 +1,56 @@
+"""`tilt fmt`: queries in the one way to write them."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from tiltpy.cli.queries import STDIN, name_of, read_text
+from tiltpy.cli.report import FAILED, report
+from tiltpy.errors import TiltError
+from tiltpy.frontend.format import format_source
+from tiltpy.runtime.files import replacing
+
+
+def add_fmt_arguments(parser: ArgumentParser) -> None:
+    """What `tilt fmt` understands."""
+    parser.add_argument(
+        "queries",
+        metavar="QUERY",
+        nargs="+",
+        help=".tilt files to rewrite; - writes stdin's text to stdout",
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="change nothing; name the files that would change, and end with code 1",
+    )
+
+
+def fmt(args: Namespace) -> int:
+    """Rewrite each file, whole or not at all; one that is wrong stays as it is."""
+    code = 0
+    for path in args.queries:
+        try:
+            changed = _format(path, check=args.check)
+        except TiltError as error:
+            code = max(code, report(error))
+        else:
+            code = max(code, FAILED if changed and args.check else 0)
+    return code
+
+
+def _format(path: str, *, check: bool) -> bool:
+    """Rewrite one file, or only look; whether it was not yet well written."""
+    text = read_text(path)
+    formatted = format_source(text, name=name_of(path))
+    changed = formatted != text
+    if check:
+        if changed:
+            print(f"would reformat {name_of(path)}")
+    elif path == STDIN:
+        sys.stdout.buffer.write(formatted.encode())
+    elif changed:
+        with replacing(Path(path)) as (place,):
+            place.write_bytes(formatted.encode())
+        print(f"reformatted {path}")
+    return changed

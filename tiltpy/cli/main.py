@@ -1,0 +1,119 @@
+"""`tilt run | check | explain | fmt`: reading the command line, and how it ends.
+
+Exit codes: 0 done, 1 the data or the run failed (or `fmt --check` found something),
+2 the query or the arguments are wrong, 130 interrupted. Errors are one line or the
+caret picture on stderr, never a traceback.
+"""
+
+import os
+import signal
+import sys
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Callable, Sequence
+from importlib import metadata
+from types import FrameType
+from typing import NoReturn
+
+from tiltpy.cli.arguments import ArgumentsError
+from tiltpy.cli.check import add_check_arguments, check
+from tiltpy.cli.explain import add_explain_arguments, explain
+from tiltpy.cli.fmt import add_fmt_arguments, fmt
+from tiltpy.cli.report import FAILED, report, report_line
+from tiltpy.cli.run import add_run_arguments, run
+from tiltpy.errors import TiltError
+
+INTERRUPTED, PIPE_CLOSED, TERMINATED = (
+    128 + number for number in (signal.SIGINT, signal.SIGPIPE, signal.SIGTERM)
+)
+
+EXAMPLE = """\
+example:
+  tilt run trend.tilt --input stock=prices.parquet --time Date --output trend.parquet
+"""
+
+
+class _Parser(ArgumentParser):
+    """A parser whose errors look like all others of the command."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ArgumentsError(f"{message} (see {self.prog} --help)")
+
+
+def build_parser() -> ArgumentParser:
+    """The whole command line."""
+    parser = _Parser(
+        prog="tilt",
+        description="Compile temporal queries and run them.",
+        epilog=EXAMPLE,
+        formatter_class=RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--version", action="store_true", help="say which version it is"
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for name, command, add_arguments, summary in (
+        ("run", run, add_run_arguments, "run a query over files"),
+        ("check", check, add_check_arguments, "say what is wrong with queries"),
+        ("explain", explain, add_explain_arguments, "show what a query compiles to"),
+        ("fmt", fmt, add_fmt_arguments, "rewrite queries in the standard format"),
+    ):
+        sub = commands.add_parser(
+            name, help=summary, description=command.__doc__, allow_abbrev=False
+        )
+        add_arguments(sub)
+        sub.set_defaults(command=command)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit code."""
+    try:
+        before = signal.signal(signal.SIGTERM, _terminate)
+        try:
+            return _outcome(lambda: _dispatch(argv))
+        finally:
+            signal.signal(signal.SIGTERM, before)
+    except KeyboardInterrupt:
+        print("tilt: interrupted", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _dispatch(argv: Sequence[str] | None) -> int:
+    parser = build_parser()
+    args = parser.parse_args(argv)
+    if args.version:
+        print(f"tilt {metadata.version('tiltpy')}")
+        return 0
+    if not hasattr(args, "command"):
+        parser.error("say what to do: run, check, explain or fmt")
+    command: Callable[..., int] = args.command
+    code = command(args)
+    sys.stdout.flush()
+    return code
+
+
+def _outcome(body: Callable[[], int]) -> int:
+    """The exit code of a body, after saying on stderr what went wrong."""
+    try:
+        return body()
+    except TiltError as error:
+        return report(error)
+    except MemoryError:
+        report_line("out of memory; try a smaller --chunk")
+    except BrokenPipeError:
+        # The reader has seen enough. Python would complain once more at the exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    except OSError as error:
+        report_line(str(error))
+    return FAILED
+
+
+def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
+    """End like any other way out, so that no half-written file stays."""
+    raise SystemExit(TERMINATED)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,27 @@
+"""The first rows of a result as text."""
+
+from typing import Any
+
+ROWS = 10
+"""How many rows are shown."""
+
+
+def format_preview(table: Any, rows: int = ROWS) -> str:
+    """The head of an Arrow table in columns, φ for nulls, and the number of rows."""
+    head = table.slice(0, rows)
+    columns = [
+        [name, *(_text(value) for value in column.cast("string").to_pylist())]
+        for name, column in zip(head.column_names, head.columns, strict=True)
+    ]
+    widths = [max(map(len, column)) for column in columns]
+    lines = [
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in zip(*columns, strict=True)
+    ]
+    count = len(table)
+    shown = f", the first {rows} shown" if count > rows else ""
+    return "\n".join([*lines, f"{count:,} snapshot{'' if count == 1 else 's'}{shown}"])
+
+
+def _text(value: str | None) -> str:
+    return "φ" if value is None else value

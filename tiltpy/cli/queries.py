@@ -1,0 +1,35 @@
+"""The query text of a command: from a file, or from the standard input as `-`."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import tiltpy as tilt
+from tiltpy.cli.arguments import ArgumentsError, parameters
+
+STDIN = "-"
+
+
+def read_text(path: str) -> str:
+    """The text of a query's file."""
+    try:
+        if path == STDIN:
+            return sys.stdin.buffer.read().decode("utf-8-sig")
+        return Path(path).read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ArgumentsError(
+            f"{name_of(path)}: is not text in UTF-8 (byte {error.start})"
+        ) from error
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ArgumentsError(f"{path}: not readable: {reason}") from error
+
+
+def read_query(path: str, params: Sequence[str] = ()) -> tilt.CompiledQuery:
+    """The query of a file, with the values of its parameters as `NAME=VALUE`."""
+    return tilt.parse(read_text(path), name=name_of(path), params=parameters(params))
+
+
+def name_of(path: str) -> str:
+    """How messages call a query's file."""
+    return "<stdin>" if path == STDIN else path

@@ -1,0 +1,23 @@
+"""How errors are said, and the exit codes of the command."""
+
+import sys
+
+from tiltpy.cli.arguments import ArgumentsError
+from tiltpy.errors import QueryError, TiltError
+
+FAILED = 1
+"""The data or the run failed."""
+WRONG = 2
+"""The query or the arguments are wrong."""
+
+
+def report(error: TiltError) -> int:
+    """Say on stderr what a user has to know; the exit code that it stands for."""
+    report_line(str(error))
+    return WRONG if isinstance(error, QueryError | ArgumentsError) else FAILED
+
+
+def report_line(message: str) -> None:
+    """Say a message on stderr; the errors of queries say themselves what they are."""
+    prefix = "" if message.startswith("error[") else "error: "
+    print(f"{prefix}{message}", file=sys.stderr)

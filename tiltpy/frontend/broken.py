@@ -1,0 +1,5 @@
+"""What is raised instead of an error that has been reported already."""
+
+
+class Broken(Exception):  # noqa: N818 - it never reaches a user
+    """A part was wrong; whoever noticed it first has said so."""

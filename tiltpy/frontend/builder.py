@@ -1,0 +1,290 @@
+"""Queries in Python: sources, time domains, definitions, and the query they make.
+
+    stock = source("stock", F64)
+    t = TDom(precision="1s")
+    average = mean(stock[t - "10s" : t])
+    above = define("above", t, when(stock[t] > average, stock[t]))
+    query = build_query(above)
+
+It writes the same surface syntax as a text does, with spans of the caller's lines, and
+`elaborate` makes the same IR of it.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from itertools import count
+
+from tiltpy.errors import QueryError, TiltError
+from tiltpy.frontend import syntax
+from tiltpy.frontend.caller import caller_span
+from tiltpy.frontend.durations import is_duration
+from tiltpy.frontend.elaborate import Program, elaborate
+from tiltpy.frontend.expressions import (
+    Declared,
+    Expression,
+    Parts,
+    Value,
+    bind,
+    call,
+    combine,
+    lift,
+)
+from tiltpy.frontend.sharing import share
+from tiltpy.ir.nodes import Query
+from tiltpy.source import UNKNOWN, Span
+from tiltpy.types import Scalar, Struct, Unit
+
+_NAME = re.compile(r"[^\W\d]\w*'*")
+_TIME = "t"
+_serials = count()
+
+Length = str | int | timedelta
+"""A length of time: "10s", a number of ticks, or a `timedelta`."""
+PayloadType = Scalar | Struct | str | Mapping[str, Scalar | str]
+"""A scalar type (or its name), or a struct: a type for each field."""
+
+phi = Expression(syntax.Phi(UNKNOWN))
+"""φ, the absence of a value: `x != phi` asks whether there is one."""
+
+
+class TDom(Expression):
+    """A time domain `(start, end]` with grid points `offset + k * precision`.
+
+    It is also its own time variable: `x[t - "10s"]`, and `t` as a number of ticks.
+    `start` and `end` are ticks, a duration, the name of a bound that is given when the
+    query runs, or None: infinite. Section 4.1 of the paper.
+    """
+
+    def __init__(
+        self,
+        start: Length | None = None,
+        end: Length | None = None,
+        precision: Length = 1,
+        offset: Length = 0,
+    ) -> None:
+        span = caller_span()
+        arguments = (
+            _bound(start, float("-inf"), span),
+            _bound(end, float("inf"), span),
+            lift(precision).syntax,
+            lift(offset).syntax,
+        )
+        domain = syntax.TimeDomain(syntax.Word(_TIME, span), arguments, span)
+        time = syntax.Name(_TIME, span)
+        super().__init__(time, Parts(domains=frozenset([domain])))
+
+
+class Object(Expression):
+    """A temporal object: `x[t]` is its value at a time, `x[a:b]` its window `(a, b]`.
+
+    A window stands inside a reduction only, like `mean(x[t - "10s" : t])`.
+    """
+
+    def __init__(self, declared: Declared) -> None:
+        name = declared.statement.name
+        bare = syntax.Ref(name.text, None, None, name.span)
+        super().__init__(bare, Parts(objects=frozenset([declared])))
+
+    @property
+    def name(self) -> str:
+        """The name of the object, without `~`."""
+        return self._declared.statement.name.text
+
+    @property
+    def _declared(self) -> Declared:
+        (declared,) = self.parts.objects
+        return declared
+
+    def __getitem__(self, time: Value | slice) -> Expression:
+        span = caller_span()
+        if not isinstance(time, slice):
+            at = lift(time)
+            return combine(syntax.Ref(self.name, at.syntax, None, span), [self, at])
+        if time.start is None or time.stop is None or time.step is not None:
+            raise QueryError(
+                "E0109",
+                "a window has a start and an end",
+                span,
+                'like x[t - "10s" : t]',
+            )
+        bounds = lift(time.start), lift(time.stop)
+        node = syntax.Ref(self.name, bounds[0].syntax, bounds[1].syntax, span)
+        return combine(node, [self, *bounds])
+
+    def __repr__(self) -> str:
+        return f"<temporal object ~{self.name}>"
+
+
+def source(
+    name: str,
+    type: PayloadType,
+    lifetime: syntax.Lifetime | None = None,
+    time: str | None = None,
+    order: Sequence[str] = (),
+) -> Object:
+    """An input: its payload's type, and how its rows become events.
+
+    What is left open (`lifetime`, the `time` column) is given when it is bound. `order`
+    names columns that break ties between equal times.
+    """
+    span = caller_span()
+    node = syntax.Input(
+        _named(name, span),
+        _payload(type, span),
+        lifetime,
+        None if time is None else syntax.Word(time, span),
+        tuple(syntax.Word(column, span) for column in order),
+    )
+    return Object(Declared(next(_serials), node, frozenset()))
+
+
+def define(name: str, t: TDom, value: Value) -> Object:
+    """The temporal object `~name[t] = value` over a time domain."""
+    span = caller_span()
+    body = lift(value)
+    if not isinstance(t, TDom):
+        message = "an object is defined over a time domain"
+        raise QueryError("E0107", message, span, "give define a TDom")
+    (domain,) = t.parts.domains
+    if body.parts.domains - {domain}:
+        raise QueryError(
+            "E0108",
+            f"~{name} uses another time domain than its own",
+            span,
+            "write all its references relative to the TDom that define is given",
+        )
+    node = syntax.Definition(
+        _named(name, span), syntax.Word(_TIME, span), share(body.syntax), domain
+    )
+    return Object(Declared(next(_serials), node, body.parts.objects))
+
+
+def build_query(*outputs: Object, unit: Unit | None = None) -> Query:
+    """The query whose outputs are these objects, with all that they refer to.
+
+    `unit` is the tick; by default the finest unit of the query's durations. Raises a
+    `QueryErrors` that holds everything that is wrong with it.
+    """
+    span = caller_span()
+    if not outputs:
+        raise TiltError("a query has at least one output")
+    declared = _reachable([output._declared for output in outputs])  # noqa: SLF001
+    statements: list[syntax.Statement] = [one.statement for one in declared]
+    if unit is not None:
+        statements.append(syntax.Unit(syntax.Word(unit, span)))
+    names = tuple(syntax.Word(output.name, span) for output in outputs)
+    statements.append(syntax.Output(names))
+    return elaborate(Program(tuple(statements), span), {})
+
+
+def _reachable(outputs: Sequence[Declared]) -> list[Declared]:
+    found: set[Declared] = set()
+    waiting = list(outputs)
+    while waiting:
+        one = waiting.pop()
+        if one not in found:
+            found.add(one)
+            waiting.extend(one.needs)
+    return sorted(found, key=lambda one: one.serial)
+
+
+def when(condition: Value, value: Value, otherwise: Value = phi) -> Expression:
+    """`condition ? value : otherwise`; φ where the condition is."""
+    parts = [lift(condition), lift(value), lift(otherwise)]
+    node = syntax.Conditional(
+        parts[0].syntax, parts[1].syntax, parts[2].syntax, caller_span()
+    )
+    return combine(node, parts)
+
+
+def exists(value: Value) -> Expression:
+    """Whether there is a value: never φ itself."""
+    return call("exists", value)
+
+
+def cast(value: Value, type: Scalar | str) -> Expression:
+    """The value in another scalar type: saturating; NaN to an integer is 0."""
+    return call(str(type), value)
+
+
+def struct(**fields: Value) -> Expression:
+    """A struct of named scalars; it is never φ itself, its fields may be."""
+    span = caller_span()
+    values = [lift(value) for value in fields.values()]
+    bindings = bind(list(fields), values, span)
+    return combine(syntax.StructValue(bindings, span), values)
+
+
+def start(point: Expression) -> Expression:
+    """The start of the event that a point reference of an input sees, in ticks."""
+    return call("start", point)
+
+
+def end(point: Expression) -> Expression:
+    """The end of the event that a point reference of an input sees, in ticks."""
+    return call("end", point)
+
+
+# -- lifetimes ------------------------------------------------------------------------
+
+
+def point() -> syntax.Lifetime:
+    """A row stamped `τ` is valid over `(τ-1, τ]`."""
+    return syntax.Lifetime("point", None, None, caller_span())
+
+
+def duration(length: Length) -> syntax.Lifetime:
+    """A row stamped `τ` is valid over `(τ-1, τ-1+length]`."""
+    return syntax.Lifetime("duration", lift(length).syntax, None, caller_span())
+
+
+def until_next(max: Length | None = None) -> syntax.Lifetime:
+    """A row is valid until the next later stamp, for at most `max`."""
+    longest = None if max is None else lift(max).syntax
+    return syntax.Lifetime("until_next", longest, None, caller_span())
+
+
+def sampled(period: Length) -> syntax.Lifetime:
+    """A signal: a row stamped `τ` holds over `(τ-period, τ]`."""
+    return syntax.Lifetime("sampled", lift(period).syntax, None, caller_span())
+
+
+def interval(start: str = "start", end: str = "end") -> syntax.Lifetime:
+    """Two columns hold each event's start and end: it is valid over `(start, end]`."""
+    span = caller_span()
+    columns = syntax.Word(start, span), syntax.Word(end, span)
+    return syntax.Lifetime("interval", None, columns, span)
+
+
+# -- names, types and bounds ----------------------------------------------------------
+
+
+def _named(name: str, span: Span) -> syntax.Word:
+    if not _NAME.fullmatch(name):
+        message = f'"{name}" is no name of a temporal object'
+        raise QueryError("E0005", message, span, "letters, digits and _")
+    return syntax.Word(name, span)
+
+
+def _payload(type: PayloadType, span: Span) -> syntax.Type:
+    match type:
+        case Scalar() | str():
+            return syntax.TypeName(syntax.Word(str(type), span))
+        case Struct() | Mapping():
+            pass
+        case _:
+            message = f"a {type.__class__.__name__} is no type of a payload"
+            raise QueryError("E0202", message, span, "a scalar type, or one per field")
+    pairs = type.fields if isinstance(type, Struct) else type.items()
+    fields = ((syntax.Word(name, span), _payload(of, span)) for name, of in pairs)
+    return syntax.StructType(tuple(fields), span)
+
+
+def _bound(bound: Length | None, infinite: float, span: Span) -> syntax.Expr:
+    if bound is None:
+        number = syntax.Number(abs(infinite), span)
+        return number if infinite > 0 else syntax.Unary("-", number, span)
+    if isinstance(bound, str) and not is_duration(bound):
+        return syntax.Name(_named(bound, span).text, span)
+    return lift(bound).syntax

@@ -1,0 +1,113 @@
+"""What a call calls: a reduction, a cast, a function, and whether its arguments fit."""
+
+from enum import Enum, auto
+
+from tiltpy.errors import QueryError
+from tiltpy.frontend import syntax
+from tiltpy.frontend.names import nearest
+from tiltpy.frontend.words import MISSING_FUNCTIONS, MISSING_TYPES
+from tiltpy.ops import FUNCTIONS, REDUCTIONS
+from tiltpy.types import SCALARS
+
+
+class Callee(Enum):
+    """The kinds of things that can be called."""
+
+    REDUCTION = auto()
+    EVENT_BOUND = auto()
+    EXISTS = auto()
+    CAST = auto()
+    FUNCTION = auto()
+
+
+def find_callee(call: syntax.Call) -> Callee:
+    """What a call calls; its plain arguments are as many as that takes."""
+    name = call.callee.text
+    if call.reduce:
+        _check_reduction(call)
+        return Callee.REDUCTION
+    if name in REDUCTIONS and not (name in FUNCTIONS and len(call.arguments) == 2):
+        _check_count(call, 1, "one window")
+        return Callee.REDUCTION
+    if name in ("start", "end"):
+        return _simple(call, Callee.EVENT_BOUND)
+    if name == "exists":
+        return _simple(call, Callee.EXISTS)
+    if name in SCALARS:
+        return _simple(call, Callee.CAST)
+    if name in FUNCTIONS:
+        arity = FUNCTIONS[name].arity
+        _check_count(call, arity, f"{arity} argument{'s' if arity > 1 else ''}")
+        _reject_named(call)
+        return Callee.FUNCTION
+    raise _unknown(call)
+
+
+def named_arguments(call: syntax.Call) -> int:
+    """The `ddof` of a reduction's call."""
+    ddof = 0
+    for binding in call.named:
+        if binding.name.text != "ddof" or not REDUCTIONS[call.callee.text].ddof:
+            raise _no_argument(call, binding.name)
+        match binding.value:
+            case syntax.Number(value=0 | 1 as value):
+                ddof = int(value)
+            case _:
+                raise QueryError("E0206", "ddof is 0 or 1", binding.value.span)
+    return ddof
+
+
+def _check_reduction(call: syntax.Call) -> None:
+    name = call.callee.text
+    if name not in REDUCTIONS:
+        if name in MISSING_FUNCTIONS:
+            raise QueryError("E0003", MISSING_FUNCTIONS[name], call.callee.span)
+        raise QueryError(
+            "E0207",
+            f"unknown reduction `{name}`",
+            call.callee.span,
+            nearest(name, REDUCTIONS),
+        )
+    _check_count(call, 1, "one window")
+
+
+def _simple(call: syntax.Call, callee: Callee) -> Callee:
+    _check_count(call, 1, "one argument")
+    _reject_named(call)
+    return callee
+
+
+def _check_count(call: syntax.Call, count: int, wanted: str) -> None:
+    found = len(call.arguments)
+    if found != count:
+        name = call.callee.text
+        message = f"{name} takes {wanted}, not {found}"
+        raise QueryError("E0206", message, call.span)
+
+
+def _reject_named(call: syntax.Call) -> None:
+    if call.named:
+        raise _no_argument(call, call.named[0].name)
+
+
+def _no_argument(call: syntax.Call, word: syntax.Word) -> QueryError:
+    message = f"{call.callee.text} takes no argument `{word.text}`"
+    return QueryError("E0206", message, word.span, "a comparison is written ==")
+
+
+def _unknown(call: syntax.Call) -> QueryError:
+    name, span = call.callee.text, call.callee.span
+    if name in MISSING_FUNCTIONS:
+        return QueryError("E0003", MISSING_FUNCTIONS[name], span)
+    if name in MISSING_TYPES:
+        return QueryError("E0003", f"{name} payloads are not in this version", span)
+    if name == "TDom":
+        return QueryError(
+            "E0206",
+            "a time domain is no value",
+            span,
+            "name it before the definitions, like t = TDom(-∞, ∞, 1)",
+        )
+    known = [*FUNCTIONS, *REDUCTIONS, *SCALARS, "exists", "start", "end"]
+    way = nearest(name, known) or "functions of your own are not in this version"
+    return QueryError("E0207", f"unknown function `{name}`", span, way)

@@ -1,0 +1,258 @@
+"""Elaboration of what stands around the definitions: unit, parameters, inputs."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from math import inf
+
+from tiltpy.errors import QueryError, TiltError
+from tiltpy.frontend import syntax
+from tiltpy.frontend.body import Body
+from tiltpy.frontend.broken import Broken
+from tiltpy.frontend.durations import from_timedelta, unit_of_length
+from tiltpy.frontend.names import nearest
+from tiltpy.frontend.references import Objects
+from tiltpy.frontend.times import Ticks, Times, constant, in_range, to_ticks
+from tiltpy.frontend.words import MISSING_TYPES
+from tiltpy.ir import nodes
+from tiltpy.ir.nodes import Const
+from tiltpy.ir.widening import adapt, common_type, is_untyped
+from tiltpy.types import (
+    BOOL,
+    MAX_TIME,
+    NANOSECONDS,
+    SCALARS,
+    Bound,
+    Duration,
+    Interval,
+    Lifetime,
+    Point,
+    Sampled,
+    Scalar,
+    Struct,
+    TDom,
+    Type,
+    Unit,
+    UntilNext,
+)
+
+Override = int | float | bool | timedelta | syntax.Expr
+"""A parameter's value from outside of the text."""
+
+
+def read_unit(word: syntax.Word) -> Unit:
+    """The unit of a `unit` statement."""
+    for unit in NANOSECONDS:
+        if unit == word.text:
+            return unit
+    known = " ".join(NANOSECONDS)
+    message = f"`{word.text}` is no unit of time; there are {known}"
+    raise QueryError("E0110", message, word.span)
+
+
+def finest_unit(exprs: Sequence[syntax.Expr | syntax.Block]) -> Unit | None:
+    """The unit of the finest duration literal, or None where there is none."""
+    found = [
+        node.finest
+        for expr in exprs
+        for node in syntax.walk(expr)
+        if isinstance(node, syntax.Duration)
+    ]
+    return unit_of_length(min(found)) if found else None
+
+
+# -- parameters -----------------------------------------------------------------------
+
+
+def read_param(
+    param: syntax.Param, override: Override | None, times: Times
+) -> Const | Ticks:
+    """The value of a parameter: what was given for it, or its default."""
+    name, wanted = param.name.text, param.type.text
+    value: syntax.Expr = param.value
+    if override is not None:
+        value = _override(override, param)
+    if wanted == "duration":
+        return Ticks(constant(value, times))
+    if wanted not in SCALARS:
+        known = ["duration", *SCALARS]
+        message = f"`{wanted}` is no type of a parameter"
+        raise QueryError("E0202", message, param.type.span, nearest(wanted, known))
+    return _constant_of(value, SCALARS[wanted], f"the parameter `{name}`", times)
+
+
+def _override(value: Override, param: syntax.Param) -> syntax.Expr:
+    span = param.name.span
+    match value:
+        case bool():
+            return syntax.Bool(value, span)
+        case int() | float():
+            return syntax.Number(value, span)
+        case timedelta():
+            return from_timedelta(value, span)
+        case _:
+            return value
+
+
+def _constant_of(value: syntax.Expr, wanted: Scalar, what: str, times: Times) -> Const:
+    errors: list[QueryError] = []
+    body = Body("", times, Objects({}, frozenset(), set()), errors)
+    try:
+        expr = body.expr(value, 0)
+    except Broken:
+        raise errors[0] from None
+    if isinstance(expr, Const) and is_untyped(expr.type) and wanted != BOOL:
+        typed = Const(0 if wanted.is_integer else 0.0, wanted, expr.span)
+        if common_type([typed, expr], expr.span) == wanted:
+            expr = adapt(expr, wanted)
+    if isinstance(expr, Const) and expr.type == wanted:
+        return expr
+    found = f"is a constant {wanted}, not {expr.type}"
+    raise QueryError(
+        "E0115", f"{what} {found}", value.span, f"such as {_example(wanted)}"
+    )
+
+
+def _example(wanted: Scalar) -> str:
+    if wanted == BOOL:
+        return "true"
+    return "10" if wanted.is_integer else "2.5"
+
+
+def check_overrides(given: Mapping[str, object], known: Sequence[str]) -> None:
+    """Every parameter that is given a value must be in the query."""
+    for name in given:
+        if name not in known:
+            there = ", ".join(known) if known else "none"
+            raise TiltError(
+                f"no parameter '{name}' in this query; its parameters: {there}"
+            )
+
+
+# -- inputs ---------------------------------------------------------------------------
+
+
+def read_input(node: syntax.Input, times: Times) -> nodes.Input:
+    """A declared input."""
+    lifetime = None if node.lifetime is None else _lifetime(node.lifetime, times)
+    if isinstance(lifetime, Interval) and node.time is not None:
+        raise QueryError(
+            "E0006",
+            "an interval has two time columns of its own",
+            node.time.span,
+            "leave `time` out, and write interval (start, end)",
+        )
+    return nodes.Input(
+        name=node.name.text,
+        type=_payload(node.type),
+        lifetime=lifetime,
+        time=None if node.time is None else node.time.text,
+        order=tuple(word.text for word in node.order),
+        span=node.name.span,
+    )
+
+
+def _payload(node: syntax.Type) -> Type:
+    if isinstance(node, syntax.TypeName):
+        return read_scalar(node.name)
+    return Struct(tuple((name.text, _field(name, t)) for name, t in node.fields))
+
+
+def _field(name: syntax.Word, node: syntax.Type) -> Scalar:
+    if isinstance(node, syntax.TypeName):
+        return read_scalar(node.name)
+    raise QueryError(
+        "E0202",
+        f"the field `{name.text}` is a struct; fields are scalars",
+        node.span,
+        "give each of its fields a name of its own",
+    )
+
+
+def read_scalar(word: syntax.Word) -> Scalar:
+    """The scalar type of that name."""
+    if word.text in MISSING_TYPES:
+        message = f"{word.text} payloads are not in this version"
+        raise QueryError("E0003", message, word.span, "numbers and bools are")
+    if word.text not in SCALARS:
+        way = nearest(word.text, SCALARS) or "types are " + " ".join(SCALARS)
+        raise QueryError("E0202", f"unknown type `{word.text}`", word.span, way)
+    return SCALARS[word.text]
+
+
+def _lifetime(node: syntax.Lifetime, times: Times) -> Lifetime:
+    length = None if node.length is None else positive(node.length, times, "a lifetime")
+    match node.kind:
+        case "point":
+            return Point()
+        case "duration":
+            assert length is not None
+            return Duration(length)
+        case "until_next":
+            return UntilNext(length)
+        case "sampled":
+            assert length is not None
+            return Sampled(length)
+        case "interval":
+            return _interval(node)
+
+
+def _interval(node: syntax.Lifetime) -> Interval:
+    if node.columns is None:
+        return Interval()
+    start, end = node.columns
+    if start.text == end.text:
+        message = f"the column `{end.text}` is both start and end"
+        raise QueryError("E0006", message, end.span)
+    return Interval(start.text, end.text)
+
+
+def positive(expr: syntax.Expr, times: Times, what: str) -> int:
+    """A constant number of ticks, at least one."""
+    ticks = constant(expr, times)
+    if ticks <= 0:
+        raise QueryError("E0111", f"{what} is at least one tick", expr.span)
+    return ticks
+
+
+# -- time domains ---------------------------------------------------------------------
+
+
+def read_domain(node: syntax.TimeDomain, times: Times) -> TDom:
+    """The time domain of `name = TDom(start, end, precision, offset)`."""
+    start = _bound(node.arguments[0], times, -inf)
+    end = _bound(node.arguments[1], times, inf)
+    if isinstance(start, int) and isinstance(end, int) and start > end:
+        raise QueryError(
+            "E0111",
+            "this time domain ends before it starts",
+            node.arguments[0].span.join(node.arguments[1].span),
+            "the earlier bound stands first",
+        )
+    precision = positive(node.arguments[2], times, "a precision")
+    offset = constant(node.arguments[3], times) if len(node.arguments) > 3 else 0
+    return TDom(start, end, precision, offset % precision, node.span)
+
+
+def _bound(expr: syntax.Expr, times: Times, open_end: float) -> Bound:
+    """A bound in ticks, the name of a run-time bound, or None if it is infinite."""
+    bare, sign = expr, 1
+    while isinstance(bare, syntax.Paren | syntax.Unary):
+        sign = -sign if isinstance(bare, syntax.Unary) else sign
+        bare = bare.operand
+    match bare:
+        case syntax.Number(value=float(value)) if value == inf:
+            if sign * value == open_end:
+                return None
+            side = "start is -∞" if open_end < 0 else "end is ∞"
+            raise QueryError("E0111", f"an infinite {side}", expr.span)
+        case syntax.Name(text=text) if bare is expr and text not in times.params:
+            if text in times.domains:
+                message = f"the time variable `{text}` as a bound"
+                raise QueryError("E0111", message, expr.span, "bounds are constants")
+            return text
+        case syntax.Duration() if bare is expr:
+            return in_range(to_ticks(bare, times.unit), expr.span, MAX_TIME)
+        case syntax.Number(value=int(ticks)):
+            return in_range(sign * ticks, expr.span, MAX_TIME)
+        case _:
+            return constant(expr, times)

@@ -1,0 +1,251 @@
+"""Elaboration: the surface syntax of a whole query -> the functional IR.
+
+    statements -> unit -> parameters -> inputs, time domains -> definitions, each after
+    those it needs -> outputs
+
+Errors are collected over the whole query; what depends on something broken is left
+alone, since its errors would only repeat the first.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
+
+from tiltpy.errors import QueryError, QueryErrors
+from tiltpy.frontend import syntax
+from tiltpy.frontend.body import Body
+from tiltpy.frontend.broken import Broken
+from tiltpy.frontend.declarations import (
+    Override,
+    check_overrides,
+    finest_unit,
+    read_domain,
+    read_input,
+    read_param,
+    read_unit,
+)
+from tiltpy.frontend.order import in_order
+from tiltpy.frontend.outputs import read_outputs
+from tiltpy.frontend.references import Objects
+from tiltpy.frontend.times import Ticks, Times
+from tiltpy.ir.nodes import Const, Input, Query, TemporalExpr
+from tiltpy.ir.traversal import source_cuts
+from tiltpy.source import Span
+from tiltpy.types import TDom, Unit
+
+_Node = TypeVar("_Node", bound=syntax.Statement)
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A query as it was written, and what was wrong with its syntax.
+
+    `broken` holds the names (objects with `~`) of statements that were left out; `span`
+    is where to say that something is missing.
+    """
+
+    statements: tuple[syntax.Statement, ...]
+    span: Span
+    errors: tuple[QueryError, ...] = ()
+    broken: frozenset[str] = field(default_factory=frozenset)
+
+
+def elaborate(program: Program, overrides: Mapping[str, Override]) -> Query:
+    """The typed query; raises a QueryErrors with all that is wrong with it."""
+    return _Elaboration(program, overrides).query()
+
+
+class _Elaboration:
+    def __init__(self, program: Program, overrides: Mapping[str, Override]) -> None:
+        self.program = program
+        self.overrides = overrides
+        self.errors = list(program.errors)
+        self.broken = set(program.broken)
+
+    def query(self) -> Query:
+        unit = self._unit()
+        times = self._times(unit)
+        inputs = self._inputs(times)
+        domains = self._domains(times)
+        definitions = self._definitions(times, inputs, domains)
+        outputs = self._outputs(definitions, inputs)
+        if self.errors:
+            in_place = sorted(self.errors, key=lambda e: (e.span.start, e.span.end))
+            raise QueryErrors(in_place)
+        return Query(unit, tuple(inputs.values()), tuple(definitions), outputs)
+
+    def _all(self, kind: type[_Node]) -> list[_Node]:
+        return [node for node in self.program.statements if isinstance(node, kind)]
+
+    def _try(self, name: str, make: Callable[[], _Value]) -> _Value | None:
+        """What `make` makes; an error is kept, and the name is broken from then on."""
+        try:
+            return make()
+        except QueryError as error:
+            self.errors.append(error)
+        except Broken:
+            pass
+        self.broken |= {name} - {""}
+        return None
+
+    def _distinct(self, words: list[tuple[str, syntax.Word]]) -> None:
+        """Report every name that stands for a second thing."""
+        first: dict[str, Span] = {}
+        for name, word in words:
+            if name in first:
+                line, _ = first[name].source.position(first[name].start)
+                self.errors.append(
+                    QueryError(
+                        "E0104",
+                        f"a second {name if name[0] == '~' else f'`{name}`'}",
+                        word.span,
+                        f"the first is on line {line}",
+                    )
+                )
+            first.setdefault(name, word.span)
+
+    # -- what stands around the definitions ---------------------------------------
+
+    def _unit(self) -> Unit | None:
+        stated = self._all(syntax.Unit)
+        for more in stated[1:]:
+            message = "a second unit; a query has one tick"
+            self.errors.append(QueryError("E0104", message, more.name.span))
+        if stated:
+            return self._try("unit", partial(read_unit, stated[0].name)) or "ns"
+        if self.program.errors:
+            return "ns"  # the finest duration may be in what does not read
+        return finest_unit(self._expressions())
+
+    def _expressions(self) -> list[syntax.Expr | syntax.Block]:
+        found: list[syntax.Expr | syntax.Block] = []
+        for node in self.program.statements:
+            match node:
+                case syntax.Param():
+                    found.append(node.value)
+                case syntax.Input(lifetime=syntax.Lifetime(length=length)):
+                    found.extend([] if length is None else [length])
+                case syntax.TimeDomain():
+                    found.extend(node.arguments)
+                case syntax.Definition():
+                    found.append(node.body)
+                    found.extend(node.domain.arguments if node.domain else ())
+                case _:
+                    pass
+        return found
+
+    def _times(self, unit: Unit | None) -> Times:
+        params, domains = self._all(syntax.Param), self._all(syntax.TimeDomain)
+        words = [p.name for p in params] + [d.name for d in domains]
+        self._distinct([(word.text, word) for word in words])
+        known = [param.name.text for param in params]
+        check_overrides(self.overrides, [*known, *(self.broken - set(known))])
+        names = frozenset(domain.name.text for domain in domains)
+        values: dict[str, Const | Ticks] = {}
+        times = Times(unit, values, names, self.broken)
+        for param in params:
+            name = param.name.text
+            given = self.overrides.get(name)
+            value = self._try(name, partial(read_param, param, given, times))
+            if value is not None:
+                values.setdefault(name, value)
+        return times
+
+    def _inputs(self, times: Times) -> dict[str, Input]:
+        nodes = self._all(syntax.Input)
+        words = [n.name for n in nodes] + [d.name for d in self._all(syntax.Definition)]
+        self._distinct([(f"~{word.text}", word) for word in words])
+        found: dict[str, Input] = {}
+        for node in nodes:
+            declared = self._try(f"~{node.name.text}", partial(read_input, node, times))
+            if declared is not None:
+                found.setdefault(declared.name, declared)
+        return found
+
+    def _domains(self, times: Times) -> dict[str, TDom]:
+        found: dict[str, TDom] = {}
+        for node in self._all(syntax.TimeDomain):
+            domain = self._try(node.name.text, partial(read_domain, node, times))
+            if domain is not None:
+                found.setdefault(node.name.text, domain)
+        return found
+
+    # -- definitions and outputs --------------------------------------------------
+
+    def _definitions(
+        self, times: Times, inputs: dict[str, Input], domains: dict[str, TDom]
+    ) -> list[TemporalExpr]:
+        nodes: dict[str, syntax.Definition] = {}
+        for node in self._all(syntax.Definition):
+            if node.name.text not in inputs:
+                nodes.setdefault(node.name.text, node)
+        ordered, cycles = in_order(list(nodes.values()))
+        self.errors.extend(cycles)
+        placed = {node.name.text for node in ordered}
+        self.broken.update(f"~{name}" for name in nodes.keys() - placed)
+        types = {name: declared.type for name, declared in inputs.items()}
+        objects = Objects(types, frozenset(inputs), self.broken)
+        done: list[TemporalExpr] = []
+        for node in ordered:
+            name = f"~{node.name.text}"
+            make = partial(self._definition, node, times, objects, domains)
+            definition = self._try(name, make)
+            if definition is not None:
+                types[definition.name] = definition.type
+                done.append(definition)
+        return done
+
+    def _definition(
+        self,
+        node: syntax.Definition,
+        times: Times,
+        objects: Objects,
+        domains: dict[str, TDom],
+    ) -> TemporalExpr:
+        before = len(self.errors)
+        tdom = self._try("", partial(self._domain, node, times, domains))
+        body = Body(node.time.text, times, objects, self.errors)
+        expr = body.elaborate(node.name.text, node.body)
+        if tdom is None or len(self.errors) > before:
+            raise Broken
+        cuts = source_cuts(expr)
+        return TemporalExpr(node.name.text, tdom, expr, cuts, node.name.span)
+
+    def _domain(
+        self, node: syntax.Definition, times: Times, domains: dict[str, TDom]
+    ) -> TDom:
+        if node.domain is not None:
+            return read_domain(node.domain, times)
+        name = node.time.text
+        if name in domains:
+            return domains[name]
+        if name in self.broken:
+            raise Broken
+        if name == "t" and name not in times.params:
+            return TDom(span=node.time.span)
+        raise QueryError(
+            "E0102",
+            f"unknown time variable `{name}`",
+            node.time.span,
+            f"declare it, like {name} = TDom(-∞, ∞, 1)",
+        )
+
+    def _outputs(
+        self, definitions: list[TemporalExpr], inputs: dict[str, Input]
+    ) -> tuple[str, ...]:
+        statements = self._all(syntax.Output)
+        outputs = read_outputs(
+            statements, definitions, frozenset(inputs), self.broken, self.errors
+        )
+        if not self._all(syntax.Definition) and not self.errors:
+            self.errors.append(
+                QueryError(
+                    "E0114",
+                    "the query defines no temporal object, so it has no output",
+                    self.program.span,
+                    "define one, like ~y[t] = ~x[t] + 1",
+                )
+            )
+        return outputs

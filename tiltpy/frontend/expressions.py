@@ -1,0 +1,255 @@
+"""Python expressions over temporal objects: they write surface syntax.
+
+An `Expression` looks like a number and holds what was written, where. Nothing is typed
+or computed before `build_query` elaborates it like a text.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from numbers import Integral, Real
+
+from tiltpy.errors import QueryError
+from tiltpy.frontend import syntax
+from tiltpy.frontend.caller import caller_span
+from tiltpy.frontend.durations import from_timedelta, is_duration, parse_duration
+from tiltpy.frontend.times import too_deep
+from tiltpy.ir.traversal import MAX_DEPTH
+from tiltpy.ops import BinaryOp, UnaryOp
+from tiltpy.source import Span
+
+MAX_SIZE = 10_000
+"""How many nodes the element of a reduction may have, written out."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Declared:
+    """An input or a definition, and the objects that it refers to."""
+
+    serial: int
+    statement: syntax.Input | syntax.Definition
+    needs: frozenset["Declared"]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Parts:
+    """What an expression was made of."""
+
+    objects: frozenset[Declared] = frozenset()
+    domains: frozenset[syntax.TimeDomain] = frozenset()
+    depth: int = 1
+    size: int = 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Expression:
+    """A value at each time: combine it with operators, `when` and functions.
+
+    `& | ~` are the logical and, or and not; `x != phi` asks whether there is a value.
+    A field of a struct is an attribute, or `x.field("name")`.
+    """
+
+    syntax: syntax.Expr
+    parts: Parts = field(default_factory=Parts)
+
+    def __add__(self, other: "Value") -> "Expression":
+        return binary("+", self, other)
+
+    def __radd__(self, other: "Value") -> "Expression":
+        return binary("+", other, self)
+
+    def __sub__(self, other: "Value") -> "Expression":
+        return binary("-", self, other)
+
+    def __rsub__(self, other: "Value") -> "Expression":
+        return binary("-", other, self)
+
+    def __mul__(self, other: "Value") -> "Expression":
+        return binary("*", self, other)
+
+    def __rmul__(self, other: "Value") -> "Expression":
+        return binary("*", other, self)
+
+    def __truediv__(self, other: "Value") -> "Expression":
+        return binary("/", self, other)
+
+    def __rtruediv__(self, other: "Value") -> "Expression":
+        return binary("/", other, self)
+
+    def __floordiv__(self, other: "Value") -> "Expression":
+        return binary("//", self, other)
+
+    def __rfloordiv__(self, other: "Value") -> "Expression":
+        return binary("//", other, self)
+
+    def __mod__(self, other: "Value") -> "Expression":
+        return binary("%", self, other)
+
+    def __rmod__(self, other: "Value") -> "Expression":
+        return binary("%", other, self)
+
+    def __pow__(self, other: "Value") -> "Expression":
+        return call("pow", self, other)
+
+    def __rpow__(self, other: "Value") -> "Expression":
+        return call("pow", other, self)
+
+    def __eq__(self, other: object) -> "Expression":  # type: ignore[override]
+        return binary("==", self, other)
+
+    def __ne__(self, other: object) -> "Expression":  # type: ignore[override]
+        return binary("!=", self, other)
+
+    def __lt__(self, other: "Value") -> "Expression":
+        return binary("<", self, other)
+
+    def __le__(self, other: "Value") -> "Expression":
+        return binary("<=", self, other)
+
+    def __gt__(self, other: "Value") -> "Expression":
+        return binary(">", self, other)
+
+    def __ge__(self, other: "Value") -> "Expression":
+        return binary(">=", self, other)
+
+    def __and__(self, other: "Value") -> "Expression":
+        return binary("&&", self, other)
+
+    def __rand__(self, other: "Value") -> "Expression":
+        return binary("&&", other, self)
+
+    def __or__(self, other: "Value") -> "Expression":
+        return binary("||", self, other)
+
+    def __ror__(self, other: "Value") -> "Expression":
+        return binary("||", other, self)
+
+    def __invert__(self) -> "Expression":
+        return unary("!", self)
+
+    def __neg__(self) -> "Expression":
+        return unary("-", self)
+
+    def __pos__(self) -> "Expression":
+        return self
+
+    def __abs__(self) -> "Expression":
+        return call("abs", self)
+
+    def __getattr__(self, name: str) -> "Expression":
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self.field(name)
+
+    def field(self, name: str) -> "Expression":
+        """The field of that name, of a struct."""
+        span = caller_span()
+        node = syntax.Member(self.syntax, syntax.Word(name, span), span)
+        return combine(node, [self])
+
+    def replace(self, **fields: "Value") -> "Expression":
+        """The struct with some of its fields changed."""
+        span = caller_span()
+        values = [lift(value) for value in fields.values()]
+        bindings = bind(list(fields), values, span)
+        return combine(syntax.With(self.syntax, bindings, span), [self, *values])
+
+    def __bool__(self) -> bool:
+        raise QueryError(
+            "E0201",
+            "an expression has no truth value while the query is written",
+            caller_span(),
+            "use & | ~ instead of and, or, not; when(...) instead of if; and "
+            "(a < b) & (b < c) instead of a < b < c",
+        )
+
+    __hash__ = object.__hash__
+    __iter__ = None
+    __contains__ = None
+
+    def __repr__(self) -> str:
+        return f"<expression at {self.syntax.span}>"
+
+
+Value = Expression | float | bool | str | timedelta
+"""What stands for a value: strings and `timedelta`s are durations, like "10s"."""
+
+
+def lift(value: object) -> Expression:
+    """A Python value as an expression of the caller's line."""
+    span = caller_span()
+    match value:
+        case Expression(syntax=syntax.Phi()):
+            return Expression(syntax.Phi(span))
+        case Expression(syntax=syntax.Ref(start=None) as bare, parts=parts):
+            return Expression(replace(bare, span=span), parts)
+        case Expression():
+            return value
+        case bool():
+            return Expression(syntax.Bool(value, span))
+        case Integral():
+            return Expression(syntax.Number(int(value), span))
+        case Real():
+            return Expression(syntax.Number(float(value), span))
+        case timedelta():
+            return Expression(from_timedelta(value, span))
+        case str() if is_duration(value):
+            return Expression(parse_duration(value, span))
+        case str():
+            message = f'"{value[:40]}" is no duration'
+            raise QueryError("E0004", message, span, 'durations are like "1h30m"')
+        case None:
+            message = "None is no value of a query"
+            raise QueryError("E0201", message, span, "write phi")
+        case _:
+            message = f"a {type(value).__name__} is no value of a query"
+            raise QueryError("E0201", message, span, "numbers, bools and durations are")
+
+
+def combine(node: syntax.Expr, parts: Sequence[Expression]) -> Expression:
+    """An expression made of others."""
+    depth = 1 + max((part.parts.depth for part in parts), default=0)
+    if depth > MAX_DEPTH:
+        raise too_deep(node.span)
+    made = Parts(
+        frozenset().union(*(part.parts.objects for part in parts)),
+        frozenset().union(*(part.parts.domains for part in parts)),
+        depth,
+        1 + sum(part.parts.size for part in parts),
+    )
+    return Expression(node, made)
+
+
+def binary(op: BinaryOp, left: object, right: object) -> Expression:
+    """`left op right`."""
+    sides = lift(left), lift(right)
+    span = caller_span()
+    return combine(syntax.Binary(op, sides[0].syntax, sides[1].syntax, span), sides)
+
+
+def unary(op: UnaryOp, operand: object) -> Expression:
+    """`op operand`."""
+    lifted = lift(operand)
+    return combine(syntax.Unary(op, lifted.syntax, caller_span()), [lifted])
+
+
+def call(name: str, *arguments: object, **named: object) -> Expression:
+    """`name(arguments, name = value)`."""
+    span = caller_span()
+    plain = [lift(argument) for argument in arguments]
+    extra = [lift(value) for value in named.values()]
+    node = syntax.Call(
+        syntax.Word(name, span),
+        tuple(argument.syntax for argument in plain),
+        bind(list(named), extra, span),
+        span,
+    )
+    return combine(node, [*plain, *extra])
+
+
+def bind(
+    names: Sequence[str], values: Sequence[Expression], span: Span
+) -> tuple[syntax.Binding, ...]:
+    """`name = value` for each of some names."""
+    pairs = zip(names, values, strict=True)
+    return tuple(syntax.Binding(syntax.Word(n, span), v.syntax) for n, v in pairs)

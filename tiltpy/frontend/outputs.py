@@ -1,0 +1,88 @@
+"""Which objects come out of a query."""
+
+from collections.abc import Sequence
+
+from tiltpy.errors import QueryError
+from tiltpy.frontend import syntax
+from tiltpy.frontend.names import nearest
+from tiltpy.ir.nodes import At, EventBound, Reduce, TemporalExpr
+from tiltpy.ir.traversal import walk
+from tiltpy.source import Span
+from tiltpy.types import columns
+
+_TIME_COLUMNS = ("start", "end")
+
+
+def read_outputs(
+    statements: Sequence[syntax.Output],
+    definitions: Sequence[TemporalExpr],
+    inputs: frozenset[str],
+    broken: set[str],
+    errors: list[QueryError],
+) -> tuple[str, ...]:
+    """The outputs named, or else every object that no other uses."""
+    defined = {definition.name: definition for definition in definitions}
+    if not statements:
+        used = {name for definition in definitions for name in _uses(definition)}
+        found = {name: d.span for name, d in defined.items() if name not in used}
+    else:
+        found = {}
+        for word in (word for statement in statements for word in statement.names):
+            fault = _output_fault(word, defined, inputs, found)
+            if fault is None:
+                found[word.text] = word.span
+            elif f"~{word.text}" not in broken:
+                errors.append(fault)
+    for name, span in found.items():
+        errors.extend(_column_faults(defined[name], span))
+    return tuple(found)
+
+
+def _uses(definition: TemporalExpr) -> set[str]:
+    """The objects that a definition refers to."""
+    used: set[str] = set()
+    for node in walk(definition.body):
+        match node:
+            case At() | EventBound():
+                used.add(node.object)
+            case Reduce():
+                used.add(node.window.object)
+            case _:
+                pass
+    return used
+
+
+def _output_fault(
+    word: syntax.Word,
+    defined: dict[str, TemporalExpr],
+    inputs: frozenset[str],
+    found: dict[str, Span],
+) -> QueryError | None:
+    name = word.text
+    if name in inputs:
+        return QueryError(
+            "E0114",
+            f"~{name} is an input; outputs are defined",
+            word.span,
+            f"write ~out[t] = ~{name}[t] and output ~out",
+        )
+    if name not in defined:
+        message = f"unknown object ~{name}"
+        return QueryError("E0101", message, word.span, nearest(name, defined, "~"))
+    if name in found:
+        return QueryError("E0114", f"~{name} is an output already", word.span)
+    return None
+
+
+def _column_faults(definition: TemporalExpr, span: Span) -> list[QueryError]:
+    """An output's own columns must differ from its two time columns."""
+    return [
+        QueryError(
+            "E0114",
+            f"~{definition.name} would have a second column `{column}`",
+            span,
+            "outputs have columns start and end already; give it another name",
+        )
+        for column in (name or definition.name for name, _ in columns(definition.type))
+        if column in _TIME_COLUMNS
+    ]

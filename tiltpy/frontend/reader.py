@@ -1,0 +1,187 @@
+"""Parse tree -> surface syntax: statements.
+
+A statement with an error in it is left out, and its name is remembered as `broken`, so
+that what uses it is not blamed.
+"""
+
+from typing import Any, cast
+
+from lark import Token, v_args
+from lark.tree import Meta
+
+from tiltpy.frontend import syntax
+from tiltpy.frontend.expression_reader import ExpressionReader
+from tiltpy.source import Source
+
+
+@v_args(meta=True)
+class Reader(ExpressionReader):
+    """Reads whole texts, or any run of statements."""
+
+    def __init__(self, source: Source, base: int = 0) -> None:
+        super().__init__(source, base)
+        self.broken: set[str] = set()
+        self._seen = 0
+
+    def _statement(
+        self, node: syntax.Statement, *names: str
+    ) -> syntax.Statement | None:
+        """The statement, or None if something in it was wrong."""
+        clean = len(self.errors) == self._seen
+        self._seen = len(self.errors)
+        if not clean:
+            self.broken.update(names)
+        return node if clean else None
+
+    # -- statements ---------------------------------------------------------------
+
+    def start(self, _: Meta, nodes: list[Any]) -> list[syntax.Statement]:
+        return [node for node in nodes if node is not None]
+
+    def unit(self, _: Meta, nodes: list[Any]) -> syntax.Statement | None:
+        return self._statement(syntax.Unit(self._word(nodes[1])))
+
+    def param(self, _: Meta, nodes: list[Any]) -> syntax.Statement | None:
+        name = self._own_name(nodes[1])
+        param = syntax.Param(name, self._word(nodes[2]), nodes[3])
+        return self._statement(param, name.text)
+
+    def output(self, _: Meta, nodes: list[Any]) -> syntax.Statement | None:
+        return self._statement(syntax.Output(tuple(nodes[1:])))
+
+    def assignment(self, meta: Meta, nodes: list[Any]) -> syntax.Statement | None:
+        name, value = self._own_name(nodes[0]), nodes[1]
+        if not isinstance(value, syntax.Call) or value.callee.text != "TDom":
+            self._fail(
+                "E0001",
+                f"`{name.text}` stands outside of a definition, where only time "
+                "domains, parameters and temporal objects can be",
+                name.span,
+                f"write {name.text} = TDom(...), param {name.text} : ... = ..., or "
+                f"~{name.text}[t] = ...",
+            )
+            arguments: tuple[syntax.Expr, ...] = ()
+        else:
+            arguments = self._domain_arguments(value)
+        domain = syntax.TimeDomain(name, arguments, self._span(meta))
+        return self._statement(domain, name.text)
+
+    def _domain_arguments(self, call: syntax.Call) -> tuple[syntax.Expr, ...]:
+        arguments = list(call.arguments)
+        for binding in call.named:
+            if binding.name.text == "offset" and len(arguments) == 3:
+                arguments.append(binding.value)
+            else:
+                self._fail(
+                    "E0206",
+                    f"TDom has no place for `{binding.name.text}`",
+                    binding.name.span,
+                    "TDom(start, end, precision, offset = 0)",
+                )
+        if len(arguments) not in (3, 4):
+            self._fail(
+                "E0206",
+                f"TDom takes a start, an end and a precision, not {len(arguments)} "
+                "arguments",
+                call.span,
+                "such as TDom(-∞, ∞, 1)",
+            )
+        return tuple(arguments)
+
+    def definition(self, _: Meta, nodes: list[Any]) -> syntax.Statement | None:
+        name, time, body = self._word(nodes[0]), nodes[1], nodes[2]
+        match time:
+            case syntax.Name(text, span):
+                over = syntax.Word(text, span)
+            case None:
+                over = name
+                self._fail(
+                    "E0103",
+                    f"~{name.text} is a temporal object; say over which time",
+                    name.span,
+                    f"write ~{name.text}[t] = ...",
+                )
+            case _:
+                over = name
+                self._fail(
+                    "E0107",
+                    "an object is defined at a time variable itself",
+                    time.span,
+                    f"write ~{name.text}[t] = ... and shift the references instead",
+                )
+        node = syntax.Definition(name, over, body)
+        return self._statement(node, "~" + name.text)
+
+    # -- inputs -------------------------------------------------------------------
+
+    def input(self, _: Meta, nodes: list[Any]) -> syntax.Statement | None:
+        _, name, _, payload, *clauses = nodes
+        found: dict[str, Any] = {}
+        for kind, word, value in clauses:
+            if kind in found:
+                self._fail("E0006", f"a second {kind} for this input", word.span)
+            found[kind] = value
+        node = syntax.Input(
+            name,
+            payload,
+            found.get("lifetime"),
+            found.get("time column"),
+            found.get("tie order", ()),
+        )
+        return self._statement(node, "~" + name.text)
+
+    def by(self, meta: Meta, _: list[Any]) -> None:
+        self._fail(
+            "E0003",
+            "inputs by key are not in this version",
+            self._span(meta),
+            "run the query once per key",
+        )
+
+    def type(self, _: Meta, nodes: list[Any]) -> syntax.Type:
+        if isinstance(nodes[0], syntax.StructType):
+            return nodes[0]
+        return syntax.TypeName(self._word(nodes[0]))
+
+    def struct_type(self, meta: Meta, nodes: list[Any]) -> syntax.StructType:
+        fields = [node for node in nodes if node is not None]
+        self._distinct([name for name, _ in fields], "the field")
+        return syntax.StructType(tuple(fields), self._span(meta))
+
+    def type_field(self, _: Meta, nodes: list[Any]) -> tuple[syntax.Word, syntax.Type]:
+        return nodes[0], nodes[1]
+
+    def time_clause(self, _: Meta, nodes: list[Any]) -> tuple[str, syntax.Word, Any]:
+        return "time column", self._word(nodes[0]), nodes[1]
+
+    def order_clause(self, _: Meta, nodes: list[Any]) -> tuple[str, syntax.Word, Any]:
+        self._distinct(nodes[1:], "the column")
+        return "tie order", self._word(nodes[0]), tuple(nodes[1:])
+
+    def point(self, meta: Meta, nodes: list[Any]) -> tuple[str, syntax.Word, Any]:
+        return self._lifetime(meta, nodes[0], None)
+
+    def duration(self, meta: Meta, nodes: list[Any]) -> tuple[str, syntax.Word, Any]:
+        return self._lifetime(meta, nodes[0], nodes[1])
+
+    def until_next(self, meta: Meta, nodes: list[Any]) -> tuple[str, syntax.Word, Any]:
+        return self._lifetime(meta, nodes[0], nodes[2])
+
+    def sampled(self, meta: Meta, nodes: list[Any]) -> tuple[str, syntax.Word, Any]:
+        return self._lifetime(meta, nodes[0], nodes[1])
+
+    def interval(self, meta: Meta, nodes: list[Any]) -> tuple[str, syntax.Word, Any]:
+        columns = None if nodes[1] is None else (nodes[1], nodes[2])
+        return self._lifetime(meta, nodes[0], None, columns)
+
+    def _lifetime(
+        self,
+        meta: Meta,
+        keyword: Token,
+        length: syntax.Expr | None,
+        columns: tuple[syntax.Word, syntax.Word] | None = None,
+    ) -> tuple[str, syntax.Word, Any]:
+        node = syntax.Lifetime(
+            cast(Any, str(keyword)), length, columns, self._span(meta)
+        )
+        return "lifetime", self._word(keyword), node

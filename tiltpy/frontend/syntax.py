@@ -1,0 +1,331 @@
+"""The surface syntax: a query as it was written, before names, units and types.
+
+Both doors make it: `reader.py` from a text and `builder.py` from Python. It knows no
+types and no ticks; `elaborate.py` turns it into the functional IR.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, assert_never
+
+from tiltpy.ops import BinaryOp, UnaryOp
+from tiltpy.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A name where it stands: `text` without a leading `~`."""
+
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """An integer or a float literal; `∞` is a float."""
+
+    value: int | float
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A duration literal in nanoseconds, and the unit that it is fine enough for."""
+
+    nanoseconds: int
+    finest: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Bool:
+    """`true` or `false`."""
+
+    value: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Phi:
+    """`φ`."""
+
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A string literal: no expression takes one in this version."""
+
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A local name, a parameter, a time variable or a run-time bound."""
+
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """`~object`, `~object[start]` or `~object[start : stop]`."""
+
+    object: str
+    start: "Expr | None"
+    stop: "Expr | None"
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class LastRows:
+    """`~object[last n : t]`, kept for windows by row count."""
+
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Paren:
+    """`(operand)`."""
+
+    operand: "Expr"
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """`-x`, `!x`."""
+
+    op: UnaryOp
+    operand: "Expr"
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """`left op right`."""
+
+    op: BinaryOp
+    left: "Expr"
+    right: "Expr"
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """`condition ? then : otherwise`."""
+
+    condition: "Expr"
+    then: "Expr"
+    otherwise: "Expr"
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """`name = value` in a block, a struct, `with { ... }` or a call."""
+
+    name: Word
+    value: "Expr"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`callee(arguments, name = value)`; `reduce` for the form `⊕(callee, ...)`."""
+
+    callee: Word
+    arguments: tuple["Expr", ...]
+    named: tuple[Binding, ...]
+    span: Span
+    reduce: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Comprehension:
+    """`element for pattern in window if condition`, inside a reduction.
+
+    `names` pairs each name with the field it stands for, or None for the whole value.
+    """
+
+    element: "Expr"
+    names: tuple[tuple[Word, Word | None], ...]
+    window: "Expr"
+    condition: "Expr | None"
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class StructValue:
+    """`{ a = ..., b = ... }`."""
+
+    fields: tuple[Binding, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class With:
+    """`operand with { a = ... }`."""
+
+    operand: "Expr"
+    fields: tuple[Binding, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """`operand.name`."""
+
+    operand: "Expr"
+    name: Word
+    span: Span
+
+
+Expr = (
+    Number
+    | Duration
+    | Bool
+    | Phi
+    | Text
+    | Name
+    | Ref
+    | LastRows
+    | Paren
+    | Unary
+    | Binary
+    | Conditional
+    | Call
+    | Comprehension
+    | StructValue
+    | With
+    | Member
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """`{ name = value ... return result }`, the body of a definition."""
+
+    bindings: tuple[Binding, ...]
+    result: Expr
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class TypeName:
+    """The name of a scalar type, or a struct of those."""
+
+    name: Word
+
+
+@dataclass(frozen=True, slots=True)
+class StructType:
+    """`{ a: f64, b: i64 }`."""
+
+    fields: tuple[tuple[Word, "Type"], ...]
+    span: Span
+
+
+Type = TypeName | StructType
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """How an input's rows become events."""
+
+    kind: Literal["point", "duration", "until_next", "sampled", "interval"]
+    length: Expr | None
+    columns: tuple[Word, Word] | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """`unit s`."""
+
+    name: Word
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """`param name : type = value`."""
+
+    name: Word
+    type: Word
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """`input name : type`, its lifetime, time column and tie order."""
+
+    name: Word
+    type: Type
+    lifetime: Lifetime | None
+    time: Word | None
+    order: tuple[Word, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeDomain:
+    """`name = TDom(arguments)`: start, end, precision and perhaps an offset."""
+
+    name: Word
+    arguments: tuple[Expr, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """`~name[time] = body`; `domain` is given where it has no name (from Python)."""
+
+    name: Word
+    time: Word
+    body: Expr | Block
+    domain: TimeDomain | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """`output ~a, ~b`."""
+
+    names: tuple[Word, ...]
+
+
+Statement = Unit | Param | Input | TimeDomain | Definition | Output
+
+
+def children(node: Expr | Block) -> tuple[Expr, ...]:
+    """The direct subexpressions."""
+    match node:
+        case Number() | Duration() | Bool() | Phi() | Text() | Name() | LastRows():
+            return ()
+        case Ref():
+            return tuple(bound for bound in (node.start, node.stop) if bound)
+        case Paren() | Unary() | Member():
+            return (node.operand,)
+        case Binary():
+            return (node.left, node.right)
+        case Conditional():
+            return (node.condition, node.then, node.otherwise)
+        case Call():
+            return (*node.arguments, *(binding.value for binding in node.named))
+        case Comprehension():
+            condition = () if node.condition is None else (node.condition,)
+            return (node.window, node.element, *condition)
+        case StructValue():
+            return tuple(field.value for field in node.fields)
+        case With():
+            return (node.operand, *(field.value for field in node.fields))
+        case Block():
+            return (*(binding.value for binding in node.bindings), node.result)
+        case _:
+            assert_never(node)
+
+
+def walk(node: Expr | Block) -> Iterator[Expr | Block]:
+    """Every node, each before its subexpressions."""
+    stack: list[Expr | Block] = [node]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(children(node)))

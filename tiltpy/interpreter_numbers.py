@@ -1,0 +1,223 @@
+"""Numbers as queries mean them: the interpreter's scalars, operators and reductions.
+
+A number is a Python `bool`, `int` or `float`; `fit` brings the exact result of an
+operation into its type (integers wrap, `f32` rounds). Reductions are exact up to one
+rounding at the end, so that a compiled reduction can only be worse, never better.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from ctypes import c_float
+from fractions import Fraction
+
+import numpy as np
+
+from tiltpy.types import F32, Scalar, int_range
+
+Number = bool | int | float
+
+
+def fit(value: Number, scalar: Scalar) -> Number:
+    """A value of a type: integers wrap, `f32` rounds to the nearest."""
+    if scalar.is_integer:
+        least, greatest = int_range(scalar)
+        return (int(value) - least) % (greatest - least + 1) + least
+    if scalar.is_float:
+        return _single(value) if scalar == F32 else float(value)
+    return bool(value)
+
+
+def _single(value: Number) -> float:
+    """The nearest `f32`; from wide integers too, with one rounding."""
+    if isinstance(value, int) and abs(value) >= 2**53:
+        # Keep what decides the rounding: the leading bits and whether any bit follows.
+        low = value.bit_length() - 50
+        value = ((value >> low) | bool(value & ((1 << low) - 1))) << low
+    return c_float(value).value
+
+
+def cast(value: Number, scalar: Scalar) -> Number:
+    """Saturates, NaN to an integer is 0, to bool is `!= 0`."""
+    if not scalar.is_integer:
+        return value != 0 if scalar.kind == "bool" else fit(value, scalar)
+    if isinstance(value, float) and math.isnan(value):
+        return 0
+    least, greatest = int_range(scalar)
+    return int(min(max(value, least), greatest))
+
+
+def binary(op: str, left: Number, right: Number, scalar: Scalar) -> Number | None:
+    """Arithmetic and comparison; integers by zero are φ."""
+    if op in _COMPARE:
+        return _COMPARE[op](left, right)
+    if scalar.is_integer and right == 0 and op in ("//", "%"):
+        return None
+    return fit(_ARITHMETIC[op](left, right), scalar)
+
+
+def _divide(left: Number, right: Number) -> float:
+    if right != 0:
+        return left / right
+    if left == 0 or math.isnan(left):
+        return math.nan
+    return math.copysign(math.inf, left) * math.copysign(1.0, right)
+
+
+def _floor_divide(left: Number, right: Number) -> Number:
+    return left // right if right != 0 else _divide(left, right)
+
+
+def _modulo(left: Number, right: Number) -> Number:
+    return left % right if right != 0 else math.nan
+
+
+_COMPARE: dict[str, Callable[[Number, Number], bool]] = {
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+_ARITHMETIC: dict[str, Callable[[Number, Number], Number]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": _divide,
+    "//": _floor_divide,
+    "%": _modulo,
+}
+
+
+def minimum(values: Sequence[Number]) -> Number:
+    """The least value; NaN if one is, and -0 before +0."""
+    nan = next((v for v in values if v != v), None)  # noqa: PLR0124 - NaN alone
+    return min(values, key=_order) if nan is None else nan
+
+
+def maximum(values: Sequence[Number]) -> Number:
+    """The greatest value; NaN if one is, and -0 before +0."""
+    nan = next((v for v in values if v != v), None)  # noqa: PLR0124 - NaN alone
+    return max(values, key=_order) if nan is None else nan
+
+
+def _order(value: Number) -> tuple[Number, float]:
+    return value, math.copysign(1.0, value)
+
+
+def _sign(value: Number) -> Number:
+    return 1 if value > 0 else -1 if value < 0 else value  # NaN and zeros stay
+
+
+_FUNCTIONS: dict[str, Callable[..., Number]] = {
+    "abs": abs,
+    "sign": _sign,
+    "min": lambda a, b: minimum((a, b)),
+    "max": lambda a, b: maximum((a, b)),
+    "is_nan": math.isnan,
+    "is_inf": math.isinf,
+    "is_finite": math.isfinite,
+}
+_NUMPY_NAMES = {
+    "asin": "arcsin",
+    "acos": "arccos",
+    "atan": "arctan",
+    "atan2": "arctan2",
+    "pow": "power",
+    "round": "rint",
+}
+
+
+def call(function: str, arguments: Sequence[Number], scalar: Scalar) -> Number:
+    """A math function; those of floats are computed in double and rounded once."""
+    if function in _FUNCTIONS:
+        return fit(_FUNCTIONS[function](*arguments), scalar)
+    with np.errstate(all="ignore"):
+        ufunc = getattr(np, _NUMPY_NAMES.get(function, function))
+        return fit(float(ufunc(*map(float, arguments))), scalar)
+
+
+def reduce(
+    name: str, values: Sequence[Number], scalar: Scalar, ddof: int
+) -> Number | None:
+    """A reduction of one value or more, none of them φ."""
+    match name:
+        case "sum":
+            return fit(_sum(values), scalar)
+        case "product":
+            return fit(math.prod(values), scalar)
+        case "min":
+            return minimum(values)
+        case "max":
+            return maximum(values)
+        case "first":
+            return values[0]
+        case "last":
+            return values[-1]
+        case "any":
+            return any(values)
+        case "all":
+            return all(values)
+        case "mean":
+            return fit(_sum(values) / len(values), scalar)
+        case "rms":
+            return fit(math.sqrt(_mean_square(values)), scalar)
+        case "var" | "std" | "skew" | "kurtosis":
+            if len(values) <= ddof:
+                return None
+            return fit(_moment(name, values, ddof), scalar)
+        case _:
+            raise AssertionError(f"no reduction {name}")
+
+
+def _sum(values: Sequence[Number]) -> Number:
+    """The sum: exact for integers, else rounded once; a sum that is zero is +0."""
+    if not isinstance(values[0], float):
+        return sum(values)
+    if not all(map(math.isfinite, values)):
+        return sum(v for v in values if not math.isfinite(v))
+    try:
+        return math.fsum(values) + 0.0
+    except OverflowError:  # on the way: the sum itself may be finite
+        return _rounded(sum(map(Fraction, values)))
+
+
+def _mean_square(values: Sequence[Number]) -> float:
+    if not all(map(math.isfinite, values)):
+        return math.nan if any(map(math.isnan, values)) else math.inf
+    return _rounded(Fraction(sum(Fraction(v) ** 2 for v in values), len(values)))
+
+
+def _moment(name: str, values: Sequence[Number], ddof: int) -> float:
+    """Variance and its kin, from exact central moments."""
+    if not all(map(math.isfinite, values)):
+        return math.nan
+    second = _central(values, 2)
+    match name:
+        case "var" | "std":
+            unbiased = _rounded(second * len(values) / (len(values) - ddof))
+            return unbiased if name == "var" else math.sqrt(unbiased)
+        case _ if second == 0:
+            return math.nan
+        case "skew":
+            return _rounded(_central(values, 3)) / _rounded(second) ** 1.5
+        case _:
+            return _rounded(_central(values, 4) / second**2) - 3.0
+
+
+def _central(values: Sequence[Number], order: int) -> Fraction:
+    """The mean of `(x - mean)^order`, exactly."""
+    ratios = [v.as_integer_ratio() for v in values]
+    scale = max(denominator for _, denominator in ratios)  # powers of two, all of them
+    whole = [n * (scale // d) for n, d in ratios]
+    count, total = len(whole), sum(whole)
+    powers = sum((count * each - total) ** order for each in whole)
+    return Fraction(powers, count ** (order + 1) * scale**order)
+
+
+def _rounded(exact: Fraction | int) -> float:
+    """The nearest double; infinite beyond the greatest."""
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.copysign(math.inf, exact)

@@ -1,0 +1,198 @@
+"""Fold constants: compute what is known, and see through what hides it.
+
+Before:
+
+    ~o[t] = { k = 2 * 3
+              return (k > 5 && ~m[t] != φ) ? ~m[t] * 1 : φ }
+
+After:
+
+    ~o[t] = ~m[t] != φ ? ~m[t] : φ
+
+Values are those a kernel would compute, to the bit; `x + 0.0` stays (it makes `-0.0` of
+`+0.0`) and so does `x * 0` (it is φ where `x` is). Fields of struct literals, names of
+constants and of structs, and branches of known conditions fold too. References that are
+folded away still cut: the cuts of a definition say so on their own.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from tiltpy.ir.cuts import expressions, map_definition
+from tiltpy.ir.nodes import (
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Exists,
+    Expr,
+    Field,
+    If,
+    Let,
+    Local,
+    MakeStruct,
+    Phi,
+    Query,
+    Reduce,
+    TemporalExpr,
+    Unary,
+)
+from tiltpy.ir.traversal import MAX_DEPTH, children, depth, walk, with_children
+from tiltpy.passes.constants import fold_binary, fold_call, fold_cast, fold_unary
+from tiltpy.passes.strictness import never_phi
+from tiltpy.passes.substitute import Names, access, bind, is_atom, presence, wrap
+from tiltpy.types import BOOL, Struct
+
+MAX_PATTERN = 32
+"""How many nodes may be repeated for each use of a named struct."""
+
+
+def fold_constants(query: Query) -> Query:
+    """The query with every constant subexpression computed."""
+    definitions = tuple(_fold_definition(each) for each in query.definitions)
+    return replace(query, definitions=definitions)
+
+
+def _fold_definition(definition: TemporalExpr) -> TemporalExpr:
+    folded = map_definition(definition, _fold_body)
+    shallow = all(depth(expr) <= MAX_DEPTH for expr in expressions(folded))
+    return folded if shallow else definition
+
+
+def _fold_body(body: Expr) -> Expr:
+    return _Folding(Names.of(body)).fold(body, {})
+
+
+@dataclass(frozen=True, slots=True)
+class _Folding:
+    names: Names
+
+    def fold(self, expr: Expr, known: Mapping[str, Expr]) -> Expr:
+        match expr:
+            case Local():
+                return known.get(expr.name, expr)
+            case Let():
+                return self.fold_let(expr, known)
+            case Reduce():
+                # Alone, so that the element stays equal to that of its cut.
+                return replace(expr, element=_fold_body(expr.element))
+            case _:
+                new = tuple(self.fold(child, known) for child in children(expr))
+                return _simplify(with_children(expr, new))
+
+    def fold_let(self, expr: Let, known: Mapping[str, Expr]) -> Expr:
+        """A name of a constant is the constant, of a struct its fields."""
+        value = self.fold(expr.value, known)
+        if is_atom(value):
+            return self.fold(expr.body, {**known, expr.name: value})
+        if isinstance(value.type, Struct):
+            bindings, pattern = bind(value, expr.name, self.names)
+            if sum(1 for _ in walk(pattern)) <= MAX_PATTERN:
+                body = self.fold(expr.body, {**known, expr.name: pattern})
+                return wrap(bindings, body)
+        body = self.fold(expr.body, known)
+        return replace(expr, value=value, body=body)
+
+
+def _simplify(expr: Expr) -> Expr:
+    """A node over folded operands."""
+    match expr:
+        case Unary() | Binary(
+            op="+" | "-" | "*" | "/" | "//" | "%"
+            | "==" | "!=" | "<" | "<=" | ">" | ">="
+        ) | Cast() | Call() if _has_phi(expr):  # fmt: skip
+            return Phi(expr.type, expr.span)
+        case Unary(operand=Const() as operand):
+            return fold_unary(expr, operand)
+        case Unary(op="!", operand=Unary(op="!", operand=inner)):
+            return inner
+        case Cast(operand=Const() as operand):
+            return fold_cast(expr, operand)
+        case Cast() if expr.operand.type == expr.type:
+            return expr.operand
+        case Binary(left=Const() as left, right=Const() as right):
+            return fold_binary(expr, left, right)
+        case Binary(op="&&" | "||"):
+            return _fold_logical(expr)
+        case Binary():
+            return _fold_identity(expr)
+        case Call():
+            arguments = tuple(a for a in expr.arguments if isinstance(a, Const))
+            known = len(arguments) == len(expr.arguments)
+            return fold_call(expr, arguments) if known else expr
+        case If():
+            return _fold_if(expr)
+        case Exists():
+            return _fold_exists(expr)
+        case Field():
+            return access(expr)
+        case _:
+            return expr
+
+
+def _has_phi(expr: Expr) -> bool:
+    return any(isinstance(child, Phi) for child in children(expr))
+
+
+def _fold_logical(expr: Binary) -> Expr:
+    decisive = expr.op == "||"
+    for this, other in ((expr.left, expr.right), (expr.right, expr.left)):
+        if isinstance(this, Const):
+            return this if this.value is decisive else other
+    if isinstance(expr.left, Phi) and isinstance(expr.right, Phi):
+        return Phi(BOOL, expr.span)
+    return expr
+
+
+def _fold_identity(expr: Binary) -> Expr:
+    """Operations that change nothing, not even a sign of zero."""
+    left, right = expr.left, expr.right
+    whole = expr.type.is_integer
+    if isinstance(right, Const):
+        value = right.value
+        if value == 1 and expr.op in ("*", "/"):
+            return left
+        if value == 1 and whole and expr.op == "//":
+            return left
+        if value == 0 and whole and expr.op in ("+", "-"):
+            return left
+    if isinstance(left, Const):
+        if left.value == 1 and expr.op == "*":
+            return right
+        if left.value == 0 and whole and expr.op == "+":
+            return right
+    return expr
+
+
+def _fold_if(expr: If) -> Expr:
+    match expr.condition:
+        case Const(value=value):
+            return expr.then if value else expr.otherwise
+        case Phi():
+            return Phi(expr.type, expr.span)
+        case Unary(op="!", operand=operand):
+            return _fold_if(If(operand, expr.otherwise, expr.then, expr.span))
+    match expr.then, expr.otherwise:
+        case Phi(), Phi():
+            return expr.then
+        case Const(value=True), Const(value=False) if expr.type == BOOL:
+            return expr.condition
+    return expr
+
+
+def _fold_exists(expr: Exists) -> Expr:
+    operand = expr.operand
+    if isinstance(operand, Phi):
+        return Const(False, BOOL, expr.span)
+    if never_phi(operand):
+        return Const(True, BOOL, expr.span)
+    if isinstance(operand.type, Struct) and _has_literal(operand):
+        return Exists(presence(operand), BOOL, expr.span)
+    return expr
+
+
+def _has_literal(expr: Expr) -> bool:
+    """Whether a struct literal is among the branches."""
+    if isinstance(expr, If):
+        return _has_literal(expr.then) or _has_literal(expr.otherwise)
+    return isinstance(expr, MakeStruct)

@@ -1,0 +1,178 @@
+"""Fuse operators: substitute definitions into their uses (section 5.2 of the paper).
+
+Before:
+
+    ~sum10[t] = ⊕(+, ~stock[t-10 : t])
+    ~avg10[t] = ~sum10[t] / 10
+    ~trend[t] = ~stock[t] - ~avg10[t-1]
+
+After:
+
+    ~trend[t] = ~stock[t] - ⊕(+, ~stock[t-11 : t-1]) / 10
+
+Point references are replaced by the body they see, shifted; windows over an object that
+maps another snapshot by snapshot become windows over that other (`see_through`). Both
+work across windows, joins and shifts alike. What cuts the reader's snapshots is kept to
+the snapshot (`inline_cuts`). An object stays, as a temporary of the loop, where its
+bounds are finite, where its grid is the coarser, where a gap would be seen in strides,
+or where computing it again would cost more than reading it.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from tiltpy.ir.cuts import expressions, leaf_cuts, reads
+from tiltpy.ir.nodes import (
+    Call,
+    CutWindow,
+    Expr,
+    Input,
+    Query,
+    Reduce,
+    TemporalExpr,
+)
+from tiltpy.ir.traversal import MAX_DEPTH, depth, shift, shift_cut, walk
+from tiltpy.passes.eliminate_dead import drop_definitions, drop_names
+from tiltpy.passes.inline_cuts import Inlined, inline_cuts, points_of, survives_stride
+from tiltpy.passes.see_through import Map, map_of, see_through
+from tiltpy.passes.strictness import never_phi, strict_in
+from tiltpy.passes.substitute import inline_points
+
+MAX_NODES = 400
+"""How many nodes a body may grow to."""
+MAX_COPIES = 3
+"""How often heavy work may be computed again, over all offsets and outputs."""
+CHEAP_FUNCTIONS = frozenset(
+    {"abs", "sign", "min", "max", "floor", "ceil", "round", "trunc", "sqrt"}
+    | {"is_nan", "is_inf", "is_finite"}
+)
+
+
+def fuse_operators(query: Query) -> Query:
+    """The same query in as few temporal expressions as pay off."""
+    fusion = _Fusion(query)
+    for definition in query.definitions:
+        fusion.add(drop_names(definition))
+    definitions = tuple(fusion.fused.values())
+    return drop_definitions(replace(query, definitions=definitions))
+
+
+@dataclass(frozen=True, slots=True)
+class _Fusion:
+    """The definitions fused so far, each after those that it refers to."""
+
+    query: Query
+    fused: dict[str, TemporalExpr] = field(default_factory=dict)
+
+    def add(self, reader: TemporalExpr) -> None:
+        """Fuse into a definition until nothing more can be."""
+        changed: TemporalExpr | None = reader
+        while changed is not None:
+            reader, changed = changed, self.step(changed)
+        self.fused[reader.name] = reader
+
+    def step(self, reader: TemporalExpr) -> TemporalExpr | None:
+        for name in reads(reader):
+            source = self.fused.get(name)
+            if source is None:
+                continue
+            changed = self.through_windows(reader, source)
+            changed = changed or self.through_points(reader, source)
+            if changed is not None:
+                return changed
+        return None
+
+    def through_windows(
+        self, reader: TemporalExpr, source: TemporalExpr
+    ) -> TemporalExpr | None:
+        if not _has_window(reader, source.name):
+            return None
+        mapped = self.map_of(source)
+        return see_through(reader, source.name, mapped) if mapped else None
+
+    def map_of(self, source: TemporalExpr) -> Map | None:
+        def objects(name: str) -> Input | TemporalExpr:
+            found = self.query.input(name) or self.fused.get(name)
+            assert found is not None, f"no object ~{name}"
+            return found
+
+        return map_of(source, objects)
+
+    def through_points(
+        self, reader: TemporalExpr, source: TemporalExpr
+    ) -> TemporalExpr | None:
+        strict = strict_in(reader.body)
+        points = dict.fromkeys(points_of(reader.cuts, source.name, strict))
+        offsets = tuple(dict.fromkeys(offset for offset, _ in points))
+        if not points or not self.pays_off(reader, source, len(offsets)):
+            return None
+        stride = reader.tdom.precision
+        if not source.tdom.is_infinite or stride % source.tdom.precision:
+            return None
+        if stride > source.tdom.precision:
+            plain = all(s for _, s in points) or never_phi(source.body)
+            if not plain or not survives_stride(source.cuts, stride):
+                return None
+        inlined = {each: _seen_at(source, each, reader) for each in offsets}
+        bodies = {offset: source.value for offset, source in inlined.items()}
+        body = inline_points(reader.body, source.name, bodies)
+        cuts = inline_cuts(reader.cuts, strict, source.name, inlined)
+        changed = replace(reader, body=body, cuts=cuts)
+        return changed if _fits(changed, _size(reader)) else None
+
+    def pays_off(
+        self, reader: TemporalExpr, source: TemporalExpr, offsets: int
+    ) -> bool:
+        """Whether computing an object anew beats reading it from a temporary."""
+        if _has_window(reader, source.name):
+            return False  # this reader needs the temporary anyway
+        if not any(_is_heavy(node) for node in walk(source.body)):
+            return True
+        if source.name in self.query.outputs:
+            return False
+        if any(isinstance(node, Reduce) for node in walk(source.body)) and any(
+            _has_window(each, source.name) for each in self.query.definitions
+        ):
+            return False
+        return offsets * self.outputs_over(source.name) <= MAX_COPIES
+
+    def outputs_over(self, name: str) -> int:
+        """How many outputs depend on an object."""
+        over = {name}
+        for definition in self.query.definitions:
+            if over.intersection(reads(definition)):
+                over.add(definition.name)
+        return len(over.intersection(self.query.outputs))
+
+
+def _seen_at(source: TemporalExpr, offset: int, reader: TemporalExpr) -> Inlined:
+    """An object as the reader sees it: at the grid point of the cell it refers to."""
+    grid = source.tdom
+    ticks = offset + (grid.offset - reader.tdom.offset - offset) % grid.precision
+    cuts = tuple(shift_cut(cut, ticks) for cut in source.cuts)
+    return Inlined(shift(source.body, ticks), cuts)
+
+
+def _has_window(reader: TemporalExpr, object: str) -> bool:
+    return any(
+        isinstance(cut, CutWindow) and cut.window.object == object
+        for cut in leaf_cuts(reader.cuts)
+    )
+
+
+def _is_heavy(node: Expr) -> bool:
+    match node:
+        case Reduce():
+            return True
+        case Call():
+            return node.function not in CHEAP_FUNCTIONS
+        case _:
+            return False
+
+
+def _size(definition: TemporalExpr) -> int:
+    return sum(1 for expr in expressions(definition) for _ in walk(expr))
+
+
+def _fits(definition: TemporalExpr, before: int) -> bool:
+    levels = max(depth(expr) for expr in expressions(definition))
+    return levels <= MAX_DEPTH and _size(definition) <= max(MAX_NODES, before)

@@ -1,0 +1,89 @@
+"""A body as a graph in which equal nodes are one, and its dominators."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tiltpy.ir.nodes import Expr, Let, Local, Reduce
+from tiltpy.ir.traversal import children, with_children
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Nodes over the numbers of their operands, operands first.
+
+    An operand stands in its node as a `Local` named by its number. `named` holds what
+    the body called a node. Elements are closed: a `Reduce` has no operands here.
+    """
+
+    nodes: list[Expr] = field(default_factory=list)
+    numbers: dict[Expr, int] = field(default_factory=dict)
+    named: dict[int, str] = field(default_factory=dict)
+
+    def number(self, expr: Expr, known: Mapping[str, int]) -> int:
+        """The number of an expression, which is added with all below it."""
+        match expr:
+            case Local():
+                return known[expr.name]
+            case Let():
+                value = self.number(expr.value, known)
+                self.named.setdefault(value, expr.name)
+                return self.number(expr.body, {**known, expr.name: value})
+            case Reduce():
+                return self._add(expr)
+            case _:
+                operands = tuple(
+                    Local(str(self.number(child, known)), child.type)
+                    for child in children(expr)
+                )
+                return self._add(with_children(expr, operands))
+
+    def _add(self, node: Expr) -> int:
+        number = self.numbers.setdefault(node, len(self.nodes))
+        if number == len(self.nodes):
+            self.nodes.append(node)
+        return number
+
+    def operands(self, number: int) -> tuple[int, ...]:
+        """The numbers of a node's operands, one for each place."""
+        node = self.nodes[number]
+        if isinstance(node, Reduce):
+            return ()
+        return tuple(int(c.name) for c in children(node) if isinstance(c, Local))
+
+    def in_order_of_use(self, root: int) -> tuple[int, ...]:
+        """What a node needs and then itself, operands from left to right."""
+        order: dict[int, None] = {}
+        stack = [root]
+        while stack:
+            number = stack[-1]
+            missing = [each for each in self.operands(number) if each not in order]
+            if missing:
+                stack.append(missing[0])
+            else:
+                order.setdefault(stack.pop())
+        return tuple(order)
+
+
+def dominators(graph: Graph, root: int) -> tuple[dict[int, int], dict[int, int]]:
+    """How often each node is used, and the last node on every way to it."""
+    uses: dict[int, int] = {root: 1}
+    found: dict[int, int] = {root: root}
+    levels: dict[int, int] = {root: 0}
+
+    def common(a: int, b: int) -> int:
+        while a != b:
+            if levels[a] >= levels[b]:
+                a = found[a]
+            else:
+                b = found[b]
+        return a
+
+    for number in range(root, -1, -1):  # users come after what they use
+        if number not in uses:
+            continue
+        if number != root:
+            levels[number] = levels[found[number]] + 1
+        for operand in graph.operands(number):
+            uses[operand] = uses.get(operand, 0) + 1
+            found[operand] = common(found.get(operand, number), number)
+    return uses, found

@@ -1,0 +1,48 @@
+"""The passes in order.
+
+Each of `PIPELINE` can be left out and changes no result. `resolve_boundaries` always
+runs, last, so that the bounds are those of the query that is executed.
+"""
+
+from collections.abc import Callable
+
+from tiltpy.ir.nodes import Query
+from tiltpy.ir.verify import verify, verify_source
+from tiltpy.passes.eliminate_dead import eliminate_dead
+from tiltpy.passes.fold_constants import fold_constants
+from tiltpy.passes.fuse_operators import fuse_operators
+from tiltpy.passes.resolve_boundaries import resolve_boundaries
+from tiltpy.passes.share_subexpressions import share_subexpressions
+
+Pass = Callable[[Query], Query]
+
+PIPELINE: tuple[Pass, ...] = (
+    fold_constants,
+    fuse_operators,
+    fold_constants,
+    share_subexpressions,
+    eliminate_dead,
+)
+PASS_NAMES = tuple(dict.fromkeys(each.__name__ for each in PIPELINE))
+"""The names by which passes are turned off."""
+
+
+def optimize(
+    query: Query, disabled: frozenset[str] = frozenset()
+) -> tuple[tuple[str, Query], ...]:
+    """The query after each pass that ran, in order; the last is the one to execute.
+
+    A query that looks further than times can is a `QueryError`, whatever is disabled.
+    """
+    unknown = disabled.difference(PASS_NAMES)
+    assert not unknown, f"no pass {', '.join(sorted(unknown))}"
+    verify_source(query)
+    resolve_boundaries(query)  # for its errors: they are the source's
+    stages: list[tuple[str, Query]] = []
+    for each in (*PIPELINE, resolve_boundaries):
+        if each.__name__ in disabled:
+            continue
+        query = each(query)
+        verify(query)
+        stages.append((each.__name__, query))
+    return tuple(stages)

@@ -1,0 +1,118 @@
+"""Resolve boundaries: how far each output looks back and ahead (section 5.1).
+
+Before:
+
+    ~avg[t] = ⊕(mean, ~stock[t-20 : t])
+    ~o[t] = ~avg[t+1]
+
+After, beside the query:
+
+    ~o over (Ts, Te] needs ~stock over (Ts - 20, Te + 1]
+
+A point `~x[t+d]` in an object of precision `p` needs `~x` over `(Ts + d, Te + p-1 + d]`
+(the cell that holds `Te` is evaluated at its own grid point), a window `~x[t+a : t+b]`
+over `(Ts + a, Te + p-1 + b]`; through other objects these add up. What cuts counts,
+too: a cut may refer to what the body no longer does.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import assert_never
+
+from tiltpy.errors import QueryError
+from tiltpy.ir.cuts import LeafCut, leaf_cuts
+from tiltpy.ir.nodes import CutPoint, CutTime, CutWindow, Query, TemporalExpr
+from tiltpy.types import MAX_OFFSET, Boundary, Reach
+
+Reaches = Mapping[str, Boundary]
+"""What an object needs of each input."""
+
+
+def resolve_boundaries(query: Query) -> Query:
+    """The query with the boundaries of every output filled in."""
+    reaches = _reaches(query)
+    boundaries = tuple(
+        (output, _in_order(query, reaches[output])) for output in query.outputs
+    )
+    return replace(query, boundaries=boundaries)
+
+
+def boundary_of(query: Query, output: str) -> tuple[tuple[str, Boundary], ...]:
+    """What one object needs of each input that it depends on."""
+    return _in_order(query, _reaches(query)[output])
+
+
+def inputs_of(query: Query, output: str) -> tuple[str, ...]:
+    """The inputs that an object refers to, through others too.
+
+    An output's domain is that of these inputs. They are found in the cuts, which say
+    what the source referred to whatever passes have folded away since.
+    """
+    return tuple(name for name, _ in boundary_of(query, output))
+
+
+def _in_order(query: Query, reaches: Reaches) -> tuple[tuple[str, Boundary], ...]:
+    names = (declared.name for declared in query.inputs)
+    return tuple((name, reaches[name]) for name in names if name in reaches)
+
+
+def _reaches(query: Query) -> dict[str, Reaches]:
+    """What every object needs; that of an input is itself."""
+    reaches: dict[str, Reaches] = {
+        declared.name: {declared.name: Boundary()} for declared in query.inputs
+    }
+    for definition in query.definitions:
+        reaches[definition.name] = _reach(definition, reaches)
+    return reaches
+
+
+def _reach(definition: TemporalExpr, known: Mapping[str, Reaches]) -> Reaches:
+    found: dict[str, Boundary] = {}
+    for cut in leaf_cuts(definition.cuts):
+        direct = _direct(cut, definition.tdom.precision)
+        if direct is None:
+            continue
+        seen, back, ahead = direct
+        for name, beyond in known[seen].items():
+            reach = Boundary(
+                _add(definition, name, "back", back, beyond.back),
+                _add(definition, name, "ahead", ahead, beyond.ahead),
+            )
+            found[name] = _farthest(found.get(name, reach), reach)
+    return found
+
+
+def _direct(cut: LeafCut, precision: int) -> tuple[str, int, int] | None:
+    """The object that a cut refers to, and how far back and ahead."""
+    rounding = precision - 1
+    match cut:
+        case CutPoint(object=seen, offset=offset):
+            return seen, max(0, -offset), max(0, offset + rounding)
+        case CutWindow(window=window):
+            return window.object, max(0, -window.start), max(0, window.end + rounding)
+        case CutTime():
+            return None
+        case _:
+            assert_never(cut)
+
+
+def _add(
+    definition: TemporalExpr, name: str, direction: str, ticks: int, beyond: Reach
+) -> Reach:
+    total = ticks + beyond.ticks
+    if total > MAX_OFFSET:
+        raise QueryError(
+            "E0302",
+            f"~{definition.name} looks {direction} {total} ticks in ~{name}, "
+            "further than 2^59 ticks",
+            definition.span,
+            "offsets, windows and precisions add up along the way: use a coarser unit",
+        )
+    return Reach(total, beyond.rows)
+
+
+def _farthest(a: Boundary, b: Boundary) -> Boundary:
+    return Boundary(
+        Reach(max(a.back.ticks, b.back.ticks), max(a.back.rows, b.back.rows)),
+        Reach(max(a.ahead.ticks, b.ahead.ticks), max(a.ahead.rows, b.ahead.rows)),
+    )
