@@ -1,6 +1,7 @@
 """The public face: queries from text or Python, run over anything that speaks Arrow."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -8,7 +9,8 @@ from tiltpy.abi import Layout
 from tiltpy.compiler import CompileOptions, Compiler
 from tiltpy.errors import DataError, TiltError
 from tiltpy.explain import DEFAULT_LAYOUT, explain
-from tiltpy.frontend import builder, parse as text
+from tiltpy.frontend import builder, syntax
+from tiltpy.frontend import parse as text
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.printer import format_query
 from tiltpy.moments import Length, Moment, ticks_of, time_of
@@ -16,9 +18,46 @@ from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.domain import Request
 from tiltpy.runtime.result import Result
 from tiltpy.runtime.run import Progress, RunOptions, bind_inputs, run
-from tiltpy.types import Bound, Unit, columns
+from tiltpy.types import Bound, Lifetime, Unit, columns
 
 _T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class BoundFrame:
+    """A frame and what the query leaves open about it; made by `bind`."""
+
+    frame: object
+    time: str | None
+    lifetime: syntax.Lifetime | Lifetime | None
+    column: str | None
+    order: tuple[str, ...]
+
+    def binding(self, unit: Unit | None) -> Binding:
+        """The same in the ticks of a query."""
+        lifetime = self.lifetime
+        if isinstance(lifetime, syntax.Lifetime):
+            lifetime = builder.lifetime_in(lifetime, unit)
+        return Binding(self.frame, self.time, lifetime, self.column, self.order)
+
+
+def bind(
+    frame: object,
+    *,
+    time: str | None = None,
+    lifetime: syntax.Lifetime | Lifetime | None = None,
+    column: str | None = None,
+    order: str | Sequence[str] = (),
+) -> BoundFrame:
+    """A frame for `run`, with what the query's declaration of the input leaves open.
+
+    `time` is the column of time stamps; `lifetime` says how long a row is valid:
+    `point()`, `duration("10s")`, `until_next(max="1d")`, `sampled("1s")` or
+    `interval("start", "end")`; `column` has the values of a scalar input; `order` names
+    columns that break ties. What the query declares must not be contradicted.
+    """
+    names = (order,) if isinstance(order, str) else tuple(order)
+    return BoundFrame(frame, time, lifetime, column, names)
 
 
 class CompiledQuery:
@@ -79,13 +118,18 @@ class CompiledQuery:
         interval = None if chunk is None else _checked("chunk", ticks_of, chunk, unit)
         _check_positive("chunk", interval)
         _check_positive("workers", workers)
-        bindings = {
-            name: frame if isinstance(frame, Binding) else Binding(frame)
-            for name, frame in inputs.items()
-        }
+        bindings = self._bindings(inputs)
         options = RunOptions(workers, interval, allow_sort, progress)
         bound = bind_inputs(self.query, bindings, request, allow_sort=allow_sort)
         return run(self.query, bound, self._compiler.specialised, request, options)
+
+    def _bindings(self, frames: Mapping[str, object]) -> dict[str, Binding]:
+        return {
+            name: frame.binding(self.query.unit)
+            if isinstance(frame, BoundFrame)
+            else Binding(frame)
+            for name, frame in frames.items()
+        }
 
     def explain(
         self,
@@ -105,10 +149,7 @@ class CompiledQuery:
             for one in self.query.inputs
         }
         if inputs:
-            bindings = {
-                name: frame if isinstance(frame, Binding) else Binding(frame)
-                for name, frame in inputs.items()
-            }
+            bindings = self._bindings(inputs)
             bound = bind_inputs(self.query, bindings, Request(), allow_sort=True)
             layouts = {name: one.buffer.abi_layout() for name, one in bound.items()}
         compiled = self._compiler.specialised(layouts)

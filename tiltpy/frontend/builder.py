@@ -18,6 +18,7 @@ from itertools import count
 from tiltpy.errors import QueryError, TiltError
 from tiltpy.frontend import syntax
 from tiltpy.frontend.caller import caller_span
+from tiltpy.frontend.declarations import read_lifetime
 from tiltpy.frontend.durations import is_duration
 from tiltpy.frontend.elaborate import Program, elaborate
 from tiltpy.frontend.expressions import (
@@ -31,9 +32,10 @@ from tiltpy.frontend.expressions import (
     lift,
 )
 from tiltpy.frontend.sharing import share
+from tiltpy.frontend.times import Times
 from tiltpy.ir.nodes import Query
 from tiltpy.source import UNKNOWN, Span
-from tiltpy.types import Scalar, Struct, Unit
+from tiltpy.types import Lifetime, Scalar, Struct, Unit
 
 _NAME = re.compile(r"[^\W\d]\w*'*")
 _TIME = "t"
@@ -255,6 +257,11 @@ def interval(start: str = "start", end: str = "end") -> syntax.Lifetime:
     span = caller_span()
     columns = syntax.Word(start, span), syntax.Word(end, span)
     return syntax.Lifetime("interval", None, columns, span)
+
+
+def lifetime_in(lifetime: syntax.Lifetime, unit: Unit | None) -> Lifetime:
+    """A lifetime in the ticks of a query."""
+    return read_lifetime(lifetime, Times(unit, {}, frozenset(), set()))
 
 
 # -- names, types and bounds ----------------------------------------------------------

@@ -133,7 +133,7 @@ def check_overrides(given: Mapping[str, object], known: Sequence[str]) -> None:
 
 def read_input(node: syntax.Input, times: Times) -> nodes.Input:
     """A declared input."""
-    lifetime = None if node.lifetime is None else _lifetime(node.lifetime, times)
+    lifetime = None if node.lifetime is None else read_lifetime(node.lifetime, times)
     if isinstance(lifetime, Interval) and node.time is not None:
         raise QueryError(
             "E0006",
@@ -179,7 +179,8 @@ def read_scalar(word: syntax.Word) -> Scalar:
     return SCALARS[word.text]
 
 
-def _lifetime(node: syntax.Lifetime, times: Times) -> Lifetime:
+def read_lifetime(node: syntax.Lifetime, times: Times) -> Lifetime:
+    """How rows become events, in ticks."""
     length = None if node.length is None else positive(node.length, times, "a lifetime")
     match node.kind:
         case "point":

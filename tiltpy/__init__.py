@@ -1,0 +1,103 @@
+"""Temporal queries over time series and event streams, compiled to machine code.
+
+    import tiltpy as tilt
+
+    stock = tilt.source("stock", tilt.f64, tilt.point())
+    t = tilt.TDom(precision="1d")
+    gap = tilt.mean(stock[t - "10d" : t]) - tilt.mean(stock[t - "20d" : t])
+    trend = tilt.define("trend", t, tilt.when(gap > 0, gap))
+    query = tilt.compile(trend)
+    result = query.run(stock=frame)      # pyarrow, Polars, pandas, DuckDB
+
+The same from a text: `tilt.parse(text)` or `tilt.load("trend.tilt")`. What queries mean
+is in the language reference (`tiltpy/grammar/README.md`).
+"""
+
+from tiltpy.api import CompiledQuery, bind, compile, load, parse
+from tiltpy.compiler import CompileOptions
+from tiltpy.errors import DataError, QueryError, TiltError
+from tiltpy.frontend.builder import (
+    TDom,
+    cast,
+    define,
+    duration,
+    end,
+    exists,
+    interval,
+    phi,
+    point,
+    sampled,
+    source,
+    start,
+    struct,
+    until_next,
+    when,
+)
+from tiltpy.frontend.functions import (
+    abs,
+    acos,
+    all,
+    any,
+    asin,
+    atan,
+    atan2,
+    cbrt,
+    ceil,
+    cos,
+    cosh,
+    count,
+    exp,
+    exp2,
+    expm1,
+    first,
+    floor,
+    hypot,
+    is_finite,
+    is_inf,
+    is_nan,
+    kurtosis,
+    last,
+    log,
+    log1p,
+    log2,
+    log10,
+    max,
+    mean,
+    min,
+    pow,
+    product,
+    rms,
+    round,
+    sign,
+    sin,
+    sinh,
+    skew,
+    sqrt,
+    std,
+    sum,
+    tan,
+    tanh,
+    trunc,
+    var,
+)
+from tiltpy.runtime.result import OutputTable, Result
+from tiltpy.types import SCALARS, Struct
+
+bool = SCALARS["bool"]
+i8, i16, i32, i64 = (SCALARS[f"i{bits}"] for bits in (8, 16, 32, 64))
+u8, u16, u32, u64 = (SCALARS[f"u{bits}"] for bits in (8, 16, 32, 64))
+f32, f64 = SCALARS["f32"], SCALARS["f64"]
+
+__all__ = [
+    "CompileOptions", "CompiledQuery", "DataError", "OutputTable", "QueryError",
+    "Result", "Struct", "TDom", "TiltError",
+    "bind", "cast", "compile", "define", "duration", "end", "exists", "interval",
+    "load", "parse", "phi", "point", "sampled", "source", "start", "struct",
+    "until_next", "when",
+    "abs", "acos", "all", "any", "asin", "atan", "atan2", "cbrt", "ceil", "cos",
+    "cosh", "count", "exp", "exp2", "expm1", "first", "floor", "hypot", "is_finite",
+    "is_inf", "is_nan", "kurtosis", "last", "log", "log10", "log1p", "log2", "max",
+    "mean", "min", "pow", "product", "rms", "round", "sign", "sin", "sinh", "skew",
+    "sqrt", "std", "sum", "tan", "tanh", "trunc", "var",
+    "bool", "f32", "f64", "i16", "i32", "i64", "i8", "u16", "u32", "u64", "u8",
+]  # fmt: skip
