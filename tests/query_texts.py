@@ -58,7 +58,8 @@ ODDS = """unit ms; input a : u8 interval (from, "up to")
 input b : bool duration 1h30m
 t = TDom(-5, 1000, 7)
 ~x[t] = ~a[t] // 3 % 2 - -4 * t
-~y[t] = any(~b[t-1s : t]) || start(~a[t]) < end(~a[t+3]) ? std(~a[t-.5s:t], ddof=1) : 0.5
+~y[t] = any(~b[t-1s : t]) || start(~a[t]) < end(~a[t+3])
+        ? std(~a[t-.5s:t], ddof=1) : 0.5
 ~z[t] = min(~x[t], max(~a[t-10 : t])) == φ
 output ~y; output ~z
 """

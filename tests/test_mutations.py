@@ -21,7 +21,14 @@ JUNK = (
     *("for", "in", "if", "with", "by key", "TDom(", "reduce(", "last 3 :", "median("),
     *("~m", "~m[t]", "~m[t-10:t]", "~stock[t]", "sum(", "min(", "exists(", "start("),
     *("i64", "f32(", "u64(", "string", "true", "{ a = 1 }", "== φ", "!= φ", "&&", "||"),
-    *("(" * 300, "-" * 300, "1 + " * 300, "~a[t] ? 1 : " * 150, "unit s\n", "99999999999d"),
+    *(
+        "(" * 300,
+        "-" * 300,
+        "1 + " * 300,
+        "~a[t] ? 1 : " * 150,
+        "unit s\n",
+        "99999999999d",
+    ),
 )
 
 
@@ -73,7 +80,7 @@ def _check_error(error: QueryError, text: str) -> None:
 
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_damaged_texts_are_queries_or_errors(batch: int) -> None:
-    random = Random(batch)
+    random = Random(batch)  # noqa: S311
     texts = [*ALL, *map(ascii_of, ALL)]
     good = 0
     for _ in range(COUNT // BATCHES):

@@ -1,0 +1,60 @@
+"""The compiler against the interpreter: random queries, streams and ways to run them.
+
+2,000 cases with payloads that are small multiples of 1/8, where floats agree to the
+bit, and 500 with arbitrary floats, which agree to rounding; `--deep` draws fifty times
+as many. Each runs once, with its own choice of chunk length, workers, layout, shapes
+and passes. A failing case prints its seed, its setting and its query.
+"""
+
+from random import Random
+
+import pytest
+
+from tests.compare import first_difference
+from tests.compiled import Setting, random_setting, run_compiled
+from tests.random_queries import Case, random_case
+from tiltpy.interpreter import interpret
+from tiltpy.ir.printer import format_query
+
+BATCH = 50
+EXACT, ROUNDED = 2000, 500
+DEEPER = 50
+
+
+def check(case: Case, setting: Setting, *, exact: bool) -> str | None:
+    """What differs between the interpreter and machine code, if anything."""
+    expected = interpret(
+        case.query, case.events, start=case.start, end=case.end, bounds=case.bounds
+    )
+    found = run_compiled(case, setting)
+    for name in case.query.outputs:
+        difference = first_difference(
+            found[name], expected[name], case.query, name, exact=exact
+        )
+        if difference is not None:
+            return f"~{name}: {difference}\n{format_query(case.query)}"
+    return None
+
+
+def check_batch(first: int, *, exact: bool) -> None:
+    for seed in range(first, first + BATCH):
+        case = random_case(seed, exact=exact, specials=exact and seed % 3 == 0)
+        setting = random_setting(Random(seed), span=80)  # noqa: S311
+        difference = check(case, setting, exact=exact)
+        assert difference is None, f"seed {seed}, {setting}\n{difference}"
+
+
+@pytest.mark.parametrize("batch", range(EXACT // BATCH))
+def test_machine_code_equals_the_interpreter_to_the_bit(
+    batch: int, *, deep: bool
+) -> None:
+    for first in range(batch * BATCH, EXACT * (DEEPER if deep else 1), EXACT):
+        check_batch(first, exact=True)
+
+
+@pytest.mark.parametrize("batch", range(ROUNDED // BATCH))
+def test_machine_code_equals_the_interpreter_to_rounding(
+    batch: int, *, deep: bool
+) -> None:
+    for first in range(batch * BATCH, ROUNDED * (DEEPER if deep else 1), ROUNDED):
+        check_batch(first, exact=False)
