@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiltpy.codegen.emit import emit_module
-from tiltpy.loops.nodes import Kernel
+from tiltpy.loops.nodes import Kernel, counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,7 @@ class MachineCode:
     seconds: dict[str, float]
     _engine: llvm.ExecutionEngine = field(repr=False)
     _machine: llvm.TargetMachine = field(repr=False)
+    _unroll: bool
     _function: Callable[[int], None] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -59,12 +60,14 @@ class MachineCode:
 
     def optimized_ir(self) -> str:
         """The LLVM IR after optimization."""
-        return str(_optimize(self.llvm_ir, self._machine))
+        return str(self._optimized())
 
     def assembly(self) -> str:
         """The machine code as text."""
-        module = _optimize(self.llvm_ir, self._machine)
-        return str(self._machine.emit_assembly(module))
+        return str(self._machine.emit_assembly(self._optimized()))
+
+    def _optimized(self) -> llvm.ModuleRef:
+        return _optimize(self.llvm_ir, self._machine, unroll=self._unroll)
 
 
 def _machine(target: Target) -> llvm.TargetMachine:
@@ -77,12 +80,15 @@ def _machine(target: Target) -> llvm.TargetMachine:
     )
 
 
-def _optimize(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
+def _optimize(
+    text: str, machine: llvm.TargetMachine, *, unroll: bool
+) -> llvm.ModuleRef:
     module = llvm.parse_assembly(text)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = options.slp_vectorization = True
+    options.loop_unrolling = unroll
     passes = llvm.create_pass_builder(machine, options)
     passes.getModulePassManager().run(module, passes)
     return module
@@ -94,7 +100,9 @@ def compile_kernel(kernel: Kernel) -> MachineCode:
     text = emit_module(kernel)
     emitted = time.perf_counter()
     machine = _machine(host())
-    module = _optimize(text, machine)
+    # Unrolling the loops of a sweep would double its compile time and gain nothing.
+    unroll = counts(kernel.body)
+    module = _optimize(text, machine, unroll=unroll)
     optimized = time.perf_counter()
     engine = llvm.create_mcjit_compiler(module, machine)
     engine.finalize_object()
@@ -104,4 +112,4 @@ def compile_kernel(kernel: Kernel) -> MachineCode:
         "optimize": optimized - emitted,
         "machine code": done - optimized,
     }
-    return MachineCode(text, seconds, engine, machine)
+    return MachineCode(text, seconds, engine, machine, unroll)

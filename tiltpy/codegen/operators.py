@@ -78,8 +78,14 @@ def _integer_floor(
 
 
 def _float_floor(builder: ir.IRBuilder, op: str, a: ir.Value, b: ir.Value) -> ir.Value:
-    """Floor division of floats: of `a - (a mod b)`, rounded as Python does."""
+    """Floor division of floats: of `a - (a mod b)`, rounded as Python does.
+
+    Single precision goes through double, as Python's own would.
+    """
     kind = a.type
+    if isinstance(kind, ir.FloatType):
+        wide = (builder.fpext(value, ir.DoubleType()) for value in (a, b))
+        return builder.fptrunc(_float_floor(builder, op, *wide), kind)
     zero, one, half = kind(0.0), kind(1.0), kind(0.5)
     remainder = builder.frem(a, b)
     nonzero = builder.fcmp_unordered("!=", remainder, zero)
@@ -204,10 +210,9 @@ def _integer_same(
 ) -> ir.Value:
     kind = args[0].type
     signed = scalar.kind == "int"
-    compare = builder.icmp_signed if signed else builder.icmp_unsigned
     if name in ("min", "max"):
-        first = compare("<" if name == "min" else ">", args[0], args[1])
-        return builder.select(first, args[0], args[1])
+        prefix = "s" if signed else "u"
+        return _intrinsic(builder, f"llvm.{prefix}{name}", args, kind)
     negative = (
         builder.icmp_signed("<", args[0], kind(0)) if signed else ir.IntType(1)(0)
     )

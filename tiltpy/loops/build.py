@@ -4,9 +4,12 @@ Lowering reads like arithmetic with these; constants disappear here so that prin
 kernels stay readable and LLVM has less to do.
 """
 
+from functools import reduce
+
 from tiltpy.loops.nodes import (
     Array,
     Bin,
+    CallFn,
     Convert,
     LExpr,
     Load,
@@ -141,18 +144,12 @@ def select(condition: LExpr, then: LExpr, otherwise: LExpr) -> LExpr:
 
 def least(*terms: LExpr) -> LExpr:
     """The smallest of some integers."""
-    result, *rest = terms
-    for term in rest:
-        result = select(lt(term, result), term, result)
-    return result
+    return reduce(lambda a, b: CallFn("min", (a, b), a.type), terms)
 
 
 def greatest(*terms: LExpr) -> LExpr:
     """The greatest of some integers."""
-    result, *rest = terms
-    for term in rest:
-        result = select(lt(result, term), term, result)
-    return result
+    return reduce(lambda a, b: CallFn("max", (a, b), a.type), terms)
 
 
 def load(array: Array, index: LExpr) -> Load:

@@ -166,3 +166,18 @@ class Kernel:
     numbers: tuple[tuple[Var, int], ...]
     arrays: tuple[Array, ...]
     body: tuple[Stmt, ...]
+
+
+def counts(body: tuple[Stmt, ...]) -> bool:
+    """Whether there is a counted loop among some statements."""
+    for statement in body:
+        match statement:
+            case For():
+                return True
+            case While() if counts(statement.body):
+                return True
+            case Branch() if counts(statement.then) or counts(statement.otherwise):
+                return True
+            case _:
+                pass
+    return False

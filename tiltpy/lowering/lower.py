@@ -93,7 +93,7 @@ def _append(
 ) -> ObjectRows:
     out = written(assembly, definition.name, definition.type)
     count = loop.lower(block, out)
-    if not definition.tdom.is_infinite:
+    if not definition.tdom.is_infinite and not loop.describe().implicit_times:
         _clip(assembly, block, out, count)
     slot = assembly.slot(SlotKind.OUT_COUNT, definition.name)
     block.add(WriteSlot(slot, count))
@@ -101,7 +101,10 @@ def _append(
 
 
 def _clip(assembly: Assembly, block: Block, out: Written, count: LExpr) -> None:
-    """A finite domain cuts the first and the last snapshot."""
+    """A finite domain cuts the first and the last snapshot.
+
+    Implied times are the input's own: the runtime cuts them when it stitches.
+    """
     low = assembly.number(SlotKind.CLIP_LOW, out.name)
     high = assembly.number(SlotKind.CLIP_HIGH, out.name)
     inner = block.inner()

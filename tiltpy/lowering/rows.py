@@ -75,8 +75,10 @@ class ObjectRows:
         return load(self.ends, row)
 
     def start_or_never(self, row: LExpr) -> LExpr:
-        """The start of a row, or infinity past the last."""
-        return select(lt(row, self.count), self.start_at(self.clamp(row)), INF)
+        """The start of a row, or infinity past the last (a row `count` at most)."""
+        contiguous = self.layout.time is TimeLayout.CONTIGUOUS
+        readable = row if contiguous else self.clamp(row)  # it reads the row before
+        return select(lt(row, self.count), self.start_at(readable), INF)
 
     def end_or_never(self, row: LExpr) -> LExpr:
         """The end of a row, or infinity past the last."""
