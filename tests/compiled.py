@@ -40,6 +40,7 @@ class Setting:
     disabled_passes: frozenset[str] = frozenset()
     layout: TimeLayout | None = None
     """A layout to lay the rows out in where they allow it, other than the best."""
+    optimize: bool = True
     nulls: bool = False
     """Whether null rows are put into the gaps of scalar inputs."""
 
@@ -54,7 +55,8 @@ def random_setting(random: Random, span: int) -> Setting:
         random.random() < 0.6,
         frozenset(disabled if random.random() < 0.6 else ()),
         random.choice((None, None, None, *TimeLayout)),
-        random.random() < 0.3,
+        optimize=random.random() < 0.4,
+        nulls=random.random() < 0.3,
     )
 
 
@@ -64,7 +66,9 @@ def run_compiled(case: Case, setting: Setting) -> dict[str, list[Snapshot]]:
         declared.name: _ingest(declared, case.events[declared.name], setting)
         for declared in case.query.inputs
     }
-    options = CompileOptions(setting.disabled_passes, setting.special_shapes)
+    options = CompileOptions(
+        setting.disabled_passes, setting.special_shapes, setting.optimize
+    )
     compiler = Compiler(case.query, options)
     result = run(
         case.query,
@@ -85,12 +89,16 @@ def snapshots(output: OutputTable) -> list[Snapshot]:
     if isinstance(output.type, Scalar):
         payload: Sequence[object] = values[0]
     else:
-        payload = [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
+        payload = [
+            dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)
+        ]
     rows = zip(starts, ends, payload, strict=True)
     return [Snapshot(s, e, v) for s, e, v in rows]  # type: ignore[arg-type]
 
 
-def table_of(declared: Input, events: Sequence[Event | tuple[int, int, None]]) -> pa.Table:
+def table_of(
+    declared: Input, events: Sequence[Event | tuple[int, int, None]]
+) -> pa.Table:
     """Events as a table with interval columns."""
     named = {
         "start": pa.array([e[0] for e in events], pa.int64()),

@@ -31,11 +31,14 @@ class CompileOptions:
     """How to compile: nothing here changes results.
 
     `disabled_passes`: names of `passes.PASS_NAMES` to leave out. `special_shapes`:
-    whether loops may take a more special shape than the general sweep.
+    whether loops may take a more special shape than the general sweep. `optimize`:
+    whether LLVM optimizes; without, compiling takes a fraction of the time and the code
+    is slow, which suits very small data.
     """
 
     disabled_passes: frozenset[str] = frozenset()
     special_shapes: bool = True
+    optimize: bool = True
 
 
 class Specialised:
@@ -86,7 +89,7 @@ class Specialised:
             return self._samples
 
     def _compile(self, plan: Plan) -> MachineCode:
-        code = compile_kernel(plan.kernel)
+        code = compile_kernel(plan.kernel, optimize=self.options.optimize)
         for stage, seconds in code.seconds.items():
             self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
         return code

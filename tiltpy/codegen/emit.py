@@ -7,15 +7,8 @@ instructions never appear: see `operators.py`.
 
 from typing import assert_never
 
-from llvmlite import ir
-
-from tiltpy.codegen.operators import (
-    LLVM_TYPES,
-    emit_binary,
-    emit_call,
-    emit_convert,
-    memory_type,
-)
+from tiltpy.codegen.instructions import Instructions, constant, memory_type, type_of
+from tiltpy.codegen.operators import emit_binary, emit_call, emit_convert
 from tiltpy.loops.nodes import (
     Array,
     Assign,
@@ -36,77 +29,60 @@ from tiltpy.loops.nodes import (
     While,
     WriteSlot,
 )
-from tiltpy.types import BOOL, I64, Scalar
-
-_I8, _I64 = ir.IntType(8), ir.IntType(64)
+from tiltpy.types import BOOL
 
 
 def emit_module(kernel: Kernel) -> str:
     """The LLVM IR of a kernel: `void kernel(ptr slots)`."""
-    module = ir.Module(name="tiltpy")
-    outer = ir.Function(
-        module, ir.FunctionType(ir.VoidType(), [ir.PointerType()]), "kernel"
+    body = _Body(kernel)
+    outer = Instructions()
+    arguments = ["ptr %slots"]
+    for _, index in kernel.numbers:
+        arguments.append(f"i64 {_slot(outer, index)}")
+    for array in kernel.arrays:
+        pointer = outer.value(f"inttoptr i64 {_slot(outer, array.slot)} to ptr")
+        arguments.append(f"ptr {pointer}")
+    outer.do(f"call void @body({', '.join(arguments)})")
+    outer.do("ret void")
+    parameters = ["ptr noalias %slots"]
+    parameters += [f"i64 %number{i}" for i in range(len(kernel.numbers))]
+    parameters += [f"ptr noalias %array{i}" for i in range(len(kernel.arrays))]
+    return "\n".join(
+        [
+            *body.code.declared.values(),
+            "define void @kernel(ptr %slots) {",
+            *outer.lines,
+            "}",
+            f"define internal void @body({', '.join(parameters)}) noinline {{",
+            *body.code.entry,
+            *body.code.lines,
+            "}\n",
+        ]
     )
-    builder = ir.IRBuilder(outer.append_basic_block("entry"))
-
-    def slot(index: int) -> ir.Value:
-        address = builder.gep(outer.args[0], [_I64(index)], source_etype=_I64)
-        return builder.load(address, typ=_I64)
-
-    numbers = [slot(index) for _, index in kernel.numbers]
-    pointers = [
-        builder.inttoptr(slot(array.slot), ir.PointerType()) for array in kernel.arrays
-    ]
-    inner = _emit_body(module, kernel)
-    builder.call(inner, [outer.args[0], *numbers, *pointers])
-    builder.ret_void()
-    return str(module)
 
 
-def _emit_body(module: ir.Module, kernel: Kernel) -> ir.Function:
-    pointer = ir.PointerType()
-    signature = [
-        pointer,
-        *[_I64] * len(kernel.numbers),
-        *[pointer] * len(kernel.arrays),
-    ]
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), signature), "body")
-    function.linkage = "internal"
-    function.attributes.add("noinline")
-    slots, *rest = function.args
-    slots.add_attribute("noalias")
-    arrays = dict(zip(kernel.arrays, rest[len(kernel.numbers) :], strict=True))
-    for argument in arrays.values():
-        argument.add_attribute("noalias")
-    emitter = _Emitter(function, slots, arrays)
-    for (var, _), value in zip(kernel.numbers, rest, strict=False):
-        emitter.assign(var, value)
-    emitter.block(kernel.body)
-    emitter.builder.ret_void()
-    emitter.entry.branch(emitter.start)
-    return function
+def _slot(code: Instructions, index: int) -> str:
+    address = code.value(f"getelementptr i64, ptr %slots, i64 {index}")
+    return code.value(f"load i64, ptr {address}")
 
 
-class _Emitter:
-    """Appends a kernel's statements to one LLVM function."""
+class _Body:
+    """A kernel's statements, appended to one LLVM function."""
 
-    def __init__(
-        self, function: ir.Function, slots: ir.Value, arrays: dict[Array, ir.Value]
-    ) -> None:
-        self.entry = ir.IRBuilder(function.append_basic_block("entry"))
-        self.start = function.append_basic_block("start")
-        self.builder = ir.IRBuilder(self.start)
-        self.function = function
-        self.slots = slots
-        self.arrays = arrays
-        self.stack: dict[Var, ir.Value] = {}
+    def __init__(self, kernel: Kernel) -> None:
+        self.code = Instructions()
+        self.places: dict[Var, str] = {}
+        self.arrays = {array: f"%array{i}" for i, array in enumerate(kernel.arrays)}
+        for i, (var, _) in enumerate(kernel.numbers):
+            self.assign(var, f"%number{i}")
+        self.block(kernel.body)
+        self.code.do("ret void")
 
-    def assign(self, var: Var, value: ir.Value) -> None:
-        if var not in self.stack:
-            self.stack[var] = self.entry.alloca(
-                LLVM_TYPES[var.type.name], name=var.name
-            )
-        self.builder.store(value, self.stack[var])
+    def assign(self, var: Var, value: str) -> None:
+        kind = type_of(var.type)
+        if var not in self.places:
+            self.places[var] = self.code.stack(kind)
+        self.code.do(f"store {kind} {value}, ptr {self.places[var]}")
 
     def block(self, body: tuple[Stmt, ...]) -> None:
         for statement in body:
@@ -119,117 +95,115 @@ class _Emitter:
             case Store():
                 self.store(statement)
             case WriteSlot(slot=index, value=value):
-                address = self.builder.gep(self.slots, [_I64(index)], source_etype=_I64)
-                self.builder.store(self.expr(value), address)
+                number = self.expr(value)
+                address = self.code.value(f"getelementptr i64, ptr %slots, i64 {index}")
+                self.code.do(f"store i64 {number}, ptr {address}")
             case While(condition=condition, body=body):
                 self.loop(condition, body)
-            case For(var=var, start=start, stop=stop, body=body):
-                self.assign(var, self.expr(start))
-                self.counted(var, self.expr(stop), body)
-            case Branch(condition=condition, then=then, otherwise=otherwise):
-                with self.builder.if_else(self.expr(condition)) as (yes, no):
-                    with yes:
-                        self.block(then)
-                    with no:
-                        self.block(otherwise)
+            case For():
+                self.counted(statement)
+            case Branch():
+                self.conditional(statement)
             case _:
                 assert_never(statement)
 
     def loop(self, condition: LExpr, body: tuple[Stmt, ...]) -> None:
-        head = self.function.append_basic_block("head")
-        inner = self.function.append_basic_block("loop")
-        done = self.function.append_basic_block("done")
-        self.builder.branch(head)
-        self.builder.position_at_end(head)
-        self.builder.cbranch(self.expr(condition), inner, done)
-        self.builder.position_at_end(inner)
+        head, inner, done = (self.code.label() for _ in range(3))
+        self.code.branch(head)
+        self.code.begin(head)
+        self.code.choose(self.expr(condition), inner, done)
+        self.code.begin(inner)
         self.block(body)
-        self.builder.branch(head)
-        self.builder.position_at_end(done)
+        self.code.branch(head)
+        self.code.begin(done)
 
-    def counted(self, var: Var, stop: ir.Value, body: tuple[Stmt, ...]) -> None:
-        head = self.function.append_basic_block("head")
-        inner = self.function.append_basic_block("loop")
-        done = self.function.append_basic_block("done")
-        self.builder.branch(head)
-        self.builder.position_at_end(head)
-        now = self.builder.load(self.stack[var], typ=_I64)
-        self.builder.cbranch(self.builder.icmp_signed("<", now, stop), inner, done)
-        self.builder.position_at_end(inner)
-        self.block(body)
-        before = self.builder.load(self.stack[var], typ=_I64)
-        self.assign(var, self.builder.add(before, _I64(1), flags=["nsw"]))
-        self.builder.branch(head)
-        self.builder.position_at_end(done)
+    def counted(self, loop: For) -> None:
+        head, inner, done = (self.code.label() for _ in range(3))
+        self.assign(loop.var, self.expr(loop.start))
+        stop = self.expr(loop.stop)
+        self.code.branch(head)
+        self.code.begin(head)
+        now = self.expr(loop.var)
+        more = self.code.value(f"icmp slt i64 {now}, {stop}")
+        self.code.choose(more, inner, done)
+        self.code.begin(inner)
+        self.block(loop.body)
+        now = self.expr(loop.var)
+        self.assign(loop.var, self.code.value(f"add nsw i64 {now}, 1"))
+        self.code.branch(head)
+        self.code.begin(done)
+
+    def conditional(self, branch: Branch) -> None:
+        yes, no, done = (self.code.label() for _ in range(3))
+        self.code.choose(self.expr(branch.condition), yes, no)
+        self.code.begin(yes)
+        self.block(branch.then)
+        self.code.branch(done)
+        self.code.begin(no)
+        self.block(branch.otherwise)
+        self.code.branch(done)
+        self.code.begin(done)
 
     def store(self, statement: Store) -> None:
+        array = statement.array
         value = self.expr(statement.value)
-        if statement.array.type == BOOL:
-            value = self.builder.zext(value, _I8)
-        address = self.address(statement.array, self.expr(statement.index))
-        self.builder.store(value, address)
+        if array.type == BOOL:
+            value = self.code.value(f"zext i1 {value} to i8")
+        address = self.address(array, self.expr(statement.index))
+        self.code.do(f"store {memory_type(array.type)} {value}, ptr {address}")
 
-    def address(self, array: Array, index: ir.Value) -> ir.Value:
-        return self.builder.gep(
-            self.arrays[array],
-            [index],
-            inbounds=True,
-            source_etype=memory_type(array.type),
+    def address(self, array: Array, index: str) -> str:
+        kind = memory_type(array.type)
+        pointer = self.arrays[array]
+        return self.code.value(
+            f"getelementptr inbounds {kind}, ptr {pointer}, i64 {index}"
         )
 
-    def load(self, array: Array, index: ir.Value) -> ir.Value:
+    def load(self, array: Array, index: str) -> str:
         if array.bits:
-            byte = self.builder.ashr(index, _I64(3))
-            address = self.builder.gep(
-                self.arrays[array], [byte], inbounds=True, source_etype=_I8
-            )
-            bit = self.builder.and_(self.builder.trunc(index, _I8), _I8(7))
-            shifted = self.builder.lshr(self.builder.load(address, typ=_I8), bit)
-            return self.builder.trunc(shifted, ir.IntType(1))
-        address = self.address(array, index)
-        value = self.builder.load(address, typ=memory_type(array.type))
+            return self.bit(array, index)
+        kind = memory_type(array.type)
+        value = self.code.value(f"load {kind}, ptr {self.address(array, index)}")
         if array.type == BOOL:
-            return self.builder.icmp_unsigned("!=", value, _I8(0))
+            return self.code.value(f"icmp ne i8 {value}, 0")
         return value
 
-    def expr(self, expr: LExpr) -> ir.Value:
+    def bit(self, array: Array, index: str) -> str:
+        """A bit of a bitmap, least significant first."""
+        at = self.code.value(f"ashr i64 {index}, 3")
+        address = self.code.value(
+            f"getelementptr inbounds i8, ptr {self.arrays[array]}, i64 {at}"
+        )
+        byte = self.code.value(f"load i8, ptr {address}")
+        low = self.code.value(f"trunc i64 {index} to i8")
+        number = self.code.value(f"and i8 {low}, 7")
+        shifted = self.code.value(f"lshr i8 {byte}, {number}")
+        return self.code.value(f"trunc i8 {shifted} to i1")
+
+    def expr(self, expr: LExpr) -> str:
         match expr:
             case Num(value=value):
-                return _constant(value, expr.type)
+                return constant(value, expr.type)
             case Var():
-                return self.builder.load(
-                    self.stack[expr], typ=LLVM_TYPES[expr.type.name]
-                )
+                kind = type_of(expr.type)
+                return self.code.value(f"load {kind}, ptr {self.places[expr]}")
             case Load(array=array, index=index):
                 return self.load(array, self.expr(index))
             case Not(operand=operand):
-                return self.builder.not_(self.expr(operand))
+                return self.code.value(f"xor i1 {self.expr(operand)}, true")
             case Select(condition=condition, then=then, otherwise=otherwise):
-                return self.builder.select(
-                    self.expr(condition), self.expr(then), self.expr(otherwise)
-                )
+                test, yes = self.expr(condition), self.expr(then)
+                no = self.expr(otherwise)
+                return self.code.select(test, type_of(expr.type), yes, no)
             case Bin(op=op, left=left, right=right):
-                return emit_binary(
-                    self.builder, op, left.type, self.expr(left), self.expr(right)
-                )
+                a, b = self.expr(left), self.expr(right)
+                return emit_binary(self.code, op, left.type, a, b)
             case Convert(operand=operand):
-                return emit_convert(
-                    self.builder, self.expr(operand), operand.type, expr.type
-                )
+                given = self.expr(operand)
+                return emit_convert(self.code, given, operand.type, expr.type)
             case CallFn(function=name, arguments=arguments):
                 values = [self.expr(argument) for argument in arguments]
-                return emit_call(
-                    self.builder, name, values, arguments[0].type, expr.type
-                )
+                taken = arguments[0].type
+                return emit_call(self.code, name, values, taken, expr.type)
             case _:
                 assert_never(expr)
-
-
-def _constant(value: float, scalar: Scalar) -> ir.Constant:
-    kind = LLVM_TYPES[scalar.name]
-    if scalar.is_float:
-        return ir.Constant(kind, float(value))
-    assert isinstance(value, int)
-    width = 1 if scalar == BOOL else scalar.bits
-    assert scalar != I64 or -(2**63) <= value < 2**63
-    return ir.Constant(kind, int(value) & ((1 << width) - 1))

@@ -39,6 +39,14 @@ def host() -> Target:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What LLVM does with a kernel."""
+
+    level: int
+    unroll: bool
+
+
 @dataclass(slots=True)
 class MachineCode:
     """A compiled kernel. `run(slots)` executes it without holding the GIL."""
@@ -47,7 +55,7 @@ class MachineCode:
     seconds: dict[str, float]
     _engine: llvm.ExecutionEngine = field(repr=False)
     _machine: llvm.TargetMachine = field(repr=False)
-    _unroll: bool
+    _tuning: Tuning = field(repr=False)
     _function: Callable[[int], None] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -67,42 +75,40 @@ class MachineCode:
         return str(self._machine.emit_assembly(self._optimized()))
 
     def _optimized(self) -> llvm.ModuleRef:
-        return _optimize(self.llvm_ir, self._machine, unroll=self._unroll)
+        return _optimize(self.llvm_ir, self._machine, self._tuning)
 
 
-def _machine(target: Target) -> llvm.TargetMachine:
+def _machine(target: Target, *, level: int) -> llvm.TargetMachine:
     return llvm.Target.from_triple(target.triple).create_target_machine(
         cpu=target.cpu,
         features=target.features,
-        opt=3,
+        opt=level,
         reloc="default",
         codemodel="jitdefault",
     )
 
 
-def _optimize(
-    text: str, machine: llvm.TargetMachine, *, unroll: bool
-) -> llvm.ModuleRef:
+def _optimize(text: str, machine: llvm.TargetMachine, tuning: Tuning) -> llvm.ModuleRef:
     module = llvm.parse_assembly(text)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options = llvm.create_pipeline_tuning_options(speed_level=tuning.level)
     options.loop_vectorization = options.slp_vectorization = True
-    options.loop_unrolling = unroll
+    options.loop_unrolling = tuning.unroll
     passes = llvm.create_pass_builder(machine, options)
     passes.getModulePassManager().run(module, passes)
     return module
 
 
-def compile_kernel(kernel: Kernel) -> MachineCode:
+def compile_kernel(kernel: Kernel, *, optimize: bool = True) -> MachineCode:
     """Compile a kernel for this machine."""
     began = time.perf_counter()
     text = emit_module(kernel)
     emitted = time.perf_counter()
-    machine = _machine(host())
+    machine = _machine(host(), level=3 if optimize else 0)
     # Unrolling the loops of a sweep would double its compile time and gain nothing.
-    unroll = counts(kernel.body)
-    module = _optimize(text, machine, unroll=unroll)
+    tuning = Tuning(3 if optimize else 0, unroll=counts(kernel.body))
+    module = _optimize(text, machine, tuning)
     optimized = time.perf_counter()
     engine = llvm.create_mcjit_compiler(module, machine)
     engine.finalize_object()
@@ -112,4 +118,4 @@ def compile_kernel(kernel: Kernel) -> MachineCode:
         "optimize": optimized - emitted,
         "machine code": done - optimized,
     }
-    return MachineCode(text, seconds, engine, machine, unroll)
+    return MachineCode(text, seconds, engine, machine, tuning)

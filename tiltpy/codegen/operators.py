@@ -4,159 +4,137 @@ What traps or is undefined in LLVM is guarded here: division by zero and of the 
 integer by -1, casts of NaN and out-of-range floats.
 """
 
-from llvmlite import ir
-
+from tiltpy.codegen.instructions import Instructions, constant, type_of
 from tiltpy.ops import BinaryOp
 from tiltpy.types import BOOL, Scalar, int_range
 
-LLVM_TYPES: dict[str, ir.Type] = {
-    "bool": ir.IntType(1),
-    "f32": ir.FloatType(),
-    "f64": ir.DoubleType(),
-    **{f"{sign}{n}": ir.IntType(n) for sign in "iu" for n in (8, 16, 32, 64)},
-}
-
-_INTEGER = {"+": "add", "-": "sub", "*": "mul"}
+_INTEGER = {"+": "add", "-": "sub", "*": "mul", "&&": "and", "||": "or"}
 _FLOAT = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
-_COMPARISON = ("==", "!=", "<", "<=", ">", ">=")
-
-
-def memory_type(scalar: Scalar) -> ir.Type:
-    """The type in memory: a bool is a byte."""
-    return ir.IntType(8) if scalar == BOOL else LLVM_TYPES[scalar.name]
+_EQUALITY = {"==": "eq", "!=": "ne"}
+_ORDER = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 
 def emit_binary(
-    builder: ir.IRBuilder, op: BinaryOp, scalar: Scalar, a: ir.Value, b: ir.Value
-) -> ir.Value:
+    code: Instructions, op: BinaryOp, scalar: Scalar, a: str, b: str
+) -> str:
     """An operator on two values of one type."""
-    if op in _COMPARISON:
-        if scalar.is_float:
-            unordered = op == "!="
-            compare = builder.fcmp_unordered if unordered else builder.fcmp_ordered
-            return compare(op, a, b)
-        if scalar.kind == "int":
-            return builder.icmp_signed(op, a, b)
-        return builder.icmp_unsigned(op, a, b)
-    if op == "&&":
-        return builder.and_(a, b)
-    if op == "||":
-        return builder.or_(a, b)
+    kind = type_of(scalar)
+    if op in _EQUALITY or op in _ORDER:
+        return code.value(f"{_comparison(op, scalar)} {kind} {a}, {b}")
     if op in ("//", "%"):
         if scalar.is_float:
-            return _float_floor(builder, op, a, b)
-        return _integer_floor(builder, op, scalar, a, b)
+            return _float_floor(code, op, kind, a, b)
+        return _integer_floor(code, op, scalar, a, b)
     name = _FLOAT[op] if scalar.is_float else _INTEGER[op]
-    return getattr(builder, name)(a, b)
+    return code.value(f"{name} {kind} {a}, {b}")
 
 
-def _integer_floor(
-    builder: ir.IRBuilder, op: str, scalar: Scalar, a: ir.Value, b: ir.Value
-) -> ir.Value:
+def _comparison(op: str, scalar: Scalar) -> str:
+    if scalar.is_float:
+        # Only `!=` holds of a NaN.
+        return "fcmp une" if op == "!=" else f"fcmp o{(_EQUALITY | _ORDER)[op]}"
+    if op in _EQUALITY:
+        return f"icmp {_EQUALITY[op]}"
+    return f"icmp {'s' if scalar.kind == 'int' else 'u'}{_ORDER[op]}"
+
+
+def _integer_floor(code: Instructions, op: str, scalar: Scalar, a: str, b: str) -> str:
     """Python's `//` and `%`; by zero it is 0, the least integer by -1 wraps."""
-    kind = a.type
-    zero, one = kind(0), kind(1)
-    is_zero = builder.icmp_unsigned("==", b, zero)
+    kind = type_of(scalar)
+    is_zero = code.value(f"icmp eq {kind} {b}, 0")
     if scalar.kind == "uint":
-        divisor = builder.select(is_zero, one, b)
-        result = (builder.udiv if op == "//" else builder.urem)(a, divisor)
-        return builder.select(is_zero, zero, result)
-    is_minus = builder.icmp_signed("==", b, kind(-1))
-    divisor = builder.select(builder.or_(is_zero, is_minus), one, b)
-    quotient, remainder = builder.sdiv(a, divisor), builder.srem(a, divisor)
-    wrong = builder.and_(
-        builder.icmp_signed("!=", remainder, zero),
-        builder.icmp_signed("<", builder.xor(remainder, divisor), zero),
-    )
+        divisor = code.select(is_zero, kind, "1", b)
+        name = "udiv" if op == "//" else "urem"
+        result = code.value(f"{name} {kind} {a}, {divisor}")
+        return code.select(is_zero, kind, "0", result)
+    is_minus = code.value(f"icmp eq {kind} {b}, -1")
+    special = code.value(f"or i1 {is_zero}, {is_minus}")
+    divisor = code.select(special, kind, "1", b)
+    remainder = code.value(f"srem {kind} {a}, {divisor}")
+    differ = code.value(f"xor {kind} {remainder}, {divisor}")
+    negative = code.value(f"icmp slt {kind} {differ}, 0")
+    inexact = code.value(f"icmp ne {kind} {remainder}, 0")
+    wrong = code.value(f"and i1 {inexact}, {negative}")
     if op == "//":
-        floored = builder.sub(quotient, builder.zext(wrong, kind))
-        minus = builder.sub(zero, a)
+        quotient = code.value(f"sdiv {kind} {a}, {divisor}")
+        one = code.value(f"zext i1 {wrong} to {kind}")
+        floored = code.value(f"sub {kind} {quotient}, {one}")
+        by_minus = code.value(f"sub {kind} 0, {a}")
     else:
-        floored = builder.select(wrong, builder.add(remainder, divisor), remainder)
-        minus = zero
-    return builder.select(is_zero, zero, builder.select(is_minus, minus, floored))
+        moved = code.value(f"add {kind} {remainder}, {divisor}")
+        floored = code.select(wrong, kind, moved, remainder)
+        by_minus = "0"
+    result = code.select(is_minus, kind, by_minus, floored)
+    return code.select(is_zero, kind, "0", result)
 
 
-def _float_floor(builder: ir.IRBuilder, op: str, a: ir.Value, b: ir.Value) -> ir.Value:
-    """Floor division of floats: of `a - (a mod b)`, rounded as Python does.
-
-    Single precision goes through double, as Python's own would.
-    """
-    kind = a.type
-    if isinstance(kind, ir.FloatType):
-        wide = (builder.fpext(value, ir.DoubleType()) for value in (a, b))
-        return builder.fptrunc(_float_floor(builder, op, *wide), kind)
-    zero, one, half = kind(0.0), kind(1.0), kind(0.5)
-    remainder = builder.frem(a, b)
-    nonzero = builder.fcmp_unordered("!=", remainder, zero)
-    wrong = builder.and_(
-        nonzero,
-        builder.xor(
-            builder.fcmp_ordered("<", b, zero),
-            builder.fcmp_ordered("<", remainder, zero),
-        ),
-    )
+def _float_floor(code: Instructions, op: str, kind: str, a: str, b: str) -> str:
+    """Floor division of floats: of `a - (a mod b)`, rounded as Python does."""
+    zero, one, half = "0.0", "1.0", "0.5"
+    remainder = code.value(f"frem {kind} {a}, {b}")
+    inexact = code.value(f"fcmp une {kind} {remainder}, {zero}")
+    b_negative = code.value(f"fcmp olt {kind} {b}, {zero}")
+    r_negative = code.value(f"fcmp olt {kind} {remainder}, {zero}")
+    differ = code.value(f"xor i1 {b_negative}, {r_negative}")
+    wrong = code.value(f"and i1 {inexact}, {differ}")
     if op == "%":
-        moved = builder.select(wrong, builder.fadd(remainder, b), remainder)
-        signed_zero = _intrinsic(builder, "llvm.copysign", [zero, b], kind)
-        return builder.select(nonzero, moved, signed_zero)
-    quotient = builder.fdiv(builder.fsub(a, remainder), b)
-    quotient = builder.select(wrong, builder.fsub(quotient, one), quotient)
-    floored = _intrinsic(builder, "llvm.floor", [quotient], kind)
-    low = builder.fcmp_ordered(">", builder.fsub(quotient, floored), half)
-    floored = builder.select(low, builder.fadd(floored, one), floored)
-    ratio = builder.fdiv(a, b)
-    signed_zero = _intrinsic(builder, "llvm.copysign", [zero, ratio], kind)
-    is_zero = builder.fcmp_ordered("==", quotient, zero)
-    result = builder.select(is_zero, signed_zero, floored)
-    return builder.select(builder.fcmp_ordered("==", b, zero), ratio, result)
+        sum_ = code.value(f"fadd {kind} {remainder}, {b}")
+        moved = code.select(wrong, kind, sum_, remainder)
+        return code.select(inexact, kind, moved, _copysign(code, kind, zero, b))
+    exact = code.value(f"fsub {kind} {a}, {remainder}")
+    quotient = code.value(f"fdiv {kind} {exact}, {b}")
+    less = code.value(f"fsub {kind} {quotient}, {one}")
+    quotient = code.select(wrong, kind, less, quotient)
+    floored = _intrinsic(code, "llvm.floor", kind, quotient)
+    over = code.value(f"fsub {kind} {quotient}, {floored}")
+    low = code.value(f"fcmp ogt {kind} {over}, {half}")
+    more = code.value(f"fadd {kind} {floored}, {one}")
+    floored = code.select(low, kind, more, floored)
+    ratio = code.value(f"fdiv {kind} {a}, {b}")
+    is_zero = code.value(f"fcmp oeq {kind} {quotient}, {zero}")
+    signed = _copysign(code, kind, zero, ratio)
+    result = code.select(is_zero, kind, signed, floored)
+    by_zero = code.value(f"fcmp oeq {kind} {b}, {zero}")
+    return code.select(by_zero, kind, ratio, result)
 
 
-def emit_convert(
-    builder: ir.IRBuilder, value: ir.Value, old: Scalar, new: Scalar
-) -> ir.Value:
+def emit_convert(code: Instructions, value: str, old: Scalar, new: Scalar) -> str:
     """A saturating cast."""
-    kind = LLVM_TYPES[new.name]
     if old == new:
         return value
+    source, kind = type_of(old), type_of(new)
     if new == BOOL:
-        zero = value.type(0.0 if old.is_float else 0)
-        if old.is_float:
-            return builder.fcmp_unordered("!=", value, zero)
-        return builder.icmp_unsigned("!=", value, zero)
-    if old == BOOL:
-        convert = builder.uitofp if new.is_float else builder.zext
-        return convert(value, kind)
+        zero = constant(0, old)
+        compare = "fcmp une" if old.is_float else "icmp ne"
+        return code.value(f"{compare} {source} {value}, {zero}")
     if new.is_float:
         if old.is_float:
-            widen = new.bits > old.bits
-            return (builder.fpext if widen else builder.fptrunc)(value, kind)
-        return (builder.sitofp if old.kind == "int" else builder.uitofp)(value, kind)
+            name = "fpext" if new.bits > old.bits else "fptrunc"
+        else:
+            name = "sitofp" if old.kind == "int" else "uitofp"
+        return code.value(f"{name} {source} {value} to {kind}")
+    if old == BOOL:
+        return code.value(f"zext i1 {value} to {kind}")
     if old.is_float:
         name = "llvm.fptosi.sat" if new.kind == "int" else "llvm.fptoui.sat"
-        suffix = f"i{new.bits}.{_suffix(value.type)}"
-        return _call(builder, f"{name}.{suffix}", [value], kind)
-    return _saturate(builder, value, old, new)
+        symbol = f"{name}.{kind}.{_suffix(source)}"
+        return code.call(symbol, kind, [source], value)
+    return _saturate(code, value, old, new)
 
 
-def _saturate(
-    builder: ir.IRBuilder, value: ir.Value, old: Scalar, new: Scalar
-) -> ir.Value:
+def _saturate(code: Instructions, value: str, old: Scalar, new: Scalar) -> str:
     """An integer as another integer type, clamped to its range."""
+    source, kind = type_of(old), type_of(new)
     (old_low, old_high), (low, high) = int_range(old), int_range(new)
-    compare = builder.icmp_signed if old.kind == "int" else builder.icmp_unsigned
+    sign = "s" if old.kind == "int" else "u"
     if old_low < low:
-        bound = value.type(low)
-        value = builder.select(compare("<", value, bound), bound, value)
+        value = _intrinsic(code, f"llvm.{sign}max", source, value, str(low))
     if old_high > high:
-        bound = value.type(high)
-        value = builder.select(compare(">", value, bound), bound, value)
-    kind = LLVM_TYPES[new.name]
-    if new.bits < old.bits:
-        return builder.trunc(value, kind)
-    if new.bits > old.bits:
-        return (builder.sext if old.kind == "int" else builder.zext)(value, kind)
-    return value
+        value = _intrinsic(code, f"llvm.{sign}min", source, value, str(high))
+    if new.bits == old.bits:
+        return value
+    name = "trunc" if new.bits < old.bits else "sext" if sign == "s" else "zext"
+    return code.value(f"{name} {source} {value} to {kind}")
 
 
 _INTRINSICS = {
@@ -169,105 +147,91 @@ _INTRINSICS = {
 
 
 def emit_call(
-    builder: ir.IRBuilder, name: str, args: list[ir.Value], old: Scalar, new: Scalar
-) -> ir.Value:
-    """A math function, or one of the loop IR's own."""
-    kind = args[0].type
+    code: Instructions, name: str, args: list[str], old: Scalar, new: Scalar
+) -> str:
+    """A math function, or one of the loop IR's own; `old` is the arguments' type."""
+    kind = type_of(old)
     if name in ("max_key", "min_key"):
-        return _order_key(builder, args[0], largest=name == "max_key")
+        return _order_key(code, args[0], old, largest=name == "max_key")
     if name == "from_key":
-        return _from_key(builder, args[0], LLVM_TYPES[new.name])
+        return _from_key(code, args[0], old, new)
     if name in _INTRINSICS:
-        return _intrinsic(builder, _INTRINSICS[name], args, kind)
+        return _intrinsic(code, _INTRINSICS[name], kind, *args)
     if name in ("abs", "sign", "min", "max"):
-        return (_float_same if old.is_float else _integer_same)(
-            builder, name, args, old
-        )
+        if old.is_float:
+            return _float_same(code, name, kind, args)
+        return _integer_same(code, name, old, args)
     if name.startswith("is_"):
-        return _classify(builder, name, args[0])
-    symbol = _LIBM.get(name, name) + ("f" if old.bits == 32 else "")
-    return _call(builder, symbol, args, kind)
+        return _classify(code, name, kind, args[0])
+    symbol = name + ("f" if old.bits == 32 else "")
+    return code.call(symbol, kind, [kind] * len(args), *args)
 
 
-_LIBM = {"asin": "asin", "acos": "acos", "atan": "atan"}
-
-
-def _float_same(
-    builder: ir.IRBuilder, name: str, args: list[ir.Value], _: Scalar
-) -> ir.Value:
-    kind = args[0].type
+def _float_same(code: Instructions, name: str, kind: str, args: list[str]) -> str:
     if name == "abs":
-        return _intrinsic(builder, "llvm.fabs", args, kind)
+        return _intrinsic(code, "llvm.fabs", kind, *args)
     if name in ("min", "max"):
-        return _intrinsic(builder, f"llvm.{name}imum", args, kind)
-    unit = _intrinsic(builder, "llvm.copysign", [kind(1.0), args[0]], kind)
-    nonzero = builder.fcmp_ordered("!=", args[0], kind(0.0))
-    return builder.select(nonzero, unit, args[0])
+        return _intrinsic(code, f"llvm.{name}imum", kind, *args)
+    unit = _copysign(code, kind, "1.0", args[0])
+    nonzero = code.value(f"fcmp one {kind} {args[0]}, 0.0")
+    return code.select(nonzero, kind, unit, args[0])
 
 
 def _integer_same(
-    builder: ir.IRBuilder, name: str, args: list[ir.Value], scalar: Scalar
-) -> ir.Value:
-    kind = args[0].type
+    code: Instructions, name: str, scalar: Scalar, args: list[str]
+) -> str:
+    kind = type_of(scalar)
     signed = scalar.kind == "int"
     if name in ("min", "max"):
-        prefix = "s" if signed else "u"
-        return _intrinsic(builder, f"llvm.{prefix}{name}", args, kind)
-    negative = (
-        builder.icmp_signed("<", args[0], kind(0)) if signed else ir.IntType(1)(0)
-    )
+        return _intrinsic(code, f"llvm.{'s' if signed else 'u'}{name}", kind, *args)
+    value = args[0]
+    negative = code.value(f"icmp slt {kind} {value}, 0") if signed else "false"
     if name == "abs":
-        return builder.select(negative, builder.sub(kind(0), args[0]), args[0])
-    positive = builder.zext(builder.icmp_unsigned("!=", args[0], kind(0)), kind)
-    return builder.select(negative, kind(-1), positive)
+        minus = code.value(f"sub {kind} 0, {value}")
+        return code.select(negative, kind, minus, value)
+    nonzero = code.value(f"icmp ne {kind} {value}, 0")
+    positive = code.value(f"zext i1 {nonzero} to {kind}")
+    return code.select(negative, kind, "-1", positive)
 
 
-def _classify(builder: ir.IRBuilder, name: str, value: ir.Value) -> ir.Value:
+def _classify(code: Instructions, name: str, kind: str, value: str) -> str:
     if name == "is_nan":
-        return builder.fcmp_unordered("uno", value, value)
-    size = _intrinsic(builder, "llvm.fabs", [value], value.type)
-    infinity = value.type(float("inf"))
-    op = "==" if name == "is_inf" else "<"
-    return builder.fcmp_ordered(op, size, infinity)
+        return code.value(f"fcmp uno {kind} {value}, {value}")
+    size = _intrinsic(code, "llvm.fabs", kind, value)
+    op = "oeq" if name == "is_inf" else "olt"
+    return code.value(f"fcmp {op} {kind} {size}, 0x7FF0000000000000")
 
 
-def _order_key(builder: ir.IRBuilder, value: ir.Value, *, largest: bool) -> ir.Value:
+def _order_key(code: Instructions, value: str, scalar: Scalar, *, largest: bool) -> str:
     """A float's bits, flipped so that signed integers order as the floats do."""
-    bits = 32 if isinstance(value.type, ir.FloatType) else 64
-    kind = ir.IntType(bits)
-    pattern = builder.bitcast(value, kind)
-    sign = builder.ashr(pattern, kind(bits - 1))
-    key = builder.xor(pattern, builder.and_(sign, kind((1 << (bits - 1)) - 1)))
-    nan = builder.fcmp_unordered("uno", value, value)
-    extreme = kind((1 << (bits - 1)) - 1 if largest else 1 << (bits - 1))
-    return builder.select(nan, extreme, key)
+    bits, source = scalar.bits, type_of(scalar)
+    kind = f"i{bits}"
+    pattern = code.value(f"bitcast {source} {value} to {kind}")
+    key = _flip(code, pattern, bits)
+    nan = code.value(f"fcmp uno {source} {value}, {value}")
+    extreme = (1 << (bits - 1)) - 1 if largest else -(1 << (bits - 1))
+    return code.select(nan, kind, str(extreme), key)
 
 
-def _from_key(builder: ir.IRBuilder, key: ir.Value, kind: ir.Type) -> ir.Value:
-    bits = key.type.width
-    sign = builder.ashr(key, key.type(bits - 1))
-    mask = builder.and_(sign, key.type((1 << (bits - 1)) - 1))
-    return builder.bitcast(builder.xor(key, mask), kind)
+def _from_key(code: Instructions, key: str, old: Scalar, new: Scalar) -> str:
+    pattern = _flip(code, key, old.bits)
+    return code.value(f"bitcast i{old.bits} {pattern} to {type_of(new)}")
 
 
-def _suffix(kind: ir.Type) -> str:
-    if isinstance(kind, ir.IntType):
-        return f"i{kind.width}"
-    return "f32" if isinstance(kind, ir.FloatType) else "f64"
+def _flip(code: Instructions, pattern: str, bits: int) -> str:
+    """All bits but the sign, inverted where the sign is set."""
+    sign = code.value(f"ashr i{bits} {pattern}, {bits - 1}")
+    mask = code.value(f"and i{bits} {sign}, {(1 << (bits - 1)) - 1}")
+    return code.value(f"xor i{bits} {pattern}, {mask}")
 
 
-def _intrinsic(
-    builder: ir.IRBuilder, name: str, args: list[ir.Value], kind: ir.Type
-) -> ir.Value:
-    return _call(builder, f"{name}.{_suffix(args[0].type)}", args, kind)
+def _copysign(code: Instructions, kind: str, value: str, sign: str) -> str:
+    return _intrinsic(code, "llvm.copysign", kind, value, sign)
 
 
-def _call(
-    builder: ir.IRBuilder, symbol: str, args: list[ir.Value], kind: ir.Type
-) -> ir.Value:
-    module = builder.module
-    function = module.globals.get(symbol)
-    if function is None:
-        signature = ir.FunctionType(kind, [a.type for a in args])
-        function = ir.Function(module, signature, symbol)
-    return builder.call(function, args)
+def _intrinsic(code: Instructions, name: str, kind: str, *args: str) -> str:
+    return code.call(f"{name}.{_suffix(kind)}", kind, [kind] * len(args), *args)
+
+
+def _suffix(kind: str) -> str:
+    return {"float": "f32", "double": "f64"}.get(kind, kind)

@@ -1,0 +1,91 @@
+"""LLVM IR under construction, as text: what is appended, in which block.
+
+Text is what LLVM reads in the end; building it through objects took longer than
+optimizing it. Names are numbers, types are written out by who appends.
+"""
+
+import struct
+from collections.abc import Sequence
+
+from tiltpy.types import BOOL, Scalar
+
+
+def type_of(scalar: Scalar) -> str:
+    """A scalar in a register."""
+    if scalar.is_float:
+        return "float" if scalar.bits == 32 else "double"
+    return f"i{scalar.bits}"
+
+
+def memory_type(scalar: Scalar) -> str:
+    """A scalar in memory: a bool is a byte."""
+    return "i8" if scalar == BOOL else type_of(scalar)
+
+
+def constant(value: float, scalar: Scalar) -> str:
+    """A constant as an operand."""
+    if scalar.is_float:
+        # Both widths are written as the bits of the double of that value.
+        exact = struct.unpack("f", struct.pack("f", value))[0]
+        bits = struct.pack(">d", exact if scalar.bits == 32 else value)
+        return f"0x{bits.hex().upper()}"
+    if scalar == BOOL:
+        return "true" if value else "false"
+    return str(int(value))
+
+
+class Instructions:
+    """The body of one function, appended to its last block."""
+
+    def __init__(self) -> None:
+        self.entry: list[str] = []
+        self.lines: list[str] = []
+        self.declared: dict[str, str] = {}
+        self._names = 0
+
+    def name(self) -> str:
+        """A name of its own."""
+        self._names += 1
+        return f"%x{self._names}"
+
+    def value(self, text: str) -> str:
+        """Append an instruction; returns the name of its result."""
+        name = self.name()
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def do(self, text: str) -> None:
+        """Append an instruction without a result."""
+        self.lines.append(f"  {text}")
+
+    def label(self) -> str:
+        """The name of a block to come."""
+        return self.name()[1:]
+
+    def begin(self, label: str) -> None:
+        """Start a block; the one before must have ended in a branch."""
+        self.lines.append(f"{label}:")
+
+    def branch(self, label: str) -> None:
+        """Go on at a block."""
+        self.do(f"br label %{label}")
+
+    def choose(self, condition: str, yes: str, no: str) -> None:
+        """Go on at one of two blocks."""
+        self.do(f"br i1 {condition}, label %{yes}, label %{no}")
+
+    def stack(self, kind: str) -> str:
+        """A place in the function's frame."""
+        name = self.name()
+        self.entry.append(f"  {name} = alloca {kind}")
+        return name
+
+    def select(self, condition: str, kind: str, then: str, other: str) -> str:
+        """One of two values."""
+        return self.value(f"select i1 {condition}, {kind} {then}, {kind} {other}")
+
+    def call(self, symbol: str, result: str, kinds: Sequence[str], *args: str) -> str:
+        """Call a function that is declared with these types."""
+        self.declared[symbol] = f"declare {result} @{symbol}({', '.join(kinds)})"
+        typed = ", ".join(f"{k} {a}" for k, a in zip(kinds, args, strict=True))
+        return self.value(f"call {result} @{symbol}({typed})")
