@@ -1,4 +1,4 @@
-"""The compiled engine as the tests run it: real Arrow in, any layout, chunk, workers."""
+"""The compiled engine as the tests run it: real Arrow in, any layout and chunks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -106,7 +106,7 @@ def table_of(
     }
     for name, scalar in columns(declared.type):
         if isinstance(declared.type, Struct):
-            cells = [e[2][name] for e in events]  # type: ignore[index, call-overload]
+            cells = [e[2][name] for e in events]  # type: ignore[index]
         else:
             cells = [e[2] for e in events]
         named[name or declared.name] = pa.array(cells, ARROW[scalar.name])

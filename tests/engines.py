@@ -2,9 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 
+from tests.compare import assert_same
+from tests.compiled import Setting, run_compiled
+from tests.random_queries import Case
 from tiltpy.interpreter import Event, Snapshot, interpret
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.verify import verify_source
+
+SETTINGS = (
+    Setting(),
+    Setting(chunk=1, workers=2, special_shapes=False, optimize=False),
+)
+"""As a user runs it, and cut into single ticks."""
 
 
 def run_everywhere(
@@ -17,4 +26,9 @@ def run_everywhere(
 ) -> dict[str, list[Snapshot]]:
     """The snapshots of every output, which all engines agree on."""
     verify_source(query)
-    return interpret(query, events, start=start, end=end, bounds=bounds)
+    meant = interpret(query, events, start=start, end=end, bounds=bounds)
+    given = {name: list(rows) for name, rows in events.items()}
+    case = Case(query, given, start, end, dict(bounds or {}))
+    for setting in SETTINGS:
+        assert_same(run_compiled(case, setting), meant, query, exact=True)
+    return meant

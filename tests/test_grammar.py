@@ -4,11 +4,13 @@ terminators."""
 import logging
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from lark import Lark, logger
 
 from tests.query_texts import (
+    ALL,
     FIGURE_4,
     FIGURE_4_QUERY,
     SECTION_5_2,
@@ -16,7 +18,14 @@ from tests.query_texts import (
     ascii_of,
 )
 from tiltpy.errors import QueryErrors
-from tiltpy.frontend.grammar import STARTS, grammar_text, parser
+from tiltpy.frontend.grammar import (
+    STARTS,
+    build_parser,
+    grammar_text,
+    load_tables,
+    parser,
+    save_tables,
+)
 from tiltpy.frontend.parse import parse
 from tiltpy.frontend.words import RESERVED
 from tiltpy.ir.nodes import (
@@ -276,3 +285,33 @@ def test_every_word_of_the_grammar_is_reserved_or_soft() -> None:
 def test_objects_may_have_any_name() -> None:
     query: Query = parse("input ~output : i64\n~input[t] = ~output[t]\noutput input")
     assert query.outputs == ("input",)
+
+
+def test_tables_are_kept_whole_and_for_one_grammar(tmp_path: Path) -> None:
+    small = 'start: "x"+\nexpr: "y"\n'
+    place = tmp_path / "cache" / "small.tables"
+    assert load_tables(place, small) is None
+    save_tables(build_parser(small), place, small)
+    kept = load_tables(place, small)
+    assert kept is not None
+    assert kept.parse("xx", start="start").data == "start"
+    assert [path.name for path in place.parent.iterdir()] == ["small.tables"]
+    assert load_tables(place, small + "// another\n") is None
+    place.write_bytes(place.read_bytes()[:-1])
+    assert load_tables(place, small) is None
+    save_tables(build_parser(small), tmp_path / "cache" / "small.tables" / "no", small)
+
+
+def test_kept_tables_parse_alike(tmp_path: Path) -> None:
+    grammar = grammar_text()
+    save_tables(build_parser(grammar), tmp_path / "tilt.tables", grammar)
+    kept = load_tables(tmp_path / "tilt.tables", grammar)
+    assert kept is not None
+    built = build_parser(grammar)
+    for text in ALL:
+        tree = kept.parse(text, start="start")
+        same = built.parse(text, start="start")
+        assert tree == same
+        assert [node.meta.end_pos for node in tree.iter_subtrees()] == [
+            node.meta.end_pos for node in same.iter_subtrees()
+        ]

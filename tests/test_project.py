@@ -4,22 +4,20 @@ import re
 import subprocess
 import tomllib
 from pathlib import Path
+from textwrap import dedent
+from typing import Any
 
+import polars
+import pyarrow
 import pytest
+
+import tiltpy as tilt
+from tiltpy.cli.main import main
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-QUERIES = sorted((ROOT / "examples" / "queries").glob("*.tilt"))
-
-
-def indented(text: str) -> str:
-    """A text as a block of Markdown."""
-    return "".join(
-        f"    {line}" if line.strip() else line
-        for line in text.rstrip().splitlines(keepends=True)
-    )
 
 
 def test_the_build_server_runs_what_the_readme_says() -> None:
@@ -43,20 +41,70 @@ def test_the_makefile_has_the_targets_of_the_readme() -> None:
 
 def test_the_first_query_of_the_readme_is_the_example() -> None:
     query = (ROOT / "examples" / "queries" / "trend.tilt").read_text()
-    assert indented(query[query.index("unit d") :]) in README
+    assert query[query.index("unit d") :] in blocks(README)
+
+
+def blocks(text: str) -> list[str]:
+    """The indented blocks of a Markdown text."""
+    found = re.findall(r"(?:^(?: {4}.*)?\n)+", text, re.MULTILINE)
+    return [dedent(block).strip() + "\n" for block in found if block.strip()]
+
+
+def test_the_first_query_gives_what_the_readme_shows(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    command = next(b for b in blocks(README) if b.startswith("tilt run"))
+    assert main(command.replace("\\\n", "").split()[1:]) == 0
+    shown = next(b for b in blocks(README) if b.startswith("~trend\n"))
+    for found, said in zip(
+        capsys.readouterr().out.splitlines(), shown.splitlines(), strict=True
+    ):
+        *words, value = found.split()
+        *expected, number = said.split()
+        assert words == expected
+        try:
+            assert float(value) == pytest.approx(float(number), rel=1e-9)
+        except ValueError:
+            assert value == number
+
+
+def test_the_python_of_the_readme_says_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(ROOT)
+    code = next(b for b in blocks(README) if b.startswith("import "))
+    names: dict[str, Any] = {}
+    exec(compile(code, "README.md", "exec"), names)  # noqa: S102
+    result, frame = names["result"], names["frame"]
+    query = tilt.load(ROOT / "examples" / "queries" / "trend.tilt")
+    expected = query.run(stock=tilt.bind(frame, column="AdjClose")).to_arrow()
+    assert polars.DataFrame(result).to_arrow()["end"].to_pylist() == (
+        pyarrow.table(result)["end"].to_pylist()
+    )
+    assert pyarrow.table(result) == expected
+
+
+def test_the_errors_of_the_readme_are_those_of_the_compiler() -> None:
+    shown = README[README.index("    error[E0101]") :]
+    shown = dedent(shown[: shown.index("\n## ")]).strip()
+    text = "unit d\ninput stock : f64 time Date until_next\n\n"
+    text += "~above[t] = ~stok[t] > mean(~stock)\n"
+    with pytest.raises(tilt.QueryError) as caught:
+        tilt.parse(text, name="wrong.tilt")
+    assert str(caught.value) == shown
 
 
 def test_every_module_is_on_the_map() -> None:
     for path in (ROOT / "tiltpy").iterdir():
         name = path.name + "/" * path.is_dir()
-        known = name.startswith(("__", "py.typed")) or path.suffix == ".pyc"
-        assert known or f"{name}`" in CONTRIBUTING, name
+        known = name.startswith("__") or name == "py.typed"
+        assert known or f"`tiltpy/{name}`" in CONTRIBUTING, name
 
 
 def test_every_path_on_the_map_is_there() -> None:
-    for path in re.findall(r"`([\w/]+(?:/|\.(?:py|lark|md|toml)))`", CONTRIBUTING):
-        places = (ROOT / path, ROOT / "tiltpy" / path)
-        assert any(place.exists() for place in places), path
+    for path in re.findall(r"`(\w+/[\w/]*(?:\.\w+)?)`", CONTRIBUTING):
+        assert (ROOT / path).exists(), path
 
 
 def test_every_module_has_a_layer() -> None:

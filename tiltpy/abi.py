@@ -93,8 +93,10 @@ Rows = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A loop over the grid points `first..last` reads `object` in
-    `(first + low, last + high]`."""
+    """What a loop reads over its grid points `first` to `last`.
+
+    It is the stretch `(first + low, last + high]` of an object.
+    """
 
     object: str
     low: int
@@ -131,7 +133,8 @@ class Loop:
     `[FIRST, LAST)` of its input. A sweep over outputs is started one grid point early
     (the seam cell), so that it knows whether its first snapshot continues.
     `changes` bounds the number of its visits by its sources' rows; with `every_cell`
-    only its number of cells does. `implicit_times`: it writes values alone, one a visit.
+    only its number of cells does. `implicit_times`: it writes values alone, one for
+    each visit.
     """
 
     name: str

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from tiltpy.abi import Layout
 from tiltpy.compiler import CompileOptions, Compiler
@@ -19,8 +18,6 @@ from tiltpy.runtime.domain import Request
 from tiltpy.runtime.result import Result
 from tiltpy.runtime.run import Progress, RunOptions, bind_inputs, run
 from tiltpy.types import Bound, Lifetime, Unit, columns
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +208,10 @@ def _run_time_bounds(query: Query) -> list[str]:
 
 
 def _checked(
-    name: str, convert: Callable[[_T, Unit | None], int], given: _T, unit: Unit | None
+    name: str,
+    convert: Callable[[object, Unit | None], int],
+    given: object,
+    unit: Unit | None,
 ) -> int:
     try:
         return convert(given, unit)

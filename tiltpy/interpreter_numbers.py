@@ -123,7 +123,7 @@ _NUMPY_NAMES = {
     "acos": "arccos",
     "atan": "arctan",
     "atan2": "arctan2",
-    "pow": "power",
+    "pow": "float_power",  # `power` takes x^0.5 for a square root
     "round": "rint",
 }
 
@@ -200,7 +200,7 @@ def _moment(name: str, values: Sequence[Number], ddof: int) -> float:
         case _ if second == 0:
             return math.nan
         case "skew":
-            return _rounded(_central(values, 3)) / _rounded(second) ** 1.5
+            return _rounded(_central(values, 3)) / float(_rounded(second) ** 1.5)
         case _:
             return _rounded(_central(values, 4) / second**2) - 3.0
 

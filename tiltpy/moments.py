@@ -20,35 +20,40 @@ _STAMP = re.compile(
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def ticks_of(given: Length, unit: Unit | None) -> int:
+def ticks_of(given: object, unit: Unit | None) -> int:
     """A length in ticks: a number of them, a duration like "1h30m", a `timedelta`."""
     if isinstance(given, timedelta):
         return _whole_ticks((given // timedelta(microseconds=1)) * 1000, unit)
-    if isinstance(given, int):
+    if isinstance(given, int) and not isinstance(given, bool):
         return given
-    if _INTEGER.fullmatch(given):
+    if isinstance(given, str) and _INTEGER.fullmatch(given):
         return int(given)
-    if not is_duration(given):
+    if not isinstance(given, str) or not is_duration(given):
         raise TiltError("expected ticks or a duration like 1h30m")
     place = Span(Source("<duration>", given), 0, len(given))
     return _whole_ticks(parse_duration(given, place).nanoseconds, unit)
 
 
-def time_of(given: Moment, unit: Unit | None) -> int:
+def time_of(given: object, unit: Unit | None) -> int:
     """A time in ticks: a number of them, a `datetime`, or a stamp of ISO 8601.
 
     A stamp without an offset is read like a column of stamps without a time zone, one
     with an offset (`+01:00`, `Z`) like a column with one.
     """
-    if isinstance(given, int):
-        return given
-    if isinstance(given, str):
-        if _INTEGER.fullmatch(given):
+    match given:
+        case int() if not isinstance(given, bool):
+            return given
+        case str() if _INTEGER.fullmatch(given):
             return int(given)
-        return _whole_ticks(_parse_stamp(given), unit)
-    if not isinstance(given, datetime):
-        given = datetime(given.year, given.month, given.day, tzinfo=UTC)
-    return _whole_ticks(_nanoseconds(given), unit)
+        case str():
+            return _whole_ticks(_parse_stamp(given), unit)
+        case datetime():
+            return _whole_ticks(_nanoseconds(given), unit)
+        case date():
+            midnight = datetime(given.year, given.month, given.day, tzinfo=UTC)
+            return _whole_ticks(_nanoseconds(midnight), unit)
+        case _:
+            raise TiltError("expected ticks, a stamp like 2013-03-01 or a datetime")
 
 
 def _parse_stamp(text: str) -> int:

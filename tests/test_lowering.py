@@ -1,0 +1,138 @@
+"""Kernels: golden loop IR for each shape and layout, and what LLVM makes of them."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tiltpy.abi import Layout, Shape, TimeLayout
+from tiltpy.api import CompiledQuery
+from tiltpy.codegen.jit import compile_kernel
+from tiltpy.compiler import CompileOptions, Specialised
+from tiltpy.frontend.parse import parse
+from tiltpy.loops.printer import format_kernel
+from tiltpy.lowering.lower import Plan
+
+GOLDEN = Path(__file__).parent / "golden"
+SAMPLED = Layout(TimeLayout.SAMPLED, (False,))
+CONTIGUOUS = Layout(TimeLayout.CONTIGUOUS, (False,))
+INTERVALS = Layout(TimeLayout.INTERVALS, (False,))
+NULLABLE = Layout(TimeLayout.INTERVALS, (True,))
+OVERLAPPING = Layout(TimeLayout.OVERLAPPING, (False,))
+UNORDERED = Layout(TimeLayout.OVERLAPPING, (False,), fifo=False)
+
+WHERE = "input m : f64\n~o[t] = ~m[t] > 0 ? ~m[t] + 1 : φ"
+JOIN = "input m : f64\ninput n : f64\n~o[t] = ~m[t] + ~n[t-1]"
+SLIDE = "input m : i32\n~o[t] = sum(~m[t-3:t])"
+SMOOTH = "input m : f32\n~o[t] = max(v for v in ~m[t-3:t] if v != 0)"
+COARSE = "input m : f64\nu = TDom(-∞, ∞, 5)\n~o[u] = mean(~m[u-10:u]) - ~m[u]"
+FILL = "input m : f64\n~w[t] = ~m[t] > 0 ? ~m[t] : φ\n~o[t] = ~w[t] != φ ? ~w[t] : 0"
+TEMPORARY = (
+    "input m : f64\ninput n : f64\n~j[t] = ~m[t] + ~n[t]\n~o[t] = sum(~j[t-5:t])"
+)
+
+CASES = {
+    "where_intervals": (WHERE, {"m": INTERVALS}),
+    "where_nullable": (WHERE, {"m": NULLABLE}),
+    "where_overlapping": (WHERE, {"m": OVERLAPPING}),
+    "join_contiguous": (JOIN, {"m": CONTIGUOUS, "n": CONTIGUOUS}),
+    "slide_intervals": (SLIDE, {"m": INTERVALS}),
+    "slide_unordered": (SLIDE, {"m": UNORDERED}),
+    "smooth_nullable": (SMOOTH, {"m": NULLABLE}),
+    "coarse_contiguous": (COARSE, {"m": CONTIGUOUS}),
+    "fill_intervals": (FILL, {"m": INTERVALS}),
+    "temporary_contiguous": (TEMPORARY, {"m": CONTIGUOUS, "n": CONTIGUOUS}),
+}
+SAMPLE_CASES = {
+    "join_sampled": (JOIN, {"m": SAMPLED, "n": SAMPLED}),
+    "slide_sampled": (SLIDE, {"m": SAMPLED}),
+}
+
+
+def specialised(text: str, layouts: dict[str, Layout]) -> Specialised:
+    return Specialised(parse(text), layouts, CompileOptions())
+
+
+def check_golden(path: Path, found: str, *, update: bool) -> None:
+    if update:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(found)
+    assert path.read_text() == found, f"{path.name}: --update-golden rewrites it"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_general_kernels(name: str, *, update_golden: bool) -> None:
+    text, layouts = CASES[name]
+    plan = specialised(text, layouts).plan()
+    check_golden(
+        GOLDEN / "loops" / f"{name}.txt", described(text, plan), update=update_golden
+    )
+
+
+@pytest.mark.parametrize("name", SAMPLE_CASES)
+def test_kernels_for_samples(name: str, *, update_golden: bool) -> None:
+    text, layouts = SAMPLE_CASES[name]
+    plan = specialised(text, layouts).sample_plan()
+    assert plan is not None
+    check_golden(
+        GOLDEN / "loops" / f"{name}.txt", described(text, plan), update=update_golden
+    )
+
+
+def described(text: str, plan: Plan) -> str:
+    shapes = "\n".join(
+        f"~{loop.name}: {loop.shape.value}" for loop in plan.signature.loops
+    )
+    return f"{text}\n\n{shapes}\n\n{format_kernel(plan.kernel)}"
+
+
+@pytest.mark.parametrize(
+    ("text", "layout", "shape"),
+    [
+        ("input m : f64\n~o[t] = ~m[t] + 1", INTERVALS, Shape.ROWS),
+        ("input m : f64\n~o[t] = ~m[t] + 1", NULLABLE, Shape.ROWS),
+        ("input m : f64\n~o[t] = ~m[t] + 1", OVERLAPPING, Shape.SWEEP),
+        ("input m : f64\n~o[t] = ~m[t-1] + 1", INTERVALS, Shape.SWEEP),
+        ("input m : f64\n~o[t] = ~m[t] != φ ? 1 : 0", INTERVALS, Shape.SWEEP),
+        ("input m : f64\n~o[t] = f64(t) * ~m[t]", INTERVALS, Shape.SWEEP),
+    ],
+)
+def test_the_most_special_shape_that_fits(
+    text: str, layout: Layout, shape: Shape
+) -> None:
+    (loop,) = specialised(text, {"m": layout}).plan().signature.loops
+    assert loop.shape is shape
+
+
+def test_general_shapes_can_be_asked_for() -> None:
+    options = CompileOptions(special_shapes=False)
+    query = parse("input m : f64\n~o[t] = ~m[t] + 1")
+    compiled = Specialised(query, {"m": SAMPLED}, options)
+    (loop,) = compiled.plan().signature.loops
+    assert loop.shape is Shape.SWEEP
+    assert compiled.sample_plan() is None
+
+
+def test_a_map_vectorises() -> None:
+    plan = specialised("input m : f32\n~o[t] = ~m[t] + 1", {"m": SAMPLED}).plan()
+    assert re.search(r"fadd <\d+ x float>", compile_kernel(plan.kernel).optimized_ir())
+
+
+def test_a_window_over_samples_leaves_a_vectorised_loop() -> None:
+    text = "input m : f32\n~o[t] = mean(~m[t-20:t]) > mean(~m[t-50:t])"
+    plan = specialised(text, {"m": SAMPLED}).sample_plan()
+    assert plan is not None
+    optimized = compile_kernel(plan.kernel).optimized_ir()
+    assert re.search(r"fcmp ogt <\d+ x float>", optimized)
+
+
+def test_explain_shows_every_stage(*, update_golden: bool) -> None:
+    text = (
+        "unit d\ninput stock : f64\n"
+        "~a10[t] = mean(~stock[t-10:t])\n~a20[t] = mean(~stock[t-20:t])\n"
+        "~gap[t] = ~a10[t] - ~a20[t+1]\n~trend[t] = ~gap[t] > 0 ? ~gap[t] : φ\n"
+        "output ~trend\n"
+    )
+    shown = CompiledQuery(parse(text)).explain()
+    steady = re.sub(r" +\d+\.\d ms", "   ... ms", shown)
+    check_golden(GOLDEN / "explain" / "trend.txt", steady, update=update_golden)
