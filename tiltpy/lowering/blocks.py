@@ -29,7 +29,7 @@ from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.reducers import COUNT, Kept, State, finish
 from tiltpy.lowering.rows import ObjectRows
 from tiltpy.lowering.values import Lowered
-from tiltpy.lowering.windows import element_of, kept_of, lift
+from tiltpy.lowering.windows import assign_state, element_of, kept_of, lift, row_value
 from tiltpy.types import I64
 
 LANES = 4
@@ -171,7 +171,7 @@ class BlockWindow:
             lifted = self._lifted(inner, add(place.row, step))
             for key, (suffixes, _) in self.states.items():
                 state = running[key][lane]
-                _assign(inner, state, key[1].merge(lifted[key], state))
+                assign_state(inner, state, key[1].merge(lifted[key], state))
                 for array, var in zip(suffixes, state, strict=True):
                     inner.add(Store(array, add(place.suffixes, step), var))
         block.add(While(lt(i64(1), step), inner.body()))
@@ -186,7 +186,7 @@ class BlockWindow:
             tail = inner.name("after", add(sub(place.suffixes, self.width), step))
             for key, (suffixes, results) in self.states.items():
                 state = running[key][lane]
-                _assign(inner, state, key[1].merge(state, lifted[key]))
+                assign_state(inner, state, key[1].merge(state, lifted[key]))
                 end = tuple(inner.name("end", load(array, tail)) for array in suffixes)
                 for array, value in zip(results, key[1].merge(end, state), strict=True):
                     inner.add(Store(array, add(place.cell, step), value))
@@ -249,10 +249,10 @@ class BlockWindow:
             return Lowered(node.type, self.width, TRUE)
         newest = add(self.newest, cell)
         if certain and node.reduction == "last":
-            return self._at_row(block, node, newest, TRUE)
+            return row_value(block, self.rows, node, newest, TRUE)
         if certain and node.reduction == "first":
             oldest = add(sub(newest, self.width), i64(1))
-            return self._at_row(block, node, oldest, TRUE)
+            return row_value(block, self.rows, node, oldest, TRUE)
         at = block.name("at", sub(cell, self.base))
         state = self._state(block, (node.element, kept_of(node)), at)
         count: LExpr = self.width
@@ -260,7 +260,7 @@ class BlockWindow:
             (count,) = self._state(block, (node.element, COUNT), at)
         if node.reduction in ("first", "last"):
             some = block.name("some", lt(i64(0), count))
-            return self._at_row(block, node, select(some, state[0], i64(0)), some)
+            return row_value(block, self.rows, node, state[0], some)
         value, valid = finish(node, state, count)
         sure = certain and node.ddof == 0
         return Lowered(node.type, value, TRUE if sure else valid)
@@ -268,14 +268,3 @@ class BlockWindow:
     def _state(self, block: Block, key: Key, at: LExpr) -> State:
         _, results = self.states[key]
         return tuple(block.name("w", load(array, at)) for array in results)
-
-    def _at_row(self, block: Block, node: Reduce, row: LExpr, some: LExpr) -> Lowered:
-        there = block.name("row", row)
-        value = element_of(block, self.rows, there, node.element)
-        return Lowered(node.type, value.value, some)
-
-
-def _assign(block: Block, state: tuple[Var, ...], new: State) -> None:
-    values = tuple(block.name("s", value) for value in new)
-    for var, value in zip(state, values, strict=True):
-        block.set(var, value)

@@ -222,8 +222,9 @@ class Sweep:
         body.set(count, add(at, convert(valid, I64)))
         body.set(self.now, add(until, i64(self.tdom.precision)))
         block.set(count, i64(0))
-        block.set(exists, FALSE)
-        block.set(begin, i64(0))
+        if not self.always_cuts:
+            block.set(exists, FALSE)
+            block.set(begin, i64(0))
         for flag in self.flags:
             block.set(flag, FALSE)
         block.set(self.now, first)

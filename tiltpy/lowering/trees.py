@@ -26,7 +26,7 @@ from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.reducers import COUNT, Kept, State, finish
 from tiltpy.lowering.rows import ObjectRows
 from tiltpy.lowering.values import Lowered
-from tiltpy.lowering.windows import element_of, kept_of, lift
+from tiltpy.lowering.windows import element_of, kept_of, lift, row_value
 from tiltpy.types import BOOL, I64, Scalar
 
 _ONE, _TWO = i64(1), i64(2)
@@ -177,6 +177,4 @@ class TreeWindow:
         if node.reduction not in ("first", "last"):
             return Lowered(node.type, *finish(node, state, count))
         some = block.name("some", lt(i64(0), count))
-        row = block.name("row", select(some, state[0], i64(0)))
-        value = element_of(block, self.rows, row, node.element)
-        return Lowered(node.type, value.value, some)
+        return row_value(block, self.rows, node, state[0], some)

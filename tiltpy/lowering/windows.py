@@ -100,7 +100,7 @@ class Track:
         value = element_of(block, self.rows, row, self.element)
         inner = block.inner()
         for kept, state in self.running.items():
-            _assign(inner, state, kept.merge(state, lift(kept, row, value)))
+            assign_state(inner, state, kept.merge(state, lift(kept, row, value)))
         if self.changed is not None:
             inner.set(self.changed, disj(self.changed, seen))
         block.when(value.valid, inner)
@@ -116,13 +116,23 @@ class Track:
         value = element_of(block, self.rows, row, self.element)
         for kept, state in self.running.items():
             if kept.inverse is not None:
-                _assign(inner, state, kept.inverse(state, lift(kept, row, value)))
+                assign_state(inner, state, kept.inverse(state, lift(kept, row, value)))
         if self.changed is not None:
             inner.set(self.changed, disj(self.changed, seen))
         block.when(value.valid, inner)
 
 
-def _assign(block: Block, state: tuple[Var, ...], new: State) -> None:
+def row_value(
+    block: Block, rows: ObjectRows, node: Reduce, row: LExpr, some: LExpr
+) -> Lowered:
+    """The element at a row, as the value of a `first` or `last`; φ unless `some`."""
+    there = block.name("row", select(some, row, i64(0)))
+    value = element_of(block, rows, there, node.element)
+    return Lowered(node.type, value.value, some)
+
+
+def assign_state(block: Block, state: tuple[Var, ...], new: State) -> None:
+    """Set a state's variables together: the new one may be made of the old."""
     values = [block.name("s", value) for value in new] if len(state) > 1 else new
     for var, value in zip(state, values, strict=True):
         block.set(var, value)
@@ -222,7 +232,7 @@ class SlidingWindow:
             merged = inner.inner()
             for kept in track.stacked:
                 state = track.running[kept]
-                _assign(merged, state, kept.merge(lift(kept, row, value), state))
+                assign_state(merged, state, kept.merge(lift(kept, row, value), state))
             inner.when(value.valid, merged)
             for kept, arrays in track.stacked.items():
                 for array, var in zip(arrays, track.running[kept], strict=True):
@@ -245,7 +255,7 @@ class SlidingWindow:
         track = self.track(node.element)
         row = self._row(node)
         if row is not None:
-            return self._at_row(block, node, row, lt(self.lo, self.hi))
+            return row_value(block, self.rows, node, row, lt(self.lo, self.hi))
         if node.reduction == "count" and not track.filtered:
             return Lowered(node.type, sub(self.hi, self.lo), TRUE)
         kept = kept_of(node)
@@ -253,18 +263,13 @@ class SlidingWindow:
         count = self._count(track)
         if node.reduction in ("first", "last"):
             some = block.name("some", lt(i64(0), count))
-            return self._at_row(block, node, state[0], some)
+            return row_value(block, self.rows, node, state[0], some)
         return Lowered(node.type, *finish(node, state, count))
 
     def _count(self, track: Track) -> LExpr:
         if track.filtered:
             return track.running[COUNT][0]
         return sub(self.hi, self.lo)
-
-    def _at_row(self, block: Block, node: Reduce, row: LExpr, some: LExpr) -> Lowered:
-        there = block.name("row", select(some, row, i64(0)))
-        value = element_of(block, self.rows, there, node.element)
-        return Lowered(node.type, value.value, some)
 
     def _row(self, node: Reduce) -> LExpr | None:
         """Where every row contributes, the first and the last one are known."""
