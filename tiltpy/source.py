@@ -9,6 +9,10 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 
 
+CLIP = 60
+"""Lines longer than three times that are shown in part only."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A named text: a `.tilt` file, a string, or the caller's Python file."""
@@ -52,7 +56,7 @@ class Span:
     def render(self, note: str) -> str:
         """The line, carets under the span, and a note after them."""
         number, column = self.source.position(self.start)
-        text = self.source.line(number)
+        text, column = _clipped(self.source.line(number), column)
         width = max(1, min(self.end - self.start, len(text) - column + 1))
         margin = len(str(number)) + 2
         lead = "".join("\t" if char == "\t" else " " for char in text[: column - 1])
@@ -62,6 +66,15 @@ class Span:
             f"{number:>{margin - 1}} | {text}\n"
             f"{bar} {lead}{'^' * width} {note}".rstrip()
         )
+
+
+def _clipped(line: str, column: int) -> tuple[str, int]:
+    """The part of a very long line around a column, and the column in it."""
+    if len(line) <= 3 * CLIP:
+        return line, column
+    start, stop = max(0, column - 1 - CLIP), column - 1 + 2 * CLIP
+    head, tail = "…" if start else "", "…" if stop < len(line) else ""
+    return f"{head}{line[start:stop]}{tail}", column - start + len(head)
 
 
 UNKNOWN = Span(Source("<unknown>", ""), 0, 0)

@@ -3,12 +3,16 @@
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import tiltpy as tilt
+from tiltpy.api import BoundFrame
 from tiltpy.cli import arguments, times
 from tiltpy.cli.arguments import ArgumentsError
+from tiltpy.errors import DataError
+from tiltpy.ir.nodes import Input
 from tiltpy.runtime.files import format_of, read_table
+from tiltpy.runtime.untyped import as_declared
+from tiltpy.types import Unit
 
 
 def add_binding_arguments(parser: ArgumentParser) -> None:
@@ -44,33 +48,59 @@ def input_paths(query: tilt.CompiledQuery, args: Namespace) -> dict[str, Path]:
     """The file of each input that has one."""
     names = [declared.name for declared in query.query.inputs]
     found = arguments.assign("--input", args.input, names)
-    paths = {name: Path(text) for name, text in found.items()}
+    paths = {name: known_path(text) for name, text in found.items()}
     for path in paths.values():
-        format_of(path)
         if not path.exists():
             raise ArgumentsError(f"{path}: there is no such file")
     return paths
 
 
+def known_path(text: str) -> Path:
+    """The path of a table, of a format that is known."""
+    path = Path(text)
+    try:
+        format_of(path)
+    except DataError as error:
+        raise ArgumentsError(str(error)) from error
+    return path
+
+
 def bind_files(
     query: tilt.CompiledQuery, paths: Mapping[str, Path], args: Namespace
-) -> dict[str, Any]:
+) -> dict[str, BoundFrame]:
     """Read the inputs' files, each with what the options say about its rows."""
     names = [declared.name for declared in query.query.inputs]
     given = {
         option: arguments.assign_or_all(f"--{option}", getattr(args, option), names)
         for option in ("time", "lifetime", "column", "order")
     }
-    bound = {}
-    for name, path in paths.items():
-        words: dict[str, Any] = {
-            option: texts[name] for option, texts in given.items() if name in texts
-        }
-        if "lifetime" in words:
-            unit = query.query.unit
-            words["lifetime"] = times.lifetime(words["lifetime"], unit)
-        if "order" in words:
-            words["order"] = tuple(words["order"].split(","))
-        frame = read_table(path)
-        bound[name] = tilt.bind(frame, **words) if words else frame
-    return bound
+    return {
+        declared.name: _bind_file(
+            declared,
+            paths[declared.name],
+            {option: texts.get(declared.name) for option, texts in given.items()},
+            query.query.unit,
+        )
+        for declared in query.query.inputs
+        if declared.name in paths
+    }
+
+
+def _bind_file(
+    declared: Input, path: Path, words: Mapping[str, str | None], unit: Unit | None
+) -> BoundFrame:
+    lifetime, order = words["lifetime"], words["order"]
+
+    def bind(table: object) -> BoundFrame:
+        return tilt.bind(
+            table,
+            time=words["time"],
+            lifetime=None if lifetime is None else times.lifetime(lifetime, unit),
+            column=words["column"],
+            order=() if order is None else order.split(","),
+        )
+
+    table = read_table(path)
+    if format_of(path) == "CSV":
+        table = as_declared(table, declared, bind(table).binding(unit))
+    return bind(table)

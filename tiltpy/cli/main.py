@@ -10,7 +10,6 @@ import signal
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
-from importlib import metadata
 from types import FrameType
 from typing import NoReturn
 
@@ -83,7 +82,10 @@ def _dispatch(argv: Sequence[str] | None) -> int:
     parser = build_parser()
     args = parser.parse_args(argv)
     if args.version:
-        print(f"tilt {metadata.version('tiltpy')}")
+        # Slow to import, and seldom needed.
+        from importlib.metadata import version  # noqa: PLC0415
+
+        print(f"tilt {version('tiltpy')}")
         return 0
     if not hasattr(args, "command"):
         parser.error("say what to do: run, check, explain or fmt")

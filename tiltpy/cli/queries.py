@@ -6,6 +6,7 @@ from pathlib import Path
 
 import tiltpy as tilt
 from tiltpy.cli.arguments import ArgumentsError, parameters
+from tiltpy.errors import QueryError, TiltError
 
 STDIN = "-"
 
@@ -27,7 +28,13 @@ def read_text(path: str) -> str:
 
 def read_query(path: str, params: Sequence[str] = ()) -> tilt.CompiledQuery:
     """The query of a file, with the values of its parameters as `NAME=VALUE`."""
-    return tilt.parse(read_text(path), name=name_of(path), params=parameters(params))
+    text, given = read_text(path), parameters(params)
+    try:
+        return tilt.parse(text, name=name_of(path), params=given)
+    except QueryError:
+        raise
+    except TiltError as error:
+        raise ArgumentsError(str(error)) from error
 
 
 def name_of(path: str) -> str:

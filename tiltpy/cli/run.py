@@ -2,16 +2,24 @@
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping
+from inspect import signature
 from pathlib import Path
+from typing import Any
 
 import tiltpy as tilt
 from tiltpy.cli import arguments, times
 from tiltpy.cli.arguments import ArgumentsError
-from tiltpy.cli.binding import add_binding_arguments, bind_files, input_paths
+from tiltpy.cli.binding import (
+    add_binding_arguments,
+    bind_files,
+    input_paths,
+    known_path,
+)
 from tiltpy.cli.preview import format_preview
 from tiltpy.cli.progress import Progress
 from tiltpy.cli.queries import read_query
-from tiltpy.runtime.files import format_of, write_tables
+from tiltpy.runtime.files import write_tables
+from tiltpy.types import Unit
 
 
 def add_run_arguments(parser: ArgumentParser) -> None:
@@ -40,6 +48,13 @@ def add_run_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--end", metavar="TIME")
     parser.add_argument(
+        "--bound",
+        metavar="NAME=TIME",
+        action="append",
+        default=[],
+        help="a bound of a time domain that the query leaves open",
+    )
+    parser.add_argument(
         "--workers",
         metavar="N",
         type=arguments.positive("--workers"),
@@ -57,22 +72,19 @@ def run(args: Namespace) -> int:
     query = read_query(args.query, args.param)
     unit = query.query.unit
     paths = input_paths(query, args)
+    bounds = _bounds(query)
+    _check_names([*paths, *bounds])
     _check_complete(query, paths)
     outputs = _output_paths(query, args.output)
     _check_apart(outputs, [*paths.values(), Path(args.query)])
-    start = None if args.start is None else times.time("--start", args.start, unit)
-    end = None if args.end is None else times.time("--end", args.end, unit)
-    chunk = None if args.chunk is None else times.length("--chunk", args.chunk, unit)
-    frames = bind_files(query, paths, args)
+    options = _options(args, unit)
+    given: dict[str, Any] = {
+        name: times.time("--bound", text, unit)
+        for name, text in arguments.assign("--bound", args.bound, bounds).items()
+    }
+    given.update(bind_files(query, paths, args))
     with Progress() as progress:
-        result = query.run(
-            start=start,
-            end=end,
-            workers=args.workers,
-            chunk=chunk,
-            progress=progress,
-            **frames,
-        )
+        result = query.run(progress=progress, **options, **given)
     if outputs:
         write_tables({outputs[name]: result[name].to_arrow() for name in outputs})
     else:
@@ -80,11 +92,39 @@ def run(args: Namespace) -> int:
     return 0
 
 
+def _options(args: Namespace, unit: Unit | None) -> dict[str, Any]:
+    """The domain, the workers and the chunks, in ticks."""
+    start, end, chunk = args.start, args.end, args.chunk
+    return {
+        "start": None if start is None else times.time("--start", start, unit),
+        "end": None if end is None else times.time("--end", end, unit),
+        "chunk": None if chunk is None else times.length("--chunk", chunk, unit),
+        "workers": args.workers,
+    }
+
+
 def _show(query: tilt.CompiledQuery, result: tilt.Result) -> None:
     """Print the head of each output."""
     for name in query.query.outputs:
         print(f"~{name}")
         print(format_preview(result[name].to_arrow()))
+
+
+def _bounds(query: tilt.CompiledQuery) -> list[str]:
+    """The names that stand for bounds of time domains."""
+    domains = (definition.tdom for definition in query.query.definitions)
+    bounds = (bound for domain in domains for bound in (domain.start, domain.end))
+    return list(dict.fromkeys(bound for bound in bounds if isinstance(bound, str)))
+
+
+def _check_names(names: Iterable[str]) -> None:
+    """What is given to a run by name must not be called like one of its options."""
+    taken = signature(tilt.CompiledQuery.run).parameters
+    for name in names:
+        if name in taken:
+            raise ArgumentsError(
+                f"'{name}' is an option of every run; give it another name in the query"
+            )
 
 
 def _check_complete(query: tilt.CompiledQuery, paths: Mapping[str, Path]) -> None:
@@ -98,9 +138,8 @@ def _check_complete(query: tilt.CompiledQuery, paths: Mapping[str, Path]) -> Non
 
 def _output_paths(query: tilt.CompiledQuery, texts: list[str]) -> dict[str, Path]:
     found = arguments.assign("--output", texts, query.query.outputs)
-    paths = {name: Path(text) for name, text in found.items()}
+    paths = {name: known_path(text) for name, text in found.items()}
     for path in paths.values():
-        format_of(path)
         if path.is_dir():
             raise ArgumentsError(f"{path}: is a directory; name a file in it")
         if not path.parent.is_dir():

@@ -86,7 +86,7 @@ class Body:
                     "E0104",
                     f"`{word.text}` is this definition's time variable already",
                     word.span,
-                    "another name",
+                    "choose another name",
                 )
             )
         try:
@@ -132,6 +132,8 @@ class Body:
                 done.append(self.expr(node, level))
             except (QueryError, Broken) as error:
                 self._report(error)
+                if isinstance(error, QueryError) and error.code == "E0301":
+                    raise Broken from None  # its siblings stand as deep
         if len(done) < len(nodes):
             raise Broken
         return done

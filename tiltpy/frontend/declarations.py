@@ -99,17 +99,22 @@ def _constant_of(value: syntax.Expr, wanted: Scalar, what: str, times: Times) ->
     try:
         expr = body.expr(value, 0)
     except Broken:
-        raise errors[0] from None
+        raise errors[0] if errors else Broken from None
     if isinstance(expr, Const) and is_untyped(expr.type) and wanted != BOOL:
         typed = Const(0 if wanted.is_integer else 0.0, wanted, expr.span)
         if common_type([typed, expr], expr.span) == wanted:
             expr = adapt(expr, wanted)
     if isinstance(expr, Const) and expr.type == wanted:
         return expr
-    found = f"is a constant {wanted}, not {expr.type}"
-    raise QueryError(
-        "E0115", f"{what} {found}", value.span, f"such as {_example(wanted)}"
-    )
+    if not isinstance(expr, Const):
+        way = "literals and parameters, with + - * / // %"
+        raise QueryError("E0116", "a constant was expected", value.span, way)
+    message = f"{what} is of type {wanted}, its value is {_article(expr.type)}"
+    raise QueryError("E0115", message, value.span, f"such as {_example(wanted)}")
+
+
+def _article(type: Type) -> str:
+    return f"an {type}" if str(type)[0] in "aeiou" else f"a {type}"
 
 
 def _example(wanted: Scalar) -> str:

@@ -202,14 +202,15 @@ class ExpressionReader(Transformer_NonRecursive[Token, Any]):
 def _parse_number(text: str, span: Span) -> int | float:
     """The value of a number literal; what no type holds is an error."""
     if text.isdecimal():
-        if len(text.lstrip("0")) > MAX_DIGITS or int(text) > 2**64 - 1:
+        digits = text.lstrip("0") or "0"
+        if len(digits) > MAX_DIGITS or int(digits) > 2**64 - 1:
             raise QueryError(
                 "E0203",
                 "this integer is beyond the range of every integer type",
                 span,
                 "the greatest is 18446744073709551615 (u64); write a float, like 1e30",
             )
-        return int(text)
+        return int(digits)
     value = float(text)
     if value == float("inf"):
         raise QueryError(

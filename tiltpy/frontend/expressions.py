@@ -143,16 +143,16 @@ class Expression:
 
     def field(self, name: str) -> "Expression":
         """The field of that name, of a struct."""
-        span = caller_span()
-        node = syntax.Member(self.syntax, syntax.Word(name, span), span)
-        return combine(node, [self])
+        span, operand = caller_span(), lift(self)
+        node = syntax.Member(operand.syntax, syntax.Word(name, span), span)
+        return combine(node, [operand])
 
     def replace(self, **fields: "Value") -> "Expression":
         """The struct with some of its fields changed."""
-        span = caller_span()
+        span, operand = caller_span(), lift(self)
         values = [lift(value) for value in fields.values()]
         bindings = bind(list(fields), values, span)
-        return combine(syntax.With(self.syntax, bindings, span), [self, *values])
+        return combine(syntax.With(operand.syntax, bindings, span), [operand, *values])
 
     def __bool__(self) -> bool:
         raise QueryError(
@@ -181,8 +181,8 @@ def lift(value: object) -> Expression:
     match value:
         case Expression(syntax=syntax.Phi()):
             return Expression(syntax.Phi(span))
-        case Expression(syntax=syntax.Ref(start=None) as bare, parts=parts):
-            return Expression(replace(bare, span=span), parts)
+        case Expression(syntax=syntax.Ref(start=None) | syntax.Name() as bare):
+            return Expression(replace(bare, span=span), value.parts)
         case Expression():
             return value
         case bool():

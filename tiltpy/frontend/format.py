@@ -8,7 +8,7 @@ get a line each; the lines inside of brackets are indented by four.
 import re
 from dataclasses import dataclass
 
-from lark import Token, Tree
+from lark import ParseTree, Token, Tree, UnexpectedInput
 
 from tiltpy.errors import QueryErrors
 from tiltpy.frontend.grammar import parser
@@ -25,17 +25,18 @@ def format_source(text: str, *, name: str = "<query>") -> str:
 
     Raises a `QueryErrors` if it does not read; what it means is not looked at.
     """
-    program = read_program(Source(name, text))
-    if program.errors:
-        raise QueryErrors(program.errors)
-    return _Layout().text(_normal(_items(text)))
+    parsing = parser().parse_interactive(text, start="start")
+    try:
+        tokens = list(parsing.iter_parse())
+        tree = parsing.feed_eof()  # type: ignore[no-untyped-call]
+    except UnexpectedInput:
+        raise QueryErrors(read_program(Source(name, text)).errors) from None
+    return _Layout().text(_normal(_items(text, tokens, tree)))
 
 
-def _items(text: str) -> list[Item]:
+def _items(text: str, tokens: list[Token], tree: ParseTree) -> list[Item]:
     """The tokens and comments of a text that parses, with the line breaks between."""
-    tree = parser().parse(text, start="start")
     starts = {node.meta.start_pos for node in tree.children if isinstance(node, Tree)}
-    tokens = list(parser().parse_interactive(text, start="start").iter_parse())
     found: list[Item] = []
     end = 0
     for token in [*tokens, Token("$END", "", start_pos=len(text), end_pos=len(text))]:

@@ -34,8 +34,8 @@ def parse_file(
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
-        reason = error.strerror or "cannot be read"
-        raise TiltError(f"{path}: {reason}") from None
+        reason = (error.strerror or "the system says no more").lower()
+        raise TiltError(f"{path}: not readable: {reason}") from None
     except UnicodeDecodeError as error:
         raise TiltError(f"{path}: not UTF-8 at byte {error.start}") from None
     return parse(text, name=str(path), params=params)

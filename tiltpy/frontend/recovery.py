@@ -22,10 +22,13 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _HEAD = re.compile(
-    r"""(?P<keyword>unit|param|input|output|def|reduction)(?![\w'])[ \t]+
-        ~?(?P<subject>\w+'*)
+    r"""(?P<keyword>unit|param|input|output|def|reduction)(?![\w'])(?!\s*=)
+        (?:[ \t]+~?(?P<subject>\w+'*))?
       | (?P<name>[^\W\d]\w*'*)\s*=(?!=)
-      | ~(?P<object>[^\W\d]\w*'*)\s*(?:\[[^\]\n]*\]?)?\s*=(?!=)
+      | ~(?P<object>[^\W\d]\w*'*)\s*(?:
+            (?:\[[^\]\n]*\]?)?\s*=(?!=)
+          | \[[^\]\n]*\][ \t]*(?!(?:with|if|for|in)\b)[~\w({]
+        )
     """,
     re.VERBOSE,
 )
@@ -61,7 +64,7 @@ def marks(text: str, start: int = 0, end: int | None = None) -> Iterator[Mark]:
 def pieces(text: str) -> list[Piece]:
     """The pieces of a text, in order; together they hold all of its tokens."""
     found: list[Piece] = []
-    depth = indent = 0
+    depth = indent = end = 0
     separated = False
     for mark in marks(text):
         column = mark.start - (text.rfind("\n", 0, mark.start) + 1)
@@ -70,12 +73,14 @@ def pieces(text: str) -> list[Piece]:
         outside = depth == 0 and (leads or separated)
         if mark.kind == "word" and (outside or (leads and column <= indent)):
             piece = _head(text, mark.start)
-        separated = text[mark.start] == ";"
         if piece is not None or not found:
+            found[-1:] = [replace(last, end=end) for last in found[-1:]]
             found.append(piece or Piece(mark.start, mark.end))
             depth, indent = 0, column
+        separated = text[mark.start] == ";"
         depth = max(0, depth + (mark.kind == "open") - (mark.kind == "close"))
-        found[-1] = replace(found[-1], end=mark.end)
+        end = mark.end
+    found[-1:] = [replace(last, end=end) for last in found[-1:]]
     return found
 
 
@@ -84,9 +89,10 @@ def _head(text: str, start: int) -> Piece | None:
     if match is None:
         return None
     keyword = match["keyword"] or ""
-    if match["object"] or keyword == "input":
-        return Piece(start, start, keyword, "~" + (match["object"] or match["subject"]))
-    name = match["name"] or (match["subject"] if keyword == "param" else "")
+    subject = match["subject"] or ""
+    if match["object"] or (keyword == "input" and subject):
+        return Piece(start, start, keyword, "~" + (match["object"] or subject))
+    name = match["name"] or (subject if keyword == "param" else "")
     return Piece(start, start, keyword, name)
 
 

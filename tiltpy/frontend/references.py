@@ -8,6 +8,7 @@ from tiltpy.frontend.broken import Broken
 from tiltpy.frontend.names import nearest
 from tiltpy.frontend.times import Times, offset
 from tiltpy.ir.nodes import EventBound, Window
+from tiltpy.source import Span
 from tiltpy.types import I64, Type
 
 
@@ -32,8 +33,15 @@ def payload_of(ref: syntax.Ref, objects: Objects) -> Type:
     if name not in objects.types:
         objects.broken.add(f"~{name}")  # said once
         way = nearest(name, objects.types, "~")
-        raise QueryError("E0101", f"unknown object ~{name}", ref.span, way)
+        raise QueryError("E0101", f"unknown object ~{name}", _name_span(ref), way)
     return objects.types[name]
+
+
+def _name_span(ref: syntax.Ref) -> Span:
+    """Where the name of a reference stands (all of it, if it is from Python)."""
+    source, start = ref.span.source, ref.span.start
+    named = source.text.startswith(f"~{ref.object}", start)
+    return Span(source, start, start + 1 + len(ref.object)) if named else ref.span
 
 
 def read_window(ref: syntax.Ref, time: str, times: Times) -> Window:

@@ -26,7 +26,7 @@ _NOT_YET = {
     "by": "keys are not in this version",
     "def": "functions of your own are not in this version",
     "reduction": "reductions of your own are not in this version",
-    **{name: text for name, text in MISSING_FUNCTIONS.items() if "_" in name},
+    **MISSING_FUNCTIONS,
 }
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 _EXPECTED = {
@@ -53,7 +53,7 @@ def syntax_error(
 ) -> QueryError:
     """The error for a stretch of a source that does not parse."""
     if isinstance(error, UnexpectedToken):
-        expected = set(error.accepts or error.expected)
+        expected = set(error.expected)
         at_end = error.token.type == "$END"
     else:
         expected, at_end = set(error.allowed or ()), False
@@ -101,18 +101,26 @@ def _at(source: Source, start: int, found: Mark, expected: set[str]) -> QueryErr
     if text in _NOT_YET:
         return QueryError("E0003", _NOT_YET[text], span)
     opener = unclosed(source.text, start, found.start)
+    if found.kind == "close" and opener is None:
+        return QueryError("E0001", f"this `{text}` closes nothing", span)
     if "PLUS" not in expected:
         wanted = _wanted(expected)
     else:  # a whole expression stands before it
         wanted = f"`{_CLOSERS[source.text[opener.start]]}`" if opener else ""
     message = f"unexpected `{shown}`" + (f"; expected {wanted}" if wanted else "")
-    return QueryError("E0001", message, span, _ADVICE.get(text, ""))
+    if text == "}" and "RETURN" in expected:
+        advice = "a block ends in `return ...`; commas separate a struct's fields"
+    else:
+        advice = _ADVICE.get(text, "")
+    return QueryError("E0001", message, span, advice)
 
 
 def _wanted(expected: set[str]) -> str:
     """What could have stood there, in words."""
     if "NUMBER" in expected:
         return "an expression"
+    if "POINT" in expected:
+        return "a lifetime, `time`, `order` or a statement"
     if "UNIT" in expected:
         return "a statement"
     if "WORD" in expected and "LBRACE" in expected:

@@ -133,7 +133,7 @@ def _named(name: syntax.Name, time: str | None, times: Times) -> tuple[int, int]
         case Const(type=scalar):
             raise QueryError(
                 "E0107",
-                f"the parameter `{name.text}` is a {scalar}, no duration",
+                f"the parameter `{name.text}` is of type {scalar}, not duration",
                 name.span,
                 f"declare it as param {name.text} : duration = ...",
             )

@@ -39,7 +39,7 @@ from tiltpy.ir.nodes import (
 )
 from tiltpy.ir.traversal import names
 from tiltpy.ir.widening import to_f32
-from tiltpy.ops import LOGICAL, PRECEDENCE
+from tiltpy.ops import COMPARISON, LOGICAL, PRECEDENCE
 from tiltpy.types import BOOL, F32, F64, I64, NANOSECONDS, Struct, Unit
 
 _LOWEST, _UNARY, _POSTFIX = 0, PRECEDENCE["unary"], PRECEDENCE["postfix"]
@@ -156,8 +156,7 @@ class ExprPrinter:
         return f"{expr.type}({text})", _POSTFIX
 
     def _exists(self, operand: Expr, op: str) -> tuple[str, int]:
-        strength = PRECEDENCE[op]
-        return f"{self.text(operand, strength)} {op} φ", strength
+        return f"{self.text(operand, PRECEDENCE['+'])} {op} φ", PRECEDENCE[op]
 
     def _binary(self, expr: Binary) -> tuple[str, int]:
         strength = PRECEDENCE[expr.op]
@@ -167,8 +166,10 @@ class ExprPrinter:
         elif expr.op in ("==", "!="):  # beside a bare φ they ask for existence
             left_bare = left_bare and not isinstance(expr.left, Phi)
             right_bare = not isinstance(expr.right, Phi)
-        left = self.text(expr.left, strength, bare=left_bare)
-        right = self.text(expr.right, strength + 1, bare=right_bare)
+        # Comparisons of comparisons read better with brackets.
+        plain = PRECEDENCE["+"] if expr.op in COMPARISON else strength
+        left = self.text(expr.left, plain, bare=left_bare)
+        right = self.text(expr.right, max(plain, strength + 1), bare=right_bare)
         return f"{left} {expr.op} {right}", strength
 
     def _if(self, expr: If, bare: bool) -> tuple[str, int]:

@@ -108,7 +108,7 @@ def _join_integers(left: Scalar, right: Scalar, span: Span) -> Scalar:
             "E0201",
             f"no integer type holds both u64 and {signed}",
             span,
-            f"cast one of them, like i64(...), or both to f64 ({signed} and u64)",
+            "cast one of them, like i64(...), or both, like f64(...)",
         )
     return next(s for s in _SIGNED if s.bits > unsigned.bits and s.bits >= signed.bits)
 

@@ -29,7 +29,8 @@ def read_frame(input: str, frame: object) -> pa.Table:
             input=input,
         )
     try:
-        return pa.table(frame)
+        # `pa.table` of a table would import pandas, which is slow, to see if it is one.
+        return frame if isinstance(frame, pa.Table) else pa.table(frame)
     except (pa.ArrowException, OSError, TypeError, ValueError) as error:
         raise DataError(f"Arrow cannot read it: {error}", input=input) from error
 
