@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -23,14 +24,19 @@ CASES = [
 ]
 
 
+@cache
+def subject_of(workload: Workload) -> Subject:
+    """A workload, compiled once for all its peers."""
+    return Subject(workload, workload.streams(EVENTS, 1))
+
+
 @pytest.mark.parametrize(("workload", "function"), CASES)
 def test_tiltpy_gives_what_the_peer_gives(
     workload: Workload, function: Callable[..., int]
 ) -> None:
-    streams = workload.streams(EVENTS, 1)
-    call = call_of(PEERS[workload.name], streams)
+    subject = subject_of(workload)
+    call = call_of(PEERS[workload.name], workload.streams(EVENTS, 1))
     count = call.run(function)
-    subject = Subject(workload, streams)
     for result in (subject.over_buffers(1)(), subject.over_frames(2)):
         for ours, theirs in zip(results(result), call.results(count), strict=True):
             np.testing.assert_array_equal(ours, theirs)
@@ -78,7 +84,7 @@ def test_a_cycle_compiles_and_runs() -> None:
 
 
 def test_an_unknown_workload_is_refused() -> None:
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         [sys.executable, "-m", "bench", "selct"],
         cwd=Path(__file__).parent.parent,
         capture_output=True,

@@ -1,0 +1,72 @@
+# `make demo` and `make test` do all that a fresh machine needs: a virtual environment
+# in .venv, the packages, and the work itself. `make PYTHON=python3.12 ...` picks one.
+
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& { echo $$p; break; }; done)
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := tiltpy tests examples $(wildcard bench)
+
+.PHONY: demo test format lint types layers tests clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/installed-demo
+	@$(BIN)/python examples/01_trend.py
+	@mkdir -p examples/output
+	@echo
+	@echo 'The same query from the command line, over one company:'
+	@echo
+	$(BIN)/tilt run examples/queries/trend.tilt \
+		--input stock=examples/data/AAPL.parquet --column AdjClose
+	$(BIN)/tilt run examples/queries/trend.tilt \
+		--input stock=examples/data/AAPL.parquet --column AdjClose \
+		--output examples/output/trend_AAPL_cli.parquet
+
+test: lint types layers tests
+
+lint: $(VENV)/installed-dev
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/tilt fmt --check examples/queries/*.tilt
+
+types: $(VENV)/installed-dev
+	$(BIN)/mypy
+
+layers: $(VENV)/installed-dev
+	$(BIN)/lint-imports --no-logo
+
+tests: $(VENV)/installed-dev
+	$(BIN)/python -m pytest -n 2
+
+format: $(VENV)/installed-dev
+	$(BIN)/ruff format $(SOURCES)
+	$(BIN)/ruff check --fix $(SOURCES)
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info examples/output .hypothesis \
+		.import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+
+# One stamp per set of packages, so that the second run starts at once.
+$(VENV)/installed-demo: EXTRAS := cli
+$(VENV)/installed-dev: EXTRAS := dev
+$(VENV)/installed-demo $(VENV)/installed-dev: pyproject.toml $(BIN)/python
+	@echo "installing tiltpy[$(EXTRAS)] into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--editable '.[$(EXTRAS)]' > $(VENV)/install.log 2>&1 || { \
+		grep -m 1 '^ *ERROR' $(VENV)/install.log; \
+		echo "could not install the packages that pyproject.toml names: is a package" \
+		"index within reach? All that pip said is in $(VENV)/install.log"; exit 1; } >&2
+	@touch $@
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "tiltpy needs Python 3.11 or later, and none is on the" \
+		"PATH: install one, or name it: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "$(PYTHON) is no Python 3.11 or later: name one: make PYTHON=..." >&2; exit 1; }
+	@rm -rf $(VENV)
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) cannot make" \
+		"virtual environments: install its venv module (Debian, Ubuntu: apt install" \
+		"python3-venv)" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "could not make the virtual environment" \
+		"$(VENV) here" >&2; rm -rf $(VENV); exit 1; }

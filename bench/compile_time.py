@@ -1,0 +1,135 @@
+"""`python -m bench.compile_time`: how long the trend query takes to compile and start.
+
+Every number is of a fresh process: the stages of compiling after imports, and the wall
+time of a whole `tilt run` over a small file.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import median
+
+import pyarrow.parquet as pq
+
+import tiltpy as tilt
+from tiltpy.codegen.jit import host
+from tiltpy.compiler import Compiler
+from tiltpy.frontend.grammar import parser
+from tiltpy.runtime.bind import Binding
+from tiltpy.runtime.domain import Request
+from tiltpy.runtime.run import bind_inputs
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+QUERY = EXAMPLES / "queries" / "trend.tilt"
+DATA = EXAMPLES / "data" / "AAPL.parquet"
+COLUMN = "AdjClose"
+
+Stages = dict[str, float]
+
+
+def compile_once() -> Stages:
+    """Seconds of each stage, from the text to machine code for the example's data.
+
+    The first two happen once in a process, whatever the number of queries.
+    """
+    began = time.perf_counter()
+    parser()
+    tables = time.perf_counter()
+    host()
+    target = time.perf_counter()
+    query = tilt.load(QUERY).query
+    parsed = time.perf_counter()
+    binding = Binding(pq.read_table(DATA), column=COLUMN)
+    bound = bind_inputs(query, {"stock": binding}, Request(), allow_sort=True)
+    layouts = {name: one.buffer.abi_layout() for name, one in bound.items()}
+    compiling = time.perf_counter()
+    compiled = Compiler(query).specialised(layouts)
+    compiled.general()
+    compiled.samples()
+    done = time.perf_counter()
+    stages = {"parse": parsed - target, **compiled.seconds}
+    total = parsed - target + done - compiling
+    return {
+        "grammar's tables (once)": tables - began,
+        "LLVM's target (once)": target - tables,
+        **stages,
+        "all but once": total,
+        "all": total + target - began,
+    }
+
+
+def run_once() -> float:
+    """Seconds of a `tilt run` over a small file, from start to exit."""
+    command = [sys.executable, "-m", "tiltpy.cli.main", "run", str(QUERY)]
+    began = time.perf_counter()
+    done = subprocess.run(  # noqa: S603
+        [*command, "--input", f"stock={DATA}", "--column", COLUMN],
+        check=True,
+        capture_output=True,
+    )
+    seconds = time.perf_counter() - began
+    assert done.stdout
+    return seconds
+
+
+def _fresh_process() -> Stages:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.compile_time", "--here"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    stages: Stages = json.loads(done.stdout)
+    return stages
+
+
+def slowest_imports(count: int) -> list[str]:
+    """The modules whose own code takes longest to import, as `-X importtime` says."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", "import tiltpy.cli.main"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    rows = [line.split(":", 1)[1].split("|") for line in done.stderr.splitlines()[1:]]
+    rows.sort(key=lambda row: -int(row[0]))
+    return [
+        f"{int(own) / 1000:8.1f} {int(total) / 1000:8.1f}  {name.strip()}"
+        for own, total, name in rows[:count]
+    ]
+
+
+def _line(name: str, seconds: list[float]) -> str:
+    found = [1000 * one for one in seconds]
+    return f"{name:<26}{median(found):8.1f}{min(found):8.1f}{max(found):8.1f}"
+
+
+def main() -> None:
+    """Measure in fresh processes, print milliseconds."""
+    arguments = argparse.ArgumentParser(
+        prog="python -m bench.compile_time", description=__doc__
+    )
+    arguments.add_argument("--repeat", type=int, default=7)
+    arguments.add_argument("--imports", type=int, nargs="?", const=15, metavar="COUNT")
+    arguments.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
+    args = arguments.parse_args()
+    if args.here:
+        print(json.dumps(compile_once()))
+        return
+    if args.imports:
+        print(f"{'own ms':>8} {'all ms':>8}  module")
+        print("\n".join(slowest_imports(args.imports)))
+        return
+    found = [_fresh_process() for _ in range(args.repeat)]
+    starts = [run_once() for _ in range(args.repeat + 1)][1:]
+    print(f"milliseconds, {args.repeat} processes  median   least    most")
+    for name in found[0]:
+        print(_line(name, [stages[name] for stages in found]))
+    print(_line("tilt run, warm", starts))
+
+
+if __name__ == "__main__":
+    main()
