@@ -2,7 +2,6 @@
 
 import os
 import pty
-import resource
 import signal
 import subprocess
 import sys
@@ -27,8 +26,6 @@ t = TDom(-∞, ∞, 1)
 ~up[t] = ~m[t] + k
 """
 ROWS = "ts,m\n1970-01-01 00:00:01,10\n1970-01-01 00:00:02,20\n1970-01-01 00:00:05,50\n"
-WARM = 0.8
-"""Seconds that a run over a small file may take, start of Python included."""
 TILT = (sys.executable, "-m", "tiltpy.cli.main")
 
 
@@ -428,19 +425,6 @@ def test_progress_is_silent_in_a_pipe(
     with progress.Progress() as shown:
         shown(1, 2)
     assert capsys.readouterr() == ("", "")
-
-
-def test_a_warm_run_is_quick() -> None:
-    # CPU time, and more than one try: what else the machine does is not counted.
-    seconds: list[float] = []
-    while not seconds or (min(seconds) >= WARM and len(seconds) < 20):
-        began = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = _tilt(["run", "up.tilt", "--input", "m.csv", "--output", "x.parquet"])
-        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-        assert done.returncode == 0
-        used = ended.ru_utime - began.ru_utime + ended.ru_stime - began.ru_stime
-        seconds.append(used)
-    assert min(seconds) < WARM
 
 
 def test_heavy_packages_are_not_imported() -> None:

@@ -10,12 +10,12 @@ import sys
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
-from importlib.metadata import version
 from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
 
 from lark import Lark
+from lark import __version__ as lark_version
 
 STARTS = ["start", "expr"]
 """What can be parsed: a whole text (or any run of statements), one expression."""
@@ -83,5 +83,5 @@ def save_tables(built: Lark, place: Path, grammar: str) -> None:
 
 
 def _digest(grammar: str, tables: bytes) -> bytes:
-    made_by = f"{version('lark')} {sys.version} {STARTS} {grammar}"
+    made_by = f"{lark_version} {sys.version} {STARTS} {grammar}"
     return sha256(made_by.encode() + tables).digest()

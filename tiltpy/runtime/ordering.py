@@ -2,7 +2,6 @@
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tiltpy.errors import DataError
@@ -37,11 +36,11 @@ def row_order(
         if column.null_count:
             keys.append(column.is_valid())  # false before true: nulls first
         keys.append(_sortable(column, input=input, name=name))
+    keys.append(pa.array(np.arange(len(ticks))))  # last: equal rows keep their order
     names = [str(number) for number in range(len(keys))]
-    order = pc.sort_indices(
-        pa.table(keys, names=names), sort_keys=[(n, "ascending") for n in names]
-    )
-    rows = order.to_numpy().astype(np.int64)
+    table = pa.Table.from_arrays(keys, names=names)
+    ordered = table.sort_by([(name, "ascending") for name in names])
+    rows: Rows = ordered.column(names[-1]).to_numpy()
     return None if (rows[1:] > rows[:-1]).all() else rows
 
 
