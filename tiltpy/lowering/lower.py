@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tiltpy.abi import Layout, Loop, Signature, SlotKind
+from tiltpy.ir.cuts import reads
 from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.loops.build import greatest, i64, least, load, lt, sub
 from tiltpy.loops.nodes import Kernel, LExpr, Store, WriteSlot
@@ -21,7 +22,7 @@ from tiltpy.lowering.maps import (
     sampled_inputs,
 )
 from tiltpy.lowering.rows import ObjectRows, Written, input_rows, written
-from tiltpy.lowering.sweep import Sweep, references
+from tiltpy.lowering.sweep import Sweep
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Plan:
 def lower(query: Query, layouts: Mapping[str, Layout], *, maps: bool = True) -> Plan:
     """The kernel for any data of these layouts; `maps=False`: sweeps alone."""
     assembly, block, objects = _begin(query, layouts)
-    read = {name for d in query.definitions for name in _reads(d)}
+    read = {name for d in query.definitions for name in reads(d)}
     inputs = dict(objects)
     loops = []
     for definition in query.definitions:
@@ -71,18 +72,13 @@ def _begin(
 ) -> tuple[Assembly, Block, dict[str, ObjectRows]]:
     assembly = Assembly(layouts)
     block = Block(assembly)
-    used = {name for d in query.definitions for name in _reads(d)}
+    used = {name for d in query.definitions for name in reads(d)}
     objects = {
         declared.name: input_rows(assembly, block, declared.name, declared.type)
         for declared in query.inputs
         if declared.name in used
     }
     return assembly, block, objects
-
-
-def _reads(definition: TemporalExpr) -> set[str]:
-    points, windows = references(definition)
-    return {point.object for point in points} | {window.object for window in windows}
 
 
 def _append(

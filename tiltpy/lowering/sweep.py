@@ -25,7 +25,6 @@ from tiltpy.ir.nodes import (
     Time,
     Window,
 )
-from tiltpy.ir.traversal import walk
 from tiltpy.loops.build import (
     FALSE,
     TRUE,
@@ -43,76 +42,12 @@ from tiltpy.loops.build import (
 from tiltpy.loops.nodes import Bin, LExpr, Store, Var, While
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.cursors import Cursor, Seen, point_cursor
+from tiltpy.lowering.references import reductions, references, uses_time
 from tiltpy.lowering.rows import ObjectRows, Written
 from tiltpy.lowering.trees import TreeWindow
 from tiltpy.lowering.values import Leaf, Lowered, lower_expr
 from tiltpy.lowering.windows import SlidingWindow
 from tiltpy.types import BOOL, I64
-
-
-def references(definition: TemporalExpr) -> tuple[list[CutPoint], list[Window]]:
-    """The distinct points and windows that a loop follows: those of body and cuts."""
-    points: dict[CutPoint, None] = {}
-    windows: dict[Window, None] = {}
-
-    def of_expr(expr: Expr) -> None:
-        for node in walk(expr):
-            match node:
-                case At() | EventBound():
-                    points.setdefault(CutPoint(node.object, node.offset))
-                case Reduce():
-                    windows.setdefault(node.window)
-                case _:
-                    pass
-
-    def of_cut(cut: Cut) -> None:
-        match cut:
-            case CutPoint():
-                points.setdefault(cut)
-            case CutWindow():
-                windows.setdefault(cut.window)
-            case CutTime():
-                pass
-            case CutInlined():
-                of_expr(cut.value)
-                for inner in cut.cuts:
-                    of_cut(inner)
-            case _:
-                assert_never(cut)
-
-    of_expr(definition.body)
-    for cut in definition.cuts:
-        of_cut(cut)
-    return list(points), list(windows)
-
-
-def reductions(definition: TemporalExpr) -> list[Reduce]:
-    """All reductions of a loop: those of its body and of what its cuts inline."""
-    found: dict[Reduce, None] = {}
-
-    def of_cuts(cuts: tuple[Cut, ...]) -> None:
-        for cut in cuts:
-            if isinstance(cut, CutInlined):
-                of_expr(cut.value)
-                of_cuts(cut.cuts)
-
-    def of_expr(expr: Expr) -> None:
-        for node in walk(expr):
-            if isinstance(node, Reduce):
-                found.setdefault(node)
-
-    of_expr(definition.body)
-    of_cuts(definition.cuts)
-    return list(found)
-
-
-def uses_time(cuts: tuple[Cut, ...]) -> bool:
-    """Whether every cell is a snapshot of its own."""
-    return any(
-        isinstance(cut, CutTime)
-        or (isinstance(cut, CutInlined) and uses_time(cut.cuts))
-        for cut in cuts
-    )
 
 
 @dataclass(slots=True)
@@ -137,7 +72,7 @@ class Sweep:
         self.objects = objects
         self.tdom = definition.tdom
         self.single_step = self.tdom.precision == 1
-        self.every_cell = uses_time(definition.cuts)
+        self.every_cell = uses_time(definition)
         points, windows = references(definition)
         self.cursors: dict[CutPoint, Cursor] = {
             point: point_cursor(

@@ -1,0 +1,49 @@
+"""What the loop of an object has to follow: its points, windows and reductions."""
+
+from tiltpy.ir.cuts import expressions, leaf_cuts
+from tiltpy.ir.nodes import (
+    At,
+    CutPoint,
+    CutTime,
+    CutWindow,
+    EventBound,
+    Reduce,
+    TemporalExpr,
+    Window,
+)
+from tiltpy.ir.traversal import walk
+
+
+def references(definition: TemporalExpr) -> tuple[list[CutPoint], list[Window]]:
+    """The distinct points and windows of an object's body and cuts."""
+    points: dict[CutPoint, None] = {}
+    windows: dict[Window, None] = {}
+    for expr in expressions(definition):
+        for node in walk(expr):
+            match node:
+                case At() | EventBound():
+                    points.setdefault(CutPoint(node.object, node.offset))
+                case Reduce():
+                    windows.setdefault(node.window)
+                case _:
+                    pass
+    for cut in leaf_cuts(definition.cuts):
+        match cut:
+            case CutPoint():
+                points.setdefault(cut)
+            case CutWindow():
+                windows.setdefault(cut.window)
+            case CutTime():
+                pass
+    return list(points), list(windows)
+
+
+def reductions(definition: TemporalExpr) -> list[Reduce]:
+    """The distinct reductions of an object's body and of what its cuts carry."""
+    nodes = (node for expr in expressions(definition) for node in walk(expr))
+    return list(dict.fromkeys(node for node in nodes if isinstance(node, Reduce)))
+
+
+def uses_time(definition: TemporalExpr) -> bool:
+    """Whether every cell is a snapshot of its own."""
+    return any(isinstance(cut, CutTime) for cut in leaf_cuts(definition.cuts))
