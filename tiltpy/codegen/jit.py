@@ -8,6 +8,7 @@ import ctypes
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cache
 
 import llvmlite.binding as llvm
@@ -39,12 +40,17 @@ def host() -> Target:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """What LLVM does with a kernel."""
+class Effort(Enum):
+    """How much LLVM does to a kernel.
 
-    level: int
-    unroll: bool
+    Only counted loops vectorise and are worth all of its passes. A sweep runs as fast
+    after the few that put variables into registers, and compiles in a third of the
+    time.
+    """
+
+    NONE = "none"
+    SCALAR = "scalar"
+    FULL = "full"
 
 
 @dataclass(slots=True)
@@ -53,9 +59,9 @@ class MachineCode:
 
     llvm_ir: str
     seconds: dict[str, float]
+    effort: Effort
     _engine: llvm.ExecutionEngine = field(repr=False)
     _machine: llvm.TargetMachine = field(repr=False)
-    _tuning: Tuning = field(repr=False)
     _function: Callable[[int], None] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -75,7 +81,7 @@ class MachineCode:
         return str(self._machine.emit_assembly(self._optimized()))
 
     def _optimized(self) -> llvm.ModuleRef:
-        return _optimize(self.llvm_ir, self._machine, self._tuning)
+        return _optimize(self.llvm_ir, self._machine, self.effort)
 
 
 def _machine(target: Target, *, level: int) -> llvm.TargetMachine:
@@ -88,15 +94,24 @@ def _machine(target: Target, *, level: int) -> llvm.TargetMachine:
     )
 
 
-def _optimize(text: str, machine: llvm.TargetMachine, tuning: Tuning) -> llvm.ModuleRef:
+def _optimize(text: str, machine: llvm.TargetMachine, effort: Effort) -> llvm.ModuleRef:
     module = llvm.parse_assembly(text)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
-    options = llvm.create_pipeline_tuning_options(speed_level=tuning.level)
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = options.slp_vectorization = True
-    options.loop_unrolling = tuning.unroll
-    passes = llvm.create_pass_builder(machine, options)
-    passes.getModulePassManager().run(module, passes)
+    builder = llvm.create_pass_builder(machine, options)
+    match effort:
+        case Effort.NONE:
+            return module
+        case Effort.SCALAR:
+            passes = llvm.create_new_module_pass_manager()
+            passes.add_sroa_pass()
+            passes.add_instruction_combine_pass()
+            passes.add_simplify_cfg_pass()
+        case Effort.FULL:
+            passes = builder.getModulePassManager()
+    passes.run(module, builder)
     return module
 
 
@@ -106,9 +121,10 @@ def compile_kernel(kernel: Kernel, *, optimize: bool = True) -> MachineCode:
     text = emit_module(kernel)
     emitted = time.perf_counter()
     machine = _machine(host(), level=3 if optimize else 0)
-    # Unrolling the loops of a sweep would double its compile time and gain nothing.
-    tuning = Tuning(3 if optimize else 0, unroll=counts(kernel.body))
-    module = _optimize(text, machine, tuning)
+    effort = Effort.NONE
+    if optimize:
+        effort = Effort.FULL if counts(kernel.body) else Effort.SCALAR
+    module = _optimize(text, machine, effort)
     optimized = time.perf_counter()
     engine = llvm.create_mcjit_compiler(module, machine)
     engine.finalize_object()
@@ -118,4 +134,4 @@ def compile_kernel(kernel: Kernel, *, optimize: bool = True) -> MachineCode:
         "optimize": optimized - emitted,
         "machine code": done - optimized,
     }
-    return MachineCode(text, seconds, engine, machine, tuning)
+    return MachineCode(text, seconds, effort, engine, machine)
