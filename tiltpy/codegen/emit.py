@@ -98,8 +98,8 @@ class _Body:
                 number = self.expr(value)
                 address = self.code.value(f"getelementptr i64, ptr %slots, i64 {index}")
                 self.code.do(f"store i64 {number}, ptr {address}")
-            case While(condition=condition, body=body):
-                self.loop(condition, body)
+            case While():
+                self.loop(statement)
             case For():
                 self.counted(statement)
             case Branch():
@@ -107,13 +107,14 @@ class _Body:
             case _:
                 assert_never(statement)
 
-    def loop(self, condition: LExpr, body: tuple[Stmt, ...]) -> None:
+    def loop(self, loop: While) -> None:
         head, inner, done = (self.code.label() for _ in range(3))
         self.code.branch(head)
         self.code.begin(head)
-        self.code.choose(self.expr(condition), inner, done)
+        self.block(loop.head)
+        self.code.choose(self.expr(loop.condition), inner, done)
         self.code.begin(inner)
-        self.block(body)
+        self.block(loop.body)
         self.code.branch(head)
         self.code.begin(done)
 

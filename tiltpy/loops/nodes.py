@@ -119,10 +119,11 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class While:
-    """Repeat `body` while `condition` holds."""
+    """Repeat `body` while `condition` holds; `head` runs before each test of it."""
 
     condition: LExpr
     body: tuple["Stmt", ...]
+    head: tuple["Stmt", ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

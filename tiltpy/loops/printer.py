@@ -50,8 +50,13 @@ def _block(body: tuple[Stmt, ...], depth: int) -> Iterator[str]:
                 )
             case WriteSlot(slot=slot, value=value):
                 yield f"{pad}slot {slot} = {format_lexpr(value)}"
-            case While(condition=condition, body=inner):
-                yield f"{pad}while {format_lexpr(condition)}:"
+            case While(condition=condition, body=inner, head=head):
+                if not head:
+                    yield f"{pad}while {format_lexpr(condition)}:"
+                else:
+                    yield f"{pad}loop:"
+                    yield from _block(head, depth + 1)
+                    yield f"{pad}  stop unless {format_lexpr(condition)}"
                 yield from _block(inner, depth + 1)
             case For(var=var, start=start, stop=stop, body=inner):
                 span = f"{format_lexpr(start)} .. {format_lexpr(stop)}"

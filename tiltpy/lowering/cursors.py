@@ -69,6 +69,8 @@ class DisjointCursor:
         self.rows = rows
         self.offset = offset
         self.single_step = single_step and rows.complete
+        regular = rows.layout.time in (TimeLayout.SAMPLED, TimeLayout.CONTIGUOUS)
+        self.gapless = regular and rows.complete
         self.row = assembly.fresh(label)
         self.begin = assembly.fresh(f"{label}.begin")
         self.end = assembly.fresh(f"{label}.end")
@@ -79,21 +81,22 @@ class DisjointCursor:
     def start(self, block: Block, first: LExpr) -> None:
         """Skip the rows that end before the first time."""
         block.set(self.row, i64(0))
-        block.set(self.begin, self.rows.start_or_never(self.row))
-        block.set(self.end, self.rows.end_or_never(self.row))
+        if self.gapless:
+            block.set(self.begin, self.rows.start_or_never(self.row))
         block.set(self.row_before, i64(-1))
         block.set(self.existed, FALSE)
-        self._skip(block, block.name("at", add(first, i64(self.offset))))
+        if self.single_step:
+            self._skip(block, block.name("at", add(first, i64(self.offset))))
 
     def _skip(self, block: Block, time: LExpr) -> None:
+        head, inner = block.inner(), block.inner()
+        head.set(self.end, self.rows.end_or_never(self.row))
         more = lt(self.end, time)
         if not self.rows.complete:
             null = negate(self.rows.exists(self.rows.clamp(self.row)))
             more = conj(lt(self.row, self.rows.count), disj(more, null))
-        inner = block.inner()
         inner.set(self.row, add(self.row, i64(1)))
-        inner.set(self.end, self.rows.end_or_never(self.row))
-        block.add(While(more, inner.body()))
+        block.add(While(more, inner.body(), head.body()))
 
     def advance(self, block: Block, now: LExpr) -> Seen:
         """Move on to the row that holds the time, or to the next one after it."""
@@ -104,8 +107,7 @@ class DisjointCursor:
             block.set(self.end, rows.end_or_never(self.row))
         else:
             self._skip(block, time)
-        gapless = rows.layout.time in (TimeLayout.SAMPLED, TimeLayout.CONTIGUOUS)
-        if gapless and rows.complete:
+        if self.gapless:
             begun = lt(self.begin, time)
             block.set(self.exists, conj(begun, lt(self.row, rows.count)))
             until = select(begun, self.end, self.begin)

@@ -165,8 +165,8 @@ class Sweep:
         block.set(self.now, first)
         for cursor in self.cursors.values():
             cursor.start(block, first)
-        for window, slide in self.windows.items():
-            slide.start(block, add(first, i64(window.start)))
+        for slide in self.windows.values():
+            slide.start(block)
         block.add(While(le(self.now, last), body.body()))
         return count
 

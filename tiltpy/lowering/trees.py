@@ -70,7 +70,7 @@ class TreeWindow:
             self._keep(element, COUNT)
         return self.changed[element]
 
-    def start(self, block: Block, low: LExpr) -> None:  # noqa: ARG002
+    def start(self, block: Block) -> None:
         """An empty tree with a leaf for every row."""
         block.set(self.next, i64(0))
         block.set(self.leaves, _ONE)

@@ -168,43 +168,36 @@ class SlidingWindow:
             self.tracks[element] = Track(self.assembly, self.rows, element)
         return self.tracks[element]
 
-    def start(self, block: Block, low: LExpr) -> None:
-        """Before the loop: an empty window ahead of the rows that end after `low`."""
-        block.set(self.hi, i64(0))
-        inner = block.inner()
-        inner.set(self.hi, add(self.hi, i64(1)))
-        block.add(While(le(self.rows.end_or_never(self.hi), low), inner.body()))
-        for var in (self.lo, self.middle, self.base):
-            block.set(var, self.hi)
-        block.set(self.coming, self.rows.start_or_never(self.hi))
+    def start(self, block: Block) -> None:
+        """Before the loop: an empty window ahead of the first row."""
+        for var in (self.hi, self.lo, self.middle, self.base):
+            block.set(var, i64(0))
         for track in self.tracks.values():
             track.reset(block, track.running)
 
     def advance(self, block: Block, low: LExpr, high: LExpr) -> None:
-        """Move to the window `(low, high]`: rows come in, then the oldest leave."""
+        """Move to the window `(low, high]`: rows come in, then the oldest leave.
+
+        Where times are skipped a row may do both at once; it has not been seen then.
+        """
         noted = [t.changed for t in self.tracks.values() if t.changed is not None]
         for changed in noted:
             block.set(changed, FALSE)
         before = self.assembly.fresh("before")
         if noted:
             block.set(before, self.hi)
-        come = block.inner()
+        head, come = block.inner(), block.inner()
+        head.set(self.coming, self.rows.start_or_never(self.hi))
         stays = lt(low, self.rows.end_at(self.hi))
         for track in self.tracks.values():
             track.enter(come, self.hi, seen=stays)
         come.set(self.hi, add(self.hi, i64(1)))
-        come.set(self.coming, self.rows.start_or_never(self.hi))
-        block.add(While(lt(self.coming, high), come.body()))
-        go = block.inner()
-        self._evict(go, lt(self.lo, before))
-        self._look(go)
-        self._look(block)
-        block.add(While(le(self.oldest, low), go.body()))
-
-    def _look(self, block: Block) -> None:
-        """When the oldest row ends."""
+        block.add(While(lt(self.coming, high), come.body(), head.body()))
+        head, go = block.inner(), block.inner()
         end = self.rows.end_at(self.rows.clamp(self.lo))
-        block.set(self.oldest, select(lt(self.lo, self.hi), end, INF))
+        head.set(self.oldest, select(lt(self.lo, self.hi), end, INF))
+        self._evict(go, lt(self.lo, before))
+        block.add(While(le(self.oldest, low), go.body(), head.body()))
 
     def _evict(self, block: Block, seen: LExpr) -> None:
         """The oldest row leaves."""
