@@ -36,9 +36,9 @@ def test_tiltpy_gives_what_the_peer_gives(
 ) -> None:
     subject = subject_of(workload)
     call = call_of(PEERS[workload.name], workload.streams(EVENTS, 1))
-    count = call.run(function)
+    expected = call.with_times(call.run(function))
     for result in (subject.over_buffers(1)(), subject.over_frames(2)):
-        for ours, theirs in zip(results(result), call.results(count), strict=True):
+        for ours, theirs in zip(results(result), expected, strict=True):
             np.testing.assert_array_equal(ours, theirs)
 
 

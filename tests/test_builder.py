@@ -297,6 +297,28 @@ def test_lines_of_code_without_a_file() -> None:
         build_query(names["bad"])  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("make", "code", "message"),
+    [
+        (lambda: source("s", I64, "point"), "E0206", "expected a lifetime, found 'po"),  # type: ignore[arg-type]
+        (lambda: source("s", float), "E0202", "<class 'float'> is no type"),  # type: ignore[arg-type]
+        (lambda: TDom("2013-03-01"), "E0111", '"2013-03-01" is no bound'),
+    ],
+)
+def test_what_is_no_part_of_a_query(
+    make: Callable[[], object], code: str, message: str
+) -> None:
+    with pytest.raises(QueryError, match=message) as caught:
+        make()
+    assert caught.value.code == code
+
+
+def test_one_column_that_breaks_ties() -> None:
+    made = source("s", I64, order="seq")
+    (declared,) = build_query(define("o", t, made[t])).inputs
+    assert declared.order == ("seq",)
+
+
 def test_several_errors_in_one_run() -> None:
     with pytest.raises(QueryError) as caught:
         build_query(define("o", t, m[t] + b[t]), define("p", t, m[t].price))

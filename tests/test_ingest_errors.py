@@ -8,7 +8,8 @@ import pytest
 
 from tests.frames import TRADE, check, events, m, read, ticks
 from tiltpy import types as ty
-from tiltpy.runtime.bind import bind
+from tiltpy.errors import DataError
+from tiltpy.runtime.bind import bind, complete
 
 
 @pytest.mark.parametrize(
@@ -20,7 +21,7 @@ from tiltpy.runtime.bind import bind
         ([1.5], ty.F32, "found double, expected f32"),
         ([True], ty.I64, "found bool, expected i64; declare it as bool"),
         ([[1]], ty.I64, "found list<"),
-        (pa.array([1], pa.decimal128(9, 2)), ty.F64, "found decimal128(9, 2)"),
+        (pa.array([1], pa.decimal128(9, 2)), ty.F64, "decimals are no payload"),
         (pa.array([1], pa.uint64()), ty.I64, "declare it as u64, or cast it"),
         (pa.array([1], pa.timestamp("s")), ty.I64, "found timestamp[s]"),
     ],
@@ -58,6 +59,9 @@ def test_what_is_declared_wins_and_must_agree() -> None:
     check(table, bare, "its lifetime is given nowhere: declare or bind one of point")
     message = "the query declares the lifetime point, but duration 3 (ticks) is bound"
     check(bind(table, lifetime=ty.Duration(3)), m(), message)
+    wrong = bind(table, lifetime="point")  # type: ignore[arg-type]
+    for declared in (bare, m()):
+        check(wrong, declared, "found the lifetime 'point', expected one that is made")
     message = "the query declares the time column 't', but 'm' is bound"
     check(bind(table, time="m"), m(time="t"), message)
     message = "the query declares the order 'a', but 'b', 'c' is bound"
@@ -73,7 +77,7 @@ def test_bad_frames() -> None:
     check(
         pl.DataFrame({"t": [1]}).lazy(), m(), "a LazyFrame has no rows yet; collect it"
     )
-    check(pl.Series([1, 2]), m(), "Arrow cannot read it")
+    check(pl.Series([1, 2]), m(), "a polars Series is one column")
     check(pa.array([1, 2]), m(), "Arrow cannot read it")
     spark = type("DataFrame", (), {"__module__": "pyspark.sql.connect.dataframe"})
     check(spark(), m(), "a Spark DataFrame would be pulled to the driver")
@@ -148,3 +152,8 @@ def test_events_that_end_before_they_start() -> None:
     check(mixed, declared, "'from' is ticks and 'to' is timestamp", "to", unit="s")
     ends = pa.table({"from": [1], "to": pa.array([None], pa.int64()), "v": [1]})
     check(ends, declared, "the time is null", "to", 0)
+
+
+def test_names_of_columns_are_text() -> None:
+    with pytest.raises(DataError, match="expected a column's name, found 5"):
+        complete(m(), bind(None, lifetime=ty.Point(), column=5))  # type: ignore[arg-type]

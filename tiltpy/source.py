@@ -8,7 +8,6 @@ carry spans of the caller's file, so both doors report places the same way.
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
-
 CLIP = 60
 """Lines longer than three times that are shown in part only."""
 

@@ -19,7 +19,8 @@ def read_text(path: str) -> str:
         return Path(path).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ArgumentsError(
-            f"{name_of(path)}: is not text in UTF-8 (byte {error.start})"
+            f"{name_of(path)}: is not text in UTF-8 (byte {error.start}); "
+            "expected a query, a .tilt file"
         ) from error
     except OSError as error:
         reason = (error.strerror or str(error)).lower()

@@ -20,6 +20,7 @@ from tiltpy.frontend.references import (
     read_window,
 )
 from tiltpy.frontend.times import Ticks, Times, offset, other_time, too_deep
+from tiltpy.frontend.words import NAMES_ELSEWHERE
 from tiltpy.ir import typing
 from tiltpy.ir.nodes import (
     At,
@@ -229,7 +230,7 @@ class Body:
                 code, f"~{name.text} is a temporal object", name.span, way
             )
         known = [*self.locals, *self.times.params, self.time]
-        way = nearest(name.text, known)
+        way = NAMES_ELSEWHERE.get(name.text) or nearest(name.text, known)
         return QueryError("E0102", f"unknown name `{name.text}`", name.span, way)
 
     def _with(self, node: syntax.With, level: int) -> Expr:

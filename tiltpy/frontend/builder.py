@@ -123,7 +123,7 @@ def source(
     type: PayloadType,
     lifetime: syntax.Lifetime | None = None,
     time: str | None = None,
-    order: Sequence[str] = (),
+    order: str | Sequence[str] = (),
 ) -> Object:
     """An input: its payload's type, and how its rows become events.
 
@@ -131,12 +131,13 @@ def source(
     names columns that break ties between equal times.
     """
     span = caller_span()
+    columns = (order,) if isinstance(order, str) else order
     node = syntax.Input(
         _named(name, span),
         _payload(type, span),
-        lifetime,
+        _lifetime(lifetime, span),
         None if time is None else syntax.Word(time, span),
-        tuple(syntax.Word(column, span) for column in order),
+        tuple(syntax.Word(column, span) for column in columns),
     )
     return Object(Declared(next(_serials), node, frozenset()))
 
@@ -171,6 +172,11 @@ def build_query(*outputs: Object, unit: Unit | None = None) -> Query:
     span = caller_span()
     if not outputs:
         raise TiltError("a query has at least one output")
+    for output in outputs:
+        if not isinstance(output, Object):
+            raise TiltError(
+                f"an output is a temporal object made by define(), found {output!r}"
+            )
     declared = _reachable([output._declared for output in outputs])  # noqa: SLF001
     statements: list[syntax.Statement] = [one.statement for one in declared]
     if unit is not None:
@@ -274,6 +280,14 @@ def _named(name: str, span: Span) -> syntax.Word:
     return syntax.Word(name, span)
 
 
+def _lifetime(given: object, span: Span) -> syntax.Lifetime | None:
+    if given is None or isinstance(given, syntax.Lifetime):
+        return given
+    message = f"expected a lifetime, found {given!r}"
+    way = 'write point(), duration("10s"), until_next(), sampled("1s") or interval()'
+    raise QueryError("E0206", message, span, way)
+
+
 def _payload(type: PayloadType, span: Span) -> syntax.Type:
     match type:
         case Scalar() | str():
@@ -281,8 +295,9 @@ def _payload(type: PayloadType, span: Span) -> syntax.Type:
         case Struct() | Mapping():
             pass
         case _:
-            message = f"a {type.__class__.__name__} is no type of a payload"
-            raise QueryError("E0202", message, span, "a scalar type, or one per field")
+            message = f"{type!r} is no type of a payload"
+            way = "write a scalar type like tilt.f64, or one per field: {'a': tilt.f64}"
+            raise QueryError("E0202", message, span, way)
     pairs = type.fields if isinstance(type, Struct) else type.items()
     fields = ((syntax.Word(name, span), _payload(of, span)) for name, of in pairs)
     return syntax.StructType(tuple(fields), span)
@@ -293,5 +308,9 @@ def _bound(bound: Length | None, infinite: float, span: Span) -> syntax.Expr:
         number = syntax.Number(abs(infinite), span)
         return number if infinite > 0 else syntax.Unary("-", number, span)
     if isinstance(bound, str) and not is_duration(bound):
-        return syntax.Name(_named(bound, span).text, span)
+        if not _NAME.fullmatch(bound):
+            message = f'"{bound}" is no bound of a time domain'
+            way = "ticks, a duration, or a name: run(name=...) gives it, stamps too"
+            raise QueryError("E0111", message, span, way)
+        return syntax.Name(bound, span)
     return lift(bound).syntax

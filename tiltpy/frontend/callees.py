@@ -5,7 +5,11 @@ from enum import Enum, auto
 from tiltpy.errors import QueryError
 from tiltpy.frontend import syntax
 from tiltpy.frontend.names import nearest
-from tiltpy.frontend.words import MISSING_FUNCTIONS, MISSING_TYPES
+from tiltpy.frontend.words import (
+    FUNCTIONS_ELSEWHERE,
+    MISSING_FUNCTIONS,
+    MISSING_TYPES,
+)
 from tiltpy.ops import FUNCTIONS, REDUCTIONS
 from tiltpy.types import SCALARS
 
@@ -66,7 +70,7 @@ def _check_reduction(call: syntax.Call) -> None:
             "E0207",
             f"unknown reduction `{name}`",
             call.callee.span,
-            nearest(name, REDUCTIONS),
+            FUNCTIONS_ELSEWHERE.get(name) or nearest(name, REDUCTIONS),
         )
     _check_count(call, 1, "one window")
 
@@ -109,5 +113,9 @@ def _unknown(call: syntax.Call) -> QueryError:
             "name it before the definitions, like t = TDom(-∞, ∞, 1)",
         )
     known = [*FUNCTIONS, *REDUCTIONS, *SCALARS, "exists", "start", "end"]
-    way = nearest(name, known) or "functions of your own are not in this version"
+    way = (
+        FUNCTIONS_ELSEWHERE.get(name)
+        or nearest(name, known)
+        or "functions of your own are not in this version"
+    )
     return QueryError("E0207", f"unknown function `{name}`", span, way)

@@ -12,7 +12,7 @@ from tiltpy.frontend.durations import from_timedelta, unit_of_length
 from tiltpy.frontend.names import nearest
 from tiltpy.frontend.references import Objects
 from tiltpy.frontend.times import Ticks, Times, constant, in_range, to_ticks
-from tiltpy.frontend.words import MISSING_TYPES
+from tiltpy.frontend.words import MISSING_TYPES, TYPES_ELSEWHERE
 from tiltpy.ir import nodes
 from tiltpy.ir.nodes import Const
 from tiltpy.ir.widening import adapt, common_type, is_untyped
@@ -179,7 +179,11 @@ def read_scalar(word: syntax.Word) -> Scalar:
         message = f"{word.text} payloads are not in this version"
         raise QueryError("E0003", message, word.span, "numbers and bools are")
     if word.text not in SCALARS:
-        way = nearest(word.text, SCALARS) or "types are " + " ".join(SCALARS)
+        way = (
+            TYPES_ELSEWHERE.get(word.text)
+            or nearest(word.text, SCALARS)
+            or "types are " + " ".join(SCALARS)
+        )
         raise QueryError("E0202", f"unknown type `{word.text}`", word.span, way)
     return SCALARS[word.text]
 

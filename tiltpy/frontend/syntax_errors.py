@@ -1,11 +1,14 @@
 """What to say where a text does not parse."""
 
+from collections import deque
+
 from lark import UnexpectedCharacters, UnexpectedToken
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend.recovery import Mark, marks, unclosed
 from tiltpy.frontend.words import MISSING_FUNCTIONS
 from tiltpy.source import Source, Span
+from tiltpy.types import NANOSECONDS
 
 _ADVICE = {
     "=": "a comparison is written ==",
@@ -111,8 +114,30 @@ def _at(source: Source, start: int, found: Mark, expected: set[str]) -> QueryErr
     if text == "}" and "RETURN" in expected:
         advice = "a block ends in `return ...`; commas separate a struct's fields"
     else:
-        advice = _ADVICE.get(text, "")
+        advice = _advice(source, start, found, opener)
     return QueryError("E0001", message, span, advice)
+
+
+def _advice(source: Source, start: int, found: Mark, opener: Mark | None) -> str:
+    """What the writer may have meant, by the token and the one before it."""
+    text = source.text[found.start : found.end]
+    before = deque(marks(source.text, start, found.start), maxlen=1)
+    previous = source.text[before[0].start : before[0].end] if before else ""
+    after = next(marks(source.text, found.end), None)
+    inside = "" if opener is None else source.text[opener.start]
+    if text == "," and inside == "[":
+        return "a window is written ~x[t - 10 : t]"
+    if text == "(" and previous.startswith("~"):
+        return f"write {previous}[t], with square brackets"
+    follows = "" if after is None else source.text[after.start]
+    name = {"[": previous}.get(text, text if follows == "[" else "")
+    if name.isidentifier() and name not in _ADVICE:
+        return f"a temporal object is written ~{name}[...]"
+    if before and before[0].kind == "number" and text in NANOSECONDS:
+        return f"a duration is one word: {previous}{text}"
+    if text in ("//", "/") and not before:
+        return "a comment starts with #"
+    return _ADVICE.get(previous + text, "") or _ADVICE.get(text, "")
 
 
 def _wanted(expected: set[str]) -> str:

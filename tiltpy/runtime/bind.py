@@ -46,6 +46,10 @@ def bind(
 def complete(declared: Input, binding: Binding) -> Input:
     """The declared input with what the binding adds; they must not disagree."""
     name = declared.name
+    _check_kind(name, binding.lifetime)
+    for column in (binding.time, binding.column, *binding.order):
+        if column is not None and not isinstance(column, str):
+            raise DataError(f"expected a column's name, found {column!r}", input=name)
     _check_agreement(name, "lifetime", declared.lifetime, binding.lifetime)
     _check_agreement(name, "time column", declared.time, binding.time)
     _check_agreement(name, "order", declared.order or None, binding.order or None)
@@ -66,6 +70,15 @@ def complete(declared: Input, binding: Binding) -> Input:
         )
     order = declared.order or binding.order
     return replace(declared, lifetime=lifetime, time=time, order=order)
+
+
+def _check_kind(input: str, lifetime: object) -> None:
+    if lifetime is not None and not isinstance(lifetime, Lifetime):
+        raise DataError(
+            f"found the lifetime {lifetime!r}, expected one that is made by point(), "
+            "duration(d), until_next(), sampled(p) or interval(start, end)",
+            input=input,
+        )
 
 
 def _check_agreement(input: str, what: str, declared: object, bound: object) -> None:

@@ -69,8 +69,8 @@ def _choose_times(
     if len(found) != 1:
         what = f"{_list(found)} could all be" if found else f"none of {_all(schema)} is"
         raise DataError(
-            f"{what} the time column; name it: `time NAME` in the query, or "
-            "bind(frame, time=...)",
+            f"{what} the time column; name it: `time NAME` in the query, "
+            "bind(frame, time=...), or --time on the command line",
             input=declared.name,
         )
     return (_existing(declared, schema, found[0]),)
@@ -93,7 +93,7 @@ def _choose_value(
         what = f"{_list(found)} could all be" if found else f"none of {_all(schema)} is"
         raise DataError(
             f"{what} the payload; call it '{declared.name}', or name it: "
-            "bind(frame, column=...)",
+            "bind(frame, column=...), or --column on the command line",
             input=declared.name,
         )
     return (found[0],)

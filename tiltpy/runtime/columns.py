@@ -53,4 +53,6 @@ def _way_out(found: pa.DataType) -> str:
         return f"declare it as {name}, or cast it"
     if pa.types.is_boolean(found):
         return "declare it as bool, or cast it"
+    if pa.types.is_decimal(found):
+        return "cast it to a float or an integer: decimals are no payload yet"
     return "cast it to a number or a bool: other types are no payload yet"

@@ -22,6 +22,11 @@ def read_frame(input: str, frame: object) -> pa.Table:
         )
     if package == "polars" and kind.__name__ == "LazyFrame":
         raise DataError("a LazyFrame has no rows yet; collect it first", input=input)
+    if kind.__name__ == "Series":
+        raise DataError(
+            f"a {package} Series is one column; give a frame that has the times too",
+            input=input,
+        )
     if not any(hasattr(frame, f"__arrow_c_{how}__") for how in ("stream", "array")):
         raise DataError(
             "expected a table (pyarrow, Polars, pandas, DuckDB, or anything with the "

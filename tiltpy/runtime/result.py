@@ -141,7 +141,7 @@ class Result:
     def __getitem__(self, name: str) -> OutputTable:
         if name in self._outputs:
             return self._outputs[name]
-        near = get_close_matches(name, self._outputs, n=1)
+        near = get_close_matches(str(name), self._outputs, n=1)
         hint = f"; did you mean '{near[0]}'?" if near else ""
         raise UnknownOutputError(
             f"there is no output '{name}' among {self._names()}{hint}"

@@ -124,7 +124,7 @@ def _checked_type(column: TimeColumn) -> StampType:
     if kind is None:
         raise column.error(
             f"found {found}, expected times (timestamps, dates or integer ticks); "
-            "cast it"
+            f"cast it{_in_csv(found)}"
         )
     if kind.unit is not None and column.tick is None:
         raise column.error(
@@ -135,6 +135,11 @@ def _checked_type(column: TimeColumn) -> StampType:
         row = int(column.array.is_null().index(pa.scalar(True)).as_py())
         raise column.error("the time is null; fill it in, or drop the row", row)
     return kind
+
+
+def _in_csv(found: pa.DataType) -> str:
+    text = pa.types.is_string(found) or pa.types.is_large_string(found)
+    return ", or write it like 2013-03-01 09:30:00 in CSV" if text else ""
 
 
 def _integers(array: pa.Array) -> NDArray[np.integer]:
