@@ -4,6 +4,7 @@ import argparse
 import os
 import platform
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -17,6 +18,15 @@ EVENTS = 20_000_000
 SEED = 2
 
 
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """What is measured of a workload, and how often."""
+
+    workers: tuple[int, ...]
+    repeat: int
+    reuse_memory: bool
+
+
 def main() -> None:
     """Parse the arguments, measure, print."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
@@ -26,6 +36,11 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument(
+        "--reuse-memory",
+        action="store_true",
+        help="give Numba memory for its results that has been written to before",
+    )
     args = parser.parse_args()
     unknown = [name for name in args.names if name not in names]
     if unknown:
@@ -36,7 +51,8 @@ def main() -> None:
     for workload in WORKLOADS:
         if not args.names or workload.name in args.names:
             streams = workload.streams(args.events, args.seed)
-            print(_row(*_measured(workload, streams, workers, args.repeat)), flush=True)
+            turns = Turns(workers, args.repeat, args.reuse_memory)
+            print(_row(*_measured(workload, streams, turns)), flush=True)
 
 
 def _conditions(events: int, repeat: int) -> str:
@@ -56,9 +72,8 @@ def _header(workers: tuple[int, ...]) -> list[str]:
     return ["workload", *columns, "frames", "Numba", "ratio", "Numba's loop"]
 
 
-def _measured(
-    workload: Workload, streams: Streams, workers: tuple[int, ...], repeat: int
-) -> Iterator[str]:
+def _measured(workload: Workload, streams: Streams, turns: Turns) -> Iterator[str]:
+    workers = turns.workers
     peer = PEERS[workload.name]
     events = sum(len(stream.values) for stream in streams.values())
     subject = Subject(workload, streams)
@@ -66,8 +81,8 @@ def _measured(
         f"workers {n}": subject.over_buffers(n) for n in workers
     }
     runners["frames"] = partial(subject.over_frames, workers[0])
-    loops = _loops(peer, streams, subject)
-    found = take_turns({**runners, **loops}, repeat)
+    loops = _loops(peer, streams, subject, reuse=turns.reuse_memory)
+    found = take_turns({**runners, **loops}, turns.repeat)
     rates = {name: rate(events, seconds) for name, seconds in found.items()}
     fastest = max(loops, key=lambda name: rates[name].median)
     yield workload.name
@@ -77,17 +92,20 @@ def _measured(
     yield "; ".join([fastest, *others])
 
 
-def _loops(peer: Peer, streams: Streams, subject: Subject) -> dict[str, Runner]:
+def _loops(
+    peer: Peer, streams: Streams, subject: Subject, *, reuse: bool
+) -> dict[str, Runner]:
     """The peer's compiled loops, each checked against tiltpy's result."""
     call = call_of(peer, streams)
+    memory = call.memory() if reuse else None
     loops: dict[str, Runner] = {}
     expected = results(subject.over_buffers(1)())
     for function in peer.functions:
         loop = compiled(function)
-        found = call.results(call.run(loop))
+        found = call.with_times(call.run(loop))
         for mine, theirs in zip(expected, found, strict=True):
             np.testing.assert_array_equal(mine, theirs, function.__name__)
-        loops[function.__name__] = partial(call.run, loop)
+        loops[function.__name__] = partial(call.run, loop, memory)
     return loops
 
 

@@ -47,7 +47,7 @@ def compile_once() -> Stages:
     layouts = {name: one.buffer.abi_layout() for name, one in bound.items()}
     compiling = time.perf_counter()
     compiled = Compiler(query).specialised(layouts)
-    compiled.general()
+    compiled.general_code.code()
     compiled.samples()
     done = time.perf_counter()
     stages = {"parse": parsed - target, **compiled.seconds}

@@ -2,7 +2,7 @@
 
 Compiles, runs and drops a query again and again, each time another one so that nothing
 could be kept for its text, and prints how much the process has grown since the cycles
-that warm it up.
+that warm it up. For Linux, which tells what a process has.
 """
 
 import argparse
@@ -28,7 +28,7 @@ def cycle(number: int) -> None:
 
 
 def resident() -> int:
-    """The bytes of memory that the process has (Linux)."""
+    """The bytes of memory that the process has."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
 

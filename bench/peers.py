@@ -1,6 +1,6 @@
 """The peers: what one would write by hand for each workload, compiled by Numba.
 
-Every function fills arrays that are there already and returns the number of results: of
+Every function fills arrays that it is given and returns the number of results: of
 values alone where tiltpy's result has implied times, otherwise of `starts`, `ends` and
 values. They are plain Python until `compiled` turns them into machine code, so that
 tests can run them without Numba. Where there are several, the fastest one counts.
@@ -233,27 +233,36 @@ PEERS = {
 }
 
 
+Arrays = tuple[Times | Values, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A peer's inputs and the memory for its results, written to once already."""
+    """A peer's inputs, and how many results there may be."""
 
-    inputs: tuple[Times | Values, ...]
-    starts: Times
-    ends: Times
-    values: Values
+    inputs: Arrays
+    size: int
     writes_times: bool
 
-    def run(self, function: Callable[..., int]) -> int:
-        """The number of results."""
-        times = (self.starts, self.ends) if self.writes_times else ()
-        return int(function(*self.inputs, *times, self.values))
-
-    def results(self, count: int) -> tuple[Times, Times, Values]:
-        """The starts, ends and values of the results."""
+    def memory(self) -> Arrays:
+        """New arrays for results: the times where they are written, and values."""
+        values = np.empty(self.size, np.float32)
         if not self.writes_times:
-            times = np.arange(count + 1, dtype=np.int64)
-            return times[:-1], times[1:], self.values[:count]
-        return self.starts[:count], self.ends[:count], self.values[:count]
+            return (values,)
+        return np.empty(self.size, np.int64), np.empty(self.size, np.int64), values
+
+    def run(self, function: Callable[..., int], memory: Arrays | None = None) -> Arrays:
+        """The results, in memory of their own unless some is given."""
+        arrays = self.memory() if memory is None else memory
+        count = function(*self.inputs, *arrays)
+        return tuple(array[:count] for array in arrays)
+
+    def with_times(self, results: Arrays) -> Arrays:
+        """The starts, ends and values of results, implied times among them."""
+        if self.writes_times:
+            return results
+        times = np.arange(len(results[0]) + 1, dtype=np.int64)
+        return times[:-1], times[1:], *results
 
 
 def call_of(peer: Peer, streams: Streams) -> Call:
@@ -264,14 +273,7 @@ def call_of(peer: Peer, streams: Streams) -> Call:
             inputs.append(stream.ends)
         inputs.append(stream.values)
     size = sum(len(stream.values) for stream in streams.values()) + 1
-    times = size if peer.writes_times else 0
-    return Call(
-        tuple(inputs),
-        np.ones(times, np.int64),
-        np.ones(times, np.int64),
-        np.ones(size, np.float32),
-        peer.writes_times,
-    )
+    return Call(tuple(inputs), size, peer.writes_times)
 
 
 def compiled(function: Function) -> Function:

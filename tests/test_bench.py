@@ -80,7 +80,6 @@ def test_slowest_imports_are_in_order() -> None:
 
 def test_a_cycle_compiles_and_runs() -> None:
     leaks.cycle(1)
-    assert leaks.resident() > 0
 
 
 def test_an_unknown_workload_is_refused() -> None:

@@ -63,7 +63,7 @@ def check_golden(path: Path, found: str, *, update: bool) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_general_kernels(name: str, *, update_golden: bool) -> None:
     text, layouts = CASES[name]
-    plan = specialised(text, layouts).plan()
+    plan = specialised(text, layouts).general_code.plan
     check_golden(
         GOLDEN / "loops" / f"{name}.txt", described(text, plan), update=update_golden
     )
@@ -72,8 +72,9 @@ def test_general_kernels(name: str, *, update_golden: bool) -> None:
 @pytest.mark.parametrize("name", SAMPLE_CASES)
 def test_kernels_for_samples(name: str, *, update_golden: bool) -> None:
     text, layouts = SAMPLE_CASES[name]
-    plan = specialised(text, layouts).sample_plan()
-    assert plan is not None
+    samples = specialised(text, layouts).samples_code
+    assert samples is not None
+    plan = samples.plan
     check_golden(
         GOLDEN / "loops" / f"{name}.txt", described(text, plan), update=update_golden
     )
@@ -100,7 +101,7 @@ def described(text: str, plan: Plan) -> str:
 def test_the_most_special_shape_that_fits(
     text: str, layout: Layout, shape: Shape
 ) -> None:
-    (loop,) = specialised(text, {"m": layout}).plan().signature.loops
+    (loop,) = specialised(text, {"m": layout}).general_code.plan.signature.loops
     assert loop.shape is shape
 
 
@@ -108,21 +109,23 @@ def test_general_shapes_can_be_asked_for() -> None:
     options = CompileOptions(special_shapes=False)
     query = parse("input m : f64\n~o[t] = ~m[t] + 1")
     compiled = Specialised(query, {"m": SAMPLED}, options)
-    (loop,) = compiled.plan().signature.loops
+    (loop,) = compiled.general_code.plan.signature.loops
     assert loop.shape is Shape.SWEEP
-    assert compiled.sample_plan() is None
+    assert compiled.samples_code is None
 
 
 def test_a_map_vectorises() -> None:
-    plan = specialised("input m : f32\n~o[t] = ~m[t] + 1", {"m": SAMPLED}).plan()
+    plan = specialised(
+        "input m : f32\n~o[t] = ~m[t] + 1", {"m": SAMPLED}
+    ).general_code.plan
     assert re.search(r"fadd <\d+ x float>", compile_kernel(plan.kernel).optimized_ir())
 
 
 def test_a_window_over_samples_leaves_a_vectorised_loop() -> None:
     text = "input m : f32\n~o[t] = mean(~m[t-20:t]) > mean(~m[t-50:t])"
-    plan = specialised(text, {"m": SAMPLED}).sample_plan()
-    assert plan is not None
-    optimized = compile_kernel(plan.kernel).optimized_ir()
+    samples = specialised(text, {"m": SAMPLED}).samples_code
+    assert samples is not None
+    optimized = samples.code().optimized_ir()
     assert re.search(r"fcmp ogt <\d+ x float>", optimized)
 
 

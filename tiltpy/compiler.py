@@ -14,7 +14,10 @@ are kept for every combination of layouts that a query has met.
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from threading import Lock, RLock
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tiltpy.abi import Layout, TimeLayout
 from tiltpy.codegen.jit import MachineCode, compile_kernel
@@ -41,68 +44,70 @@ class CompileOptions:
     optimize: bool = True
 
 
+class LazyCode:
+    """The machine code of a plan, made when it is first run or looked at."""
+
+    def __init__(
+        self, plan: Plan, seconds: dict[str, float], *, optimize: bool
+    ) -> None:
+        self.plan = plan
+        self._seconds = seconds
+        self._optimize = optimize
+        self._lock = Lock()
+        self._code: MachineCode | None = None
+
+    def code(self) -> MachineCode:
+        """The machine code."""
+        with self._lock:
+            if self._code is None:
+                self._code = compile_kernel(self.plan.kernel, optimize=self._optimize)
+                for stage, seconds in self._code.seconds.items():
+                    self._seconds[stage] = self._seconds.get(stage, 0.0) + seconds
+            return self._code
+
+    def run(self, slots: NDArray[np.int64]) -> None:
+        """Execute it over an argument array (see `abi`)."""
+        (self._code or self.code()).run(slots)
+
+    def kernel(self) -> Kernel:
+        """As the runtime calls it."""
+        return Kernel(self.plan.signature, self)
+
+
 class Specialised:
-    """A query compiled for one combination of layouts; kernels are made when needed."""
+    """A query lowered for one combination of layouts; compiled as far as needed.
+
+    `general_code` serves any rows of these layouts, `samples_code`, where there is one,
+    stretches that are sampled without a gap. `seconds` says how long the stages took.
+    """
 
     def __init__(
         self, source: Query, layouts: Mapping[str, Layout], options: CompileOptions
     ) -> None:
-        self.options = options
         self.layouts = layouts
         began = time.perf_counter()
         self.stages = optimize(specialise(source, layouts), options.disabled_passes)
-        self.seconds = {"passes": time.perf_counter() - began}
+        passed = time.perf_counter()
         self.query = self.stages[-1][1]
-        self._lock = RLock()
-        self._general: tuple[Plan, MachineCode] | None = None
-        self._samples: tuple[Plan, MachineCode] | None = None
-        self._tried_samples = False
+        special = options.special_shapes
+        general = lower(self.query, layouts, maps=special)
+        samples = lower_samples(self.query, layouts) if special else None
+        lowered = time.perf_counter()
+        self.seconds = {"passes": passed - began, "lowering": lowered - passed}
 
-    def plan(self) -> Plan:
-        """The general kernel in loop IR."""
-        return lower(self.query, self.layouts, maps=self.options.special_shapes)
+        def lazy(plan: Plan) -> LazyCode:
+            return LazyCode(plan, self.seconds, optimize=options.optimize)
 
-    def sample_plan(self) -> Plan | None:
-        """The kernel for gapless samples in loop IR, if there is one."""
-        if not self.options.special_shapes:
-            return None
-        return lower_samples(self.query, self.layouts)
-
-    def general_code(self) -> tuple[Plan, MachineCode]:
-        """The general kernel, compiled."""
-        with self._lock:
-            if self._general is None:
-                began = time.perf_counter()
-                plan = self.plan()
-                self.seconds["lowering"] = time.perf_counter() - began
-                self._general = plan, self._compile(plan)
-            return self._general
-
-    def samples_code(self) -> tuple[Plan, MachineCode] | None:
-        """The kernel for gapless samples, compiled."""
-        with self._lock:
-            if not self._tried_samples:
-                self._tried_samples = True
-                plan = self.sample_plan()
-                if plan is not None:
-                    self._samples = plan, self._compile(plan)
-            return self._samples
-
-    def _compile(self, plan: Plan) -> MachineCode:
-        code = compile_kernel(plan.kernel, optimize=self.options.optimize)
-        for stage, seconds in code.seconds.items():
-            self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
-        return code
+        self.general_code = lazy(general)
+        self.samples_code = None if samples is None else lazy(samples)
 
     def general(self) -> Kernel:
         """The kernel for any rows of these layouts."""
-        plan, code = self.general_code()
-        return Kernel(plan.signature, code)
+        return self.general_code.kernel()
 
     def samples(self) -> Kernel | None:
         """The kernel for stretches that are sampled without a gap, if there is one."""
-        found = self.samples_code()
-        return found and Kernel(found[0].signature, found[1])
+        return None if self.samples_code is None else self.samples_code.kernel()
 
 
 def specialise(query: Query, layouts: Mapping[str, Layout]) -> Query:

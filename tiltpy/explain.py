@@ -3,12 +3,10 @@
 from collections.abc import Iterator
 
 from tiltpy.abi import Loop, TimeLayout
-from tiltpy.codegen.jit import MachineCode
-from tiltpy.compiler import Specialised
+from tiltpy.compiler import LazyCode, Specialised
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.printer import format_query
 from tiltpy.loops.printer import format_kernel
-from tiltpy.lowering.lower import Plan
 from tiltpy.types import Boundary
 
 
@@ -19,13 +17,10 @@ def explain(
     parts = [("query", format_query(source)), *_passes(source, compiled)]
     parts.append(("boundaries", "\n".join(_boundaries(compiled.query))))
     parts.append(("layouts", "\n".join(_layouts(compiled))))
-    kernels: list[tuple[str, tuple[Plan, MachineCode] | None]] = [
-        ("kernel", compiled.general_code()),
-        ("kernel for gapless samples", compiled.samples_code()),
-    ]
-    for title, kernel in kernels:
-        if kernel is not None:
-            parts.extend(_kernel(title, *kernel, llvm=llvm, asm=asm))
+    parts.extend(_kernel("kernel", compiled.general_code, llvm=llvm, asm=asm))
+    if compiled.samples_code is not None:
+        title = "kernel for gapless samples"
+        parts.extend(_kernel(title, compiled.samples_code, llvm=llvm, asm=asm))
     parts.append(("compile time", "\n".join(_seconds(compiled))))
     return "\n".join(f"== {title} ==\n{text.rstrip()}\n" for title, text in parts)
 
@@ -59,10 +54,11 @@ def _layouts(compiled: Specialised) -> Iterator[str]:
 
 
 def _kernel(
-    title: str, plan: Plan, code: MachineCode, *, llvm: bool, asm: bool
+    title: str, lazy: LazyCode, *, llvm: bool, asm: bool
 ) -> Iterator[tuple[str, str]]:
-    shapes = "\n".join(_shape(loop) for loop in plan.signature.loops)
-    yield title, f"{shapes}\n\n{format_kernel(plan.kernel)}"
+    code = lazy.code()
+    shapes = "\n".join(_shape(loop) for loop in lazy.plan.signature.loops)
+    yield title, f"{shapes}\n\n{format_kernel(lazy.plan.kernel)}"
     if llvm:
         yield f"{title}: LLVM IR", code.optimized_ir()
     if asm:

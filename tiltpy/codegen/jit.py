@@ -10,9 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
+from threading import Lock
 
 import llvmlite.binding as llvm
 import numpy as np
+from llvmlite.binding import ffi
 from numpy.typing import NDArray
 
 from tiltpy.codegen.emit import emit_module
@@ -94,24 +96,61 @@ def _machine(target: Target, *, level: int) -> llvm.TargetMachine:
     )
 
 
+class _PassBuilder:
+    """LLVM's pass builder, used for many kernels before it is made anew.
+
+    llvmlite never frees what a builder counts its passes with (1.5 KiB), and each run
+    leaves a little more in there: so neither a builder for every kernel, nor one for
+    all. The passes of a kernel are to be closed by hand, too.
+    """
+
+    RUNS = 128
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._runs = 0
+        self._builder: llvm.PassBuilder | None = None
+
+    def run(self, module: llvm.ModuleRef, effort: Effort) -> None:
+        """Optimize a module in place."""
+        with self._lock:
+            if self._builder is None or self._runs == self.RUNS:
+                self._builder, self._runs = _make_builder(), 0
+            self._runs += 1
+            passes = _passes(self._builder, effort)
+            passes.run(module, self._builder)
+            # What `close` should do, but does nothing in the releases known so far.
+            ffi.lib.LLVMPY_DisposeNewModulePassManger(passes)
+            passes.detach()
+
+
+def _make_builder() -> llvm.PassBuilder:
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = options.slp_vectorization = True
+    # Unrolled scans cost loop strength reduction seconds and gain nothing.
+    options.loop_unrolling = False
+    return llvm.create_pass_builder(_machine(host(), level=3), options)
+
+
+def _passes(builder: llvm.PassBuilder, effort: Effort) -> llvm.ModulePassManager:
+    if effort is Effort.FULL:
+        return builder.getModulePassManager()
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_sroa_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    return passes
+
+
+_PASS_BUILDER = _PassBuilder()
+
+
 def _optimize(text: str, machine: llvm.TargetMachine, effort: Effort) -> llvm.ModuleRef:
     module = llvm.parse_assembly(text)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = options.slp_vectorization = True
-    builder = llvm.create_pass_builder(machine, options)
-    match effort:
-        case Effort.NONE:
-            return module
-        case Effort.SCALAR:
-            passes = llvm.create_new_module_pass_manager()
-            passes.add_sroa_pass()
-            passes.add_instruction_combine_pass()
-            passes.add_simplify_cfg_pass()
-        case Effort.FULL:
-            passes = builder.getModulePassManager()
-    passes.run(module, builder)
+    if effort is not Effort.NONE:
+        _PASS_BUILDER.run(module, effort)
     return module
 
 

@@ -69,7 +69,14 @@ def _integer_floor(code: Instructions, op: str, scalar: Scalar, a: str, b: str) 
 
 
 def _float_floor(code: Instructions, op: str, kind: str, a: str, b: str) -> str:
-    """Floor division of floats: of `a - (a mod b)`, rounded as Python does."""
+    """Floor division of floats: of `a - (a mod b)`, rounded as Python does.
+
+    Single precision goes through double, as Python's own would.
+    """
+    if kind == "float":
+        wide = (code.value(f"fpext float {value} to double") for value in (a, b))
+        result = _float_floor(code, op, "double", *wide)
+        return code.value(f"fptrunc double {result} to float")
     zero, one, half = "0.0", "1.0", "0.5"
     remainder = code.value(f"frem {kind} {a}, {b}")
     inexact = code.value(f"fcmp une {kind} {remainder}, {zero}")

@@ -182,10 +182,11 @@ class ExprPrinter:
 
     def _call(self, expr: Call) -> str:
         firm = any(is_firm(argument) for argument in expr.arguments)
-        arguments = (
-            self.text(argument, _LOWEST, bare=firm or position > 0)
-            for position, argument in enumerate(expr.arguments)
-        )
+        arguments: list[str] = []
+        for position, argument in enumerate(expr.arguments):
+            # No comprehension: its frames would use up the stack of a deep expression.
+            bare = firm or position > 0
+            arguments.append(self.text(argument, _LOWEST, bare=bare))
         return f"{expr.function}({', '.join(arguments)})"
 
     def _struct(self, expr: MakeStruct) -> str:

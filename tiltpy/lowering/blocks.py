@@ -42,11 +42,11 @@ Key = tuple[Expr, Kept]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A block: its first row, and where its suffixes and results stand."""
+    """A block: its first row, where its prefixes and where its suffixes stand."""
 
     row: LExpr
+    prefixes: LExpr
     suffixes: LExpr
-    cell: LExpr
 
 
 class BlockWindow:
@@ -86,19 +86,18 @@ class BlockWindow:
     def _keep(self, element: Expr, kept: Kept) -> None:
         if (element, kept) in self.states:
             return
-        # A stretch is `groups * LANES` blocks; suffixes have one block more, the last
-        # of the stretch before, and an end of each block.
-        span = STRETCH + LANES * self.most
-        ends = span + 2 * self.most + STRETCH // self.most + 2 * LANES + 2
+        # A stretch is `groups * LANES` blocks; the last block's suffixes, which the
+        # next stretch starts with, stand behind it.
+        span = STRETCH + (LANES + 1) * self.most
 
-        def arrays(name: str, size: int) -> tuple[Array, ...]:
+        def arrays(name: str) -> tuple[Array, ...]:
             label = f"{self.rows.name}.{kept.name}.{name}"
             return tuple(
-                self.assembly.temporary(label, scalar, (), size)
+                self.assembly.temporary(label, scalar, (), span)
                 for scalar in kept.types
             )
 
-        self.states[element, kept] = arrays("suffix", ends), arrays("window", span)
+        self.states[element, kept] = arrays("suffix"), arrays("prefix")
 
     def start(self, block: Block, oldest: LExpr, newest: LExpr) -> None:
         """Before the loop, whose first window is the rows `oldest` to `newest`."""
@@ -110,17 +109,22 @@ class BlockWindow:
         block.set(self.ready, i64(0))
         self._end_blocks(block)
         before = block.name("before", sub(self.newest, self.width))
-        last = block.name("at", mul(mul(self.groups, i64(LANES)), self._stride()))
-        self._suffixes(block, [Place(before, last, i64(0))])
+        at = block.name("at", sub(self._stretch(), self.width))
+        self._suffixes(block, [self._at(block, before, at)])
 
-    def _stride(self) -> LExpr:
-        """The length of a block's suffixes: the last is that of nothing."""
-        return add(self.width, i64(1))
+    def _stretch(self) -> LExpr:
+        """How many results are made at a time."""
+        return mul(mul(self.groups, i64(LANES)), self.width)
+
+    def _at(self, block: Block, row: LExpr, cell: LExpr) -> Place:
+        """The block whose first row is the newest in the window of a cell."""
+        after = add(cell, sub(self.width, i64(1)))
+        return Place(row, cell, block.name("after", after))
 
     def _end_blocks(self, block: Block) -> None:
         each = self.assembly.fresh("block")
         inner = block.inner()
-        at = inner.name("end", add(mul(each, self._stride()), self.width))
+        at = inner.name("end", sub(mul(add(each, i64(1)), self.width), i64(1)))
         for (_, kept), (suffixes, _) in self.states.items():
             for array, value in zip(suffixes, kept.identity, strict=True):
                 inner.add(Store(array, at, value))
@@ -176,20 +180,18 @@ class BlockWindow:
                     inner.add(Store(array, add(place.suffixes, step), var))
         block.add(While(lt(i64(1), step), inner.body()))
 
-    def _prefixes(self, block: Block, places: list["Place"], length: LExpr) -> None:
-        """Scan blocks forward and merge with the suffixes of those before them."""
+    def _prefixes(self, block: Block, places: list[Place], length: LExpr) -> None:
+        """Scan blocks forward."""
         running = self._scan(block, len(places))
         step = self.assembly.fresh("step")
         inner = block.inner()
         for lane, place in enumerate(places):
             lifted = self._lifted(inner, add(place.row, step))
-            tail = inner.name("after", add(sub(place.suffixes, self.width), step))
-            for key, (suffixes, results) in self.states.items():
+            for key, (_, prefixes) in self.states.items():
                 state = running[key][lane]
                 assign_state(inner, state, key[1].merge(state, lifted[key]))
-                end = tuple(inner.name("end", load(array, tail)) for array in suffixes)
-                for array, value in zip(results, key[1].merge(end, state), strict=True):
-                    inner.add(Store(array, add(place.cell, step), value))
+                for array, var in zip(prefixes, state, strict=True):
+                    inner.add(Store(array, add(place.prefixes, step), var))
         block.add(For(step, i64(0), length, inner.body()))
 
     def fill(self, block: Block, cell: LExpr) -> None:
@@ -201,14 +203,13 @@ class BlockWindow:
         body = inner.inner()
         self._group(body, group)
         inner.add(For(group, i64(0), self.groups, body.body()))
-        blocks = mul(self.groups, i64(LANES))
-        inner.set(self.ready, add(self.ready, mul(blocks, self.width)))
+        inner.set(self.ready, add(self.ready, self._stretch()))
         block.when(le(self.ready, cell), inner)
 
     def _carry(self, block: Block) -> None:
         """The last block's suffixes become those before the first."""
         step = self.assembly.fresh("step")
-        last = block.name("at", mul(mul(self.groups, i64(LANES)), self._stride()))
+        last = block.name("at", self._stretch())
         inner = block.inner()
         for suffixes, _ in self.states.values():
             for array in suffixes:
@@ -236,11 +237,9 @@ class BlockWindow:
 
     def _place(self, block: Block, number: LExpr) -> "Place":
         """Where a block of the current stretch is."""
-        number = block.name("block", number)
         cell = block.name("cell", mul(number, self.width))
         row = block.name("row", add(add(self.newest, self.ready), cell))
-        at = block.name("at", mul(add(number, i64(1)), self._stride()))
-        return Place(row, at, cell)
+        return self._at(block, row, cell)
 
     def value(self, block: Block, node: Reduce, cell: LExpr) -> Lowered:
         """The value of a reduction at a grid point of the current stretch."""
@@ -266,5 +265,9 @@ class BlockWindow:
         return Lowered(node.type, value, TRUE if sure else valid)
 
     def _state(self, block: Block, key: Key, at: LExpr) -> State:
-        _, results = self.states[key]
-        return tuple(block.name("w", load(array, at)) for array in results)
+        ends, begins = (
+            tuple(block.name("w", load(array, at)) for array in arrays)
+            for arrays in self.states[key]
+        )
+        merged = key[1].merge(ends, begins)
+        return tuple(block.name("w", value) for value in merged)

@@ -11,6 +11,7 @@ from tiltpy.abi import TimeLayout
 from tiltpy.loops.build import (
     FALSE,
     INF,
+    TRUE,
     add,
     conj,
     convert,
@@ -125,6 +126,40 @@ class DisjointCursor:
         block.set(self.row_before, self.row)
         block.set(self.existed, self.exists)
         return changed
+
+    @property
+    def strides(self) -> bool:
+        """Whether it can look ahead without care (`inside`, `peek`)."""
+        return self.single_step and self.gapless
+
+    def inside(self) -> LExpr:
+        """Whether it sees a row that is not the last."""
+        return conj(self.exists, lt(self.row, self.rows.last))
+
+    def peek(self, block: Block, now: LExpr) -> "Step":
+        """Where it would move to from `inside`, for a later time of the loop."""
+        passed = lt(self.end, add(now, i64(self.offset)))
+        row = block.name("next", add(self.row, convert(passed, I64)))
+        end = block.name("end", self.rows.end_at(row))
+        return Step(self, Seen(TRUE, row, sub(end, i64(self.offset))), end)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A move of a cursor that has not been made yet."""
+
+    cursor: DisjointCursor
+    seen: Seen
+    end: LExpr
+
+    def inside(self) -> LExpr:
+        """Whether the cursor would still be inside its rows."""
+        return lt(self.seen.row, self.cursor.rows.last)
+
+    def make(self, block: Block) -> None:
+        """Move the cursor."""
+        block.set(self.cursor.row, self.seen.row)
+        block.set(self.cursor.end, self.end)
 
 
 class StackCursor:

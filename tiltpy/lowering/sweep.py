@@ -7,7 +7,7 @@ decided by the object's cuts (see `ir.nodes.Cut`), never by values.
 """
 
 from dataclasses import dataclass
-from typing import assert_never
+from typing import TypeGuard, assert_never
 
 from tiltpy.abi import Loop, Read, Rows, Shape, SlotKind
 from tiltpy.ir.nodes import (
@@ -41,7 +41,7 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import Bin, LExpr, Store, Var, While
 from tiltpy.lowering.assembly import Assembly, Block
-from tiltpy.lowering.cursors import Cursor, Seen, point_cursor
+from tiltpy.lowering.cursors import Cursor, DisjointCursor, Seen, point_cursor
 from tiltpy.lowering.references import reductions, references, uses_time
 from tiltpy.lowering.rows import ObjectRows, Written
 from tiltpy.lowering.trees import TreeWindow
@@ -156,6 +156,7 @@ class Sweep:
         _write(body, out, at, value, begin, until)
         body.set(count, add(at, convert(valid, I64)))
         body.set(self.now, add(until, i64(self.tdom.precision)))
+        self._stride(body, out, count, last)
         block.set(count, i64(0))
         if not self.always_cuts:
             block.set(exists, FALSE)
@@ -183,6 +184,30 @@ class Sweep:
             slide.advance(block, low, high)
             bounds.append(slide.bound())
         self.visit = _Visit(points, [block.name("bound", b) for b in bounds])
+
+    def _stride(self, block: Block, out: Written, count: Var, last: LExpr) -> None:
+        """Append visits for as long as every reference is well inside its rows.
+
+        There all of them exist and have a next row, which makes a visit half as long.
+        """
+        strides = {p: c for p, c in self.cursors.items() if _strides(c)}
+        if len(strides) != len(self.cursors) or self.windows or not self.always_cuts:
+            return
+        if not strides or self.every_cell:
+            return
+        head, visit, stretch = block.inner(), block.inner(), block.inner()
+        steps = {p: c.peek(head, self.now) for p, c in strides.items()}
+        until = head.name("until", least(*(s.seen.bound for s in steps.values())))
+        self.visit = _Visit({p: s.seen for p, s in steps.items()}, [])
+        value = lower_expr(visit, self._leaf(visit), self.definition.body)
+        _write(visit, out, count, value, sub(self.now, i64(1)), until)
+        visit.set(count, add(count, convert(value.valid, I64)))
+        visit.set(self.now, add(until, i64(1)))
+        for step in steps.values():
+            step.make(visit)
+        further = conj(le(until, last), *(s.inside() for s in steps.values()))
+        stretch.add(While(further, visit.body(), head.body()))
+        block.when(conj(*(c.inside() for c in strides.values())), stretch)
 
     def _until(self, last: LExpr) -> LExpr:
         """The last grid point that is certain to see the same as this one."""
@@ -267,6 +292,10 @@ class Sweep:
             self.every_cell,
             implicit_times=False,
         )
+
+
+def _strides(cursor: Cursor) -> TypeGuard[DisjointCursor]:
+    return isinstance(cursor, DisjointCursor) and cursor.strides
 
 
 def _write(

@@ -6,6 +6,7 @@ runs, last, so that the bounds are those of the query that is executed.
 
 from collections.abc import Callable
 
+from tiltpy.errors import TiltError
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.verify import verify, verify_source
 from tiltpy.passes.eliminate_dead import eliminate_dead
@@ -34,15 +35,19 @@ def optimize(
 
     A query that looks further than times can is a `QueryError`, whatever is disabled.
     """
-    unknown = disabled.difference(PASS_NAMES)
-    assert not unknown, f"no pass {', '.join(sorted(unknown))}"
+    if unknown := disabled.difference(PASS_NAMES):
+        raise TiltError(
+            f"there is no pass {', '.join(sorted(unknown))} to leave out; there are "
+            f"{', '.join(PASS_NAMES)}"
+        )
     verify_source(query)
     resolve_boundaries(query)  # for its errors: they are the source's
     stages: list[tuple[str, Query]] = []
     for each in (*PIPELINE, resolve_boundaries):
         if each.__name__ in disabled:
             continue
-        query = each(query)
-        verify(query)
+        before, query = query, each(query)
+        if query != before:
+            verify(query)
         stages.append((each.__name__, query))
     return tuple(stages)
