@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 
 from tiltpy.abi import Layout
@@ -14,10 +15,12 @@ from tiltpy.ir.nodes import Query
 from tiltpy.ir.printer import format_query
 from tiltpy.moments import Length, Moment, ticks_of, time_of
 from tiltpy.runtime.bind import Binding
-from tiltpy.runtime.domain import Request
+from tiltpy.runtime.domain import Request, check_request
 from tiltpy.runtime.result import Result
 from tiltpy.runtime.run import Progress, RunOptions, bind_inputs, run
 from tiltpy.types import Bound, Lifetime, Unit, columns
+
+RUN_ARGUMENTS = ("self", "start", "end", "workers", "chunk", "allow_sort", "progress")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ class CompiledQuery:
         A frame is anything with the Arrow PyCapsule interface (`__arrow_c_stream__`:
         pyarrow, Polars, pandas, DuckDB), or `bind(frame, ...)` where the query leaves
         open how rows become events. Run-time bounds of time domains are given by their
-        names, like inputs.
+        names, like inputs; one called `start` or `end` is the domain's.
 
         `start` and `end` are the domain `(start, end]`: ticks, a stamp of ISO 8601 or a
         `datetime`; by default that of the data. `chunk` (ticks, a duration like "1h", a
@@ -96,11 +99,15 @@ class CompiledQuery:
         """
         unit = self.query.unit
         names = _run_time_bounds(self.query)
+        _check_names([*names, *(one.name for one in self.query.inputs)], names)
+        both = {"start": start, "end": end}
+        given = inputs | {n: time for n, time in both.items() if time is not None}
         bounds = {
-            name: _checked(name, time_of, inputs.pop(name), unit)
+            name: _checked(name, time_of, given[name], unit)
             for name in names
-            if name in inputs
+            if name in given
         }
+        frames = {name: f for name, f in inputs.items() if name not in bounds}
         missing = [name for name in names if name not in bounds]
         if missing:
             raise DataError(
@@ -115,7 +122,8 @@ class CompiledQuery:
         interval = None if chunk is None else _checked("chunk", ticks_of, chunk, unit)
         _check_positive("chunk", interval)
         _check_positive("workers", workers)
-        bindings = self._bindings(inputs)
+        check_request(self.query, request)
+        bindings = self._bindings(frames)
         options = RunOptions(workers, interval, allow_sort, progress)
         bound = bind_inputs(self.query, bindings, request, allow_sort=allow_sort)
         return run(self.query, bound, self._compiler.specialised, request, options)
@@ -219,6 +227,19 @@ def _checked(
         raise TiltError(f"{name}={given}: {error}") from None
 
 
-def _check_positive(name: str, value: int | None) -> None:
-    if value is not None and value < 1:
-        raise TiltError(f"{name}={value}: expected 1 or more")
+def _check_positive(name: str, value: object) -> None:
+    if value is not None and not (isinstance(value, Integral) and int(value) >= 1):
+        raise TiltError(f"{name}={value}: expected a whole number, 1 or more")
+
+
+def _check_names(names: Sequence[str], bounds: Sequence[str]) -> None:
+    """Refuse what could not be told from the other arguments of `run`.
+
+    A bound called `start` or `end` can: it is that of the run.
+    """
+    for name in names:
+        if name in RUN_ARGUMENTS and not (name in bounds and name in ("start", "end")):
+            raise TiltError(
+                f"'{name}' is an argument of run() itself; give it another name in "
+                "the query"
+            )

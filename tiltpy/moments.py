@@ -2,6 +2,8 @@
 
 import re
 from datetime import UTC, date, datetime, timedelta
+from operator import index
+from typing import SupportsIndex, cast
 
 from tiltpy.errors import TiltError
 from tiltpy.frontend.durations import is_duration, parse_duration
@@ -23,9 +25,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def ticks_of(given: object, unit: Unit | None) -> int:
     """A length in ticks: a number of them, a duration like "1h30m", a `timedelta`."""
     if isinstance(given, timedelta):
-        return _whole_ticks((given // timedelta(microseconds=1)) * 1000, unit)
-    if isinstance(given, int) and not isinstance(given, bool):
-        return given
+        return _whole_ticks(_length(given), unit)
+    if (ticks := _whole_number(given)) is not None:
+        return ticks
     if isinstance(given, str) and _INTEGER.fullmatch(given):
         return int(given)
     if not isinstance(given, str) or not is_duration(given):
@@ -40,9 +42,9 @@ def time_of(given: object, unit: Unit | None) -> int:
     A stamp without an offset is read like a column of stamps without a time zone, one
     with an offset (`+01:00`, `Z`) like a column with one.
     """
+    if (ticks := _whole_number(given)) is not None:
+        return ticks
     match given:
-        case int() if not isinstance(given, bool):
-            return given
         case str() if _INTEGER.fullmatch(given):
             return int(given)
         case str():
@@ -54,6 +56,14 @@ def time_of(given: object, unit: Unit | None) -> int:
             return _whole_ticks(_nanoseconds(midnight), unit)
         case _:
             raise TiltError("expected ticks, a stamp like 2013-03-01 or a datetime")
+
+
+def _whole_number(given: object) -> int | None:
+    """A whole number, numpy's too; None for anything else."""
+    try:
+        return None if isinstance(given, bool) else index(cast(SupportsIndex, given))
+    except TypeError:
+        return None
 
 
 def _parse_stamp(text: str) -> int:
@@ -68,8 +78,16 @@ def _parse_stamp(text: str) -> int:
 
 
 def _nanoseconds(stamp: datetime) -> int:
-    since = (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)) - _EPOCH
-    return (since // timedelta(microseconds=1)) * 1000
+    return _length((stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)) - _EPOCH)
+
+
+def _length(given: timedelta) -> int:
+    """In nanoseconds; pandas has a subclass that counts those too."""
+    try:
+        whole = int(given // timedelta(microseconds=1)) * 1000
+    except ValueError:  # pandas' NaT is a datetime too
+        raise TiltError("is no time") from None
+    return whole + int(getattr(given, "nanoseconds", 0))
 
 
 def _whole_ticks(nanoseconds: int, unit: Unit | None) -> int:

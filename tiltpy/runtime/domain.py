@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tiltpy.errors import DataError
-from tiltpy.ir.nodes import Query
+from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.runtime.buffers import SnapshotBuffer
 from tiltpy.types import MAX_TIME, Bound, TDom
 
@@ -56,6 +56,23 @@ def check_request(query: Query, request: Request) -> None:
     start, end = request.start, request.end
     if start is not None and end is not None and start > end:
         raise DataError(f"start={start} is later than end={end}; swap them")
+    for definition in query.definitions:
+        _check_bounds(definition, request)
+
+
+def _check_bounds(definition: TemporalExpr, request: Request) -> None:
+    """Refuse a time domain whose run-time bounds make it end before it starts."""
+    tdom = definition.tdom
+    start, end = request.resolve(tdom.start), request.resolve(tdom.end)
+    if start is not None and end is not None and start > end:
+        low, high = (
+            f"{bound}={time}" if isinstance(bound, str) else str(time)
+            for bound, time in ((tdom.start, start), (tdom.end, end))
+        )
+        raise DataError(
+            f"the time domain of ~{definition.name} starts at {low}, "
+            f"later than its end at {high}"
+        )
 
 
 def output_domain(tdom: TDom, rows: list[SnapshotBuffer], request: Request) -> Domain:
@@ -102,7 +119,10 @@ def cells_of(tdom: TDom, domain: Domain, low: int, high: int) -> Cells | None:
     return Cells(first, last, seam=first > begin, final=final)
 
 
-MAX_CHUNKS = 1 << 20
+MAX_CHUNKS = 1 << 15
+"""More than these would take longer to start than the work in them."""
+LONGEST_CHUNK = 1 << 61
+"""In ticks; longer ones are cut, so that differences of times in a kernel fit."""
 
 
 def cut_chunks(
@@ -111,33 +131,44 @@ def cut_chunks(
     interval: int | None,
     edges: list[int],
     rows: Mapping[str, SnapshotBuffer],
-) -> Iterator[tuple[int, int]]:
+    *,
+    every_cell: bool = False,
+) -> list[tuple[int, int]]:
     """Cut `(low, high]` at absolute multiples of the interval, and at `edges`.
 
     Where the interval is far shorter than the data is dense, stretches without a change
-    point are not cut: only multiples beside some row's start or end are kept.
+    point are not cut: only multiples beside some row's start or end are kept, unless
+    something happens in `every_cell`.
     """
+    interval = min(interval or LONGEST_CHUNK, LONGEST_CHUNK)
     cuts = {edge for edge in edges if low < edge < high}
-    if interval is not None:
-        first, last = low // interval + 1, (high - 1) // interval
-        total = sum(buffer.n for buffer in rows.values())
-        if last - first < min(4 * total + 1024, MAX_CHUNKS):
-            cuts.update(k * interval for k in range(first, last + 1))
-        else:
-            cuts.update(_beside_rows(low, high, interval, rows))
+    cuts.update(_multiples(low, high, LONGEST_CHUNK))
+    chunks = (high - low) // interval
+    total = sum(buffer.n for buffer in rows.values())
+    if not every_cell and chunks > 4 * total + 1024:
+        cuts.update(_beside_rows(low, high, interval, rows))
+    else:
+        cuts.update(_multiples(low, high, interval * (chunks // MAX_CHUNKS + 1)))
     ends = [*sorted(cuts), high]
-    return zip([low, *ends[:-1]], ends, strict=True)
+    return list(zip([low, *ends[:-1]], ends, strict=True))
+
+
+def _multiples(low: int, high: int, interval: int) -> Iterator[int]:
+    """The multiples of an interval between two times."""
+    first, last = low // interval + 1, (high - 1) // interval
+    return (k * interval for k in range(first, last + 1))
 
 
 def _beside_rows(
     low: int, high: int, interval: int, rows: Mapping[str, SnapshotBuffer]
-) -> Iterator[int]:
+) -> list[int]:
     near: set[int] = set()
     for buffer in rows.values():
         for times in buffer.times():
-            chunks = np.unique(times // interval)
-            if chunks.size > MAX_CHUNKS:
-                chunks = chunks[:: chunks.size // MAX_CHUNKS + 1]
-            near.update(int(k) for k in chunks)
-            near.update(int(k) + 1 for k in chunks)
-    return (k * interval for k in near if low < k * interval < high)
+            chunks = times // interval
+            chunks = chunks[np.flatnonzero(np.diff(chunks, prepend=chunks[:1] - 1))]
+            chunks = chunks[:: chunks.size // MAX_CHUNKS + 1].tolist()
+            near.update(chunks)
+            near.update(k + 1 for k in chunks)
+    cuts = [k * interval for k in sorted(near) if low < k * interval < high]
+    return cuts[:: len(cuts) // MAX_CHUNKS + 1]

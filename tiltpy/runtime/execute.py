@@ -3,8 +3,12 @@
 The snapshots of an output come back as a piece: a snapshot buffer of that chunk.
 """
 
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -56,14 +60,26 @@ def allocate(scalar: Scalar, size: int) -> Array:
     from the system costs more than most queries.
     """
     kind = dtype_of(scalar)
-    try:
-        memory = pa.allocate_buffer(max(1, size) * kind.itemsize)
-        return np.frombuffer(memory, kind)
-    except (MemoryError, OverflowError) as error:
-        raise DataError(
-            f"a chunk could have {size:,} snapshots, more than fit into memory; "
-            "give a shorter chunk, a smaller domain or a coarser precision"
-        ) from error
+    count = max(1, size) * kind.itemsize
+    if count + pa.total_allocated_bytes() <= installed_memory():
+        with suppress(MemoryError):
+            return np.frombuffer(pa.allocate_buffer(count), kind)
+    raise DataError(
+        f"a chunk could have {size:,} snapshots, which with all the others do not fit "
+        "into memory; give a shorter chunk, a smaller domain or a coarser precision"
+    )
+
+
+@cache
+def installed_memory() -> int:
+    """The bytes of memory that this machine, or this container, has.
+
+    The system would promise more, and end the process when it comes to keeping that.
+    """
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    with suppress(OSError, ValueError):  # "max": the container has no limit
+        limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text("ascii")))
+    return min(limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,8 +316,8 @@ class Chunk:
             return SnapshotBuffer(
                 TimeLayout.SAMPLED, count, start, period, None, None, payload
             )
-        starts = arrays[SlotKind.OUT_STARTS, loop.name, 0]
-        ends = arrays[SlotKind.OUT_ENDS, loop.name, 0]
+        starts = _written(arrays[SlotKind.OUT_STARTS, loop.name, 0], count)
+        ends = _written(arrays[SlotKind.OUT_ENDS, loop.name, 0], count)
         return SnapshotBuffer(
             TimeLayout.INTERVALS,
             count,
@@ -314,10 +330,16 @@ class Chunk:
 
 
 def _column(values: Array, validity: Array | None, count: int) -> Column:
-    kept = values[: max(1, count)]
+    kept = _written(values, count)
     if validity is None:
         return Column(kept)
     return Column(kept, pack_validity(validity[:count].view(np.uint8)))
+
+
+def _written(array: Array, count: int) -> Array:
+    """What a loop wrote; a copy where that is little of what it could have."""
+    kept = array[: max(1, count)]
+    return kept.copy() if 4 * kept.size < array.size else kept
 
 
 def _address(array: Array | None) -> int:
