@@ -1,4 +1,7 @@
-"""Options of the test run."""
+"""Options of the test run, and what all tests may rely on."""
+
+import signal
+from collections.abc import Iterator
 
 import pytest
 
@@ -26,3 +29,11 @@ def update_golden(request: pytest.FixtureRequest) -> bool:
 def deep(request: pytest.FixtureRequest) -> bool:
     """Whether this is the long run."""
     return bool(request.config.getoption("--deep"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C works, even where the run is a background job that was told to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
