@@ -33,7 +33,7 @@ def deep(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture(autouse=True, scope="session")
 def _interruptible() -> Iterator[None]:
-    """Ctrl-C works, even where the run is a background job that was told to ignore it."""
+    """Ctrl-C works, even in a background job that was told to ignore it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

@@ -1,0 +1,128 @@
+"""`python -m tests.fences FIRST LAST`: random queries over memory with fences.
+
+Every array that a kernel reads or writes is cut to exactly the size that the runtime
+says it has, and put right before a page that nobody may touch (with `low`: right behind
+one). A kernel that steps over the end of the process with a fault, so this runs in a
+process of its own. For Linux.
+"""
+
+import ctypes
+import sys
+from dataclasses import replace
+from random import Random
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.compiled import random_setting
+from tests.random_queries import random_case
+from tests.test_properties import check
+from tiltpy.runtime import execute
+from tiltpy.runtime import run as runs
+from tiltpy.runtime.buffers import Column, SnapshotBuffer, dtype_of
+from tiltpy.types import Scalar
+
+Number = TypeVar("Number", bound=np.generic)
+
+PAGE = 4096
+READ_WRITE, PRIVATE_ANONYMOUS = 3, 0x22
+
+_system = ctypes.CDLL(None)
+_system.mmap.restype = ctypes.c_void_p
+_system.mmap.argtypes = [
+    ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long
+]  # fmt: skip
+_system.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+_system.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+
+
+class Fences:
+    """Memory between pages that nobody may touch."""
+
+    def __init__(self, *, low: bool) -> None:
+        self.low = low
+        self.regions: list[tuple[int, int]] = []
+
+    def array(self, dtype: np.dtype[Number], count: int) -> NDArray[Number]:
+        """An array of that many items, or of the one that must be readable."""
+        size = max(1, count) * dtype.itemsize
+        pages = -(-size // PAGE)
+        region = (pages + 2) * PAGE
+        base = _system.mmap(None, region, READ_WRITE, PRIVATE_ANONYMOUS, -1, 0)
+        end = base + (pages + 1) * PAGE
+        for fence in (base, end):
+            assert _system.mprotect(fence, PAGE, 0) == 0
+        self.regions.append((base, region))
+        start = base + PAGE if self.low else end - size
+        memory = memoryview((ctypes.c_char * size).from_address(start))
+        return np.frombuffer(memory, dtype)
+
+    def copy(self, array: NDArray[Number]) -> NDArray[Number]:
+        """The same items between fences."""
+        fenced = self.array(array.dtype, array.size)
+        fenced[: array.size] = array
+        return fenced
+
+    def column(self, column: Column, rows: int) -> Column:
+        values, validity = self.copy(column.values[:rows]), column.validity
+        if validity is None:
+            return Column(values)
+        first, offset = divmod(column.offset, 8)
+        bits = validity[first : first + (offset + rows + 7) // 8]
+        return Column(values, self.copy(bits), offset)
+
+    def piece(self, piece: SnapshotBuffer) -> SnapshotBuffer:
+        rows = max(1, piece.n)
+        return replace(
+            piece,
+            starts=None if piece.starts is None else self.copy(piece.starts[:rows]),
+            ends=None if piece.ends is None else self.copy(piece.ends[:rows]),
+            columns=tuple(self.column(column, rows) for column in piece.columns),
+        )
+
+    def open(self) -> None:
+        """Give all of it back."""
+        for base, region in self.regions:
+            _system.munmap(base, region)
+        self.regions.clear()
+
+
+def put_up(fences: Fences) -> None:
+    """Have the runtime take all memory between fences."""
+    make_chunk = execute.Chunk.__init__
+
+    def fenced_chunk(chunk: execute.Chunk, *given: object, **named: object) -> None:
+        make_chunk(chunk, *given, **named)  # type: ignore[arg-type]
+        chunk.pieces = {n: fences.piece(piece) for n, piece in chunk.pieces.items()}
+
+    def allocate(scalar: Scalar, size: int) -> NDArray[np.generic]:
+        return fences.array(dtype_of(scalar), size)
+
+    class Memory(execute.Memory):
+        def take(
+            self, key: tuple[str, int], scalar: Scalar, size: int
+        ) -> NDArray[np.generic]:
+            del key
+            return allocate(scalar, size)
+
+    execute.Chunk.__init__ = fenced_chunk  # type: ignore[assignment, method-assign]
+    execute.allocate = allocate
+    runs.Memory = Memory  # type: ignore[attr-defined]
+
+
+def main() -> None:
+    first, last = int(sys.argv[1]), int(sys.argv[2])
+    fences = Fences(low="low" in sys.argv)
+    put_up(fences)
+    for seed in range(first, last):
+        case = random_case(seed, exact=True, specials=seed % 3 == 0)
+        setting = random_setting(Random(seed), span=80)  # noqa: S311
+        print(f"seed {seed}, {setting}", file=sys.stderr, flush=True)
+        difference = check(case, replace(setting, workers=1), exact=True)
+        assert difference is None, difference
+        fences.open()
+
+
+if __name__ == "__main__":
+    main()

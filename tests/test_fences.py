@@ -1,0 +1,21 @@
+"""No kernel reads or writes beside its arrays: see `fences.py`."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CASES, DEEP_CASES = 60, 6_000
+
+
+@pytest.mark.parametrize("side", ["high", "low"])
+def test_kernels_stay_within_their_arrays(side: str, *, deep: bool) -> None:
+    first = 0 if side == "high" else 10_000
+    last = first + (DEEP_CASES if deep else CASES)
+    command = [sys.executable, "-m", "tests.fences", str(first), str(last), side]
+    here = Path(__file__).parent.parent
+    done = subprocess.run(  # noqa: S603
+        command, cwd=here, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]

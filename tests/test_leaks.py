@@ -1,0 +1,54 @@
+"""A process that compiles query after query does not grow.
+
+Each cycle reads, compiles and runs queries that no cycle before it had, looks at their
+results and drops everything. What the process keeps is measured from outside, as its
+resident set: memory of LLVM's is on no list of Python's.
+"""
+
+import gc
+import os
+import resource
+from pathlib import Path
+
+import pyarrow as pa
+
+import tiltpy as tilt
+
+WARM_UP, CYCLES, DEEP_CYCLES = 100, 1_000, 10_000
+LIMIT, DEEP_LIMIT = 1 << 20, 10 << 20
+STATUS = Path("/proc/self/statm")
+
+FRAME = pa.table(
+    {"time": pa.array([1, 2, 5, 9], pa.int64()), "x": [1.0, 2.0, 3.0, 4.0]}
+)
+QUERIES = (
+    "input x : f64 time time point\n~o[t] = sum(~x[t-{0}:t])",  # a sweep
+    "input x : f64 time time until_next\n~o[t] = ~x[t] * {0}",  # a map
+)
+
+
+def cycle(number: int) -> None:
+    """Compile, run and drop one query; every tenth is a map, which takes longer."""
+    text = QUERIES[number % 10 == 0].format(number + 2)
+    assert tilt.parse(text).run(x=FRAME, workers=1).to_arrow().num_rows > 0
+
+
+def resident() -> int:
+    """The bytes of memory that this process has (or had at most, where unknown)."""
+    gc.collect()
+    if not STATUS.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(STATUS.read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_compiling_and_dropping_queries_leaves_nothing(*, deep: bool) -> None:
+    for number in range(WARM_UP):
+        cycle(number)
+    before, columns = resident(), pa.total_allocated_bytes()
+    cycles = DEEP_CYCLES if deep else CYCLES
+    for number in range(WARM_UP, WARM_UP + cycles):
+        cycle(number)
+    grown = resident() - before
+    limit = DEEP_LIMIT if deep else LIMIT
+    assert grown < limit, f"{grown:,} bytes after {cycles:,} cycles"
+    assert pa.total_allocated_bytes() == columns
