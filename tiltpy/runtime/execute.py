@@ -106,13 +106,10 @@ class Chunk:
         rows: Mapping[str, SnapshotBuffer],
         cells: Mapping[str, Cells],
         request: Request,
-        *,
-        seams: bool = True,
     ) -> None:
         self.signature = signature
         self.cells = cells
         self.request = request
-        self.seams = seams
         self.extents: dict[str, Extent] = {}
         needs: dict[str, list[tuple[int, int]]] = {}
         for loop in reversed(signature.loops):
@@ -139,7 +136,7 @@ class Chunk:
         own = self.cells.get(loop.name)
         firsts, lasts = [], []
         if own is not None:
-            seam = own.seam and self.seams and loop.shape is Shape.SWEEP
+            seam = own.seam and loop.shape is Shape.SWEEP
             firsts.append(own.first - loop.tdom.precision * seam)
             lasts.append(own.last)
         for low, high in needs:
