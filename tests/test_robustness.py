@@ -13,6 +13,7 @@ import tiltpy as tilt
 from tests.compiled import Setting
 from tests.plain import check_engines, held, listed, steps
 from tiltpy.passes.pipeline import PASS_NAMES
+from tiltpy.runtime import execute
 
 UNOPTIMIZED = tilt.CompileOptions(
     disabled_passes=frozenset(PASS_NAMES), special_shapes=False
@@ -64,6 +65,29 @@ def test_a_chunk_that_could_not_be_held_in_memory() -> None:
     query = tilt.parse("input x : i64\n~o[t] = ~x[t] * 0 + t")
     with within(10.0), pytest.raises(tilt.DataError, match="give a shorter chunk"):
         query.run(x=held([(0, 1 << 36, 1)], "i64"), chunk=1 << 40)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_results_that_do_not_fit_into_memory(
+    monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    """The system would end the process rather than say no."""
+    limit = pa.total_allocated_bytes() + 20_000_000
+    monkeypatch.setattr(execute, "installed_memory", lambda: limit)
+    query = tilt.parse("input x : i64\n~o[t] = ~x[t] + t")
+    frame = held([(0, 10_000_000, 1)], "i64")
+    with pytest.raises(tilt.DataError, match="do not fit into memory"):
+        query.run(x=frame, chunk=100_000, workers=workers)
+    assert query.run(x=frame, chunk=100_000, end=200_000).num_rows == 200_000
+
+
+def test_results_keep_no_more_memory_than_they_need() -> None:
+    query = tilt.parse("input x : i64\n~o[t] = ~x[t] == 7 ? ~x[t-1] : φ")
+    frame = steps([i % 1000 for i in range(1_000_000)], "i64")
+    before = pa.total_allocated_bytes()
+    result = query.run(x=frame)
+    assert result.num_rows == 1000
+    assert pa.total_allocated_bytes() - before < 100_000
 
 
 @pytest.mark.parametrize("chunk", [None, 1, "1s", "1d"])
