@@ -1,6 +1,6 @@
 """The compiled engine as the tests run it: real Arrow in, any layout and chunks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -11,7 +11,7 @@ from tests.random_queries import Case
 from tiltpy.abi import TimeLayout
 from tiltpy.compiler import CompileOptions, Compiler
 from tiltpy.interpreter import Event, Snapshot
-from tiltpy.ir.nodes import Input, Query
+from tiltpy.ir.nodes import Input
 from tiltpy.passes.pipeline import PASS_NAMES
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.buffers import SnapshotBuffer
@@ -151,8 +151,3 @@ def laid_out(buffer: SnapshotBuffer, layout: TimeLayout) -> SnapshotBuffer:
     return replace(
         buffer, layout=layout, starts=starts, ends=ends, start=0, period=1, fifo=fifo
     )
-
-
-def outputs_of(query: Query, found: Mapping[str, list[Snapshot]]) -> list[str]:
-    """The names of the outputs that have snapshots."""
-    return [name for name in query.outputs if found[name]]

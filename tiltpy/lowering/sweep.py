@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TypeGuard, assert_never
 
 from tiltpy.abi import Loop, Read, Rows, Shape, SlotKind
+from tiltpy.ir.cuts import leaf_cuts
 from tiltpy.ir.nodes import (
     At,
     Cut,
@@ -95,20 +96,14 @@ class Sweep:
             self._sure(cut) for cut in definition.cuts
         )
         if not self.always_cuts:
-            self._mark(definition.cuts)
+            for cut in leaf_cuts(definition.cuts):
+                if isinstance(cut, CutWindow):
+                    self.windows[cut.window].cut(cut.element)
 
     def _window(self, window: Window) -> SlidingWindow | TreeWindow:
         rows = self.objects[window.object]
         kind = SlidingWindow if rows.layout.fifo else TreeWindow
         return kind(self.assembly, rows, window)
-
-    def _mark(self, cuts: tuple[Cut, ...]) -> None:
-        """Have the windows note changes of what cuts."""
-        for cut in cuts:
-            if isinstance(cut, CutWindow):
-                self.windows[cut.window].cut(cut.element)
-            elif isinstance(cut, CutInlined):
-                self._mark(cut.cuts)
 
     def _sure(self, cut: Cut) -> bool:
         """Whether each of its bounds is a change that the next tick sees.
