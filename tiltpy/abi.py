@@ -42,11 +42,34 @@ class Layout:
     nullable: tuple[bool, ...]
     fifo: bool = True
     """Whether the ends are in order (always, but for some overlapping buffers)."""
+    points: bool = False
+    """Whether every row is known to last one tick, without a look at the ends."""
 
     def __str__(self) -> str:
         nulls = " nullable" if any(self.nullable) else ""
         order = "" if self.fifo else " (ends out of order)"
-        return f"{self.time.value}{order}{nulls}"
+        points = " points" if self.points else ""
+        return f"{self.time.value}{points}{order}{nulls}"
+
+
+LANES = 16
+"""Neighbouring grid points that a grid kernel computes at once, whatever the CPU.
+
+LLVM splits them where registers are narrower: so the order in which floats are added,
+and every bit of a result, is the same on all of them.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Lattice:
+    """Where an input's rows start, for a grid kernel: at `phase + k * period`.
+
+    A sampled input has a row for each `k`. Rows of other lengths that are short, in a
+    buffer without overlap, have period 1: the kernel spreads them over the ticks.
+    """
+
+    period: int
+    phase: int
 
 
 class SlotKind(Enum):
@@ -74,6 +97,14 @@ class SlotKind(Enum):
     """One byte per snapshot; only for the fields of a struct."""
     OUT_COUNT = "out_count"
     """Written by the kernel: how many snapshots it found."""
+    OUT_BEGINS = "out_begins"
+    """Grid kernels: a bit for each cell, 1 where a snapshot begins. Its value is the
+    next of `OUT_VALUES`."""
+    OUT_COVERED = "out_covered"
+    """Grid kernels: a bit for each cell, 1 where there is a snapshot at all."""
+    LOW = "low"
+    """Grid kernels (without an object): the stretch is `(LOW, HIGH]`."""
+    HIGH = "high"
     SCRATCH = "scratch"
     """The address of scratch array number `column`."""
 
@@ -115,14 +146,18 @@ class Scratch:
 class Shape(Enum):
     """The shape of a loop.
 
-    `ROWS` and `SAMPLED` are the map: one visit a row of its one input, or one a grid
-    point where every input is sampled at the loop's precision. `SWEEP` is the general
-    merge of cursors.
+    `ROWS`: one visit a row of its one input. `SWEEP`: the general merge of cursors.
+    The others are those of grid kernels, which visit every grid point. `MAP` needs
+    one value of each object, `STENCIL` its neighbours too, `PANES` folds many finer
+    cells for each of its own.
     """
 
     ROWS = "map over rows"
-    SAMPLED = "map over samples"
     SWEEP = "sweep"
+    SAMPLED = "map over samples"
+    MAP = "map"
+    STENCIL = "stencil"
+    PANES = "panes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +183,38 @@ class Loop:
 
 
 @dataclass(frozen=True, slots=True)
+class Stretch:
+    """What one call of a grid kernel covers: the times `(LOW, HIGH]`.
+
+    Both are `phase` modulo `multiple`, and every output owns exactly the cells whose
+    grid points lie between. The kernel reads `(LOW + low, HIGH + high]` of each input;
+    a sampled one has a row everywhere in there.
+
+    It writes up to `LANES` entries more than there are cells: into the values of an
+    output, the bytes of a field's validity, and the bits of the two bitmaps. Where
+    `implicit_times` is set every cell is a snapshot, and there are no bitmaps;
+    otherwise `OUT_COUNT` values were written, one for each bit of `OUT_BEGINS`. A
+    snapshot lasts until the next begins or `OUT_COVERED` ends. The first cell may be
+    covered without a beginning: then it continues the snapshot before it. Without a
+    slot for `OUT_COVERED` each snapshot is one cell.
+    """
+
+    multiple: int
+    phase: int
+    reads: tuple[Read, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Signature:
-    """All that the runtime needs to call a kernel. Loops are in order of dependency."""
+    """All that the runtime needs to call a kernel. Loops are in order of dependency.
+
+    With a `stretch` it is that of a grid kernel: `loops` are its outputs alone, their
+    `reads` and `changes` are empty, and the rows of `""` in a scratch array's size are
+    the `multiple`s in the stretch.
+    """
 
     slots: tuple[Slot, ...]
     loops: tuple[Loop, ...]
     scratch: tuple[Scratch, ...]
     outputs: tuple[str, ...]
+    stretch: Stretch | None = None

@@ -19,14 +19,16 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltpy.abi import Layout, TimeLayout
+from tiltpy.abi import Lattice, Layout, TimeLayout
 from tiltpy.codegen.jit import MachineCode, compile_kernel
 from tiltpy.ir.nodes import Query
+from tiltpy.lowering.grid import lower_grid
 from tiltpy.lowering.lower import Plan, lower, lower_samples
 from tiltpy.passes.pipeline import optimize
 from tiltpy.runtime.execute import Kernel
 
 LayoutKey = tuple[tuple[str, Layout], ...]
+LatticeKey = tuple[tuple[str, Lattice], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +91,21 @@ class Specialised:
         self.stages = optimize(specialise(source, layouts), options.disabled_passes)
         passed = time.perf_counter()
         self.query = self.stages[-1][1]
+        self._options = options
+        self._lock = Lock()
+        self.grid_code: dict[LatticeKey, LazyCode | None] = {}
+        """The kernels for regular rows, for each combination of lattices met."""
         special = options.special_shapes
         general = lower(self.query, layouts, maps=special)
         samples = lower_samples(self.query, layouts) if special else None
         lowered = time.perf_counter()
         self.seconds = {"passes": passed - began, "lowering": lowered - passed}
 
-        def lazy(plan: Plan) -> LazyCode:
-            return LazyCode(plan, self.seconds, optimize=options.optimize)
+        self.general_code = self._lazy(general)
+        self.samples_code = None if samples is None else self._lazy(samples)
 
-        self.general_code = lazy(general)
-        self.samples_code = None if samples is None else lazy(samples)
+    def _lazy(self, plan: Plan) -> LazyCode:
+        return LazyCode(plan, self.seconds, optimize=self._options.optimize)
 
     def general(self) -> Kernel:
         """The kernel for any rows of these layouts."""
@@ -108,6 +114,25 @@ class Specialised:
     def samples(self) -> Kernel | None:
         """The kernel for stretches that are sampled without a gap, if there is one."""
         return None if self.samples_code is None else self.samples_code.kernel()
+
+
+    def grid(self, lattices: Mapping[str, Lattice]) -> Kernel | None:
+        """The kernel that visits every grid point of inputs on these lattices.
+
+        None where the query has no such form, or special shapes are not wanted.
+        """
+        if not self._options.special_shapes:
+            return None
+        key = tuple(sorted(lattices.items(), key=lambda item: item[0]))
+        with self._lock:
+            if key not in self.grid_code:
+                began = time.perf_counter()
+                fused = "fuse_operators" not in self._options.disabled_passes
+                plan = lower_grid(self.query, self.layouts, lattices, fused=fused)
+                self.seconds["lowering"] += time.perf_counter() - began
+                self.grid_code[key] = None if plan is None else self._lazy(plan)
+            code = self.grid_code[key]
+        return None if code is None else code.kernel()
 
 
 def specialise(query: Query, layouts: Mapping[str, Layout]) -> Query:
