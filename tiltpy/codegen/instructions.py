@@ -7,6 +7,7 @@ optimizing it. Names are numbers, types are written out by who appends.
 import struct
 from collections.abc import Sequence
 
+from tiltpy.abi import LANES
 from tiltpy.types import BOOL, Scalar
 
 
@@ -20,6 +21,38 @@ def type_of(scalar: Scalar) -> str:
 def memory_type(scalar: Scalar) -> str:
     """A scalar in memory: a bool is a byte."""
     return "i8" if scalar == BOOL else type_of(scalar)
+
+
+def wide(kind: str) -> str:
+    """A type with an entry for each lane."""
+    return f"<{LANES} x {kind}>"
+
+
+def is_wide(kind: str) -> bool:
+    """Whether a type has an entry for each lane."""
+    return kind.startswith("<")
+
+
+def element(kind: str) -> str:
+    """The type of one lane."""
+    return kind[1:-1].split(" x ")[1] if is_wide(kind) else kind
+
+
+def like(kind: str, other: str) -> str:
+    """The type `other`, wide if `kind` is."""
+    return wide(other) if is_wide(kind) else other
+
+
+def literal(kind: str, text: str) -> str:
+    """A constant operand of a type, in all lanes if it is wide."""
+    return f"splat ({element(kind)} {text})" if is_wide(kind) else text
+
+
+def suffix(kind: str) -> str:
+    """A type in the name of an intrinsic."""
+    name = element(kind)
+    short = {"float": "f32", "double": "f64"}.get(name, name)
+    return f"v{LANES}{short}" if is_wide(kind) else short
 
 
 def constant(value: float, scalar: Scalar) -> str:
@@ -81,8 +114,9 @@ class Instructions:
         return name
 
     def select(self, condition: str, kind: str, then: str, other: str) -> str:
-        """One of two values."""
-        return self.value(f"select i1 {condition}, {kind} {then}, {kind} {other}")
+        """One of two values; the condition is as wide as they are."""
+        test = like(kind, "i1")
+        return self.value(f"select {test} {condition}, {kind} {then}, {kind} {other}")
 
     def call(self, symbol: str, result: str, kinds: Sequence[str], *args: str) -> str:
         """Call a function that is declared with these types."""

@@ -1,10 +1,24 @@
 """LLVM instructions for each operator and function: tables for the regular ones.
 
+`kind` is the LLVM type of the operands, of one lane or of all; every operator works on
+both.
+
 What traps or is undefined in LLVM is guarded here: division by zero and of the least
 integer by -1, casts of NaN and out-of-range floats.
 """
 
-from tiltpy.codegen.instructions import Instructions, constant, type_of
+from tiltpy.abi import LANES
+from tiltpy.codegen.instructions import (
+    Instructions,
+    constant,
+    element,
+    is_wide,
+    like,
+    literal,
+    suffix,
+    type_of,
+    wide,
+)
 from tiltpy.ops import BinaryOp
 from tiltpy.types import BOOL, Scalar, int_range
 
@@ -14,17 +28,21 @@ _EQUALITY = {"==": "eq", "!=": "ne"}
 _ORDER = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 
+def kind_of(scalar: Scalar, *, in_lanes: bool) -> str:
+    """The LLVM type of a value, of one lane or of all."""
+    return wide(type_of(scalar)) if in_lanes else type_of(scalar)
+
+
 def emit_binary(
-    code: Instructions, op: BinaryOp, scalar: Scalar, a: str, b: str
+    code: Instructions, op: BinaryOp, scalar: Scalar, kind: str, a: str, b: str
 ) -> str:
     """An operator on two values of one type."""
-    kind = type_of(scalar)
     if op in _EQUALITY or op in _ORDER:
         return code.value(f"{_comparison(op, scalar)} {kind} {a}, {b}")
     if op in ("//", "%"):
         if scalar.is_float:
             return _float_floor(code, op, kind, a, b)
-        return _integer_floor(code, op, scalar, a, b)
+        return _integer_floor(code, op, scalar, kind, a, b)
     name = _FLOAT[op] if scalar.is_float else _INTEGER[op]
     return code.value(f"{name} {kind} {a}, {b}")
 
@@ -38,34 +56,37 @@ def _comparison(op: str, scalar: Scalar) -> str:
     return f"icmp {'s' if scalar.kind == 'int' else 'u'}{_ORDER[op]}"
 
 
-def _integer_floor(code: Instructions, op: str, scalar: Scalar, a: str, b: str) -> str:
+def _integer_floor(
+    code: Instructions, op: str, scalar: Scalar, kind: str, a: str, b: str
+) -> str:
     """Python's `//` and `%`; by zero it is 0, the least integer by -1 wraps."""
-    kind = type_of(scalar)
-    is_zero = code.value(f"icmp eq {kind} {b}, 0")
+    zero, one = literal(kind, "0"), literal(kind, "1")
+    test = like(kind, "i1")
+    is_zero = code.value(f"icmp eq {kind} {b}, {zero}")
     if scalar.kind == "uint":
-        divisor = code.select(is_zero, kind, "1", b)
+        divisor = code.select(is_zero, kind, one, b)
         name = "udiv" if op == "//" else "urem"
         result = code.value(f"{name} {kind} {a}, {divisor}")
-        return code.select(is_zero, kind, "0", result)
-    is_minus = code.value(f"icmp eq {kind} {b}, -1")
-    special = code.value(f"or i1 {is_zero}, {is_minus}")
-    divisor = code.select(special, kind, "1", b)
+        return code.select(is_zero, kind, zero, result)
+    is_minus = code.value(f"icmp eq {kind} {b}, {literal(kind, '-1')}")
+    special = code.value(f"or {test} {is_zero}, {is_minus}")
+    divisor = code.select(special, kind, one, b)
     remainder = code.value(f"srem {kind} {a}, {divisor}")
     differ = code.value(f"xor {kind} {remainder}, {divisor}")
-    negative = code.value(f"icmp slt {kind} {differ}, 0")
-    inexact = code.value(f"icmp ne {kind} {remainder}, 0")
-    wrong = code.value(f"and i1 {inexact}, {negative}")
+    negative = code.value(f"icmp slt {kind} {differ}, {zero}")
+    inexact = code.value(f"icmp ne {kind} {remainder}, {zero}")
+    wrong = code.value(f"and {test} {inexact}, {negative}")
     if op == "//":
         quotient = code.value(f"sdiv {kind} {a}, {divisor}")
-        one = code.value(f"zext i1 {wrong} to {kind}")
-        floored = code.value(f"sub {kind} {quotient}, {one}")
-        by_minus = code.value(f"sub {kind} 0, {a}")
+        step = code.value(f"zext {test} {wrong} to {kind}")
+        floored = code.value(f"sub {kind} {quotient}, {step}")
+        by_minus = code.value(f"sub {kind} {zero}, {a}")
     else:
         moved = code.value(f"add {kind} {remainder}, {divisor}")
         floored = code.select(wrong, kind, moved, remainder)
-        by_minus = "0"
+        by_minus = zero
     result = code.select(is_minus, kind, by_minus, floored)
-    return code.select(is_zero, kind, "0", result)
+    return code.select(is_zero, kind, zero, result)
 
 
 def _float_floor(code: Instructions, op: str, kind: str, a: str, b: str) -> str:
@@ -73,17 +94,19 @@ def _float_floor(code: Instructions, op: str, kind: str, a: str, b: str) -> str:
 
     Single precision goes through double, as Python's own would.
     """
-    if kind == "float":
-        wide = (code.value(f"fpext float {value} to double") for value in (a, b))
-        result = _float_floor(code, op, "double", *wide)
-        return code.value(f"fptrunc double {result} to float")
-    zero, one, half = "0.0", "1.0", "0.5"
+    if element(kind) == "float":
+        double = like(kind, "double")
+        widened = (code.value(f"fpext {kind} {value} to {double}") for value in (a, b))
+        result = _float_floor(code, op, double, *widened)
+        return code.value(f"fptrunc {double} {result} to {kind}")
+    zero, one, half = (literal(kind, text) for text in ("0.0", "1.0", "0.5"))
+    test = like(kind, "i1")
     remainder = code.value(f"frem {kind} {a}, {b}")
     inexact = code.value(f"fcmp une {kind} {remainder}, {zero}")
     b_negative = code.value(f"fcmp olt {kind} {b}, {zero}")
     r_negative = code.value(f"fcmp olt {kind} {remainder}, {zero}")
-    differ = code.value(f"xor i1 {b_negative}, {r_negative}")
-    wrong = code.value(f"and i1 {inexact}, {differ}")
+    differ = code.value(f"xor {test} {b_negative}, {r_negative}")
+    wrong = code.value(f"and {test} {inexact}, {differ}")
     if op == "%":
         sum_ = code.value(f"fadd {kind} {remainder}, {b}")
         moved = code.select(wrong, kind, sum_, remainder)
@@ -105,13 +128,15 @@ def _float_floor(code: Instructions, op: str, kind: str, a: str, b: str) -> str:
     return code.select(by_zero, kind, ratio, result)
 
 
-def emit_convert(code: Instructions, value: str, old: Scalar, new: Scalar) -> str:
+def emit_convert(
+    code: Instructions, value: str, old: Scalar, new: Scalar, *, in_lanes: bool
+) -> str:
     """A saturating cast."""
     if old == new:
         return value
-    source, kind = type_of(old), type_of(new)
+    source, kind = (kind_of(scalar, in_lanes=in_lanes) for scalar in (old, new))
     if new == BOOL:
-        zero = constant(0, old)
+        zero = literal(source, constant(0, old))
         compare = "fcmp une" if old.is_float else "icmp ne"
         return code.value(f"{compare} {source} {value}, {zero}")
     if new.is_float:
@@ -121,23 +146,26 @@ def emit_convert(code: Instructions, value: str, old: Scalar, new: Scalar) -> st
             name = "sitofp" if old.kind == "int" else "uitofp"
         return code.value(f"{name} {source} {value} to {kind}")
     if old == BOOL:
-        return code.value(f"zext i1 {value} to {kind}")
+        return code.value(f"zext {source} {value} to {kind}")
     if old.is_float:
         name = "llvm.fptosi.sat" if new.kind == "int" else "llvm.fptoui.sat"
-        symbol = f"{name}.{kind}.{_suffix(source)}"
+        symbol = f"{name}.{suffix(kind)}.{suffix(source)}"
         return code.call(symbol, kind, [source], value)
-    return _saturate(code, value, old, new)
+    return _saturate(code, value, old, new, source, kind)
 
 
-def _saturate(code: Instructions, value: str, old: Scalar, new: Scalar) -> str:
+def _saturate(
+    code: Instructions, value: str, old: Scalar, new: Scalar, source: str, kind: str
+) -> str:
     """An integer as another integer type, clamped to its range."""
-    source, kind = type_of(old), type_of(new)
     (old_low, old_high), (low, high) = int_range(old), int_range(new)
     sign = "s" if old.kind == "int" else "u"
     if old_low < low:
-        value = _intrinsic(code, f"llvm.{sign}max", source, value, str(low))
+        bound = literal(source, str(low))
+        value = _intrinsic(code, f"llvm.{sign}max", source, value, bound)
     if old_high > high:
-        value = _intrinsic(code, f"llvm.{sign}min", source, value, str(high))
+        bound = literal(source, str(high))
+        value = _intrinsic(code, f"llvm.{sign}min", source, value, bound)
     if new.bits == old.bits:
         return value
     name = "trunc" if new.bits < old.bits else "sext" if sign == "s" else "zext"
@@ -154,24 +182,49 @@ _INTRINSICS = {
 
 
 def emit_call(
-    code: Instructions, name: str, args: list[str], old: Scalar, new: Scalar
+    code: Instructions,
+    name: str,
+    args: list[str],
+    old: Scalar,
+    new: Scalar,
+    *,
+    in_lanes: bool,
 ) -> str:
     """A math function, or one of the loop IR's own; `old` is the arguments' type."""
-    kind = type_of(old)
+    kind = kind_of(old, in_lanes=in_lanes)
     if name in ("max_key", "min_key"):
-        return _order_key(code, args[0], old, largest=name == "max_key")
+        return _order_key(code, args[0], kind, old.bits, largest=name == "max_key")
     if name == "from_key":
-        return _from_key(code, args[0], old, new)
+        flipped = _flip(code, args[0], kind, old.bits)
+        result = kind_of(new, in_lanes=in_lanes)
+        return code.value(f"bitcast {kind} {flipped} to {result}")
     if name in _INTRINSICS:
         return _intrinsic(code, _INTRINSICS[name], kind, *args)
     if name in ("abs", "sign", "min", "max"):
         if old.is_float:
             return _float_same(code, name, kind, args)
-        return _integer_same(code, name, old, args)
+        return _integer_same(code, name, old, kind, args)
     if name.startswith("is_"):
         return _classify(code, name, kind, args[0])
     symbol = name + ("f" if old.bits == 32 else "")
-    return code.call(symbol, kind, [kind] * len(args), *args)
+    return _library(code, symbol, kind, args)
+
+
+def _library(code: Instructions, symbol: str, kind: str, args: list[str]) -> str:
+    """A function of the C library, lane by lane."""
+    one = element(kind)
+    kinds = [one] * len(args)
+    if not is_wide(kind):
+        return code.call(symbol, kind, kinds, *args)
+    result = "poison"
+    for lane in range(LANES):
+        each = [
+            code.value(f"extractelement {kind} {argument}, i64 {lane}")
+            for argument in args
+        ]
+        found = code.call(symbol, one, kinds, *each)
+        result = code.value(f"insertelement {kind} {result}, {one} {found}, i64 {lane}")
+    return result
 
 
 def _float_same(code: Instructions, name: str, kind: str, args: list[str]) -> str:
@@ -179,26 +232,27 @@ def _float_same(code: Instructions, name: str, kind: str, args: list[str]) -> st
         return _intrinsic(code, "llvm.fabs", kind, *args)
     if name in ("min", "max"):
         return _intrinsic(code, f"llvm.{name}imum", kind, *args)
-    unit = _copysign(code, kind, "1.0", args[0])
-    nonzero = code.value(f"fcmp one {kind} {args[0]}, 0.0")
+    unit = _copysign(code, kind, literal(kind, "1.0"), args[0])
+    nonzero = code.value(f"fcmp one {kind} {args[0]}, {literal(kind, '0.0')}")
     return code.select(nonzero, kind, unit, args[0])
 
 
 def _integer_same(
-    code: Instructions, name: str, scalar: Scalar, args: list[str]
+    code: Instructions, name: str, scalar: Scalar, kind: str, args: list[str]
 ) -> str:
-    kind = type_of(scalar)
     signed = scalar.kind == "int"
     if name in ("min", "max"):
         return _intrinsic(code, f"llvm.{'s' if signed else 'u'}{name}", kind, *args)
-    value = args[0]
-    negative = code.value(f"icmp slt {kind} {value}, 0") if signed else "false"
+    value, zero, test = args[0], literal(kind, "0"), like(kind, "i1")
+    negative = literal(test, "false")
+    if signed:
+        negative = code.value(f"icmp slt {kind} {value}, {zero}")
     if name == "abs":
-        minus = code.value(f"sub {kind} 0, {value}")
+        minus = code.value(f"sub {kind} {zero}, {value}")
         return code.select(negative, kind, minus, value)
-    nonzero = code.value(f"icmp ne {kind} {value}, 0")
-    positive = code.value(f"zext i1 {nonzero} to {kind}")
-    return code.select(negative, kind, "-1", positive)
+    nonzero = code.value(f"icmp ne {kind} {value}, {zero}")
+    positive = code.value(f"zext {test} {nonzero} to {kind}")
+    return code.select(negative, kind, literal(kind, "-1"), positive)
 
 
 def _classify(code: Instructions, name: str, kind: str, value: str) -> str:
@@ -206,30 +260,28 @@ def _classify(code: Instructions, name: str, kind: str, value: str) -> str:
         return code.value(f"fcmp uno {kind} {value}, {value}")
     size = _intrinsic(code, "llvm.fabs", kind, value)
     op = "oeq" if name == "is_inf" else "olt"
-    return code.value(f"fcmp {op} {kind} {size}, 0x7FF0000000000000")
+    infinity = literal(kind, "0x7FF0000000000000")
+    return code.value(f"fcmp {op} {kind} {size}, {infinity}")
 
 
-def _order_key(code: Instructions, value: str, scalar: Scalar, *, largest: bool) -> str:
+def _order_key(
+    code: Instructions, value: str, source: str, bits: int, *, largest: bool
+) -> str:
     """A float's bits, flipped so that signed integers order as the floats do."""
-    bits, source = scalar.bits, type_of(scalar)
-    kind = f"i{bits}"
+    kind = like(source, f"i{bits}")
     pattern = code.value(f"bitcast {source} {value} to {kind}")
-    key = _flip(code, pattern, bits)
+    key = _flip(code, pattern, kind, bits)
     nan = code.value(f"fcmp uno {source} {value}, {value}")
     extreme = (1 << (bits - 1)) - 1 if largest else -(1 << (bits - 1))
-    return code.select(nan, kind, str(extreme), key)
+    return code.select(nan, kind, literal(kind, str(extreme)), key)
 
 
-def _from_key(code: Instructions, key: str, old: Scalar, new: Scalar) -> str:
-    pattern = _flip(code, key, old.bits)
-    return code.value(f"bitcast i{old.bits} {pattern} to {type_of(new)}")
-
-
-def _flip(code: Instructions, pattern: str, bits: int) -> str:
+def _flip(code: Instructions, pattern: str, kind: str, bits: int) -> str:
     """All bits but the sign, inverted where the sign is set."""
-    sign = code.value(f"ashr i{bits} {pattern}, {bits - 1}")
-    mask = code.value(f"and i{bits} {sign}, {(1 << (bits - 1)) - 1}")
-    return code.value(f"xor i{bits} {pattern}, {mask}")
+    sign = code.value(f"ashr {kind} {pattern}, {literal(kind, str(bits - 1))}")
+    low = literal(kind, str((1 << (bits - 1)) - 1))
+    mask = code.value(f"and {kind} {sign}, {low}")
+    return code.value(f"xor {kind} {pattern}, {mask}")
 
 
 def _copysign(code: Instructions, kind: str, value: str, sign: str) -> str:
@@ -237,8 +289,4 @@ def _copysign(code: Instructions, kind: str, value: str, sign: str) -> str:
 
 
 def _intrinsic(code: Instructions, name: str, kind: str, *args: str) -> str:
-    return code.call(f"{name}.{_suffix(kind)}", kind, [kind] * len(args), *args)
-
-
-def _suffix(kind: str) -> str:
-    return {"float": "f32", "double": "f64"}.get(kind, kind)
+    return code.call(f"{name}.{suffix(kind)}", kind, [kind] * len(args), *args)

@@ -4,6 +4,10 @@ It shares scalar types and operator names with the functional IR and nothing els
 Every expression is total: division by zero, the least integer over -1, casts of NaN and
 clamped indices have a defined result, so that code generated from it cannot trap. φ is
 gone: lowering has turned it into a bool beside each value.
+
+A value is *wide* if it has `LANES` entries, one for each of as many neighbouring grid
+points: `Wide`, `Lane`, `Splat` and `Earlier` are, and whatever is computed from a wide
+operand or assigned such a value. Next to a wide operand another counts for all lanes.
 """
 
 from dataclasses import dataclass
@@ -97,7 +101,73 @@ class Load:
     type: Scalar
 
 
-LExpr = Num | Var | Bin | Not | Select | Convert | CallFn | Load
+@dataclass(frozen=True, slots=True)
+class Wide:
+    """The `LANES` entries of an array from `index` on (of a bitmap: bits)."""
+
+    array: Array
+    index: "LExpr"
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """The number of each lane: 0 to `LANES - 1`."""
+
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Splat:
+    """One value in all lanes."""
+
+    operand: "LExpr"
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """In the sequence of lanes of `before`, then `now`: those `by` (< `LANES`) back."""
+
+    now: "LExpr"
+    before: "LExpr"
+    by: int
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """The value of one lane."""
+
+    operand: "LExpr"
+    lane: int
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class CountTrue:
+    """In how many lanes a bool holds (i64)."""
+
+    operand: "LExpr"
+    type: Scalar
+
+
+LExpr = (
+    Num
+    | Var
+    | Bin
+    | Not
+    | Select
+    | Convert
+    | CallFn
+    | Load
+    | Wide
+    | Lane
+    | Splat
+    | Earlier
+    | Extract
+    | CountTrue
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +180,27 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """`array[index] = value`."""
+    """`array[index] = value`; a wide value goes to `LANES` entries from there on.
+
+    In a bitmap only wide values are stored, at a multiple of `LANES`.
+    """
 
     array: Array
     index: LExpr
     value: LExpr
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """The lanes of a wide value in which `mask` holds, one after another.
+
+    They go to `array[index]` and on; all `LANES` entries from there may be written.
+    """
+
+    array: Array
+    index: LExpr
+    value: LExpr
+    mask: LExpr
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +220,7 @@ class For:
     start: LExpr
     stop: LExpr
     body: tuple["Stmt", ...]
+    step: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +240,7 @@ class WriteSlot:
     value: LExpr
 
 
-Stmt = Assign | Store | While | For | Branch | WriteSlot
+Stmt = Assign | Store | Pack | While | For | Branch | WriteSlot
 
 
 @dataclass(frozen=True, slots=True)

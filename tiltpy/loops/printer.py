@@ -10,17 +10,24 @@ from tiltpy.loops.nodes import (
     Branch,
     CallFn,
     Convert,
+    CountTrue,
+    Earlier,
+    Extract,
     For,
     Kernel,
+    Lane,
     LExpr,
     Load,
     Not,
     Num,
+    Pack,
     Select,
+    Splat,
     Stmt,
     Store,
     Var,
     While,
+    Wide,
     WriteSlot,
 )
 from tiltpy.ops import PRECEDENCE
@@ -58,9 +65,14 @@ def _block(body: tuple[Stmt, ...], depth: int) -> Iterator[str]:
                     yield from _block(head, depth + 1)
                     yield f"{pad}  stop unless {format_lexpr(condition)}"
                 yield from _block(inner, depth + 1)
-            case For(var=var, start=start, stop=stop, body=inner):
+            case Pack(array=array, index=index, value=value, mask=mask):
+                where = f"{array.name}[{format_lexpr(index)} ...]"
+                what = f"{format_lexpr(value)} where {format_lexpr(mask)}"
+                yield f"{pad}{where} = {what}"
+            case For(var=var, start=start, stop=stop, body=inner, step=step):
                 span = f"{format_lexpr(start)} .. {format_lexpr(stop)}"
-                yield f"{pad}for {var.name} in {span}:"
+                by = f" by {step}" if step != 1 else ""
+                yield f"{pad}for {var.name} in {span}{by}:"
                 yield from _block(inner, depth + 1)
             case Branch(condition=condition, then=then, otherwise=otherwise):
                 yield f"{pad}if {format_lexpr(condition)}:"
@@ -83,6 +95,18 @@ def format_lexpr(expr: LExpr, outer: int = 0) -> str:
             return name
         case Load(array=array, index=index):
             return f"{array.name}[{format_lexpr(index)}]"
+        case Wide(array=array, index=index):
+            return f"{array.name}[{format_lexpr(index)} ...]"
+        case Lane():
+            return "lane"
+        case Splat(operand=operand):
+            return f"splat({format_lexpr(operand)})"
+        case Earlier(now=now, before=before, by=by):
+            return f"earlier({format_lexpr(before)}, {format_lexpr(now)}, {by})"
+        case Extract(operand=operand, lane=lane):
+            return f"{format_lexpr(operand, PRECEDENCE['postfix'])}.{lane}"
+        case CountTrue(operand=operand):
+            return f"count({format_lexpr(operand)})"
         case Not(operand=operand):
             return f"!{format_lexpr(operand, PRECEDENCE['unary'])}"
         case Convert(operand=operand):

@@ -1,0 +1,86 @@
+"""Which variables of a kernel are wide: have a value for each lane.
+
+Whatever is computed from a wide operand is wide, and so is a variable that is anywhere
+assigned such a value.
+"""
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from tiltpy.loops.nodes import (
+    Assign,
+    Bin,
+    Branch,
+    CallFn,
+    Convert,
+    CountTrue,
+    Earlier,
+    Extract,
+    For,
+    Lane,
+    LExpr,
+    Load,
+    Not,
+    Num,
+    Pack,
+    Select,
+    Splat,
+    Stmt,
+    Store,
+    Var,
+    While,
+    Wide,
+    WriteSlot,
+)
+
+
+def wide_variables(body: tuple[Stmt, ...]) -> frozenset[Var]:
+    """The variables that are wide somewhere."""
+    assignments = list(_assignments(body))
+    found: frozenset[Var] = frozenset()
+    while True:
+        more = {a.var for a in assignments if is_wide_expr(a.value, found)}
+        if more <= found:
+            return found
+        found |= more
+
+
+def is_wide_expr(expr: LExpr, variables: frozenset[Var]) -> bool:
+    """Whether an expression has a value for each lane."""
+    match expr:
+        case Wide() | Lane() | Splat() | Earlier():
+            return True
+        case Num() | Extract() | CountTrue():
+            return False
+        case Var():
+            return expr in variables
+        case Load(index=operand) | Not(operand=operand) | Convert(operand=operand):
+            return is_wide_expr(operand, variables)
+        case Bin(left=left, right=right):
+            return is_wide_expr(left, variables) or is_wide_expr(right, variables)
+        case Select():
+            parts = (expr.condition, expr.then, expr.otherwise)
+            return any(is_wide_expr(part, variables) for part in parts)
+        case CallFn(arguments=arguments):
+            return any(is_wide_expr(argument, variables) for argument in arguments)
+        case _:
+            assert_never(expr)
+
+
+def _assignments(body: tuple[Stmt, ...]) -> Iterator[Assign]:
+    for statement in body:
+        match statement:
+            case Assign():
+                yield statement
+            case While(body=inner, head=head):
+                yield from _assignments(head)
+                yield from _assignments(inner)
+            case For(body=inner):
+                yield from _assignments(inner)
+            case Branch(then=then, otherwise=otherwise):
+                yield from _assignments(then)
+                yield from _assignments(otherwise)
+            case Store() | Pack() | WriteSlot():
+                pass
+            case _:
+                assert_never(statement)
