@@ -159,4 +159,6 @@ def load(array: Array, index: LExpr) -> Load:
 
 def convert(operand: LExpr, to: Scalar) -> LExpr:
     """A cast, unless it is of that type already."""
+    if isinstance(operand, Num) and operand.type == I64 and to.is_float:
+        return Num(float(operand.value), to)
     return operand if operand.type == to else Convert(operand, to)

@@ -248,12 +248,14 @@ class Kernel:
     """One compiled unit: what it reads of its slots, and what it does.
 
     `numbers` are variables that hold a slot's number on entry. Arrays do not overlap
-    but where both are only read.
+    but where both are only read. `wide`: it has wide values already, and no loops in
+    which to look for more.
     """
 
     numbers: tuple[tuple[Var, int], ...]
     arrays: tuple[Array, ...]
     body: tuple[Stmt, ...]
+    wide: bool = False
 
 
 def counts(body: tuple[Stmt, ...]) -> bool:

@@ -1,0 +1,138 @@
+"""Writing the outputs of a grid kernel: cells, or the snapshots among them, packed.
+
+Where every cell is a snapshot its value goes to the cell's place. Elsewhere the values
+are packed, and a bitmap says in which cells snapshots begin (see `abi.Stretch`).
+"""
+
+from tiltpy.abi import LANES, SlotKind
+from tiltpy.ir.nodes import TemporalExpr
+from tiltpy.loops.build import (
+    FALSE,
+    add,
+    conj,
+    convert,
+    eq,
+    i64,
+    le,
+    lt,
+    select,
+    sub,
+)
+from tiltpy.loops.nodes import (
+    Array,
+    Bin,
+    CountTrue,
+    Lane,
+    LExpr,
+    Pack,
+    Splat,
+    Store,
+    WriteSlot,
+)
+from tiltpy.lowering.assembly import Assembly, Block
+from tiltpy.lowering.outcomes import Outcome
+from tiltpy.types import BOOL, I32, I64, columns
+
+
+class Output:
+    """Where the loop of an output puts its cells."""
+
+    def __init__(
+        self, assembly: Assembly, definition: TemporalExpr, outcome: Outcome
+    ) -> None:
+        self.assembly = assembly
+        self.name = name = definition.name
+        self.precision = definition.tdom.precision
+        self.outcome = outcome
+        self.values = tuple(
+            assembly.array(SlotKind.OUT_VALUES, name, scalar, j, written=True)
+            for j, (_, scalar) in enumerate(columns(definition.type))
+        )
+        self.validity = tuple(
+            assembly.array(SlotKind.OUT_VALIDITY, name, BOOL, j, written=True)
+            if outcome.value.fields
+            else None
+            for j in range(len(self.values))
+        )
+        self.count = assembly.fresh(f"{name}.count")
+        self.masks = {
+            kind: assembly.fresh(f"{name}.{kind.value}", BOOL)
+            for kind in (SlotKind.OUT_BEGINS, SlotKind.OUT_COVERED)
+        }
+        self.total = assembly.fresh(f"{name}.cells")
+
+    def start(self, block: Block) -> None:
+        """Before the loops."""
+        low = self.assembly.number(SlotKind.LOW, "")
+        high = self.assembly.number(SlotKind.HIGH, "")
+        length = sub(high, low)
+        block.set(self.total, Bin("//", length, i64(self.precision), I64))
+        block.set(self.count, i64(0))
+        for mask in self.masks.values():
+            block.set(mask, Splat(FALSE, BOOL))
+
+    def store(self, block: Block, cell: LExpr, *, lanes: bool) -> None:
+        """Write a round's cells, of which `cell` is the first, if they are wanted."""
+        inner = block.inner()
+        if self.outcome.full:
+            for array, value in self._columns():
+                given = Splat(value, array.type) if lanes else value
+                inner.add(Store(array, cell, given))
+        elif lanes:
+            self._pack(inner, cell)
+        else:
+            self._append(inner, cell)
+        block.when(conj(le(i64(0), cell), lt(cell, self.total)), inner)
+
+    def _columns(self) -> list[tuple[Array, LExpr]]:
+        """The arrays to write and what goes there."""
+        found: list[tuple[Array, LExpr]] = []
+        for part, values, flags in zip(
+            self.outcome.parts, self.values, self.validity, strict=True
+        ):
+            found.append((values, part.scalar))
+            if flags is not None:
+                found.append((flags, part.valid))
+        return found
+
+    def _bitmap(self, kind: SlotKind) -> Array:
+        return self.assembly.array(kind, self.name, BOOL, written=True, bits=True)
+
+    def _begins(self) -> LExpr:
+        begins = self.outcome.begins
+        return self.outcome.value.valid if begins is None else begins
+
+    def _pack(self, block: Block, cell: LExpr) -> None:
+        left = convert(sub(self.total, cell), I32)
+        inside = lt(Lane(I32), left)
+        mask = block.name("mask", conj(self._begins(), inside))
+        block.add(Store(self._bitmap(SlotKind.OUT_BEGINS), cell, mask))
+        if self.outcome.begins is not None:
+            covered = conj(self.outcome.value.valid, inside)
+            block.add(Store(self._bitmap(SlotKind.OUT_COVERED), cell, covered))
+        for array, value in self._columns():
+            block.add(Pack(array, self.count, value, mask))
+        block.set(self.count, add(self.count, CountTrue(mask, I64)))
+
+    def _append(self, block: Block, cell: LExpr) -> None:
+        """One cell; the bits of its vector are put together in masks."""
+        begins = block.name("begins", self._begins())
+        self._bit(block, cell, SlotKind.OUT_BEGINS, begins)
+        if self.outcome.begins is not None:
+            self._bit(block, cell, SlotKind.OUT_COVERED, self.outcome.value.valid)
+        for array, value in self._columns():
+            block.add(Store(array, self.count, value))
+        block.set(self.count, add(self.count, convert(begins, I64)))
+
+    def _bit(self, block: Block, cell: LExpr, kind: SlotKind, value: LExpr) -> None:
+        mask = self.masks[kind]
+        lane = block.name("lane", Bin("%", cell, i64(LANES), I64))
+        kept = select(eq(lane, i64(0)), FALSE, mask)
+        block.set(mask, select(eq(Lane(I64), lane), value, kept))
+        block.add(Store(self._bitmap(kind), sub(cell, lane), mask))
+
+    def finish(self, block: Block) -> None:
+        """Behind the loops."""
+        count = self.total if self.outcome.full else self.count
+        slot = self.assembly.slot(SlotKind.OUT_COUNT, self.name)
+        block.add(WriteSlot(slot, count))

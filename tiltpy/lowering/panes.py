@@ -1,0 +1,216 @@
+"""Windows of many cells that do not overlap much: one pass over the cells of each.
+
+Tumbling and hopping reductions of section 6.1 of the paper. Sixteen lanes and four
+vectors at a time are folded on their own and merged at the end, so that no addition
+waits for the one before. Moments take two passes, the first for the mean: the cells of
+a pane are still in the cache for the second.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from tiltpy.abi import LANES
+from tiltpy.ir.nodes import Element, Expr
+from tiltpy.loops.build import (
+    TRUE,
+    add,
+    conj,
+    convert,
+    disj,
+    eq,
+    f64,
+    i64,
+    lt,
+    select,
+)
+from tiltpy.loops.nodes import (
+    Bin,
+    Earlier,
+    Extract,
+    For,
+    Lane,
+    LExpr,
+    Splat,
+    Var,
+)
+from tiltpy.lowering.assembly import Block
+from tiltpy.lowering.objects import Place, Stored
+from tiltpy.lowering.reducers import COUNT, FIRST, Kept, State, lift_where
+from tiltpy.lowering.values import Lowered, lower_expr
+from tiltpy.types import F64, I64
+
+UNROLL = 4
+"""Vectors that are folded side by side."""
+
+Lift = Callable[[Block, Place, LExpr], State]
+"""The states of a vector of cells; the bool says which of them are in the window."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pane:
+    """Some cells of a stored object: `cells` of them from `base` on."""
+
+    source: Stored
+    element: Expr
+    base: LExpr
+    cells: int
+
+    def value(self, block: Block, where: Place) -> Lowered:
+        """The element in a vector of cells; valid where a snapshot contributes.
+
+        A snapshot that began before the pane contributes in its first cell.
+        """
+        given = self.source.value(block, where)
+
+        def leaf(node: object) -> Lowered:
+            assert isinstance(node, Element)
+            return given
+
+        value = lower_expr(block, leaf, self.element)
+        begins: LExpr = TRUE
+        if self.source.begins is not None:
+            first = eq(Bin("+", where.base, Lane(I64), I64), self.base)
+            begins = disj(self.source.beginning(block, where), first)
+        valid = block.name("in", conj(given.valid, value.valid, begins))
+        return Lowered(value.type, value.value, valid, value.fields)
+
+    def certain(self, block: Block) -> bool:
+        """Whether each cell contributes."""
+        return self.value(block.inner(), Place(self.base)).valid == TRUE
+
+
+def fold(block: Block, pane: Pane, kinds: Mapping[Kept, Lift]) -> dict[Kept, State]:
+    """The states over all cells of a pane, each with what lifts a cell's value."""
+    running = {
+        kept: [
+            tuple(block.assembly.fresh(kept.name, kind) for kind in kept.types)
+            for _ in range(UNROLL)
+        ]
+        for kept in kinds
+    }
+    for kept, lanes in running.items():
+        for state in lanes:
+            for var, nothing in zip(state, kept.identity, strict=True):
+                block.set(var, Splat(nothing, var.type))
+    step = UNROLL * LANES
+    whole, rest = divmod(pane.cells, step)
+
+    def take(inner: Block, at: LExpr, lane: int, inside: LExpr) -> None:
+        for kept, lift in kinds.items():
+            state = running[kept][lane]
+            merged = kept.merge(state, lift(inner, Place(at), inside))
+            _assign(inner, state, merged)
+
+    end = add(pane.base, i64(whole * step))
+    if whole:
+        at = block.assembly.fresh("at")
+        inner = block.inner()
+        for lane in range(UNROLL):
+            take(inner, add(at, i64(lane * LANES)), lane, TRUE)
+        block.add(For(at, pane.base, end, inner.body(), step))
+    for lane in range(-(-rest // LANES)):
+        inside: LExpr = TRUE
+        if rest < (lane + 1) * LANES:
+            inside = lt(Lane(I64), i64(rest - lane * LANES))
+        take(block, add(end, i64(lane * LANES)), lane, inside)
+    return {kept: _merged(block, kept, lanes) for kept, lanes in running.items()}
+
+
+def _assign(block: Block, state: Iterable[Var], values: State) -> None:
+    named = [block.name("m", value) for value in values]
+    for var, value in zip(state, named, strict=True):
+        block.set(var, value)
+
+
+def _merged(block: Block, kept: Kept, lanes: list[tuple[Var, ...]]) -> State:
+    """All lanes of all vectors as one state."""
+    states: list[State] = [*lanes]
+    while len(states) > 1:
+        pairs = zip(states[::2], states[1::2], strict=True)
+        states = [_named(block, kept.merge(a, b)) for a, b in pairs]
+    (state,) = states
+    by = LANES
+    while by > 1:
+        by //= 2
+        turned = tuple(Earlier(part, part, by, part.type) for part in state)
+        state = _named(block, kept.merge(_named(block, turned), state))
+    return _named(block, tuple(Extract(part, 0, part.type) for part in state))
+
+
+def _named(block: Block, state: State) -> State:
+    return tuple(block.name("m", part) for part in state)
+
+
+def lift_with(pane: Pane, kept: Kept) -> Lift:
+    """How a cell's value becomes a state, the identity where it does not contribute."""
+
+    def lift(block: Block, where: Place, inside: LExpr) -> State:
+        value = pane.value(block, where)
+        row = Bin("+", where.base, Lane(I64), I64)
+        return lift_where(kept, value, conj(value.valid, inside), row)
+
+    return lift
+
+
+def moments(block: Block, pane: Pane, order: int, count: LExpr) -> State:
+    """Count, mean and central sums of powers, as `reducers` keeps them.
+
+    Deviations are from a value of the pane first: equal ones give exactly 0.
+    """
+    origin = block.name("origin", _some_value(block, pane))
+    total = _powers("sum", 1)
+    sums = fold(block, pane, {total: _powers_of(pane, total, origin)})
+    number = block.name("n", convert(count, F64))
+    some = select(lt(f64(0.0), number), number, f64(1.0))
+    shift = Bin("/", sums[total][0], some, F64)
+    mean = block.name("mean", Bin("+", origin, shift, F64))
+    powers = _powers("powers", order - 1)
+    found = fold(block, pane, {powers: _powers_of(pane, powers, mean, first=2)})
+    return (number, mean, *found[powers])
+
+
+def _powers(name: str, number: int) -> Kept:
+    def merge(a: State, b: State) -> State:
+        return tuple(Bin("+", x, y, F64) for x, y in zip(a, b, strict=True))
+
+    zeros = tuple(f64(0.0) for _ in range(number))
+    return Kept(name, (F64,) * number, zeros, lambda _row, _value: (), merge)
+
+
+def _powers_of(pane: Pane, kept: Kept, origin: LExpr, first: int = 1) -> Lift:
+    """The powers of a value's deviation, from the first one on."""
+
+    def lift(block: Block, where: Place, inside: LExpr) -> State:
+        value = pane.value(block, where)
+        deviation = block.name("d", Bin("-", convert(value.scalar, F64), origin, F64))
+        contributes = conj(value.valid, inside)
+        if contributes != TRUE:
+            nothing = select(contributes, deviation, f64(0.0))
+            deviation = block.name("d", nothing)
+        powers = [deviation]
+        while len(powers) < first + len(kept.types) - 1:
+            powers.append(block.name("d", Bin("*", powers[-1], deviation, F64)))
+        return tuple(powers[first - 1 :])
+
+    return lift
+
+
+def _some_value(block: Block, pane: Pane) -> LExpr:
+    """The first value that contributes, as a double; 0 if none does."""
+    if pane.certain(block):
+        place = Place(pane.base)
+        first = pane.value(block, place)
+        return Extract(convert(first.scalar, F64), 0, F64)
+    (row,) = fold(block, pane, {FIRST: lift_with(pane, FIRST)})[FIRST]
+    last = add(pane.base, i64(pane.cells - 1))
+    found = select(lt(last, row), pane.base, row)
+    value = pane.value(block, Place(block.name("row", found)))
+    number = Extract(convert(value.scalar, F64), 0, F64)
+    return select(lt(last, row), f64(0.0), number)
+
+
+def count_of(block: Block, pane: Pane) -> LExpr:
+    """How many snapshots contribute."""
+    if pane.certain(block):
+        return i64(pane.cells)
+    return fold(block, pane, {COUNT: lift_with(pane, COUNT)})[COUNT][0]

@@ -1,0 +1,157 @@
+"""Short irregular rows, spread over the ticks: so that a grid kernel can read them.
+
+A row of a few ticks becomes as many cells of a temporary, a tile of time at a time,
+with a byte that says where rows begin and one that says where there is a row at all.
+Stores are of whole vectors: what goes too far is overwritten by the next row, or by the
+gap behind this one.
+"""
+
+from dataclasses import dataclass
+
+from tiltpy.abi import LANES, SlotKind
+from tiltpy.loops.build import (
+    FALSE,
+    TRUE,
+    add,
+    conj,
+    convert,
+    greatest,
+    i64,
+    le,
+    least,
+    load,
+    lt,
+    negate,
+    sub,
+)
+from tiltpy.loops.nodes import Array, For, LExpr, Splat, Store, Var, While, Wide
+from tiltpy.lowering.assembly import Assembly, Block
+from tiltpy.lowering.lattice import Axis
+from tiltpy.lowering.objects import Stored
+from tiltpy.lowering.rows import ObjectRows
+from tiltpy.types import BOOL, I64, Struct, columns
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """An input's rows as cells of one tick.
+
+    A tile's cells stand behind `back` cells before it, and `ahead` more follow. `done`
+    is the first cell that has not been made, `row` the first row that is not all made.
+    """
+
+    rows: ObjectRows
+    back: int
+    ahead: int
+    cells: Stored
+    alive: Array
+    begins: Array
+    offset: Var
+    row: Var
+    done: Var
+
+    @staticmethod
+    def of(
+        assembly: Assembly, rows: ObjectRows, tile: int, back: int, ahead: int
+    ) -> "Spread":
+        """The temporaries for tiles of at most so many cells."""
+        size = back + tile + ahead + 2 * LANES
+        struct = isinstance(rows.type, Struct)
+        name = rows.name
+        values = tuple(
+            assembly.temporary(f"{name}.cells", scalar, (), size)
+            for _, scalar in columns(rows.type)
+        )
+        validity = tuple(
+            assembly.temporary(f"{name}.valid", BOOL, (), size)
+            if struct and bitmap is not None
+            else None
+            for bitmap in rows.validity
+        )
+        alive = assembly.temporary(f"{name}.alive", BOOL, (), size)
+        begins = assembly.temporary(f"{name}.begins", BOOL, (), size)
+        offset = assembly.fresh(f"{name}.offset")
+        axis = Axis(1, 0)
+        cells = Stored(name, rows.type, axis, values, validity, alive, begins, offset)
+        row, done = assembly.fresh(f"{name}.row"), assembly.fresh(f"{name}.done")
+        return Spread(rows, back, ahead, cells, alive, begins, offset, row, done)
+
+    def start(self, block: Block, first: LExpr) -> None:
+        """Before the first tile, whose first cell is `first`."""
+        block.set(self.row, i64(0))
+        block.set(self.offset, i64(0))
+        block.set(self.done, sub(first, i64(self.back)))
+
+    def fill(self, block: Block, first: LExpr, cells: LExpr) -> None:
+        """Make a tile's cells; those before it are kept from the tile before."""
+        begin = block.name("begin", sub(first, i64(self.back)))
+        end = block.name("end", add(add(first, cells), i64(self.ahead)))
+        self._keep(block, begin)
+        block.set(self.offset, sub(i64(0), begin))
+        self._clear(block, end)
+        self._spread(block, end)
+        block.set(self.done, end)
+
+    def _arrays(self) -> list[Array]:
+        flags = [flag for flag in self.cells.validity if isinstance(flag, Array)]
+        return [*self.cells.values, *flags, self.alive, self.begins]
+
+    def _keep(self, block: Block, begin: LExpr) -> None:
+        """Move the cells from `begin` on to the front; tiles are a vector at least."""
+        moved = block.name("moved", add(begin, self.offset))
+        at = block.assembly.fresh("at")
+        inner = block.inner()
+        source = inner.name("from", add(at, moved))
+        for array in self._arrays():
+            inner.add(Store(array, at, Wide(array, source, array.type)))
+        kept = block.name("kept", sub(self.done, begin))
+        block.add(For(at, i64(0), kept, inner.body(), LANES))
+
+    def _clear(self, block: Block, end: LExpr) -> None:
+        """Where nothing is put there is a gap."""
+        at = block.assembly.fresh("at")
+        inner = block.inner()
+        for array in (self.alive, self.begins):
+            inner.add(Store(array, at, Splat(FALSE, BOOL)))
+        first, last = add(self.done, self.offset), add(end, self.offset)
+        block.add(For(at, first, last, inner.body(), LANES))
+
+    def _spread(self, block: Block, end: LExpr) -> None:
+        """Put all rows that start before a cell, as far as they go."""
+        assembly = block.assembly
+        low = assembly.number(SlotKind.LOW, "")
+        start, stopped = assembly.fresh("start"), assembly.fresh("stopped", BOOL)
+        head, body = block.inner(), block.inner()
+        head.set(start, sub(self.rows.start_or_never(self.row), low))
+        until = body.name("until", sub(self.rows.end_at(self.row), low))
+        self._put(body, start, until, end)
+        body.set(stopped, lt(end, until))
+        body.set(self.row, add(self.row, convert(negate(stopped), I64)))
+        block.set(stopped, FALSE)
+        further = conj(lt(start, end), negate(stopped))
+        block.add(While(further, body.body(), head.body()))
+
+    def _put(self, block: Block, start: Var, until: LExpr, end: LExpr) -> None:
+        """Put the present row into its cells from `done` on."""
+        inner = block.inner()
+        first = inner.name("first", greatest(start, self.done))
+        last = inner.name("last", least(until, end))
+        at = inner.assembly.fresh("at")
+        stores = inner.inner()
+        index = stores.name("to", add(at, self.offset))
+        for array, values in zip(self.cells.values, self.rows.values, strict=True):
+            value = inner.name("x", load(values, self.row))
+            stores.add(Store(array, index, Splat(value, array.type)))
+        for j, flags in enumerate(self.cells.validity):
+            if isinstance(flags, Array):
+                valid = inner.name("is", self.rows.valid(j, self.row))
+                stores.add(Store(flags, index, Splat(valid, BOOL)))
+        stores.add(Store(self.alive, index, Splat(TRUE, BOOL)))
+        inner.add(For(at, first, last, stores.body(), LANES))
+        behind = add(last, self.offset)
+        inner.add(Store(self.alive, behind, Splat(FALSE, BOOL)))
+        begins = inner.inner()
+        begins.add(Store(self.begins, add(start, self.offset), TRUE))
+        inner.when(le(self.done, start), begins)
+        here = lt(self.done, until)
+        block.when(conj(here, self.rows.exists(self.row)), inner)

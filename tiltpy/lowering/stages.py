@@ -1,0 +1,274 @@
+"""What a grid kernel computes in which order, decided before any code is made.
+
+Objects whose cells move on together are computed in one loop, sixteen cells at a time;
+what folds many finer cells into each of its own, and what reads coarser ones, needs
+another loop before or behind it. All loops run over a tile of time, then over the next.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import lcm
+
+from tiltpy.abi import LANES, Lattice, Layout, TimeLayout
+from tiltpy.ir.nodes import CutPoint, Query, TemporalExpr, Window
+from tiltpy.lowering.lattice import Axis, Step, common_low, step
+from tiltpy.lowering.references import references
+
+PANE = 32
+"""Cells of a strided window from which on each is folded by itself, lane by lane."""
+TILE = 4096
+"""The finest cells of a tile, at least: a few temporaries of it fit the cache."""
+LARGEST_TILE = 1 << 20
+
+
+class Unfit(Exception):  # noqa: N818 - no error: another kernel serves
+    """A query has no grid kernel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Objects that one loop computes; `panes`: a cell at a time, of many finer ones."""
+
+    level: int
+    precision: int
+    panes: bool
+    definitions: tuple[TemporalExpr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """How a reader sees an object through a window: its oldest and newest cell."""
+
+    oldest: Step
+    newest: Step
+
+    @property
+    def cells(self) -> int:
+        """How many cells the window has."""
+        return self.newest.plus - self.oldest.plus + 1
+
+
+class Grid:
+    """The objects of a query on their axes, and what each reader sees of them."""
+
+    def __init__(
+        self,
+        query: Query,
+        layouts: Mapping[str, Layout],
+        lattices: Mapping[str, Lattice],
+        *,
+        fused: bool,
+    ) -> None:
+        low = common_low(query)
+        if low is None or not query.definitions:
+            raise Unfit
+        self.low = low
+        self.query = query
+        self.layouts = layouts
+        self.definitions = {d.name: d for d in query.definitions}
+        self.axes = {
+            name: Axis(one.period, one.phase) for name, one in lattices.items()
+        }
+        self.references = {d.name: references(d) for d in query.definitions}
+        for definition in query.definitions:
+            if not definition.tdom.is_infinite:
+                raise Unfit
+            self.axes[definition.name] = Axis.of(definition.tdom)
+            for name in self.objects(definition):
+                if name not in self.axes:
+                    raise Unfit
+        self.fused = fused
+        self.stages = self._stages()
+        self.stage_of = {
+            d.name: stage for stage in self.stages for d in stage.definitions
+        }
+        self.lags = dict.fromkeys(self.definitions, 0)
+        for stage in self.stages:
+            self._find_lags(stage)
+
+    def objects(self, reader: TemporalExpr) -> tuple[str, ...]:
+        """The objects that a definition refers to."""
+        points, windows = self.references[reader.name]
+        names = [p.object for p in points] + [w.object for w in windows]
+        return tuple(dict.fromkeys(names))
+
+    def sampled(self, name: str) -> bool:
+        """Whether it is an input that lies in memory cell by cell."""
+        return (
+            name in self.layouts
+            and name not in self.definitions
+            and self.layouts[name].time is TimeLayout.SAMPLED
+        )
+
+    def spread(self) -> tuple[str, ...]:
+        """The inputs whose rows are to be spread over the ticks."""
+        read = {name for d in self.query.definitions for name in self.objects(d)}
+        return tuple(
+            one.name
+            for one in self.query.inputs
+            if one.name in read and not self.sampled(one.name)
+        )
+
+    def point(self, reader: TemporalExpr, point: CutPoint) -> Step:
+        """The cell that a point reference sees."""
+        return self._step(reader, point.object, point.offset)
+
+    def window(self, reader: TemporalExpr, window: Window) -> Seen:
+        """The cells that a window sees."""
+        oldest = self._step(reader, window.object, window.start + 1)
+        return Seen(oldest, self._step(reader, window.object, window.end))
+
+    def _step(self, reader: TemporalExpr, name: str, offset: int) -> Step:
+        return step(self.axes[reader.name], self.axes[name], offset, self.low)
+
+    def is_streamed(self, reader: TemporalExpr, name: str) -> bool:
+        """Whether the loop that computes a reader computes the object as well."""
+        return (
+            name in self.stage_of and self.stage_of[name] is self.stage_of[reader.name]
+        )
+
+    def materialised(self, name: str) -> bool:
+        """Whether a definition is read by another loop than its own."""
+        return any(
+            name in self.objects(reader) and not self.is_streamed(reader, name)
+            for reader in self.query.definitions
+        )
+
+    def sees_only_past(self, reader: TemporalExpr, name: str) -> bool:
+        """Whether a cell of the reader looks no further than itself in an object."""
+        points, windows = self.references[reader.name]
+        seen = [self.point(reader, p) for p in points if p.object == name]
+        seen += [self.window(reader, w).newest for w in windows if w.object == name]
+        return all(one.plus < one.times for one in seen)
+
+    # Stages
+
+    def _stages(self) -> tuple[Stage, ...]:
+        level: dict[str, int] = {}
+        groups: dict[tuple[int, int, bool], list[TemporalExpr]] = {}
+        for number, definition in enumerate(self.query.definitions):
+            panes = self._is_panes(definition)
+            own = 0
+            for name in self.objects(definition):
+                if name in level:
+                    together = (
+                        self.fused
+                        and not panes
+                        and self._together(definition, self.definitions[name])
+                    )
+                    own = max(own, level[name] + (not together))
+            if not self.fused:
+                own = number
+            level[definition.name] = own
+            key = own, definition.tdom.precision, panes
+            groups.setdefault(key, []).append(definition)
+        return tuple(
+            Stage(*key, tuple(group))
+            for key, group in sorted(groups.items(), key=lambda item: item[0])
+        )
+
+    def _together(self, reader: TemporalExpr, seen: TemporalExpr) -> bool:
+        same = reader.tdom.precision == seen.tdom.precision
+        return same and not self._is_panes(seen)
+
+    def _is_panes(self, definition: TemporalExpr) -> bool:
+        _, windows = self.references[definition.name]
+        seen = [self.window(definition, window) for window in windows]
+        return any(one.newest.times > 1 and one.cells >= PANE for one in seen)
+
+    def _find_lags(self, stage: Stage) -> None:
+        """How far behind the loop's counter each object is, to see what is ahead."""
+        for definition in stage.definitions:
+            lag = 0
+            for name, newest in self._newest(definition):
+                if self.is_streamed(definition, name):
+                    lag = max(lag, self.lags[name] + newest)
+            if definition.name in self.query.outputs:
+                lag = -(-lag // LANES) * LANES
+            self.lags[definition.name] = lag
+
+    def _newest(self, reader: TemporalExpr) -> list[tuple[str, int]]:
+        points, windows = self.references[reader.name]
+        found = [(p.object, self.point(reader, p).plus) for p in points]
+        found += [(w.object, self.window(reader, w).newest.plus) for w in windows]
+        return found
+
+    # Sizes, all in ticks
+
+    @property
+    def lag(self) -> int:
+        """How far the loops go on behind the stretch."""
+        return max(
+            lag * self.definitions[name].tdom.precision
+            for name, lag in self.lags.items()
+        )
+
+    @property
+    def multiple(self) -> int:
+        """After how many ticks everything looks the same."""
+        return lcm(*(axis.period for axis in self.axes.values()))
+
+    @property
+    def unit(self) -> int:
+        """What tiles are a multiple of: whole vectors in each loop."""
+        wide = [s.precision * LANES for s in self.stages if not s.panes]
+        return lcm(self.multiple, *wide)
+
+    @property
+    def finest(self) -> int:
+        """The shortest cell."""
+        return min(axis.period for axis in self.axes.values())
+
+    @property
+    def tile(self) -> int | None:
+        """The length of a tile; None: all at once, since nothing is put down."""
+        if not self.fused:
+            return None
+        if len(self.stages) == 1 and not self.spread():
+            return None
+        tile = self.unit * max(1, TILE * self.finest // self.unit)
+        temporaries = self.spread() or any(map(self.materialised, self.definitions))
+        if temporaries and tile // self.finest > LARGEST_TILE:
+            raise Unfit
+        return tile
+
+    def warm_up(self) -> int:
+        """How long before the stretch the loops must start."""
+        needs: dict[str, int] = {}
+        for definition in self.query.definitions:
+            needs[definition.name] = self._need(definition, needs)
+        unit = self.unit
+        return -(-max(needs.values()) // unit) * unit
+
+    def _need(self, reader: TemporalExpr, needs: Mapping[str, int]) -> int:
+        """How long a loop runs before an object is right."""
+        points, windows = self.references[reader.name]
+        panes = self.stage_of[reader.name].panes
+        precision = reader.tdom.precision
+        found = [0]
+        for point in points:
+            direct = self.sampled(point.object)
+            back = 0 if direct else max(0, -point.offset) + precision
+            found.append(back + needs.get(point.object, 0))
+        for window in windows:
+            strided = not self.window(reader, window).newest.regular
+            direct = self.sampled(window.object) and (panes or strided)
+            back = 0 if direct else max(0, -window.start)
+            found.append(back + needs.get(window.object, 0))
+        margin = precision * (1 + self.lags[reader.name])
+        needs_margin = max(found) > 0 or not panes
+        return max(found) + (margin if needs_margin else 0)
+
+    def reach(self, name: str) -> tuple[int, int]:
+        """How far before and behind their own time readers look in an object."""
+        offsets = [0]
+        for reader in self.query.definitions:
+            points, windows = self.references[reader.name]
+            more = self.axes[name].period + reader.tdom.precision
+            for point in points:
+                if point.object == name:
+                    offsets += [point.offset - more, point.offset + more]
+            for window in windows:
+                if window.object == name:
+                    offsets += [window.start - more, window.end + more]
+        return -min(offsets), max(offsets)
