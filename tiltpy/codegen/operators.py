@@ -178,6 +178,7 @@ _INTRINSICS = {
     "ceil": "llvm.ceil",
     "trunc": "llvm.trunc",
     "round": "llvm.rint",
+    "fma": "llvm.fma",
 }
 
 

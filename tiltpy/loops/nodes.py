@@ -73,7 +73,8 @@ class CallFn:
     """A math function of `ops.FUNCTIONS`, or one of these of the loop IR alone:
 
     `max_key(x)`, `min_key(x)`: a float as a signed integer of its width that orders as
-    `max` and `min` do (NaN last, -0 before +0); `from_key(k)`: the float back.
+    `max` and `min` do (NaN last, -0 before +0); `from_key(k)`: the float back;
+    `fma(a, b, c)`: `a * b + c`, rounded once.
     """
 
     function: str

@@ -1,6 +1,7 @@
 """The loop over cells that move on together, sixteen at a time: map and stencil."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from tiltpy.abi import Shape
 from tiltpy.ir.nodes import (
@@ -18,12 +19,12 @@ from tiltpy.ir.nodes import (
     Time,
     Window,
 )
-from tiltpy.loops.build import TRUE, add, conj, disj, i64, lt, mul, ne, negate, sub
+from tiltpy.loops.build import TRUE, add, conj, disj, eq, i64, lt, mul, ne, negate
 from tiltpy.loops.nodes import Lane, LExpr, Var
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.folds import Fold
 from tiltpy.lowering.lattice import Step
-from tiltpy.lowering.objects import History, Place, Stored, Streamed, place
+from tiltpy.lowering.objects import History, Place, Stored, Streamed, place, single
 from tiltpy.lowering.outcomes import Outcome
 from tiltpy.lowering.reducers import (
     COUNT,
@@ -155,10 +156,10 @@ class LaneLoop:
 
     def _place(self, step: Step) -> Place:
         """Where a stored object has the cells that a reference sees."""
-        found = place(sub(self.cell, i64(self.lag)), step)
+        found = place(self.cell, step.earlier(self.lag))
         base = self.block.name("base", found.base)
         if found.lanes is None:
-            return Place(base)
+            return replace(found, base=base)
         return Place(base, self.block.name("lanes", found.lanes))
 
     def _bound(self, node: EventBound) -> Lowered:
@@ -423,8 +424,12 @@ class LaneLoop:
             raise Unfit
         source = self.stored[name]
         at = self._place(step)
-        earlier = place(sub(self.cell, i64(self.lag + 1)), step)
-        other = ne(at.index(i64(0)), earlier.index(i64(0)))
+        before = step.earlier(self.lag + 1)
+        if at.single:  # only the first lane can be in another cell than the one before
+            moves = ne(at.base, single(self.cell, before).base)
+            other = conj(eq(Lane(I64), i64(0)), self.block.name("moves", moves))
+        else:
+            other = ne(at.index(i64(0)), place(self.cell, before).index(i64(0)))
         return self.block.name("cut", conj(other, source.moved(self.block, at)))
 
     def _window_cuts(self, window: Window, element: Expr) -> LExpr:

@@ -44,6 +44,10 @@ class Step:
         """Whether the reader's cells are whole numbers of the object's."""
         return self.over == 1
 
+    def earlier(self, cells: int) -> "Step":
+        """The step from a count that runs ahead of the reader by that many cells."""
+        return Step(self.times, self.over, self.plus - cells * self.times)
+
     def further(self, cells: int) -> "Step":
         """The step to the object's cell that many later."""
         return Step(self.times, self.over, self.plus + cells * self.over)

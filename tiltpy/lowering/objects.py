@@ -85,6 +85,8 @@ def place(cell: LExpr, seen: Step) -> Place:
     if seen.strided:
         return Place(at, Bin("*", Lane(I64), i64(seen.times), I64))
     base = Bin("//", at, i64(seen.over), I64)
+    if seen.times == 1 and seen.over % LANES == 0 and seen.plus % LANES == 0:
+        return Place(base, single=True)  # loops count in whole vectors
     rest = convert(sub(at, mul(base, i64(seen.over))), U32)
     ticks = Bin("+", Bin("*", Lane(U32), Num(seen.times, U32), U32), rest, U32)
     lanes = Bin("//", ticks, Num(seen.over, U32), U32)

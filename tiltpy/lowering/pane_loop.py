@@ -21,8 +21,8 @@ from tiltpy.loops.nodes import Extract, LExpr, Var
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.objects import Place, Stored, single
 from tiltpy.lowering.outcomes import Outcome
-from tiltpy.lowering.panes import Pane, count_of, fold, lift_with, moments
-from tiltpy.lowering.reducers import Kept, State, finish, kept_for
+from tiltpy.lowering.panes import Pane, fold, lift_with, moments
+from tiltpy.lowering.reducers import COUNT, Kept, State, finish, kept_for
 from tiltpy.lowering.references import reductions
 from tiltpy.lowering.stages import Grid, Unfit
 from tiltpy.lowering.values import Lowered, lower_expr, zero
@@ -49,7 +49,6 @@ class PaneLoop:
         self.cell: LExpr = i64(0)
         self.reader: TemporalExpr
         self.states: dict[tuple[Window, Expr, Kept], State] = {}
-        self.counts: dict[tuple[Window, Expr], LExpr] = {}
         self.before: list[tuple[Var, LExpr]] = []
 
     def shape(self) -> Shape:
@@ -103,16 +102,18 @@ class PaneLoop:
         for node in reductions(definition):
             if node.reduction in ("first", "last"):
                 raise Unfit
-            kept = _kept(node)
-            key = node.window, node.element
-            plain = node.reduction != "count" and node.reduction not in _ORDERS
-            if plain and (*key, kept) not in self.states:
-                groups.setdefault(key, []).append(kept)
+            kinds = groups.setdefault((node.window, node.element), [])
+            if node.reduction not in _ORDERS:
+                kinds.append(_kept(node))
         for key, kinds in groups.items():
             pane = self._pane(*key)
-            lifts = {kept: lift_with(pane, kept) for kept in dict.fromkeys(kinds)}
-            for kept, state in fold(self.block, pane, lifts).items():
-                self.states[(*key, kept)] = state
+            certain = pane.certain(self.block)
+            wanted = [k for k in kinds if k != COUNT] + [COUNT] * (not certain)
+            wanted = [kept for kept in wanted if (*key, kept) not in self.states]
+            lifts = {kept: lift_with(pane, kept) for kept in dict.fromkeys(wanted)}
+            if lifts:
+                for kept, state in fold(self.block, pane, lifts).items():
+                    self.states[(*key, kept)] = state
 
     def _reduce(self, node: Reduce) -> Lowered:
         count = self._count(node.window, node.element)
@@ -129,10 +130,14 @@ class PaneLoop:
         return Lowered(node.type, self.block.name("v", value), valid)
 
     def _count(self, window: Window, element: Expr) -> LExpr:
-        if (window, element) not in self.counts:
-            count = count_of(self.block, self._pane(window, element))
-            self.counts[window, element] = self.block.name("count", count)
-        return self.counts[window, element]
+        key = window, element, COUNT
+        if key not in self.states:
+            pane = self._pane(window, element)
+            if pane.certain(self.block):
+                return i64(pane.cells)
+            lifts = {COUNT: lift_with(pane, COUNT)}
+            self.states[key] = fold(self.block, pane, lifts)[COUNT]
+        return self.states[key][0]
 
     # Where snapshots begin
 

@@ -25,6 +25,7 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import (
     Bin,
+    CountTrue,
     Earlier,
     Extract,
     For,
@@ -37,7 +38,7 @@ from tiltpy.lowering.assembly import Block
 from tiltpy.lowering.objects import Place, Stored
 from tiltpy.lowering.reducers import COUNT, FIRST, Kept, State, lift_where
 from tiltpy.lowering.values import Lowered, lower_expr
-from tiltpy.types import F64, I64
+from tiltpy.types import BOOL, F64, I64
 
 UNROLL = 4
 """Vectors that are folded side by side."""
@@ -81,12 +82,16 @@ class Pane:
 
 def fold(block: Block, pane: Pane, kinds: Mapping[Kept, Lift]) -> dict[Kept, State]:
     """The states over all cells of a pane, each with what lifts a cell's value."""
+    counted = block.assembly.fresh("count") if COUNT in kinds else None
+    if counted is not None:
+        block.set(counted, i64(0))
     running = {
         kept: [
             tuple(block.assembly.fresh(kept.name, kind) for kind in kept.types)
             for _ in range(UNROLL)
         ]
         for kept in kinds
+        if kept != COUNT
     }
     for kept, lanes in running.items():
         for state in lanes:
@@ -96,10 +101,14 @@ def fold(block: Block, pane: Pane, kinds: Mapping[Kept, Lift]) -> dict[Kept, Sta
     whole, rest = divmod(pane.cells, step)
 
     def take(inner: Block, at: LExpr, lane: int, inside: LExpr) -> None:
-        for kept, lift in kinds.items():
-            state = running[kept][lane]
-            merged = kept.merge(state, lift(inner, Place(at), inside))
+        for kept, vectors in running.items():
+            state = vectors[lane]
+            merged = kept.merge(state, kinds[kept](inner, Place(at), inside))
             _assign(inner, state, merged)
+        if counted is not None:
+            contributes = conj(pane.value(inner, Place(at)).valid, inside)
+            more = CountTrue(Splat(contributes, BOOL), I64)
+            inner.set(counted, add(counted, more))
 
     end = add(pane.base, i64(whole * step))
     if whole:
@@ -113,7 +122,8 @@ def fold(block: Block, pane: Pane, kinds: Mapping[Kept, Lift]) -> dict[Kept, Sta
         if rest < (lane + 1) * LANES:
             inside = lt(Lane(I64), i64(rest - lane * LANES))
         take(block, add(end, i64(lane * LANES)), lane, inside)
-    return {kept: _merged(block, kept, lanes) for kept, lanes in running.items()}
+    states = {kept: _merged(block, kept, lanes) for kept, lanes in running.items()}
+    return states if counted is None else {**states, COUNT: (counted,)}
 
 
 def _assign(block: Block, state: Iterable[Var], values: State) -> None:
@@ -207,10 +217,3 @@ def _some_value(block: Block, pane: Pane) -> LExpr:
     value = pane.value(block, Place(block.name("row", found)))
     number = Extract(convert(value.scalar, F64), 0, F64)
     return select(lt(last, row), f64(0.0), number)
-
-
-def count_of(block: Block, pane: Pane) -> LExpr:
-    """How many snapshots contribute."""
-    if pane.certain(block):
-        return i64(pane.cells)
-    return fold(block, pane, {COUNT: lift_with(pane, COUNT)})[COUNT][0]
