@@ -238,20 +238,23 @@ class _Body:
         if array.bits:
             return self.bit(array, index)
         if index.wide:
-            return self.gather(array, index.text)
+            return self.gather(array, "0", index.text)
         kind = memory_type(array.type)
         value = self.code.value(f"load {kind}, ptr {self.address(array, index.text)}")
         if array.type == BOOL:
             value = self.code.value(f"icmp ne i8 {value}, 0")
         return _Value(value, wide=False)
 
-    def gather(self, array: Array, index: str) -> _Value:
-        """An entry for each lane, wherever they are."""
+    def gather(self, array: Array, base: str, lanes: str) -> _Value:
+        """An entry for each lane: `lanes` from `base` on.
+
+        Kept apart, LLVM sees that the lanes' part fits 32 bits, where it does.
+        """
         kind = memory_type(array.type)
         many = wide(kind)
         places = self.code.value(
-            f"getelementptr inbounds {kind}, ptr {self.arrays[array]}, "
-            f"{wide('i64')} {index}"
+            f"getelementptr inbounds {kind}, ptr {self.address(array, base)}, "
+            f"{wide('i64')} {lanes}"
         )
         found = self.code.call(
             f"llvm.masked.gather.{suffix(many)}.v{LANES}p0",
@@ -385,6 +388,12 @@ class _Body:
         assert not value.wide
         return value.text
 
+    def both(self, a: _Value, b: _Value, scalar: Scalar) -> tuple[list[str], bool]:
+        """Two operands, both wide if one is."""
+        if not (a.wide or b.wide):
+            return [a.text, b.text], False
+        return [self.widened(a, scalar), self.widened(b, scalar)], True
+
     def together(self, exprs: Iterable[LExpr]) -> tuple[list[str], bool]:
         """Operands, all wide if one is."""
         operands = [(self.expr(expr), expr.type) for expr in exprs]
@@ -402,6 +411,15 @@ class _Body:
                 kind = kind_of(expr.type, in_lanes=in_lanes)
                 text = self.code.value(f"load {kind}, ptr {self.places[expr]}")
                 return _Value(text, in_lanes)
+            case Load(array=array, index=Bin(op="+", left=start, right=lanes)):
+                base, further = self.expr(start), self.expr(lanes)
+                if further.wide and not base.wide and not array.bits:
+                    return self.gather(array, base.text, further.text)
+                (a, b), in_lanes = self.both(base, further, I64)
+                kind = kind_of(I64, in_lanes=in_lanes)
+                return self.load(
+                    array, _Value(self.code.value(f"add {kind} {a}, {b}"), in_lanes)
+                )
             case Load(array=array, index=index):
                 return self.load(array, self.expr(index))
             case Wide(array=array, index=index):

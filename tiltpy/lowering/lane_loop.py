@@ -170,7 +170,7 @@ class LaneLoop:
         at = self._place(
             self.grid.point(self.reader, CutPoint(node.object, node.offset))
         )
-        base = add(at.base, i64(node.which == "end"))
+        base = add(at.base, i64(int(node.which == "end")))
         lanes = Lane(I64) if at.lanes is None else at.lanes
         period = i64(source.axis.period)
         first = self.block.name("time", add(source.start, mul(base, period)))

@@ -140,7 +140,9 @@ class Stored:
 
     def value(self, block: Block, where: Place) -> Lowered:
         """The payload in a vector of cells."""
-        index = block.name("at", where.index(self.offset))
+        index = where.index(self.offset)
+        if where.lanes is None:
+            index = block.name("at", index)
         contiguous = where.contiguous
         fields = tuple(
             Lowered(

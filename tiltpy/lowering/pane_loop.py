@@ -21,7 +21,16 @@ from tiltpy.loops.nodes import Extract, LExpr, Var
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.objects import Place, Stored, single
 from tiltpy.lowering.outcomes import Outcome
-from tiltpy.lowering.panes import Pane, fold, lift_with, moments
+from tiltpy.lowering.panes import (
+    DEVIATIONS,
+    Lift,
+    Pane,
+    deviations_from,
+    fold,
+    lift_with,
+    moments,
+    some_value,
+)
 from tiltpy.lowering.reducers import COUNT, Kept, State, finish, kept_for
 from tiltpy.lowering.references import reductions
 from tiltpy.lowering.stages import Grid, Unfit
@@ -49,6 +58,7 @@ class PaneLoop:
         self.cell: LExpr = i64(0)
         self.reader: TemporalExpr
         self.states: dict[tuple[Window, Expr, Kept], State] = {}
+        self.origins: dict[tuple[Window, Expr], LExpr] = {}
         self.before: list[tuple[Var, LExpr]] = []
 
     def shape(self) -> Shape:
@@ -98,46 +108,56 @@ class PaneLoop:
 
     def _fold_together(self, definition: TemporalExpr) -> None:
         """Fold what needs one pass, all reductions of a window side by side."""
-        groups: dict[tuple[Window, Expr], list[Kept]] = {}
+        groups: dict[tuple[Window, Expr], set[str]] = {}
         for node in reductions(definition):
             if node.reduction in ("first", "last"):
                 raise Unfit
-            kinds = groups.setdefault((node.window, node.element), [])
-            if node.reduction not in _ORDERS:
-                kinds.append(_kept(node))
-        for key, kinds in groups.items():
-            pane = self._pane(*key)
-            certain = pane.certain(self.block)
-            wanted = [k for k in kinds if k != COUNT] + [COUNT] * (not certain)
-            wanted = [kept for kept in wanted if (*key, kept) not in self.states]
-            lifts = {kept: lift_with(pane, kept) for kept in dict.fromkeys(wanted)}
-            if lifts:
-                for kept, state in fold(self.block, pane, lifts).items():
-                    self.states[(*key, kept)] = state
+            key = node.window, node.element
+            groups.setdefault(key, set()).add(node.reduction)
+        for key, names in groups.items():
+            self._fold_window(*key, names)
+
+    def _fold_window(self, window: Window, element: Expr, names: set[str]) -> None:
+        pane = self._pane(window, element)
+        lifts: dict[Kept, Lift] = {}
+        for name in sorted(names.difference(_ORDERS, ("count",))):
+            kept = _kept(name, element)
+            lifts[kept] = lift_with(pane, kept)
+        if not pane.certain(self.block):
+            lifts[COUNT] = lift_with(pane, COUNT)
+        if names.intersection(_ORDERS):
+            origin = self.block.name("origin", some_value(self.block, pane))
+            self.origins[window, element] = origin
+            lifts[DEVIATIONS] = deviations_from(pane, origin)
+        known = self.states
+        lifts = {k: v for k, v in lifts.items() if (window, element, k) not in known}
+        if lifts:
+            for kept, state in fold(self.block, pane, lifts).items():
+                known[window, element, kept] = state
 
     def _reduce(self, node: Reduce) -> Lowered:
-        count = self._count(node.window, node.element)
+        window, element = node.window, node.element
+        count = self._count(window, element)
         if node.reduction == "count":
             return Lowered(node.type, count, TRUE)
-        pane = self._pane(node.window, node.element)
-        key = node.window, node.element, _kept(node)
+        pane = self._pane(window, element)
+        kept = _kept(node.reduction, element)
+        key = window, element, kept
         if key not in self.states:
             order = _ORDERS[node.reduction]
-            self.states[key] = moments(self.block, pane, order, count)
+            (sum_,) = self.states[window, element, DEVIATIONS]
+            first = self.origins[window, element], sum_
+            self.states[key] = moments(self.block, pane, order, count, first)
         value, valid = finish(node, self.states[key], count)
         if pane.certain(self.block):
             valid = TRUE if node.ddof < pane.cells else lt(i64(1), i64(0))
         return Lowered(node.type, self.block.name("v", value), valid)
 
     def _count(self, window: Window, element: Expr) -> LExpr:
-        key = window, element, COUNT
-        if key not in self.states:
-            pane = self._pane(window, element)
-            if pane.certain(self.block):
-                return i64(pane.cells)
-            lifts = {COUNT: lift_with(pane, COUNT)}
-            self.states[key] = fold(self.block, pane, lifts)[COUNT]
-        return self.states[key][0]
+        known = self.states.get((window, element, COUNT))
+        if known is not None:
+            return known[0]
+        return i64(self._pane(window, element).cells)
 
     # Where snapshots begin
 
@@ -178,6 +198,7 @@ class PaneLoop:
         seen = self.grid.window(self.reader, window)
         if seen.cells > seen.newest.times:
             raise Unfit
+        self._fold_window(window, element, {"count"})
         count = self._count(window, element)
         before = self.assembly.fresh("count.before")
         self.before.append((before, count))
@@ -198,6 +219,6 @@ class PaneLoop:
         return disj(fresh, lt(i64(1), count), lt(i64(1), before), negate(alone))
 
 
-def _kept(node: Reduce) -> Kept:
-    kind = node.element.type
-    return kept_for(node.reduction, kind if isinstance(kind, Scalar) else BOOL)
+def _kept(reduction: str, element: Expr) -> Kept:
+    kind = element.type
+    return kept_for(reduction, kind if isinstance(kind, Scalar) else BOOL)

@@ -31,17 +31,32 @@ from tiltpy.loops.nodes import (
     For,
     Lane,
     LExpr,
+    Num,
     Splat,
     Var,
 )
 from tiltpy.lowering.assembly import Block
 from tiltpy.lowering.objects import Place, Stored
-from tiltpy.lowering.reducers import COUNT, FIRST, Kept, State, lift_where
+from tiltpy.lowering.reducers import (
+    COUNT,
+    FIRST,
+    Kept,
+    State,
+    lift_where,
+    over,
+    plus,
+)
 from tiltpy.lowering.values import Lowered, lower_expr
 from tiltpy.types import BOOL, F64, I64
 
-UNROLL = 4
-"""Vectors that are folded side by side."""
+
+def unrolled(cells: int) -> int:
+    """How many vectors to fold side by side: more of them take longer to merge."""
+    return 1 if cells < 256 else 4
+
+
+STRAIGHT = 8 * LANES
+"""Cells of a pane that is folded without a loop."""
 
 Lift = Callable[[Block, Place, LExpr], State]
 """The states of a vector of cells; the bool says which of them are in the window."""
@@ -82,13 +97,14 @@ class Pane:
 
 def fold(block: Block, pane: Pane, kinds: Mapping[Kept, Lift]) -> dict[Kept, State]:
     """The states over all cells of a pane, each with what lifts a cell's value."""
+    unroll = unrolled(pane.cells)
     counted = block.assembly.fresh("count") if COUNT in kinds else None
     if counted is not None:
         block.set(counted, i64(0))
     running = {
         kept: [
             tuple(block.assembly.fresh(kept.name, kind) for kind in kept.types)
-            for _ in range(UNROLL)
+            for _ in range(unroll)
         ]
         for kept in kinds
         if kept != COUNT
@@ -97,8 +113,10 @@ def fold(block: Block, pane: Pane, kinds: Mapping[Kept, Lift]) -> dict[Kept, Sta
         for state in lanes:
             for var, nothing in zip(state, kept.identity, strict=True):
                 block.set(var, Splat(nothing, var.type))
-    step = UNROLL * LANES
+    step = unroll * LANES
     whole, rest = divmod(pane.cells, step)
+    if pane.cells <= STRAIGHT:
+        whole, rest = 0, pane.cells
 
     def take(inner: Block, at: LExpr, lane: int, inside: LExpr) -> None:
         for kept, vectors in running.items():
@@ -114,14 +132,14 @@ def fold(block: Block, pane: Pane, kinds: Mapping[Kept, Lift]) -> dict[Kept, Sta
     if whole:
         at = block.assembly.fresh("at")
         inner = block.inner()
-        for lane in range(UNROLL):
+        for lane in range(unroll):
             take(inner, add(at, i64(lane * LANES)), lane, TRUE)
         block.add(For(at, pane.base, end, inner.body(), step))
     for lane in range(-(-rest // LANES)):
         inside: LExpr = TRUE
         if rest < (lane + 1) * LANES:
             inside = lt(Lane(I64), i64(rest - lane * LANES))
-        take(block, add(end, i64(lane * LANES)), lane, inside)
+        take(block, add(end, i64(lane * LANES)), lane % unroll, inside)
     states = {kept: _merged(block, kept, lanes) for kept, lanes in running.items()}
     return states if counted is None else {**states, COUNT: (counted,)}
 
@@ -162,29 +180,40 @@ def lift_with(pane: Pane, kept: Kept) -> Lift:
     return lift
 
 
-def moments(block: Block, pane: Pane, order: int, count: LExpr) -> State:
-    """Count, mean and central sums of powers, as `reducers` keeps them.
-
-    Deviations are from a value of the pane first: equal ones give exactly 0.
-    """
-    origin = block.name("origin", _some_value(block, pane))
-    total = _powers("sum", 1)
-    sums = fold(block, pane, {total: _powers_of(pane, total, origin)})
-    number = block.name("n", convert(count, F64))
-    some = select(lt(f64(0.0), number), number, f64(1.0))
-    shift = Bin("/", sums[total][0], some, F64)
-    mean = block.name("mean", Bin("+", origin, shift, F64))
-    powers = _powers("powers", order - 1)
-    found = fold(block, pane, {powers: _powers_of(pane, powers, mean, first=2)})
-    return (number, mean, *found[powers])
-
-
 def _powers(name: str, number: int) -> Kept:
     def merge(a: State, b: State) -> State:
         return tuple(Bin("+", x, y, F64) for x, y in zip(a, b, strict=True))
 
     zeros = tuple(f64(0.0) for _ in range(number))
     return Kept(name, (F64,) * number, zeros, lambda _row, _value: (), merge)
+
+
+def moments(
+    block: Block, pane: Pane, order: int, count: LExpr, first: tuple[LExpr, LExpr]
+) -> State:
+    """Count, mean and central sums of powers, as `reducers` keeps them.
+
+    `first`: a value of the pane, and the sum of all deviations from it. So equal values
+    have a variance of exactly 0.
+    """
+    origin, deviations = first
+    number = block.name("n", convert(count, F64))
+    some = number
+    if not isinstance(number, Num):
+        some = select(lt(f64(0.0), number), number, f64(1.0))
+    mean = block.name("mean", plus(origin, over(deviations, some)))
+    powers = _powers("powers", order - 1)
+    found = fold(block, pane, {powers: _powers_of(pane, powers, mean, first=2)})
+    return (number, mean, *found[powers])
+
+
+DEVIATIONS = _powers("deviations", 1)
+"""The sum of the deviations from a value."""
+
+
+def deviations_from(pane: Pane, origin: LExpr) -> Lift:
+    """What `DEVIATIONS` sums."""
+    return _powers_of(pane, DEVIATIONS, origin)
 
 
 def _powers_of(pane: Pane, kept: Kept, origin: LExpr, first: int = 1) -> Lift:
@@ -205,7 +234,7 @@ def _powers_of(pane: Pane, kept: Kept, origin: LExpr, first: int = 1) -> Lift:
     return lift
 
 
-def _some_value(block: Block, pane: Pane) -> LExpr:
+def some_value(block: Block, pane: Pane) -> LExpr:
     """The first value that contributes, as a double; 0 if none does."""
     if pane.certain(block):
         place = Place(pane.base)
