@@ -12,6 +12,7 @@ from tiltpy.abi import LANES
 from tiltpy.codegen.instructions import (
     Instructions,
     constant,
+    element,
     literal,
     memory_type,
     suffix,
@@ -50,9 +51,12 @@ from tiltpy.loops.nodes import (
 from tiltpy.types import BOOL, I64, Scalar
 
 
-def emit_module(kernel: Kernel) -> str:
-    """The LLVM IR of a kernel: `void kernel(ptr slots)`."""
-    body = _Body(kernel)
+def emit_module(kernel: Kernel, *, packs: bool = False) -> str:
+    """The LLVM IR of a kernel: `void kernel(ptr slots)`.
+
+    `packs`: the machine has instructions that pack the lanes of a register.
+    """
+    body = _Body(kernel, packs=packs)
     outer = Instructions()
     arguments = ["ptr %slots"]
     for _, index in kernel.numbers:
@@ -95,7 +99,8 @@ class _Value(NamedTuple):
 class _Body:
     """A kernel's statements, appended to one LLVM function."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, *, packs: bool) -> None:
+        self.packs = packs
         self.code = Instructions()
         self.places: dict[Var, str] = {}
         self.wide_variables = wide_variables(kernel.body)
@@ -204,21 +209,65 @@ class _Body:
         return kind, self.code.value(f"zext {source} {value.text} to {kind}")
 
     def pack(self, statement: Pack) -> None:
+        """Where registers can be packed, they are, and stored in whole.
+
+        LLVM's own splitting of what is wider than a register is at fault (22.1: it
+        stores the second half as if it were aligned), so the halves are packed apart.
+        """
         array = statement.array
         value = _Value(self.widened(self.expr(statement.value), array.type), wide=True)
         kind, text = self.in_memory(array.type, value)
         mask = self.widened(self.expr(statement.mask), BOOL)
         address = self.address(array, self.scalar(statement.index))
-        packed = self.code.call(
-            f"llvm.experimental.vector.compress.{suffix(kind)}",
-            kind,
-            [kind, wide("i1"), kind],
-            text,
-            mask,
-            "poison",
-        )
+        if not self.packs:
+            self.store_packed(kind, text, mask, address, array)
+        elif array.type.bits == 64:
+            self.pack_halves(kind, text, mask, address)
+        else:
+            packed = self.packed(kind, wide("i1"), text, mask)
+            aligned = array.type.bits // 8 or 1
+            self.code.do(f"store {kind} {packed}, ptr {address}, align {aligned}")
+
+    def packed(self, kind: str, masks: str, text: str, mask: str) -> str:
+        name = f"llvm.experimental.vector.compress.{suffix(kind)}"
+        return self.code.call(name, kind, [kind, masks, kind], text, mask, "poison")
+
+    def store_packed(
+        self, kind: str, text: str, mask: str, address: str, array: Array
+    ) -> None:
+        """Store what the mask says, lane by lane where the machine must."""
         aligned = array.type.bits // 8 or 1
-        self.code.do(f"store {kind} {packed}, ptr {address}, align {aligned}")
+        name = f"llvm.masked.compressstore.{suffix(kind)}"
+        self.code.declared[name] = f"declare void @{name}({kind}, ptr, {wide('i1')})"
+        self.code.do(
+            f"call void @{name}({kind} {text}, ptr align {aligned} {address}, "
+            f"{wide('i1')} {mask})"
+        )
+
+    def pack_halves(self, kind: str, text: str, mask: str, address: str) -> None:
+        """Pack each half of a vector that takes two registers."""
+        half = LANES // 2
+        one = element(kind)
+        part, masks = f"<{half} x {one}>", f"<{half} x i1>"
+        for first in (0, half):
+            order = ", ".join(f"i32 {first + lane}" for lane in range(half))
+            values, flags = (
+                self.code.value(
+                    f"shufflevector {whole} {given}, {whole} poison, "
+                    f"<{half} x i32> <{order}>"
+                )
+                for whole, given in ((kind, text), (wide("i1"), mask))
+            )
+            packed = self.packed(part, masks, values, flags)
+            self.code.do(f"store {part} {packed}, ptr {address}, align 8")
+            bits = self.code.value(f"bitcast {masks} {flags} to i{half}")
+            count = self.code.call(
+                f"llvm.ctpop.i{half}", f"i{half}", [f"i{half}"], bits
+            )
+            number = self.code.value(f"zext i{half} {count} to i64")
+            address = self.code.value(
+                f"getelementptr inbounds {one}, ptr {address}, i64 {number}"
+            )
 
     # Memory
 

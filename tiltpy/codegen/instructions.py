@@ -52,7 +52,7 @@ def suffix(kind: str) -> str:
     """A type in the name of an intrinsic."""
     name = element(kind)
     short = {"float": "f32", "double": "f64"}.get(name, name)
-    return f"v{LANES}{short}" if is_wide(kind) else short
+    return f"v{kind[1:].split(maxsplit=1)[0]}{short}" if is_wide(kind) else short
 
 
 def constant(value: float, scalar: Scalar) -> str:
