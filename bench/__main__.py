@@ -1,118 +1,117 @@
-"""`python -m bench`: every workload by tiltpy and by Numba, in turns, as one table."""
+"""`python -m bench`: every workload by tiltpy and by its peers, in turns, as one table.
+
+`python -m bench fusion`, `threads` or `buffers` (and names of workloads, if you like)
+draw the paper's figures 10, 8 and 9 as tables.
+"""
 
 import argparse
 import os
 import platform
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import partial
+import sys
 
-import numpy as np
-
-from bench.peers import PEERS, Peer, call_of, compiled
-from bench.subject import Subject, results
-from bench.timing import Runner, rate, speedup, take_turns
-from bench.workloads import WORKLOADS, Streams, Workload
+from bench import buffers, fusion, threads
+from bench.c import bandwidth
+from bench.measure import Wanted, measure
+from bench.peers import NAMES, missing
+from bench.table import Table
+from bench.workloads import WORKLOADS, Workload
 
 EVENTS = 20_000_000
 SEED = 2
+FAMILIES = tuple(dict.fromkeys(workload.family for workload in WORKLOADS))
+FIGURES = {"fusion": fusion.lines, "threads": threads.lines, "buffers": buffers.lines}
 
 
-@dataclass(frozen=True, slots=True)
-class Turns:
-    """What is measured of a workload, and how often."""
+def main() -> int:
+    """Parse the arguments, measure, print; 1 if a peer found something else."""
+    parser = _parser()
+    args = parser.parse_args()
+    figure = FIGURES.get(args.names[0]) if args.names else None
+    names = args.names[1:] if figure else args.names
+    peers = _peers(parser, args.peers)
+    wanted = Wanted(args.events, args.seed, args.repeat, tuple(args.workers), peers)
+    chosen = _workloads(parser, names, args.family)
+    print(_conditions(wanted))
+    if figure is not None:
+        for line in figure(chosen if names or args.family else None, wanted):
+            print(line, flush=True)
+        return 0
+    return _print_table(chosen, wanted)
 
-    workers: tuple[int, ...]
-    repeat: int
-    reuse_memory: bool
 
-
-def main() -> None:
-    """Parse the arguments, measure, print."""
-    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    names = [workload.name for workload in WORKLOADS]
-    parser.add_argument("names", nargs="*", metavar="WORKLOAD", help=", ".join(names))
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="figure, workloads")
+    parser.add_argument("--family", choices=FAMILIES, help="of this kind only")
     parser.add_argument("--events", type=int, default=EVENTS)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--repeat", type=int, default=7)
+    parser.add_argument("--repeat", type=int, default=7, help="runs of each")
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument(
-        "--reuse-memory",
-        action="store_true",
-        help="give Numba memory for its results that has been written to before",
-    )
-    args = parser.parse_args()
-    unknown = [name for name in args.names if name not in names]
-    if unknown:
-        parser.error(f"no workload {unknown[0]!r}; there are {', '.join(names)}")
-    workers = tuple(args.workers)
-    print(_conditions(args.events, args.repeat))
-    print(_row(*_header(workers)))
-    for workload in WORKLOADS:
-        if not args.names or workload.name in args.names:
-            streams = workload.streams(args.events, args.seed)
-            turns = Turns(workers, args.repeat, args.reuse_memory)
-            print(_row(*_measured(workload, streams, turns)), flush=True)
+    parser.add_argument("--peers", help="some of " + ",".join(NAMES) + "; or none")
+    return parser
 
 
-def _conditions(events: int, repeat: int) -> str:
+def _peers(parser: argparse.ArgumentParser, given: str | None) -> tuple[str, ...]:
+    """The peers that are asked for and can be asked; by default all that are there."""
+    if given == "none":
+        return ()
+    if given is None:
+        absent = {name: why for name in NAMES if (why := missing(name))}
+        for why in absent.values():
+            print(why, file=sys.stderr)
+        return tuple(name for name in NAMES if name not in absent)
+    known = {name.lower(): name for name in NAMES}
+    for name in given.split(","):
+        if name.lower() not in known:
+            parser.error(f"no peer {name!r}; there are {', '.join(NAMES)}")
+        if why := missing(known[name.lower()]):
+            parser.error(why)
+    return tuple(name for name in NAMES if name.lower() in given.lower().split(","))
+
+
+def _workloads(
+    parser: argparse.ArgumentParser, names: list[str], family: str | None
+) -> list[Workload]:
+    known = [workload.name for workload in WORKLOADS]
+    for name in names:
+        if name not in known:
+            listed = "; ".join([*FIGURES, *known])
+            parser.error(f"no workload {name!r}; there are {listed}")
+    return [
+        workload
+        for workload in WORKLOADS
+        if (not names or workload.name in names)
+        and (family is None or workload.family == family)
+    ]
+
+
+def _conditions(wanted: Wanted) -> str:
     return (
-        f"Million events per second: median (least-most) of {repeat} turns over "
-        f"{events:,} float32 events.\n"
-        "Warm; reading of the input is excluded, but in 'frames', which starts from "
-        "Arrow tables.\n'ratio': the first column to the fastest Numba loop, by "
-        "processor time.\n"
-        f"{platform.machine()}, {os.cpu_count()} CPUs, "
-        f"load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}\n"
+        f"{wanted.events:,} events, {wanted.repeat} turns; {platform.machine()}, "
+        f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}, "
+        f"Python {platform.python_version()}\n"
     )
 
 
-def _header(workers: tuple[int, ...]) -> list[str]:
-    columns = [f"{n} worker{'s' * (n > 1)}" for n in workers]
-    return ["workload", *columns, "frames", "Numba", "ratio", "Numba's loop"]
-
-
-def _measured(workload: Workload, streams: Streams, turns: Turns) -> Iterator[str]:
-    workers = turns.workers
-    peer = PEERS[workload.name]
-    events = sum(len(stream.values) for stream in streams.values())
-    subject = Subject(workload, streams)
-    runners: dict[str, Runner] = {
-        f"workers {n}": subject.over_buffers(n) for n in workers
-    }
-    runners["frames"] = partial(subject.over_frames, workers[0])
-    loops = _loops(peer, streams, subject, reuse=turns.reuse_memory)
-    found = take_turns({**runners, **loops}, turns.repeat)
-    rates = {name: rate(events, seconds) for name, seconds in found.items()}
-    fastest = max(loops, key=lambda name: rates[name].median)
-    yield workload.name
-    yield from (rates[name].show() for name in [*runners, fastest])
-    yield speedup(found[f"workers {workers[0]}"], found[fastest]).show(2)
-    others = (f"{n} {rates[n].median:,.0f}" for n in loops if n != fastest)
-    yield "; ".join([fastest, *others])
-
-
-def _loops(
-    peer: Peer, streams: Streams, subject: Subject, *, reuse: bool
-) -> dict[str, Runner]:
-    """The peer's compiled loops, each checked against tiltpy's result."""
-    call = call_of(peer, streams)
-    memory = call.memory() if reuse else None
-    loops: dict[str, Runner] = {}
-    expected = results(subject.over_buffers(1)())
-    for function in peer.functions:
-        loop = compiled(function)
-        found = call.with_times(call.run(loop))
-        for mine, theirs in zip(expected, found, strict=True):
-            np.testing.assert_array_equal(mine, theirs, function.__name__)
-        loops[function.__name__] = partial(call.run, loop, memory)
-    return loops
-
-
-def _row(name: str, *cells: str) -> str:
-    *numbers, loop = cells
-    return f"{name:<13}" + "".join(f"{cell:>20}" for cell in numbers) + f"  {loop}"
+def _print_table(chosen: list[Workload], wanted: Wanted) -> int:
+    memory = bandwidth(1) if "C" in wanted.peers else None
+    if memory is not None:
+        read, copied = memory.read / 1e9, memory.copied / 1e9
+        print(f"one core reads {read:.1f} GB/s, and copies {copied:.1f} GB/s\n")
+    most = None if memory is None else max(memory.read, memory.copied)
+    table = Table(wanted.workers, wanted.peers, most)
+    print(table.header())
+    for workload in chosen:
+        for line in table.add(measure(workload, wanted)):
+            print(line, flush=True)
+    for line in (*table.means(), *table.notes()):
+        print(line)
+    return 0 if table.agrees else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,55 +1,50 @@
-"""tiltpy as the benchmarks call it: over ingested buffers, and from frame to result."""
+"""tiltpy as its users call it: a query over data in memory, from it to a result."""
 
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
-import numpy as np
+import pyarrow as pa
 
 import tiltpy as tilt
-from bench.workloads import Streams, Times, Values, Workload
-from tiltpy.compiler import Compiler
-from tiltpy.runtime.bind import Binding
-from tiltpy.runtime.domain import Request
-from tiltpy.runtime.ingest import Ingested
-from tiltpy.runtime.run import RunOptions, bind_inputs, run
+from bench.timing import Runner
+from bench.workloads import Stream, Workload
+
+
+def bound(workload: Workload, streams: Mapping[str, Stream]) -> dict[str, Any]:
+    """What a workload's query is run over: columns without times where it can be."""
+    return {name: _bound(workload, name, one) for name, one in streams.items()}
+
+
+def _bound(workload: Workload, name: str, stream: Stream) -> object:
+    if stream.ends is None:
+        return tilt.sampled(stream.column(), start=0, period=stream.period)
+    starts, ends = stream.times()
+    if workload.family == "points":
+        return pa.table({"end": ends, name: stream.column()})
+    return pa.table({"start": starts, "end": ends, name: stream.column()})
 
 
 class Subject:
-    """A workload's query and data, and the kernels that serve all its runs."""
+    """A workload's query over its data; its kernels serve all runs."""
 
-    def __init__(self, workload: Workload, streams: Streams) -> None:
-        query = tilt.parse(workload.query, name=workload.name).query
-        self.compiler = Compiler(query)
-        self.bindings = {n: Binding(one.frame(n)) for n, one in streams.items()}
-        self.bound = self._read()
+    def __init__(
+        self,
+        workload: Workload,
+        streams: Mapping[str, Stream],
+        options: tilt.CompileOptions | None = None,
+    ) -> None:
+        self._query = tilt.parse(workload.query, name=workload.name, options=options)
+        self._inputs = bound(workload, streams)
 
-    def _read(self) -> dict[str, Ingested]:
-        query = self.compiler.query
-        return bind_inputs(query, self.bindings, Request(), allow_sort=True)
+    def run(self, workers: int) -> tilt.Result:
+        """What is timed: all of `query.run`."""
+        return self._query.run(workers=workers, **self._inputs)
 
-    def _run(self, bound: dict[str, Ingested], workers: int) -> tilt.Result:
-        return run(
-            self.compiler.query,
-            bound,
-            self.compiler.specialised,
-            Request(),
-            RunOptions(workers=workers),
-        )
+    def runner(self, workers: int) -> Runner:
+        """A run with some workers."""
+        return partial(self.run, workers)
 
-    def over_buffers(self, workers: int) -> partial[tilt.Result]:
-        """A run over what was read beforehand."""
-        return partial(self._run, self.bound, workers)
-
-    def over_frames(self, workers: int) -> tilt.Result:
-        """A run from Arrow tables to the result: what `CompiledQuery.run` does."""
-        return self._run(self._read(), workers)
-
-
-def results(result: tilt.Result) -> tuple[Times, Times, Values]:
-    """The starts, ends and values of a result."""
-    table = result.to_arrow()
-    starts, ends, values = (column.to_numpy() for column in table.columns)
-    return (
-        starts.astype(np.int64, copy=False),
-        ends.astype(np.int64, copy=False),
-        values,
-    )
+    def with_times(self, workers: int) -> Runner:
+        """The same, and then a table of the result, with columns `start` and `end`."""
+        return lambda: self.run(workers).to_arrow()

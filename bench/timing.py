@@ -1,13 +1,14 @@
 """Measuring on a machine that others use too: in turns, medians, ratios within a turn.
 
 Rates are of wall time. Ratios of two runs on one thread are of processor time, which
-the load of others changes least.
+the load of others changes least; all others are of wall time.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from statistics import median
+from math import exp, log
+from statistics import median, quantiles
 
 Runner = Callable[[], object]
 
@@ -22,11 +23,20 @@ class Spread:
     def median(self) -> float:
         return median(self.values)
 
-    def show(self, digits: int = 0) -> str:
-        """The median, and in parentheses the least and the most."""
-        of = (self.median, min(self.values), max(self.values))
-        middle, least, most = (f"{value:,.{digits}f}" for value in of)
-        return f"{middle} ({least}-{most})"
+    def show(self) -> str:
+        """The median, and in percent how far the values lie around it, half of them.
+
+        That is half the distance between the first and the third quartile.
+        """
+        middle = self.median
+        digits = 0 if middle >= 10 else 1 if middle >= 1 else 2
+        return f"{middle:,.{digits}f} ±{100 * self._half() / middle:.0f}%"
+
+    def _half(self) -> float:
+        if len(self.values) < 2:
+            return 0.0
+        first, _, third = quantiles(self.values, method="inclusive")
+        return (third - first) / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +45,9 @@ class Seconds:
 
     wall: float
     processor: float
+
+
+Turns = tuple[Seconds, ...]
 
 
 def timed(runner: Runner) -> Seconds:
@@ -46,9 +59,7 @@ def timed(runner: Runner) -> Seconds:
     return taken
 
 
-def take_turns(
-    runners: Mapping[str, Runner], repeat: int
-) -> dict[str, tuple[Seconds, ...]]:
+def take_turns(runners: Mapping[str, Runner], repeat: int) -> dict[str, Turns]:
     """Time the runners in turns.
 
     Each runs once beforehand, to be compiled and to have its memory.
@@ -62,12 +73,20 @@ def take_turns(
     return {name: tuple(seconds) for name, seconds in found.items()}
 
 
-def rate(events: int, seconds: tuple[Seconds, ...]) -> Spread:
+def rate(events: int, seconds: Turns) -> Spread:
     """Million events per second."""
     return Spread(tuple(events / one.wall / 1e6 for one in seconds))
 
 
-def speedup(ours: tuple[Seconds, ...], theirs: tuple[Seconds, ...]) -> Spread:
+def speedup(ours: Turns, theirs: Turns, *, one_thread: bool) -> Spread:
     """How many times faster we are than they, turn by turn."""
     turns = zip(ours, theirs, strict=True)
-    return Spread(tuple(b.processor / a.processor for a, b in turns))
+    if one_thread:
+        return Spread(tuple(b.processor / a.processor for a, b in turns))
+    return Spread(tuple(b.wall / a.wall for a, b in turns))
+
+
+def geometric_mean(ratios: Iterable[float]) -> float:
+    """The mean that treats twice as fast and half as fast alike."""
+    logarithms = [log(ratio) for ratio in ratios]
+    return exp(sum(logarithms) / len(logarithms))

@@ -43,6 +43,9 @@ class Setting:
     optimize: bool = True
     nulls: bool = False
     """Whether null rows are put into the gaps of scalar inputs."""
+    grid: bool | None = None
+    """Whether grid kernels are used wherever they can be; by default as users have it,
+    for larger inputs."""
 
 
 def random_setting(random: Random, span: int) -> Setting:
@@ -57,6 +60,7 @@ def random_setting(random: Random, span: int) -> Setting:
         random.choice((None, None, None, *TimeLayout)),
         optimize=random.random() < 0.4,
         nulls=random.random() < 0.3,
+        grid=random.choice((None, True, True)),
     )
 
 
@@ -75,7 +79,7 @@ def run_compiled(case: Case, setting: Setting) -> dict[str, list[Snapshot]]:
         inputs,
         compiler.specialised,
         Request(case.start, case.end, case.bounds),
-        RunOptions(workers=setting.workers, chunk=setting.chunk),
+        RunOptions(setting.workers, setting.chunk, grid=setting.grid),
     )
     return {name: snapshots(result[name]) for name in case.query.outputs}
 

@@ -1,7 +1,9 @@
 """Options of the test run, and what all tests may rely on."""
 
+import os
 import signal
 from collections.abc import Iterator
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -17,6 +19,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="many more random cases and cycles: hours instead of minutes",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Nothing is found in the user's cache, and nothing is left there.
+
+    The workers of a parallel run inherit the folder.
+    """
+    if not hasattr(config, "workerinput"):
+        folder = TemporaryDirectory(prefix="tiltpy-cache-")
+        os.environ["XDG_CACHE_HOME"] = folder.name
+        config.add_cleanup(folder.cleanup)
 
 
 @pytest.fixture

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from tests.compiled import random_setting
 from tests.random_queries import random_case
 from tests.test_properties import check
-from tiltpy.runtime import execute
+from tiltpy.runtime import execute, grid, memory
 from tiltpy.runtime import run as runs
-from tiltpy.runtime.buffers import Column, SnapshotBuffer, dtype_of
+from tiltpy.runtime.buffers import Column, SnapshotBuffer
+from tiltpy.runtime.memory import dtype_of
 from tiltpy.types import Scalar
 
 Number = TypeVar("Number", bound=np.generic)
@@ -90,16 +91,20 @@ class Fences:
 
 def put_up(fences: Fences) -> None:
     """Have the runtime take all memory between fences."""
-    make_chunk = execute.Chunk.__init__
+    make_chunk, make_grid_chunk = execute.Chunk.__init__, grid.GridChunk.__init__
 
     def fenced_chunk(chunk: execute.Chunk, *given: object, **named: object) -> None:
         make_chunk(chunk, *given, **named)  # type: ignore[arg-type]
         chunk.pieces = {n: fences.piece(piece) for n, piece in chunk.pieces.items()}
 
+    def fenced_grid(chunk: grid.GridChunk, *given: object, **named: object) -> None:
+        make_grid_chunk(chunk, *given, **named)  # type: ignore[arg-type]
+        chunk.pieces = {n: fences.piece(piece) for n, piece in chunk.pieces.items()}
+
     def allocate(scalar: Scalar, size: int) -> NDArray[np.generic]:
         return fences.array(dtype_of(scalar), size)
 
-    class Memory(execute.Memory):
+    class Memory(memory.Memory):
         def take(
             self, key: tuple[str, int], scalar: Scalar, size: int
         ) -> NDArray[np.generic]:
@@ -107,7 +112,8 @@ def put_up(fences: Fences) -> None:
             return allocate(scalar, size)
 
     execute.Chunk.__init__ = fenced_chunk  # type: ignore[assignment, method-assign]
-    execute.allocate = allocate
+    grid.GridChunk.__init__ = fenced_grid  # type: ignore[assignment, method-assign]
+    memory.allocate = allocate
     runs.Memory = Memory  # type: ignore[attr-defined]
 
 

@@ -1,54 +1,97 @@
-"""The benchmarks compare like with like: tiltpy's results are those of the peers."""
+"""The benchmarks compare, measure and print what they say they do."""
 
 import subprocess
 import sys
-from collections.abc import Callable
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bench import leaks
+from bench import (
+    __main__,
+    buffers,
+    duckdb_peers,
+    fusion,
+    leaks,
+    measure,
+    threads,
+)
 from bench.compile_time import compile_once, slowest_imports
-from bench.peers import PEERS, call_of
-from bench.subject import Subject, results
-from bench.timing import Seconds, rate, speedup, take_turns
-from bench.workloads import WINDOW, WORKLOADS, Workload
+from bench.measure import Measured, Wanted, tiltpy
+from bench.outcome import Cells, Kept, Outcome, Table, difference
+from bench.peer import Peer
+from bench.subject import Subject
+from bench.table import Table as Lines
+from bench.timing import Seconds, geometric_mean, rate, speedup, take_turns
+from bench.traffic import bytes_moved
+from bench.workloads import WORKLOADS
 
-EVENTS = 2 * WINDOW + 500
-CASES = [
-    pytest.param(workload, function, id=function.__name__)
-    for workload in WORKLOADS
-    for function in PEERS[workload.name].functions
-]
-
-
-@cache
-def subject_of(workload: Workload) -> Subject:
-    """A workload, compiled once for all its peers."""
-    return Subject(workload, workload.streams(EVENTS, 1))
+BY_NAME = {workload.name: workload for workload in WORKLOADS}
 
 
-@pytest.mark.parametrize(("workload", "function"), CASES)
-def test_tiltpy_gives_what_the_peer_gives(
-    workload: Workload, function: Callable[..., int]
-) -> None:
-    subject = subject_of(workload)
-    call = call_of(PEERS[workload.name], workload.streams(EVENTS, 1))
-    expected = call.with_times(call.run(function))
-    for result in (subject.over_buffers(1)(), subject.over_frames(2)):
-        for ours, theirs in zip(results(result), expected, strict=True):
-            np.testing.assert_array_equal(ours, theirs)
+def table(*rows: tuple[int, int, float]) -> Table:
+    starts, ends, values = (np.array(column) for column in zip(*rows, strict=True))
+    return Table(starts, ends, (values,))
 
 
-@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda workload: workload.name)
-def test_data_depends_on_the_seed_alone(workload: Workload) -> None:
-    once, again, other = (workload.streams(100, seed) for seed in (1, 1, 2))
-    for name, stream in once.items():
-        np.testing.assert_array_equal(stream.values, again[name].values)
-        np.testing.assert_array_equal(stream.ends, again[name].ends)
-        assert (stream.values != other[name].values).any()
+ROWS = table((0, 1, 1.0), (1, 2, 2.0), (4, 6, 3.0))
+
+
+@pytest.mark.parametrize(
+    ("found", "wrong"),
+    [
+        (ROWS, None),
+        (table((0, 1, 1.0), (1, 2, 2.0)), "3 starts, the peer has 2"),
+        (table((0, 1, 1), (1, 2, 2), (5, 6, 3)), "starts[2] is 4, the peer has 5"),
+        (table((0, 1, 1), (1, 3, 2), (4, 6, 3)), "ends[1] is 2, the peer has 3"),
+        (
+            table((0, 1, 1), (1, 2, 2.5), (4, 6, 3)),
+            "column 0[1] is 2.0, the peer has 2.5",
+        ),
+    ],
+)
+def test_rows_are_compared(found: Table, wrong: str | None) -> None:
+    assert difference(ROWS, found, exact=True) == wrong
+
+
+def test_cells_may_share_a_snapshot() -> None:
+    values = np.array([1.0, 2.0, np.nan, np.nan, 3.0, 3.0])
+    exists = ~np.isnan(values)
+    assert difference(ROWS, Cells((values,), exists=exists), exact=True) is None
+    found = difference(ROWS, Cells((values,), first=1, exists=exists), exact=True)
+    assert found == "cells[0] is 0, the peer has 1"
+
+
+def test_kept_cells_are_rows() -> None:
+    kept = np.array([True, True, False, False, True])
+    values = (np.array([1.0, 2.0, 3.0]),)
+    expected = table((0, 1, 1), (1, 2, 2), (4, 5, 3))
+    assert difference(expected, Kept(values, kept), exact=True) is None
+    assert difference(ROWS, Kept(values, kept), exact=True) is not None
+
+
+@pytest.mark.parametrize(("off", "wrong"), [(1e-5, False), (1e-3, True)])
+def test_rounding_is_forgiven(off: float, wrong: bool) -> None:
+    values = ROWS.payload[0] * (1 + off)
+    found = replace(ROWS, payload=(values,))
+    assert (difference(ROWS, found, exact=False) is not None) == wrong
+    assert difference(ROWS, found, exact=True) is not None
+
+
+def test_bytes_are_counted() -> None:
+    def each(name: str) -> float:
+        workload = BY_NAME[name]
+        streams = workload.make(2500, 1)
+        result = Subject(workload, streams).run(1)
+        return bytes_moved(workload, streams, result.schema, result.num_rows) / 2500
+
+    assert each("select") == 4 + 4
+    assert each("trading") == 4 + 1
+    assert each("aligned join") == (2 * 4 + 4) / 2
+    assert each("select, contiguous") == 12 + 20
+    assert each("select, intervals") == 20 + 20
+    assert each("select, points") == 12 + 20
 
 
 def test_runners_take_turns() -> None:
@@ -59,11 +102,127 @@ def test_runners_take_turns() -> None:
     assert {name: len(seconds) for name, seconds in found.items()} == {"a": 2, "b": 2}
 
 
+SLOW = (Seconds(2.0, 2.0), Seconds(4.0, 3.0), Seconds(2.0, 2.0))
+FAST = (Seconds(1.0, 1.0), Seconds(1.0, 1.0), Seconds(1.0, 0.5))
+
+
 def test_rates_and_ratios() -> None:
-    slow = (Seconds(2.0, 2.0), Seconds(4.0, 3.0), Seconds(2.0, 2.0))
-    fast = (Seconds(1.0, 1.0), Seconds(1.0, 1.0), Seconds(1.0, 0.5))
-    assert rate(4_000_000, slow).show() == "2 (1-2)"
-    assert speedup(fast, slow).show(1) == "3.0 (2.0-4.0)"
+    assert rate(4_000_000, SLOW).show() == "2.0 ±12%"
+    assert rate(40_000_000, FAST[:1]).show() == "40 ±0%"
+    assert speedup(FAST, SLOW, one_thread=True).values == (2.0, 3.0, 4.0)
+    assert speedup(FAST, SLOW, one_thread=False).values == (2.0, 4.0, 2.0)
+    assert geometric_mean([0.5, 2.0, 8.0]) == pytest.approx(2.0)
+
+
+def test_ratios_are_of_rates() -> None:
+    turns = {tiltpy(1): FAST, tiltpy(2): FAST, "C": SLOW, "DuckDB": SLOW}
+    counted = {tiltpy(1): 8_000_000, tiltpy(2): 8_000_000, "C": 8_000_000}
+    found = Measured(
+        BY_NAME["select"],
+        8.0,
+        turns,
+        {**counted, "DuckDB": 4_000_000},
+        {"Numba": "ends[0] is 1, the peer has 2"},
+        {"DuckDB": 4_000_000},
+    )
+    by_processor, by_wall = found.ratio(tiltpy(1), "C"), found.ratio(tiltpy(2), "C")
+    fewer = found.ratio(tiltpy(2), "DuckDB")
+    assert by_processor is not None
+    assert by_processor.median == 3.0
+    assert by_wall is not None
+    assert by_wall.median == 2.0
+    assert fewer is not None
+    assert fewer.median == 4.0
+    assert found.ratio(tiltpy(1), "Polars") is None
+    lines = Lines((1, 2), ("C", "Numba", "DuckDB"), 128e6)
+    (line,) = lines.add(found)
+    assert line.split() == [
+        *("select", "8.0", "±0%", "8.0", "±0%", "4.0", "±12%", "wrong"),
+        *("2.0", "±12%*", "3.00", "1.00", "8.0", "50", "%"),
+    ]
+    assert not lines.agrees
+    assert list(lines.notes()) == [
+        "Numba does not agree on select: ends[0] is 1, the peer has 2",
+        "* DuckDB: over 4,000,000 events only",
+    ]
+    assert [line.split() for line in lines.means()] == [
+        ["mean,", "sampled", "3.00", "1.00"]
+    ]
+
+
+def run_main(monkeypatch: pytest.MonkeyPatch, *args: str) -> int:
+    small = ("--events", "20000", "--repeat", "2", "--workers", "1")
+    monkeypatch.setattr(sys, "argv", ["bench", *args, *small])
+    return __main__.main()
+
+
+def test_a_table_is_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(duckdb_peers, "MOST_IN_WINDOWS", 5_000)
+    chosen = ("trading", "select, points", "--peers", "polars,duckdb")
+    assert run_main(monkeypatch, *chosen) == 0
+    printed = capsys.readouterr().out
+    header, trading, *_ = printed.splitlines()[2:]
+    assert header.split()[2:6] == ["1", "worker", "Polars", "DuckDB"]
+    assert trading.startswith("trading")
+    assert "* DuckDB: over 5,000 events only" in printed
+    assert "mean, sampled" in printed
+    assert "mean, irregular" not in printed  # Polars has no say in point events
+    assert "wrong" not in printed
+
+
+def test_a_wrong_peer_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def off_by_one(*_: object) -> Peer:
+        def outcome(_: object) -> Outcome:
+            return Cells((np.arange(20_000, dtype=np.float32),))
+
+        return Peer(lambda: None, outcome)
+
+    monkeypatch.setattr(measure, "make_peer", off_by_one)
+    assert run_main(monkeypatch, "select", "--peers", "polars") == 1
+    assert "Polars does not agree on select: column 0[0]" in capsys.readouterr().out
+
+
+def test_an_unknown_workload_is_refused() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench", "selct"],
+        cwd=Path(__file__).parent.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "no workload 'selct'; there are fusion; threads" in done.stderr
+
+
+WANTED = Wanted(events=20_000, seed=1, repeat=2, workers=(1,), peers=())
+
+
+def test_figures_have_a_line_for_each_workload() -> None:
+    chosen = [BY_NAME["trading"]]
+    header, rates, ratios = threads.lines(chosen, WANTED)
+    assert len(rates.split()) == 1 + 2 * (len(header.split()) - 2)
+    assert ratios.split()[:4] == ["to", "one", "worker", "1.00"]
+    _, fused = fusion.lines(chosen, WANTED)
+    assert len(fused.split()) == 6
+    _, sizes = buffers.lines(chosen, WANTED)
+    assert len(sizes.split()) == 1 + 2 * 4
+
+
+@pytest.mark.parametrize("name", ["where", "trading", "impute", "vibration"])
+def test_buffers_find_what_a_run_finds(name: str) -> None:
+    workload = BY_NAME[name]
+    prepared = buffers.Kernels(workload, WANTED).buffers(500)
+    prepared.run()
+    assert prepared.events >= 500 * len(prepared.calls) * prepared.rounds
+    streams = workload.make(WANTED.events, WANTED.seed)
+    expected = Subject(workload, streams).run(1).num_rows
+    found = sum(one.count("out") for one in prepared.calls)
+    seams = len(prepared.calls)  # some kernels begin a cell early, to look at it
+    assert expected - 500 <= found <= expected + seams
 
 
 def test_compile_time_has_all_stages() -> None:
@@ -80,15 +239,3 @@ def test_slowest_imports_are_in_order() -> None:
 
 def test_a_cycle_compiles_and_runs() -> None:
     leaks.cycle(1)
-
-
-def test_an_unknown_workload_is_refused() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "bench", "selct"],
-        cwd=Path(__file__).parent.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert "no workload 'selct'; there are select" in done.stderr

@@ -16,7 +16,9 @@ from tests.frames import TRADE, check, events, m, read, ticks
 from tiltpy import types as ty
 from tiltpy.abi import TimeLayout
 from tiltpy.runtime.bind import bind
+from tiltpy.runtime.choose import Choice, choose_columns
 from tiltpy.runtime.columns import widens
+from tiltpy.runtime.frames import read_chosen
 from tiltpy.runtime.stamps import PLAIN_TICKS, StampType
 
 # What is accepted
@@ -422,3 +424,41 @@ def test_sorting_against_python(keys: list[tuple[int, int | None]]) -> None:
     places = range(len(keys))
     filled = [(t, -1 if k is None else k) for t, k in keys]
     assert found == sorted(places, key=filled.__getitem__)
+
+
+# Columns that no query uses
+
+
+@pytest.mark.parametrize("library", [pl.DataFrame, pd.DataFrame])
+def test_only_the_columns_in_use_are_read(
+    library: Callable[[dict[str, list[int]]], object],
+) -> None:
+    frame = library({"t": [3, 1], "a": [0, 0], "m": [5, 7], "o": [1, 2]})
+
+    def choose(schema: pa.Schema) -> Choice:
+        assert schema.names == ["t", "a", "m", "o"]
+        return choose_columns(m(order=("o",)), None, schema)
+
+    table, choice = read_chosen("m", frame, choose)
+    assert table.column_names == ["t", "m", "o"] == choice.used
+    assert events(read(frame, m(order=("o",))).buffer) == [(0, 1, 7), (2, 3, 5)]
+
+
+def test_a_relation_computes_the_columns_in_use() -> None:
+    text = """select t, t * 2 as m, 'x' as "a ""quoted"" name",
+        error('never asked for') as unused from range(3) as r(t)"""
+    found = read(duckdb.sql(text), m(time="t")).buffer
+    assert events(found) == [(-1, 0, 0), (0, 1, 2), (1, 2, 4)]
+    named = duckdb.sql(text.replace("t * 2 as m", "t * 3 as p"))
+    binding = bind(named, column="p")
+    assert events(read(binding, m(time="t")).buffer)[-1] == (1, 2, 6)
+
+
+def test_an_index_comes_with_the_columns() -> None:
+    index = pd.Index([1, 2, 4], name="time")
+    frame = pd.DataFrame({"m": [1, 2, 3], "unused": [1, 2, 3]}, index=index)
+    assert events(read(frame, m(time="time")).buffer) == [
+        (0, 1, 1),
+        (1, 2, 2),
+        (3, 4, 3),
+    ]

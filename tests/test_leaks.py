@@ -16,6 +16,7 @@ import tiltpy as tilt
 
 WARM_UP, CYCLES, DEEP_CYCLES = 100, 1_000, 10_000
 LIMIT, DEEP_LIMIT = 1 << 20, 10 << 20
+QUERIES_ON_DISK = 26  # one of them a map
 STATUS = Path("/proc/self/statm")
 
 FRAME = pa.table(
@@ -41,14 +42,25 @@ def resident() -> int:
     return int(STATUS.read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def test_compiling_and_dropping_queries_leaves_nothing(*, deep: bool) -> None:
+def growth(cycles: int, queries: int) -> int:
+    """The bytes that this process grows by while so many queries take turns."""
     for number in range(WARM_UP):
         cycle(number)
     before, columns = resident(), pa.total_allocated_bytes()
+    for number in range(cycles):
+        cycle(WARM_UP + number % queries)
+    assert pa.total_allocated_bytes() == columns
+    return resident() - before
+
+
+def test_compiling_and_dropping_queries_leaves_nothing(*, deep: bool) -> None:
     cycles = DEEP_CYCLES if deep else CYCLES
-    for number in range(WARM_UP, WARM_UP + cycles):
-        cycle(number)
-    grown = resident() - before
+    grown = growth(cycles, cycles)
     limit = DEEP_LIMIT if deep else LIMIT
     assert grown < limit, f"{grown:,} bytes after {cycles:,} cycles"
-    assert pa.total_allocated_bytes() == columns
+
+
+def test_code_from_the_disk_leaves_nothing(*, deep: bool) -> None:
+    cycles = DEEP_CYCLES if deep else CYCLES
+    grown = growth(cycles, QUERIES_ON_DISK)
+    assert grown < LIMIT, f"{grown:,} bytes after {cycles:,} cycles"

@@ -20,6 +20,7 @@ INTERVALS = Layout(TimeLayout.INTERVALS, (False,))
 NULLABLE = Layout(TimeLayout.INTERVALS, (True,))
 OVERLAPPING = Layout(TimeLayout.OVERLAPPING, (False,))
 UNORDERED = Layout(TimeLayout.OVERLAPPING, (False,), fifo=False)
+POINTS = Layout(TimeLayout.INTERVALS, (False,), points=True)
 
 WHERE = "input m : f64\n~o[t] = ~m[t] > 0 ? ~m[t] + 1 : φ"
 JOIN = "input m : f64\ninput n : f64\n~o[t] = ~m[t] + ~n[t-1]"
@@ -27,6 +28,13 @@ SLIDE = "input m : i32\n~o[t] = sum(~m[t-3:t])"
 SMOOTH = "input m : f32\n~o[t] = max(v for v in ~m[t-3:t] if v != 0)"
 COARSE = "input m : f64\nu = TDom(-∞, ∞, 5)\n~o[u] = mean(~m[u-10:u]) - ~m[u]"
 FILL = "input m : f64\n~w[t] = ~m[t] > 0 ? ~m[t] : φ\n~o[t] = ~w[t] != φ ? ~w[t] : 0"
+TREND = "input m : f32\n~o[t] = mean(~m[t-20:t]) > mean(~m[t-50:t])"
+ROLLING = "input m : f64\n~o[t] = ~m[t] - mean(~m[t-1000:t])"
+TUMBLE = "input m : f32\nu = TDom(-∞, ∞, 1000)\n~o[u] = sum(~m[u-1000:u])"
+LOOKUP = (
+    "input m : f64\ninput n : f64\nu = TDom(-∞, ∞, 5)\n"
+    "~o[u] = ~m[u] != φ && ~n[u] != φ ? ~m[u] + ~n[u] : φ"
+)
 TEMPORARY = (
     "input m : f64\ninput n : f64\n~j[t] = ~m[t] + ~n[t]\n~o[t] = sum(~j[t-5:t])"
 )
@@ -41,6 +49,11 @@ CASES = {
     "smooth_nullable": (SMOOTH, {"m": NULLABLE}),
     "coarse_contiguous": (COARSE, {"m": CONTIGUOUS}),
     "fill_intervals": (FILL, {"m": INTERVALS}),
+    "trend_contiguous": (TREND, {"m": CONTIGUOUS}),
+    "rolling_intervals": (ROLLING, {"m": INTERVALS}),
+    "rolling_points": (ROLLING, {"m": POINTS}),
+    "tumble_contiguous": (TUMBLE, {"m": CONTIGUOUS}),
+    "lookup_intervals": (LOOKUP, {"m": INTERVALS, "n": NULLABLE}),
     "temporary_contiguous": (TEMPORARY, {"m": CONTIGUOUS, "n": CONTIGUOUS}),
 }
 SAMPLE_CASES = {

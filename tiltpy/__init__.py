@@ -19,7 +19,7 @@ import gc
 _collecting = gc.isenabled()
 gc.disable()
 
-from tiltpy.api import CompiledQuery, bind, compile, load, parse
+from tiltpy.api import CompiledQuery, bind, compile, load, parse, sampled
 from tiltpy.compiler import CompileOptions
 from tiltpy.errors import DataError, QueryError, TiltError
 from tiltpy.frontend.builder import (
@@ -32,7 +32,6 @@ from tiltpy.frontend.builder import (
     interval,
     phi,
     point,
-    sampled,
     source,
     start,
     struct,

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from numbers import Integral
 from pathlib import Path
+from typing import overload
 
 from tiltpy.abi import Layout
 from tiltpy.compiler import CompileOptions, Compiler
@@ -13,12 +15,13 @@ from tiltpy.frontend import builder, syntax
 from tiltpy.frontend import parse as text
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.printer import format_query
-from tiltpy.moments import Length, Moment, ticks_of, time_of
-from tiltpy.runtime.bind import Binding
+from tiltpy.moments import Length, Moment, has_offset, is_number, ticks_of, time_of
+from tiltpy.runtime.bind import Binding, First
 from tiltpy.runtime.domain import Request, check_request
 from tiltpy.runtime.result import Result
 from tiltpy.runtime.run import Progress, RunOptions, bind_inputs, run
-from tiltpy.types import Bound, Lifetime, Unit, columns
+from tiltpy.runtime.stamps import PLAIN_TICKS, StampType, timestamp
+from tiltpy.types import Bound, Lifetime, Sampled, Unit, columns
 
 RUN_ARGUMENTS = ("self", "start", "end", "workers", "chunk", "allow_sort", "progress")
 
@@ -60,6 +63,71 @@ def bind(
     return BoundFrame(frame, time, lifetime, column, names)
 
 
+@dataclass(frozen=True, slots=True)
+class BoundSamples:
+    """Values without a time column; made by `sampled`."""
+
+    values: object
+    start: Moment
+    period: Length
+
+    def binding(self, unit: Unit | None) -> Binding:
+        """The same in the ticks of a query."""
+        first = First(_checked("start", time_of, self.start, unit), self._stamps(unit))
+        period = Sampled(_checked("period", ticks_of, self.period, unit))
+        return Binding(self.values, lifetime=period, first=first)
+
+    def _stamps(self, unit: Unit | None) -> StampType:
+        """The kind of column that would hold the start."""
+        match self.start:
+            case datetime(tzinfo=zone):
+                return timestamp(unit, zoned=zone is not None)
+            case date():
+                return StampType("date", "d")
+            case str() if not is_number(self.start):
+                return timestamp(unit, zoned=has_offset(self.start))
+            case _:
+                return PLAIN_TICKS
+
+
+@overload
+def sampled(period: builder.Length, /) -> syntax.Lifetime: ...
+
+
+@overload
+def sampled(*, period: builder.Length) -> syntax.Lifetime: ...
+
+
+@overload
+def sampled(values: object, start: Moment, period: Length) -> BoundSamples: ...
+
+
+def sampled(
+    values: object = None, start: Moment | None = None, period: Length | None = None
+) -> syntax.Lifetime | BoundSamples:
+    """Samples of a signal: a lifetime, or values that need no time column.
+
+    `sampled("1s")` is the lifetime of a signal of period `p`: a row stamped `τ` holds
+    over `(τ-p, τ]`.
+
+    `sampled(values, start, period)` is for `run`: sample `i`, counted from 0, is valid
+    over `(start + i*period, start + (i+1)*period]`. `values` is an array of numpy or
+    Arrow, a column of Polars or pandas, or anything with the Arrow PyCapsule interface
+    or the buffer protocol; nulls are gaps. A table has a column for each field of a
+    struct. Nothing is copied where the types are those of the query. `start` is ticks,
+    a stamp of ISO 8601, a date or a `datetime`; `period` ticks, a duration like "1s" or
+    a `timedelta`, the one that the query declares if it does.
+    """
+    if start is None and (values is None) != (period is None):
+        return builder.sampled(period if values is None else values)  # type: ignore[arg-type]
+    if values is None or start is None or period is None:
+        raise TiltError(
+            "write sampled(period) for a lifetime, or sampled(values, start, period) "
+            "for values without a time column"
+        )
+    return BoundSamples(values, start, period)
+
+
 class CompiledQuery:
     """A query that can be run any number of times, over any frames.
 
@@ -86,7 +154,8 @@ class CompiledQuery:
 
         A frame is anything with the Arrow PyCapsule interface (`__arrow_c_stream__`:
         pyarrow, Polars, pandas, DuckDB), or `bind(frame, ...)` where the query leaves
-        open how rows become events. Run-time bounds of time domains are given by their
+        open how rows become events, or `sampled(values, start, period)` for values
+        without a time column. Run-time bounds of time domains are given by their
         names, like inputs; one called `start` or `end` is the domain's.
 
         `start` and `end` are the domain `(start, end]`: ticks, a stamp of ISO 8601 or a
@@ -131,7 +200,7 @@ class CompiledQuery:
     def _bindings(self, frames: Mapping[str, object]) -> dict[str, Binding]:
         return {
             name: frame.binding(self.query.unit)
-            if isinstance(frame, BoundFrame)
+            if isinstance(frame, BoundFrame | BoundSamples)
             else Binding(frame)
             for name, frame in frames.items()
         }

@@ -11,22 +11,25 @@ Nothing is compiled before data (or `explain`) says which layouts are needed; ke
 are kept for every combination of layouts that a query has met.
 """
 
-import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
 from threading import Lock
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltpy.abi import Lattice, Layout, TimeLayout
-from tiltpy.codegen.jit import MachineCode, compile_kernel
+from tiltpy.abi import Lattice, Layout, Signature, TimeLayout
+from tiltpy.codegen.jit import MachineCode, ObjectCode, compile_object
+from tiltpy.codegen.kept import NOTHING_KEPT, Kept, kept
 from tiltpy.ir.nodes import Query
 from tiltpy.lowering.grid import lower_grid
 from tiltpy.lowering.lower import Plan, lower, lower_samples
 from tiltpy.passes.pipeline import optimize
 from tiltpy.runtime.execute import Kernel
 
+T = TypeVar("T")
 LayoutKey = tuple[tuple[str, Layout], ...]
 LatticeKey = tuple[tuple[str, Lattice], ...]
 
@@ -38,34 +41,58 @@ class CompileOptions:
     `disabled_passes`: names of `passes.PASS_NAMES` to leave out. `special_shapes`:
     whether loops may take a more special shape than the general sweep. `optimize`:
     whether LLVM optimizes; without, compiling takes a fraction of the time and the code
-    is slow, which suits very small data.
+    is slow, which suits very small data. `cache`: whether what was compiled is kept on
+    disk, in the user's cache folder, for other processes to find.
     """
 
     disabled_passes: frozenset[str] = frozenset()
     special_shapes: bool = True
     optimize: bool = True
+    cache: bool = True
 
 
 class LazyCode:
-    """The machine code of a plan, made when it is first run or looked at."""
+    """A kernel's machine code: found on disk, or made when first run or looked at."""
 
     def __init__(
-        self, plan: Plan, seconds: dict[str, float], *, optimize: bool
+        self,
+        name: str,
+        signature: Signature,
+        make_plan: Callable[[], Plan],
+        found: Kept,
+        *,
+        optimize: bool,
     ) -> None:
-        self.plan = plan
-        self._seconds = seconds
+        self.signature = signature
+        self.seconds: dict[str, float] = {}
+        self._name = f"{name} {signature}"  # only code of the same slots fits
+        self._make_plan = make_plan
+        self._kept = found
         self._optimize = optimize
         self._lock = Lock()
         self._code: MachineCode | None = None
+
+    @property
+    def plan(self) -> Plan:
+        """The kernel's loops, lowered now if only their code was found."""
+        return self._make_plan()
 
     def code(self) -> MachineCode:
         """The machine code."""
         with self._lock:
             if self._code is None:
-                self._code = compile_kernel(self.plan.kernel, optimize=self._optimize)
-                for stage, seconds in self._code.seconds.items():
-                    self._seconds[stage] = self._seconds.get(stage, 0.0) + seconds
+                made = self._kept.once(self._name, self._compile).value
+                self.seconds = made.seconds
+                make_plan = (
+                    self._make_plan
+                )  # closed over alone: no cycle holds the code
+                self._code = MachineCode(made, lambda: make_plan().kernel)
             return self._code
+
+    def _compile(self) -> ObjectCode:
+        plan = self.plan
+        assert plan.signature == self.signature, "lowering is not deterministic"
+        return compile_object(plan.kernel, optimize=self._optimize)
 
     def run(self, slots: NDArray[np.int64]) -> None:
         """Execute it over an argument array (see `abi`)."""
@@ -73,39 +100,69 @@ class LazyCode:
 
     def kernel(self) -> Kernel:
         """As the runtime calls it."""
-        return Kernel(self.plan.signature, self)
+        return Kernel(self.signature, self)
 
 
 class Specialised:
     """A query lowered for one combination of layouts; compiled as far as needed.
 
     `general_code` serves any rows of these layouts, `samples_code`, where there is one,
-    stretches that are sampled without a gap. `seconds` says how long the stages took.
+    stretches that are sampled without a gap.
     """
 
     def __init__(
         self, source: Query, layouts: Mapping[str, Layout], options: CompileOptions
     ) -> None:
         self.layouts = layouts
-        began = time.perf_counter()
-        self.stages = optimize(specialise(source, layouts), options.disabled_passes)
-        passed = time.perf_counter()
-        self.query = self.stages[-1][1]
+        self._source = specialise(source, layouts)
         self._options = options
+        self._kept = _find(self._source, layouts, options)
+        self._seconds: dict[str, float] = {}
         self._lock = Lock()
+        self.query: Query = self._once("query", "passes", lambda: self.stages[-1][1])
+        """The optimised query, with its boundaries."""
+        special = options.special_shapes
+        general = self._lazy(
+            "general", partial(lower, self.query, layouts, maps=special)
+        )
+        assert general is not None
+        self.general_code = general
+        self.samples_code = (
+            self._lazy("samples", partial(lower_samples, self.query, layouts))
+            if special
+            else None
+        )
         self.grid_code: dict[LatticeKey, LazyCode | None] = {}
         """The kernels for regular rows, for each combination of lattices met."""
-        special = options.special_shapes
-        general = lower(self.query, layouts, maps=special)
-        samples = lower_samples(self.query, layouts) if special else None
-        lowered = time.perf_counter()
-        self.seconds = {"passes": passed - began, "lowering": lowered - passed}
 
-        self.general_code = self._lazy(general)
-        self.samples_code = None if samples is None else self._lazy(samples)
+    @cached_property
+    def stages(self) -> tuple[tuple[str, Query], ...]:
+        """The query after each pass."""
+        return optimize(self._source, self._options.disabled_passes)
 
-    def _lazy(self, plan: Plan) -> LazyCode:
-        return LazyCode(plan, self.seconds, optimize=self._options.optimize)
+    @property
+    def seconds(self) -> dict[str, float]:
+        """How long the stages took, when they were run for what is used now."""
+        found = dict(self._seconds)
+        for code in (self.general_code, self.samples_code, *self.grid_code.values()):
+            for stage, seconds in code.seconds.items() if code is not None else ():
+                found[stage] = found.get(stage, 0.0) + seconds
+        return found
+
+    def _once(self, part: str, stage: str, make: Callable[[], T]) -> T:
+        """What a stage makes, if no earlier process did."""
+        made = self._kept.once(part, make)
+        self._seconds[stage] = self._seconds.get(stage, 0.0) + made.seconds
+        return made.value
+
+    def _lazy(self, name: str, lower: Callable[[], Plan | None]) -> LazyCode | None:
+        """The code of a plan; None where the query has no such form."""
+        plan = cache(lower)
+        signature = self._once(f"{name} signature", "lowering", lambda: _how(plan()))
+        if signature is None:
+            return None
+        optimize, existing = self._options.optimize, partial(_existing, plan)
+        return LazyCode(name, signature, existing, self._kept, optimize=optimize)
 
     def general(self) -> Kernel:
         """The kernel for any rows of these layouts."""
@@ -114,7 +171,6 @@ class Specialised:
     def samples(self) -> Kernel | None:
         """The kernel for stretches that are sampled without a gap, if there is one."""
         return None if self.samples_code is None else self.samples_code.kernel()
-
 
     def grid(self, lattices: Mapping[str, Lattice]) -> Kernel | None:
         """The kernel that visits every grid point of inputs on these lattices.
@@ -126,13 +182,36 @@ class Specialised:
         key = tuple(sorted(lattices.items(), key=lambda item: item[0]))
         with self._lock:
             if key not in self.grid_code:
-                began = time.perf_counter()
                 fused = "fuse_operators" not in self._options.disabled_passes
-                plan = lower_grid(self.query, self.layouts, lattices, fused=fused)
-                self.seconds["lowering"] += time.perf_counter() - began
-                self.grid_code[key] = None if plan is None else self._lazy(plan)
+                plan = partial(
+                    lower_grid, self.query, self.layouts, lattices, fused=fused
+                )
+                self.grid_code[key] = self._lazy(f"grid {key}", plan)
             code = self.grid_code[key]
         return None if code is None else code.kernel()
+
+
+def _how(plan: Plan | None) -> Signature | None:
+    return None if plan is None else plan.signature
+
+
+def _existing(lower: Callable[[], Plan | None]) -> Plan:
+    plan = lower()
+    assert plan is not None
+    return plan
+
+
+def _find(
+    source: Query, layouts: Mapping[str, Layout], options: CompileOptions
+) -> Kept:
+    """What earlier compilations of the same left on disk."""
+    if not options.cache:
+        return NOTHING_KEPT
+    disabled = sorted(options.disabled_passes)  # a set's order is another every time
+    others = replace(options, disabled_passes=frozenset())
+    return kept(
+        source, sorted(layouts.items(), key=lambda one: one[0]), disabled, others
+    )
 
 
 def specialise(query: Query, layouts: Mapping[str, Layout]) -> Query:

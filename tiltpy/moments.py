@@ -58,6 +58,17 @@ def time_of(given: object, unit: Unit | None) -> int:
             raise TiltError("expected ticks, a stamp like 2013-03-01 or a datetime")
 
 
+def is_number(given: str) -> bool:
+    """Whether a text is a number of ticks."""
+    return _INTEGER.fullmatch(given) is not None
+
+
+def has_offset(stamp: str) -> bool:
+    """Whether a stamp of ISO 8601 says its distance from UTC."""
+    match = _STAMP.fullmatch(stamp)
+    return match is not None and match[3] is not None
+
+
 def _whole_number(given: object) -> int | None:
     """A whole number, numpy's too; None for anything else."""
     try:

@@ -17,6 +17,7 @@ import numpy as np
 from llvmlite.binding import ffi
 from numpy.typing import NDArray
 
+from tiltpy.abi import LANES
 from tiltpy.codegen.emit import emit_module
 from tiltpy.loops.nodes import Kernel, counts
 
@@ -45,28 +46,42 @@ def host() -> Target:
 class Effort(Enum):
     """How much LLVM does to a kernel.
 
-    Only counted loops vectorise and are worth all of its passes. A sweep runs as fast
-    after the few that put variables into registers, and compiles in a third of the
-    time.
+    Only counted loops over single values vectorise and are worth all of its passes. A
+    sweep runs as fast after the few that put variables into registers, and compiles in
+    a third of the time; so do explicit lanes once what they compute twice is shared.
     """
 
     NONE = "none"
     SCALAR = "scalar"
+    LANES = "lanes"
     FULL = "full"
 
+    @property
+    def level(self) -> int:
+        """The level at which instructions are selected."""
+        return 0 if self is Effort.NONE else 3
 
-@dataclass(slots=True)
-class MachineCode:
-    """A compiled kernel. `run(slots)` executes it without holding the GIL."""
 
-    llvm_ir: str
-    seconds: dict[str, float]
+@dataclass(frozen=True, slots=True)
+class ObjectCode:
+    """A kernel compiled for this machine: relocatable code, which can be kept."""
+
+    code: bytes = field(repr=False)
     effort: Effort
-    _engine: llvm.ExecutionEngine = field(repr=False)
-    _machine: llvm.TargetMachine = field(repr=False)
-    _function: Callable[[int], None] = field(init=False, repr=False)
+    seconds: dict[str, float]
+    """How long the stages of compiling it took."""
 
-    def __post_init__(self) -> None:
+
+class MachineCode:
+    """A compiled kernel in memory. `run(slots)` executes it without holding the GIL.
+
+    `loops` gives the kernel that the code was made of, which only a look at it needs.
+    """
+
+    def __init__(self, code: ObjectCode, loops: Callable[[], Kernel]) -> None:
+        self.effort = code.effort
+        self._loops = loops
+        self._engine = _load(code.code)
         address = self._engine.get_function_address("kernel")
         self._function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
 
@@ -76,20 +91,33 @@ class MachineCode:
 
     def optimized_ir(self) -> str:
         """The LLVM IR after optimization."""
-        return str(self._optimized())
+        return str(self._optimized(_machine(self.effort.level)))
 
     def assembly(self) -> str:
         """The machine code as text."""
-        return str(self._machine.emit_assembly(self._optimized()))
+        machine = _machine(self.effort.level)
+        return str(machine.emit_assembly(self._optimized(machine)))
 
-    def _optimized(self) -> llvm.ModuleRef:
-        return _optimize(self.llvm_ir, self._machine, self.effort)
+    def _optimized(self, machine: llvm.TargetMachine) -> llvm.ModuleRef:
+        return _optimize(_emit(self._loops()), machine, self.effort)
 
 
-def _machine(target: Target, *, level: int) -> llvm.TargetMachine:
-    return llvm.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu,
-        features=target.features,
+def _load(code: bytes) -> llvm.ExecutionEngine:
+    """An engine that holds relocatable code alone."""
+    machine = llvm.Target.from_triple(host().triple).create_target_machine()
+    empty = llvm.parse_assembly("")
+    engine = llvm.create_mcjit_compiler(empty, machine)
+    # An engine is made with a module; to generate the code of nothing takes a while.
+    engine.remove_module(empty)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    return engine
+
+
+def _machine(level: int) -> llvm.TargetMachine:
+    return llvm.Target.from_triple(host().triple).create_target_machine(
+        cpu=host().cpu,
+        features=host().features,
         opt=level,
         reloc="default",
         codemodel="jitdefault",
@@ -129,7 +157,7 @@ def _make_builder() -> llvm.PassBuilder:
     options.loop_vectorization = options.slp_vectorization = True
     # Unrolled scans cost loop strength reduction seconds and gain nothing.
     options.loop_unrolling = False
-    return llvm.create_pass_builder(_machine(host(), level=3), options)
+    return llvm.create_pass_builder(_machine(level=3), options)
 
 
 def _passes(builder: llvm.PassBuilder, effort: Effort) -> llvm.ModulePassManager:
@@ -139,6 +167,8 @@ def _passes(builder: llvm.PassBuilder, effort: Effort) -> llvm.ModulePassManager
     passes.add_sroa_pass()
     passes.add_instruction_combine_pass()
     passes.add_simplify_cfg_pass()
+    if effort is Effort.LANES:
+        passes.add_new_gvn_pass()
     return passes
 
 
@@ -154,23 +184,35 @@ def _optimize(text: str, machine: llvm.TargetMachine, effort: Effort) -> llvm.Mo
     return module
 
 
-def compile_kernel(kernel: Kernel, *, optimize: bool = True) -> MachineCode:
+def _emit(kernel: Kernel) -> str:
+    return emit_module(kernel, packs="+avx512f" in host().features)
+
+
+def _effort(kernel: Kernel, text: str) -> Effort:
+    """What is worth doing to a kernel, given with its LLVM IR."""
+    if f"<{LANES} x " in text:  # a vector of lanes
+        return Effort.LANES
+    return Effort.FULL if counts(kernel.body) else Effort.SCALAR
+
+
+def compile_object(kernel: Kernel, *, optimize: bool = True) -> ObjectCode:
     """Compile a kernel for this machine."""
     began = time.perf_counter()
-    text = emit_module(kernel)
+    text = _emit(kernel)
     emitted = time.perf_counter()
-    machine = _machine(host(), level=3 if optimize else 0)
-    effort = Effort.NONE
-    if optimize:
-        effort = Effort.FULL if counts(kernel.body) else Effort.SCALAR
+    effort = _effort(kernel, text) if optimize else Effort.NONE
+    machine = _machine(effort.level)
     module = _optimize(text, machine, effort)
     optimized = time.perf_counter()
-    engine = llvm.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
-    done = time.perf_counter()
+    code = machine.emit_object(module)
     seconds = {
         "emit LLVM IR": emitted - began,
         "optimize": optimized - emitted,
-        "machine code": done - optimized,
+        "machine code": time.perf_counter() - optimized,
     }
-    return MachineCode(text, seconds, effort, engine, machine)
+    return ObjectCode(code, effort, seconds)
+
+
+def compile_kernel(kernel: Kernel, *, optimize: bool = True) -> MachineCode:
+    """Compile a kernel and load it."""
+    return MachineCode(compile_object(kernel, optimize=optimize), lambda: kernel)

@@ -14,9 +14,9 @@ from tiltpy.loops.build import (
     TRUE,
     add,
     conj,
-    convert,
     disj,
     i64,
+    le,
     least,
     load,
     lt,
@@ -27,8 +27,15 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import LExpr, Store, While
 from tiltpy.lowering.assembly import Assembly, Block
+from tiltpy.lowering.edges import Edges
 from tiltpy.lowering.rows import ObjectRows
 from tiltpy.types import BOOL, I64
+
+
+def gapless(rows: ObjectRows) -> bool:
+    """Whether there is a snapshot at every time from the first row to the last."""
+    regular = rows.layout.time in (TimeLayout.SAMPLED, TimeLayout.CONTIGUOUS)
+    return regular and rows.complete
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +44,8 @@ class Seen:
 
     exists: LExpr
     row: LExpr
-    bound: LExpr
-    """The last time of the loop at which it sees the same."""
+    change: LExpr
+    """The first time of the loop at which it may see something else."""
 
 
 class Cursor(Protocol):
@@ -46,8 +53,8 @@ class Cursor(Protocol):
 
     rows: ObjectRows
 
-    def start(self, block: Block, first: LExpr) -> None:
-        """Position it before the loop, for its first time."""
+    def start(self, block: Block) -> None:
+        """Position it before the loop."""
 
     def advance(self, block: Block, now: LExpr) -> Seen:
         """Move it to a later time of the loop."""
@@ -56,68 +63,123 @@ class Cursor(Protocol):
         """Whether it sees another snapshot or gap than at the visit before."""
 
 
-class DisjointCursor:
-    """Over rows that do not overlap: the first row that ends at or after the time.
-
-    In a loop over every tick (`single_step`) it never moves by more than one row at a
-    time, and does so without a branch.
-    """
+class StepCursor:
+    """Over rows without overlap or nulls, in a loop that steps from edge to edge."""
 
     def __init__(
-        self, assembly: Assembly, rows: ObjectRows, offset: int, *, single_step: bool
+        self, assembly: Assembly, edges: Edges, rows: ObjectRows, offset: int
     ) -> None:
         label = f"{rows.name}.at"
         self.rows = rows
         self.offset = offset
-        self.single_step = single_step and rows.complete
-        regular = rows.layout.time in (TimeLayout.SAMPLED, TimeLayout.CONTIGUOUS)
-        self.gapless = regular and rows.complete
-        self.row = assembly.fresh(label)
+        self.ended = edges.shared(rows, "end", offset - 1)
+        early = None if gapless(rows) else edges.shared(rows, "start", offset - 1)
+        self.begun = early
         self.begin = assembly.fresh(f"{label}.begin")
+        self.exists = assembly.fresh(f"{label}.exists", BOOL)
+        self.existed = assembly.fresh(f"{label}.existed", BOOL)
+
+    def start(self, block: Block) -> None:
+        """Rows without gaps begin once."""
+        if self.begun is None:
+            begin = sub(self.rows.start_or_never(i64(0)), i64(self.offset - 1))
+            block.set(self.begin, begin)
+            block.set(self.existed, FALSE)
+
+    def advance(self, block: Block, now: LExpr) -> Seen:
+        """The row after those that have ended, if it has begun."""
+        rows, row = self.rows, self.ended.row
+        if self.begun is None:
+            begun = block.name("begun", le(self.begin, now))
+            block.set(self.exists, conj(begun, lt(row, rows.count)))
+            change = select(begun, self.ended.due, self.begin)
+        else:
+            block.set(self.exists, lt(row, self.begun.row))
+            change = least(self.ended.due, self.begun.due)
+        return Seen(self.exists, block.name("row", rows.clamp(row)), change)
+
+    def cut(self, block: Block) -> LExpr:
+        """Another row, or the other side of a snapshot's start."""
+        if self.begun is not None:
+            return disj(self.ended.moved, self.begun.moved)
+        moved = block.name("moved", ne(self.exists, self.existed))
+        block.set(self.existed, self.exists)
+        return disj(self.ended.moved, moved)
+
+    def inside(self) -> LExpr:
+        """Whether it sees a row that is not the last."""
+        return conj(self.exists, lt(self.ended.row, self.rows.last))
+
+    def peek(self, block: Block, now: LExpr) -> "Step":
+        """Where it would move to from `inside`, for a later time of the loop."""
+        row, due = self.ended.peek(block, now)
+        return Step(self, Seen(TRUE, row, due))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A move of a cursor over rows without gaps that has not been made yet."""
+
+    cursor: StepCursor
+    seen: Seen
+
+    def inside(self) -> LExpr:
+        """Whether the cursor would still be inside its rows."""
+        return lt(self.seen.row, self.cursor.rows.last)
+
+    def make(self, block: Block) -> None:
+        """Move the cursor."""
+        block.set(self.cursor.ended.row, self.seen.row)
+        block.set(self.cursor.ended.due, self.seen.change)
+
+
+class ScanCursor:
+    """Over rows without overlap: the first that ends at or after the time."""
+
+    def __init__(self, assembly: Assembly, rows: ObjectRows, offset: int) -> None:
+        label = f"{rows.name}.at"
+        self.rows = rows
+        self.offset = offset
+        self.row = assembly.fresh(label)
         self.end = assembly.fresh(f"{label}.end")
         self.exists = assembly.fresh(f"{label}.exists", BOOL)
         self.row_before = assembly.fresh(f"{label}.before")
         self.existed = assembly.fresh(f"{label}.existed", BOOL)
 
-    def start(self, block: Block, first: LExpr) -> None:
-        """Skip the rows that end before the first time."""
+    def start(self, block: Block) -> None:
+        """At the first row."""
         block.set(self.row, i64(0))
-        if self.gapless:
-            block.set(self.begin, self.rows.start_or_never(self.row))
         block.set(self.row_before, i64(-1))
         block.set(self.existed, FALSE)
-        if self.single_step:
-            self._skip(block, block.name("at", add(first, i64(self.offset))))
-
-    def _skip(self, block: Block, time: LExpr) -> None:
-        head, inner = block.inner(), block.inner()
-        head.set(self.end, self.rows.end_or_never(self.row))
-        more = lt(self.end, time)
-        if not self.rows.complete:
-            null = negate(self.rows.exists(self.rows.clamp(self.row)))
-            more = conj(lt(self.row, self.rows.count), disj(more, null))
-        inner.set(self.row, add(self.row, i64(1)))
-        block.add(While(more, inner.body(), head.body()))
 
     def advance(self, block: Block, now: LExpr) -> Seen:
         """Move on to the row that holds the time, or to the next one after it."""
         rows = self.rows
         time = block.name("at", add(now, i64(self.offset)))
-        if self.single_step:
-            block.set(self.row, add(self.row, convert(lt(self.end, time), I64)))
-            block.set(self.end, rows.end_or_never(self.row))
-        else:
-            self._skip(block, time)
-        if self.gapless:
-            begun = lt(self.begin, time)
-            block.set(self.exists, conj(begun, lt(self.row, rows.count)))
-            until = select(begun, self.end, self.begin)
-        else:
-            start = block.name("start", rows.start_or_never(self.row))
-            block.set(self.exists, lt(start, time))
-            until = select(self.exists, self.end, start)
+        head, inner = block.inner(), block.inner()
+        head.set(self.end, rows.end_or_never(self.row))
+        more = lt(self.end, time)
+        if not rows.complete:
+            null = negate(rows.exists(rows.clamp(self.row)))
+            more = conj(lt(self.row, rows.count), disj(more, null))
+        inner.set(self.row, add(self.row, i64(1)))
+        block.add(While(more, inner.body(), head.body()))
+        start = block.name("start", self._start())
+        block.set(self.exists, lt(start, time))
+        until = select(self.exists, self.end, start)
         row = block.name("row", rows.clamp(self.row))
-        return Seen(self.exists, row, sub(until, i64(self.offset)))
+        return Seen(self.exists, row, sub(until, i64(self.offset - 1)))
+
+    def _start(self) -> LExpr:
+        if self.rows.layout.points:
+            return sub(self.end, i64(1))  # infinity less one is as far
+        return self.rows.start_or_never(self.row)
+
+    def settled(self, block: Block) -> Seen:
+        """What it sees once the loop has gone on to the row it is at."""
+        row = block.name("row", self.rows.clamp(self.row))
+        block.set(self.exists, TRUE)
+        return Seen(TRUE, row, sub(self.end, i64(self.offset - 1)))
 
     def cut(self, block: Block) -> LExpr:
         """Another row, or the other side of a snapshot's start."""
@@ -126,40 +188,6 @@ class DisjointCursor:
         block.set(self.row_before, self.row)
         block.set(self.existed, self.exists)
         return changed
-
-    @property
-    def strides(self) -> bool:
-        """Whether it can look ahead without care (`inside`, `peek`)."""
-        return self.single_step and self.gapless
-
-    def inside(self) -> LExpr:
-        """Whether it sees a row that is not the last."""
-        return conj(self.exists, lt(self.row, self.rows.last))
-
-    def peek(self, block: Block, now: LExpr) -> "Step":
-        """Where it would move to from `inside`, for a later time of the loop."""
-        passed = lt(self.end, add(now, i64(self.offset)))
-        row = block.name("next", add(self.row, convert(passed, I64)))
-        end = block.name("end", self.rows.end_at(row))
-        return Step(self, Seen(TRUE, row, sub(end, i64(self.offset))), end)
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A move of a cursor that has not been made yet."""
-
-    cursor: DisjointCursor
-    seen: Seen
-    end: LExpr
-
-    def inside(self) -> LExpr:
-        """Whether the cursor would still be inside its rows."""
-        return lt(self.seen.row, self.cursor.rows.last)
-
-    def make(self, block: Block) -> None:
-        """Move the cursor."""
-        block.set(self.cursor.row, self.seen.row)
-        block.set(self.cursor.end, self.end)
 
 
 class StackCursor:
@@ -179,7 +207,7 @@ class StackCursor:
         self.changes_before = assembly.fresh(f"{label}.before")
         self.stack = assembly.temporary(f"{label}.stack", I64, ((rows.name, 1),), 1)
 
-    def start(self, block: Block, first: LExpr) -> None:  # noqa: ARG002
+    def start(self, block: Block) -> None:
         """An empty stack."""
         for var in (self.next, self.depth, self.changes):
             block.set(var, i64(0))
@@ -199,7 +227,7 @@ class StackCursor:
         top = block.name("top", self._top())
         end = select(some, rows.end_at(top), INF)
         until = least(end, rows.start_or_never(self.next))
-        return Seen(some, top, sub(until, i64(self.offset)))
+        return Seen(some, top, sub(until, i64(self.offset - 1)))
 
     def _push(self, block: Block, time: LExpr) -> While:
         from_here = block.inner()
@@ -226,12 +254,3 @@ class StackCursor:
         changed = block.name("moved", ne(self.changes, self.changes_before))
         block.set(self.changes_before, self.changes)
         return changed
-
-
-def point_cursor(
-    assembly: Assembly, rows: ObjectRows, offset: int, *, single_step: bool
-) -> Cursor:
-    """The cursor for rows of that layout."""
-    if rows.disjoint:
-        return DisjointCursor(assembly, rows, offset, single_step=single_step)
-    return StackCursor(assembly, rows, offset)

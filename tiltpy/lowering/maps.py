@@ -25,9 +25,10 @@ from tiltpy.loops.build import FALSE, TRUE, add, convert, i64, least, lt, mul, s
 from tiltpy.loops.nodes import Bin, For, LExpr, Store, Var, While
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.blocks import BlockWindow
+from tiltpy.lowering.following import bound_of
 from tiltpy.lowering.references import reductions, references
 from tiltpy.lowering.rows import ObjectRows, Written
-from tiltpy.lowering.sweep import bound_of, write_value
+from tiltpy.lowering.sweep import write_value
 from tiltpy.lowering.values import Lowered, lower_expr, phi
 from tiltpy.types import I64
 

@@ -90,8 +90,10 @@ class TreeWindow:
             for array, value in zip(arrays, kept.identity, strict=True):
                 block.add(Store(array, node, value))
 
-    def advance(self, block: Block, low: LExpr, high: LExpr) -> None:
-        """Move to the window `(low, high]`."""
+    def advance(self, block: Block, now: LExpr) -> None:
+        """Move to the loop's time."""
+        low = block.name("low", add(now, i64(self.window.start)))
+        high = block.name("high", add(now, i64(self.window.end)))
         for changed in self.changed.values():
             block.set(changed, FALSE)
         out = block.inner()
@@ -159,11 +161,10 @@ class TreeWindow:
             self._put(up, arrays, node, kept.merge(a, b))
         block.add(While(lt(_ONE, node), up.body()))
 
-    def bound(self) -> LExpr:
-        """The last time of the loop at which the window holds the same rows."""
-        coming = sub(self.rows.start_or_never(self.next), i64(self.window.end))
-        going = sub(load(self.ends, _ONE), i64(self.window.start + 1))
-        return least(coming, going)
+    def changes(self) -> list[LExpr]:
+        """The first times of the loop at which the window holds other rows."""
+        coming = sub(self.rows.start_or_never(self.next), i64(self.window.end - 1))
+        return [coming, sub(load(self.ends, _ONE), i64(self.window.start))]
 
     def value(self, block: Block, node: Reduce) -> Lowered:
         """The value of a reduction over the window as it is now."""

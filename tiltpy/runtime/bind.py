@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
+from tiltpy.runtime.stamps import StampType
 from tiltpy.types import (
     MAX_OFFSET,
     Duration,
@@ -17,10 +18,22 @@ from tiltpy.types import (
 
 
 @dataclass(frozen=True, slots=True)
+class First:
+    """Where samples without a time column start: the first is valid from `time` on.
+
+    `stamps` is the kind of times that the start was given in.
+    """
+
+    time: int
+    stamps: StampType
+
+
+@dataclass(frozen=True, slots=True)
 class Binding:
     """A frame and what the declaration of its input leaves open.
 
-    `column` is the payload column of a scalar input, or a struct column.
+    `column` is the payload column of a scalar input, or a struct column. With `first`
+    the frame is values alone, and the lifetime their period.
     """
 
     frame: object
@@ -28,6 +41,7 @@ class Binding:
     lifetime: Lifetime | None = None
     column: str | None = None
     order: tuple[str, ...] = ()
+    first: First | None = None
 
 
 def bind(

@@ -4,24 +4,19 @@ The arrays are those `tiltpy.abi` documents. They may be views of Arrow memory, 
 owner numpy keeps alive; nobody writes to them once they stand in a buffer.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tiltpy.abi import Layout, TimeLayout
-from tiltpy.types import Scalar, Type, columns
+from tiltpy.runtime.memory import allocate, dtype_of
+from tiltpy.types import I64, Type, columns
 
+TILE = 1 << 15
+"""Items of a temporary that stays in the cache."""
 Times = NDArray[np.int64]
 Bits = NDArray[np.uint8]
-
-
-def dtype_of(scalar: Scalar) -> np.dtype[np.generic]:
-    """The numpy type of a column's values; a bool takes a byte, 0 or 1."""
-    if scalar.kind == "bool":
-        return np.dtype(np.uint8)
-    letter = {"int": "i", "uint": "u", "float": "f"}[scalar.kind]
-    return np.dtype(f"{letter}{scalar.bits // 8}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,6 +64,8 @@ class SnapshotBuffer:
     ends: Times | None
     columns: tuple[Column, ...]
     fifo: bool = True
+    points: bool = False
+    """Whether every row is known to last one tick."""
     _ends_so_far: list[Times] = field(default_factory=list, init=False, repr=False)
     """The running maximum of `ends`, once `find` has needed it (ends out of order)."""
 
@@ -83,7 +80,7 @@ class SnapshotBuffer:
     def abi_layout(self) -> Layout:
         """What a kernel over this buffer is specialised for."""
         nullable = tuple(column.validity is not None for column in self.columns)
-        return Layout(self.layout, nullable, self.fifo)
+        return Layout(self.layout, nullable, self.fifo, self.points)
 
     def bounds(self) -> tuple[int, int] | None:
         """The smallest start and the largest end; None where there are no rows."""
@@ -96,12 +93,21 @@ class SnapshotBuffer:
         last = self.ends[self.n - 1] if self.fifo else self.ends[: self.n].max()
         return first, int(last)
 
+    def row(self, number: int) -> tuple[int, int]:
+        """The start and the end of one row."""
+        if self.layout is TimeLayout.SAMPLED:
+            start = self.start + number * self.period
+            return start, start + self.period
+        assert self.ends is not None
+        end = int(self.ends[number])
+        if self.starts is not None:
+            return int(self.starts[number]), end
+        return int(self.ends[number - 1]) if number else self.start, end
+
     def times(self) -> tuple[Times, Times]:
         """The starts and the ends of all rows; computed where they are not stored."""
         if self.layout is TimeLayout.SAMPLED:
-            steps = np.arange(self.n + 1, dtype=np.int64)
-            steps *= self.period
-            steps += self.start
+            steps = equally_spaced(self.start, self.period, self.n + 1)
             return steps[:-1], steps[1:]
         assert self.ends is not None
         ends = self.ends[: self.n]
@@ -126,18 +132,31 @@ class SnapshotBuffer:
         elif self.starts is None and start > 0:
             assert self.ends is not None
             first = int(self.ends[start - 1])
-        return replace(
-            self,
-            n=count,
-            start=first,
-            starts=None if self.starts is None else self.starts[kept],
-            ends=None if self.ends is None else self.ends[kept],
-            columns=columns,
+        return SnapshotBuffer(
+            self.layout,
+            count,
+            first,
+            self.period,
+            None if self.starts is None else self.starts[kept],
+            None if self.ends is None else self.ends[kept],
+            columns,
+            self.fifo,
+            self.points,
         )
 
     def with_columns(self, columns: tuple[Column, ...]) -> "SnapshotBuffer":
         """The same rows with other payload columns."""
-        return replace(self, columns=columns)
+        return SnapshotBuffer(
+            self.layout,
+            self.n,
+            self.start,
+            self.period,
+            self.starts,
+            self.ends,
+            columns,
+            self.fifo,
+            self.points,
+        )
 
     def find(self, low: int, high: int) -> tuple[int, int]:
         """The rows that cover every event which overlaps the stretch `(low, high]`.
@@ -150,18 +169,18 @@ class SnapshotBuffer:
             first = (low - self.start) // self.period
             stop = -((self.start - high) // self.period)
         else:
-            first = int(np.searchsorted(self._ordered_ends(), low, side="right"))
+            first = int(self._ordered_ends().searchsorted(low, "right"))
             stop = self._rows_started_before(high)
         first = min(max(first, 0), self.n)
         return first, max(first, min(stop, self.n))
 
     def _rows_started_before(self, time: int) -> int:
         if self.starts is not None:
-            return int(np.searchsorted(self.starts[: self.n], time, side="left"))
+            return int(self.starts[: self.n].searchsorted(time))
         assert self.ends is not None
         if self.start >= time:
             return 0
-        return 1 + int(np.searchsorted(self.ends[: self.n], time, side="left"))
+        return 1 + int(self.ends[: self.n].searchsorted(time))
 
     def _ordered_ends(self) -> Times:
         """Ends in order: row `i`'s own, or the largest of rows 0 to `i`."""
@@ -178,3 +197,14 @@ def pack_validity(valid: NDArray[np.uint8] | NDArray[np.bool_]) -> Bits | None:
     if valid.all():
         return None
     return np.packbits(valid, bitorder="little")
+
+
+def equally_spaced(start: int, period: int, count: int) -> Times:
+    """That many times, written once; computed in a piece that stays in the cache."""
+    times = allocate(I64, count).view(np.int64)
+    steps = np.arange(min(count, TILE), dtype=np.int64)
+    steps *= period
+    for first in range(0, count, TILE):
+        part = times[first : first + TILE]
+        np.add(steps[: len(part)], start + first * period, out=part)
+    return times

@@ -32,6 +32,12 @@ class Choice:
     payload: tuple[tuple[str, ...], ...]
     order: tuple[str, ...]
 
+    @property
+    def used(self) -> list[str]:
+        """The names of the frame's columns among them, each once."""
+        payload = (path[0] for path in self.payload)
+        return list(dict.fromkeys([*self.times, *payload, *self.order]))
+
 
 def choose_columns(declared: Input, column: str | None, schema: pa.Schema) -> Choice:
     """The columns of a frame for an input whose lifetime is known."""
@@ -41,7 +47,7 @@ def choose_columns(declared: Input, column: str | None, schema: pa.Schema) -> Ch
         _existing(declared, schema, column)
     times = _choose_times(declared, column, schema)
     if isinstance(declared.type, Struct):
-        payload = _choose_fields(declared, declared.type, column, schema)
+        payload = choose_fields(declared, declared.type, column, schema)
     else:
         payload = (_choose_value(declared, column, times, schema),)
     return Choice(times, payload, declared.order)
@@ -99,9 +105,10 @@ def _choose_value(
     return (found[0],)
 
 
-def _choose_fields(
+def choose_fields(
     declared: Input, payload: Struct, column: str | None, schema: pa.Schema
 ) -> tuple[tuple[str, ...], ...]:
+    """The columns of a struct's fields, or the fields of one struct column."""
     wanted = [name for name, _ in payload.fields]
     if column is None:
         if set(wanted) <= set(schema.names):

@@ -3,7 +3,8 @@
 import pyarrow as pa
 
 from tiltpy.errors import DataError
-from tiltpy.runtime.buffers import Column, dtype_of
+from tiltpy.runtime.buffers import Column
+from tiltpy.runtime.memory import dtype_of
 from tiltpy.runtime.views import arrow_type, bools_of, validity_of, values_of
 from tiltpy.types import Scalar, int_range
 

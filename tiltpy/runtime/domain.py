@@ -133,8 +133,11 @@ def cut_chunks(
     rows: Mapping[str, SnapshotBuffer],
     *,
     every_cell: bool = False,
+    phase: int = 0,
 ) -> list[tuple[int, int]]:
     """Cut `(low, high]` at absolute multiples of the interval, and at `edges`.
+
+    With a phase, the cuts lie that far beyond the multiples.
 
     Where the interval is far shorter than the data is dense, stretches without a change
     point are not cut: only multiples beside some row's start or end are kept, unless
@@ -148,7 +151,8 @@ def cut_chunks(
     if not every_cell and chunks > 4 * total + 1024:
         cuts.update(_beside_rows(low, high, interval, rows))
     else:
-        cuts.update(_multiples(low, high, interval * (chunks // MAX_CHUNKS + 1)))
+        step = interval * (chunks // MAX_CHUNKS + 1)
+        cuts.update(phase + k for k in _multiples(low - phase, high - phase, step))
     ends = [*sorted(cuts), high]
     return list(zip([low, *ends[:-1]], ends, strict=True))
 

@@ -3,32 +3,27 @@
 The snapshots of an output come back as a piece: a snapshot buffer of that chunk.
 """
 
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 
-from tiltpy.abi import Loop, Rows, Shape, Signature, SlotKind, TimeLayout
-from tiltpy.errors import DataError
-from tiltpy.runtime.buffers import Column, SnapshotBuffer, dtype_of, pack_validity
+from tiltpy.abi import Lattice, Loop, Rows, Shape, Signature, SlotKind, TimeLayout
+from tiltpy.ir.nodes import Query
+from tiltpy.runtime import memory
+from tiltpy.runtime.buffers import SnapshotBuffer
+from tiltpy.runtime.calls import (
+    Call,
+    Executable,
+    OutputSlot,
+    address,
+    wiring_of,
+    written,
+)
 from tiltpy.runtime.domain import Cells, Request
-from tiltpy.types import BOOL, I64, Scalar, columns
-
-Array = NDArray[np.generic]
-
-
-class Executable(Protocol):
-    """Machine code of a kernel."""
-
-    def run(self, slots: NDArray[np.int64]) -> None:
-        """Execute it over an argument array."""
+from tiltpy.runtime.memory import Array, Memory
+from tiltpy.types import TDom
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,47 +34,20 @@ class Kernel:
     code: Executable
 
 
-class Memory:
-    """A worker's scratch arrays, kept from chunk to chunk."""
+class Kernels(Protocol):
+    """Kernels for the layouts of a run, compiled when first asked for."""
 
-    def __init__(self) -> None:
-        self._arrays: dict[tuple[str, int], Array] = {}
+    query: Query
+    """The optimised query, with its boundaries."""
 
-    def take(self, key: tuple[str, int], scalar: Scalar, size: int) -> Array:
-        """An array of at least that size; its content is anything."""
-        found = self._arrays.get(key)
-        if found is None or found.size < size:
-            found = self._arrays[key] = allocate(scalar, size)
-        return found
+    def general(self) -> Kernel:
+        """The kernel for any rows."""
 
+    def samples(self) -> Kernel | None:
+        """The kernel for stretches that are sampled without a gap, if there is one."""
 
-def allocate(scalar: Scalar, size: int) -> Array:
-    """Uninitialised memory for a column.
-
-    It is Arrow's pool's, which keeps the pages of what was given back: memory fresh
-    from the system costs more than most queries.
-    """
-    kind = dtype_of(scalar)
-    count = max(1, size) * kind.itemsize
-    if count + pa.total_allocated_bytes() <= installed_memory():
-        with suppress(MemoryError):
-            return np.frombuffer(pa.allocate_buffer(count), kind)
-    raise DataError(
-        f"a chunk could have {size:,} snapshots, which with all the others do not fit "
-        "into memory; give a shorter chunk, a smaller domain or a coarser precision"
-    )
-
-
-@cache
-def installed_memory() -> int:
-    """The bytes of memory that this machine, or this container, has.
-
-    The system would promise more, and end the process when it comes to keeping that.
-    """
-    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-    with suppress(OSError, ValueError):  # "max": the container has no limit
-        limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text("ascii")))
-    return min(limits)
+    def grid(self, lattices: Mapping[str, Lattice]) -> Kernel | None:
+        """The kernel that visits every grid point of inputs on these lattices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +63,7 @@ class Extent:
 
 
 NOTHING = Extent(1, 0)
+TIMES = SlotKind.OUT_STARTS, SlotKind.OUT_ENDS
 
 
 class Chunk:
@@ -130,6 +99,12 @@ class Chunk:
         self.capacity: dict[str, int] = {}
         for loop in signature.loops:
             self.capacity[loop.name] = self._capacity(loop)
+        self.visits = {
+            loop.name: self._row_range(loop)
+            if loop.shape is Shape.ROWS
+            else self.extents[loop.name]
+            for loop in signature.loops
+        }
 
     def _extent(self, loop: Loop, needs: list[tuple[int, int]]) -> Extent:
         """The cells that are owned or that other loops read, and the seam cell."""
@@ -188,123 +163,76 @@ class Chunk:
         changes = self.rows_of(loop.changes, 4)
         return changes if loop.shape is Shape.ROWS else min(cells, changes)
 
-    def row_range(self, loop: Loop) -> Extent:
-        """The rows of a map over rows: those that end in the chunk's stretch."""
+    def _row_range(self, loop: Loop) -> Extent:
+        """The rows of a map over rows: those that overlap the chunk's stretch."""
         own = self.cells.get(loop.name)
-        piece = self.pieces[loop.reads[0].object]
         if own is None:
             return Extent(0, 0)
-        first, last = piece.find(own.first - 1, own.last)
-        if last > first and not own.final:
-            # A row that goes on past the chunk belongs to the one in which it ends.
-            span = piece.slice(last - 1, last).bounds()
-            last -= span is not None and span[1] > own.last
-        return Extent(first, last)
+        piece = self.pieces[loop.reads[0].object]
+        return Extent(*piece.find(own.first - 1, own.last))
 
-    def run(self, code: Executable, memory: Memory) -> dict[str, SnapshotBuffer]:
+    def prepare(self, code: Executable, scratch: Memory) -> Call:
+        """The kernel with its slots filled in, ready to be called any number of times.
+
+        Scratch is the worker's: calls that share it must not run at the same time.
+        """
+        wiring = wiring_of(self.signature, code)
+        call = wiring.call(code, self.pieces)
+        for index, number, wanted in wiring.scratch:
+            size = self.rows_of(wanted.rows, wanted.constant)
+            array = scratch.take(("", number), wanted.type, size)
+            call.slots[index] = address(array)
+        for slot in wiring.outputs:
+            call.put(slot, self._output_array(slot, scratch))
+        for index, kind, name in wiring.others:
+            call.slots[index] = self._number(name, kind)
+        return call
+
+    def run(self, code: Executable, scratch: Memory) -> dict[str, SnapshotBuffer]:
         """Call the kernel; the pieces of its outputs."""
-        slots = np.zeros(len(self.signature.slots) or 1, np.int64)
-        arrays: dict[tuple[SlotKind, str, int], Array] = {}
-        loops = {loop.name: loop for loop in self.signature.loops}
-        for index, slot in enumerate(self.signature.slots):
-            name, column = slot.object, slot.column
-            match slot.kind:
-                case SlotKind.SCRATCH:
-                    scratch = self.signature.scratch[column]
-                    size = self.rows_of(scratch.rows, scratch.constant)
-                    array = memory.take(("", column), scratch.type, size)
-                    slots[index] = array.ctypes.data
-                case SlotKind.OUT_COUNT:
-                    pass
-                case _ if slot.kind.name.startswith("OUT_"):
-                    array = self._output_array(loops[name], slot.kind, column, memory)
-                    arrays[slot.kind, name, column] = array
-                    slots[index] = array.ctypes.data
-                case _:
-                    slots[index] = self._number(loops, slot.kind, name, column)
-        code.run(slots)
-        counts = {
-            slot.object: int(slots[index])
-            for index, slot in enumerate(self.signature.slots)
-            if slot.kind is SlotKind.OUT_COUNT
-        }
+        call = self.prepare(code, scratch)
+        call.run()
         return {
-            name: self._piece(loops[name], counts[name], arrays)
-            for name in self.signature.outputs
-            if name in self.cells
+            loop.name: self._piece(loop, call)
+            for loop in self.signature.loops
+            if loop.name in self.cells and loop.name in self.signature.outputs
         }
 
-    def _output_array(
-        self, loop: Loop, kind: SlotKind, column: int, memory: Memory
-    ) -> Array:
+    def _output_array(self, slot: OutputSlot, scratch: Memory) -> Array:
         """Memory for what a loop writes: an output's own, otherwise the worker's."""
-        size = self.capacity[loop.name]
-        times = kind in (SlotKind.OUT_STARTS, SlotKind.OUT_ENDS)
-        scalar = I64 if times else columns(loop.type)[column][1]
-        if kind is SlotKind.OUT_VALIDITY:
-            scalar = BOOL
-        if loop.implicit_times and times:
+        name = slot.loop.name
+        size = self.capacity[name]
+        if slot.loop.implicit_times and slot.kind in TIMES:
             size = 1
-        if loop.name in self.cells and loop.name in self.signature.outputs:
-            return allocate(scalar, size)
-        return memory.take((f"{loop.name}.{kind.value}", column), scalar, size)
+        if name in self.cells and name in self.signature.outputs:
+            return memory.allocate(slot.type, size)
+        return scratch.take((f"{name}.{slot.kind.value}", slot.column), slot.type, size)
 
-    def _number(
-        self, loops: Mapping[str, Loop], kind: SlotKind, name: str, column: int
-    ) -> int:
-        """What stands in an input's slot, or where a loop begins and ends."""
+    def _number(self, name: str, kind: SlotKind) -> int:
+        """Where a loop begins and ends, or what cuts its snapshots."""
         match kind:
-            case SlotKind.ROWS:
-                return self.pieces[name].n
-            case SlotKind.START:
-                return self.pieces[name].start
-            case SlotKind.PERIOD:
-                return self.pieces[name].period
-            case SlotKind.STARTS:
-                return _address(self.pieces[name].starts)
-            case SlotKind.ENDS:
-                return _address(self.pieces[name].ends)
-            case SlotKind.VALUES:
-                return _address(self.pieces[name].columns[column].values)
-            case SlotKind.VALIDITY:
-                return _address(self.pieces[name].columns[column].validity)
-            case SlotKind.VALIDITY_OFFSET:
-                return self.pieces[name].columns[column].offset
             case SlotKind.FIRST:
-                return self._visits(loops[name]).first
+                return self.visits[name].first
             case SlotKind.LAST:
-                return self._visits(loops[name]).last
+                return self.visits[name].last
             case SlotKind.CLIP_LOW:
-                start = self.request.resolve(loops[name].tdom.start)
+                start = self.request.resolve(self._tdom(name).start)
                 return -(2**63) if start is None else start
             case SlotKind.CLIP_HIGH:
-                end = self.request.resolve(loops[name].tdom.end)
+                end = self.request.resolve(self._tdom(name).end)
                 return 2**63 - 1 if end is None else end
             case _:
-                raise AssertionError(f"no number for {kind}")
+                raise AssertionError(f"no number of a loop: {kind}")
 
-    def _visits(self, loop: Loop) -> Extent:
-        if loop.shape is Shape.ROWS:
-            return self.row_range(loop)
-        return self.extents[loop.name]
+    def _tdom(self, name: str) -> TDom:
+        return next(loop.tdom for loop in self.signature.loops if loop.name == name)
 
-    def _piece(
-        self,
-        loop: Loop,
-        count: int,
-        arrays: Mapping[tuple[SlotKind, str, int], Array],
-    ) -> SnapshotBuffer:
+    def _piece(self, loop: Loop, call: Call) -> SnapshotBuffer:
         """What a loop wrote, as a snapshot buffer."""
-        payload = tuple(
-            _column(
-                arrays[SlotKind.OUT_VALUES, loop.name, j],
-                arrays.get((SlotKind.OUT_VALIDITY, loop.name, j)),
-                count,
-            )
-            for j in range(len(columns(loop.type)))
-        )
+        count = call.count(loop.name)
+        payload = call.payload(loop, count)
         if loop.implicit_times and loop.shape is Shape.ROWS:
-            extent = self.row_range(loop)
+            extent = self.visits[loop.name]
             source = self.pieces[loop.reads[0].object]
             return source.slice(extent.first, extent.last).with_columns(payload)
         if loop.implicit_times:
@@ -313,8 +241,8 @@ class Chunk:
             return SnapshotBuffer(
                 TimeLayout.SAMPLED, count, start, period, None, None, payload
             )
-        starts = _written(arrays[SlotKind.OUT_STARTS, loop.name, 0], count)
-        ends = _written(arrays[SlotKind.OUT_ENDS, loop.name, 0], count)
+        starts = written(call.arrays[SlotKind.OUT_STARTS, loop.name, 0], count)
+        ends = written(call.arrays[SlotKind.OUT_ENDS, loop.name, 0], count)
         return SnapshotBuffer(
             TimeLayout.INTERVALS,
             count,
@@ -324,21 +252,3 @@ class Chunk:
             ends.view(np.int64),
             payload,
         )
-
-
-def _column(values: Array, validity: Array | None, count: int) -> Column:
-    kept = _written(values, count)
-    if validity is None:
-        return Column(kept)
-    return Column(kept, pack_validity(validity[:count].view(np.uint8)))
-
-
-def _written(array: Array, count: int) -> Array:
-    """What a loop wrote; a copy where that is little of what it could have."""
-    kept = array[: max(1, count)]
-    return kept.copy() if 4 * kept.size < array.size else kept
-
-
-def _address(array: Array | None) -> int:
-    assert array is not None
-    return array.ctypes.data

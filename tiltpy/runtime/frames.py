@@ -1,9 +1,55 @@
 """Whatever a user binds, as an Arrow table: the Arrow PyCapsule interface."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
 from tiltpy.errors import DataError
+from tiltpy.runtime.choose import Choice
+
+
+def read_chosen(
+    input: str, frame: object, choose: Callable[[pa.Schema], Choice]
+) -> tuple[pa.Table, Choice]:
+    """A table with at least the columns that are chosen from the frame's, and those.
+
+    Frames that would convert or compute their columns are asked for no others.
+    """
+    empty = _without_rows(frame)
+    if empty is None:
+        table = read_frame(input, frame)
+        return table, choose(table.schema)
+    choice = choose(read_frame(input, empty).schema)
+    return read_frame(input, _with_columns(frame, choice.used)), choice
+
+
+def _without_rows(frame: Any) -> Any:
+    """The frame's schema as a frame; None where only its rows can tell it."""
+    match type(frame).__module__.partition(".")[0], type(frame).__name__:
+        case "polars", "DataFrame":
+            return frame.clear()
+        case "duckdb" | "_duckdb", "DuckDBPyRelation":
+            return frame.limit(0)
+        case "pandas", "DataFrame":
+            # What is in a column of objects is seen when it is read.
+            known = frame.columns.is_unique and "object" not in set(frame.dtypes)
+            return frame.iloc[:0] if known else None
+        case _:
+            return None
+
+
+def _with_columns(frame: Any, names: list[str]) -> Any:
+    """The frame with no other columns than these."""
+    match type(frame).__module__.partition(".")[0]:
+        case "polars":
+            return frame.select(names)
+        case "pandas":  # the index comes along; it may be the time
+            return frame[[name for name in names if name in frame.columns]]
+        case _:
+            quoted = (name.replace('"', '""') for name in names)
+            return frame.project(", ".join(f'"{name}"' for name in quoted))
 
 
 def read_frame(input: str, frame: object) -> pa.Table:

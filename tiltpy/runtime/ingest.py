@@ -6,6 +6,7 @@ events taken out where they could be mistaken for some.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -13,15 +14,16 @@ from numpy.typing import NDArray
 
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
-from tiltpy.runtime.bind import Binding, complete
+from tiltpy.runtime.bind import Binding, First, complete
 from tiltpy.runtime.buffers import Column, SnapshotBuffer, Times
 from tiltpy.runtime.choose import Choice, choose_columns
 from tiltpy.runtime.columns import payload_column
-from tiltpy.runtime.frames import flat_column, read_frame, says_no_type
-from tiltpy.runtime.layout import lay_out
+from tiltpy.runtime.frames import flat_column, read_chosen, says_no_type
+from tiltpy.runtime.layout import lay_out, sampled
 from tiltpy.runtime.lifetimes import extent, stamped_events
 from tiltpy.runtime.ordering import Rows, first_out_of_order, row_order
 from tiltpy.runtime.presence import drop_nulls_at_edges, keep_rows
+from tiltpy.runtime.samples import check_reach, read_samples
 from tiltpy.runtime.stamps import (
     Stamps,
     StampType,
@@ -32,7 +34,16 @@ from tiltpy.runtime.stamps import (
     show,
     to_ticks,
 )
-from tiltpy.types import MAX_TIME, Interval, Lifetime, Scalar, Unit, columns
+from tiltpy.types import (
+    MAX_TIME,
+    Interval,
+    Lifetime,
+    Sampled,
+    Scalar,
+    Type,
+    Unit,
+    columns,
+)
 
 Mask = NDArray[np.bool_]
 
@@ -62,8 +73,13 @@ def ingest(
     """
     settled = complete(declared, binding)
     assert settled.lifetime is not None
-    table = read_frame(declared.name, binding.frame)
-    choice = choose_columns(settled, binding.column, table.schema)
+    if binding.first is not None:
+        return _samples(settled, binding.first, binding.frame)
+    table, choice = read_chosen(
+        declared.name,
+        binding.frame,
+        partial(choose_columns, settled, binding.column),
+    )
     times, kind = _read_times(settled, settled.lifetime, choice, table, unit)
     order = _order(settled, choice, table, times[0], allow_sort=allow_sort)
     payload, present = _read_payload(settled, choice, table, order)
@@ -74,11 +90,30 @@ def ingest(
         buffer = lay_out(ticks[0], ticks[1], payload)
     else:
         buffer = stamped_events(ticks[0], settled.lifetime, payload, domain_end)
+    return Ingested(_events(buffer, present, declared.type), kind)
+
+
+def _samples(declared: Input, first: First, values: object) -> Ingested:
+    """Values without a time column."""
+    assert isinstance(declared.lifetime, Sampled)
+    period = declared.lifetime.period
+    count, payload, present = read_samples(declared, values)
+    check_reach(declared, first, period, count)
+    if count == 0:
+        return Ingested(SnapshotBuffer.empty(declared.type), first.stamps)
+    buffer = sampled(first.time, period, count, payload)
+    return Ingested(_events(buffer, present, declared.type), first.stamps)
+
+
+def _events(
+    buffer: SnapshotBuffer, present: Mask | None, payload: Type
+) -> SnapshotBuffer:
+    """The rows that are events."""
     if present is not None:
-        buffer = keep_rows(buffer, present, declared.type)
-    if isinstance(declared.type, Scalar):
-        buffer = drop_nulls_at_edges(buffer, declared.type)
-    return Ingested(buffer, kind)
+        buffer = keep_rows(buffer, present, payload)
+    if isinstance(payload, Scalar):
+        buffer = drop_nulls_at_edges(buffer, payload)
+    return buffer
 
 
 def _read_times(

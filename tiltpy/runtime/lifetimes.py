@@ -1,5 +1,6 @@
 """From stamped rows to events: what each lifetime makes of them (semantics.md)."""
 
+from dataclasses import replace
 from typing import assert_never
 
 import numpy as np
@@ -43,9 +44,11 @@ def stamped_events(
     before, after = extent(lifetime)
     length = before + after
     if len(stamps) == 1 or find_period(stamps) == length:
-        return sampled(int(stamps[0]) - before, length, len(stamps), columns)
-    ends = stamps + after if after else stamps
-    return lay_out(stamps - before, ends, columns)
+        buffer = sampled(int(stamps[0]) - before, length, len(stamps), columns)
+    else:
+        ends = stamps + after if after else stamps
+        buffer = lay_out(stamps - before, ends, columns)
+    return replace(buffer, points=isinstance(lifetime, Point))
 
 
 def _until_next(

@@ -5,6 +5,8 @@ a sampled signal with holes stays sampled. Where it could pass for an event (at 
 edges, which are the domain's; among overlapping events) it is taken out.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,7 +24,8 @@ def keep_rows(buffer: SnapshotBuffer, mask: Mask, payload: Type) -> SnapshotBuff
         return SnapshotBuffer.empty(payload)
     starts, ends = buffer.times()
     columns = tuple(keep_values(column, mask) for column in buffer.columns)
-    return lay_out(starts[mask], ends[mask], columns)
+    kept = lay_out(starts[mask], ends[mask], columns)
+    return replace(kept, points=buffer.points)
 
 
 def keep_values(column: Column, mask: Mask) -> Column:

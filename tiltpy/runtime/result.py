@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tiltpy.errors import TiltError
-from tiltpy.runtime.buffers import SnapshotBuffer
+from tiltpy.runtime.cells import CellPiece
 from tiltpy.runtime.notebook import html_table
 from tiltpy.runtime.presence import keep_rows
 from tiltpy.runtime.stamps import OutputStamp, from_ticks
+from tiltpy.runtime.stitch import Piece
 from tiltpy.runtime.views import arrow_type, column_array
 from tiltpy.types import Scalar, Type, columns
 
@@ -36,7 +37,7 @@ class OutputTable:
         self,
         name: str,
         type: Type,
-        pieces: Sequence[SnapshotBuffer],
+        pieces: Sequence[Piece],
         stamp: OutputStamp,
     ) -> None:
         self.name = name
@@ -72,7 +73,7 @@ class OutputTable:
             self._table = pa.Table.from_arrays(arrays, schema=schema)
         return self._table
 
-    def _arrays(self, piece: SnapshotBuffer) -> list[pa.Array]:
+    def _arrays(self, piece: Piece) -> list[pa.Array]:
         payload = [
             column_array(column, piece.n, scalar)
             for (_, scalar), column in zip(
@@ -215,9 +216,11 @@ class Result:
         return "\n".join(repr(output) for output in self._outputs.values())
 
 
-def _events(piece: SnapshotBuffer, type: Type) -> SnapshotBuffer:
+def _events(piece: Piece, type: Type) -> Piece:
     """The piece without the rows of a scalar that are null: they are no snapshots."""
-    if not isinstance(type, Scalar) or piece.columns[0].validity is None:
+    if isinstance(piece, CellPiece) or not isinstance(type, Scalar):
+        return piece
+    if piece.columns[0].validity is None:
         return piece
     valid = piece.columns[0].valid(piece.n)
     return piece if valid.all() else keep_rows(piece, valid, type)

@@ -10,15 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from threading import local
-from typing import Protocol
 
-from tiltpy.abi import Layout, Loop, Shape
+from tiltpy.abi import Layout, Loop
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.buffers import SnapshotBuffer
 from tiltpy.runtime.domain import (
-    Cells,
     Domain,
     Request,
     cells_of,
@@ -26,35 +24,29 @@ from tiltpy.runtime.domain import (
     cut_chunks,
     output_domain,
 )
-from tiltpy.runtime.execute import Chunk, Kernel, Memory
+from tiltpy.runtime.execute import Chunk, Kernel, Kernels
+from tiltpy.runtime.grid import Grid, GridChunk, lattice_of, serving
 from tiltpy.runtime.ingest import Ingested, ingest
+from tiltpy.runtime.memory import Memory
+from tiltpy.runtime.pace import LEAST, Part, general_interval, grid_interval
 from tiltpy.runtime.result import OutputTable, Result
 from tiltpy.runtime.stamps import output_stamp
-from tiltpy.runtime.stitch import Stitcher
+from tiltpy.runtime.stitch import Piece, Stitcher
 
-CHUNK_ROWS = 1 << 21
-"""Rows of all inputs in a chunk, where the caller gives no interval: large enough that
-starting a chunk costs nothing, small enough for all workers to share the work."""
+SMALL_ROWS = 1 << 12
+"""Rows of all inputs below which one kernel computes all of a run: no second one is
+compiled, and nothing is cut, where that costs more than it gains."""
+
+LITTLE_CHUNKS = 3
+"""A stretch for a grid kernel and what lies beside it: where that is little in all, to
+start another thread takes longer."""
 
 MAX_CELLS = 1 << 36
 """Cells of an object that is evaluated at every one of them: minutes of work."""
 
 Progress = Callable[[int, int], None]
-Done = tuple[dict[str, Cells], Kernel, dict[str, SnapshotBuffer]]
-"""A chunk's cells, the kernel that computed them, and the outputs' pieces."""
-
-
-class Kernels(Protocol):
-    """Kernels for the layouts of a run, compiled when first asked for."""
-
-    query: Query
-    """The optimised query, with its boundaries."""
-
-    def general(self) -> Kernel:
-        """The kernel for any rows."""
-
-    def samples(self) -> Kernel | None:
-        """The kernel for stretches that are sampled without a gap, if there is one."""
+Done = tuple[Part, Mapping[str, Piece]]
+"""A chunk and its outputs' pieces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +55,15 @@ class RunOptions:
 
     `workers`: threads, by default one per CPU. `chunk`: the chunk interval in ticks.
     `allow_sort`: whether rows out of time order are sorted. `progress` is called with
-    the chunks done and their number.
+    the chunks done and their number. `grid`: whether grid kernels are used wherever
+    they can be, or never; by default where the rows are enough to pay for them.
     """
 
     workers: int | None = None
     chunk: int | None = None
     allow_sort: bool = True
     progress: Progress | None = None
+    grid: bool | None = None
 
 
 def bind_inputs(
@@ -145,9 +139,26 @@ class _Job:
             )
             for name, definition in self.outputs.items()
         }
+        self.total = sum(buffer.n for buffer in rows.values())
+        small = options.chunk is None and self.total < SMALL_ROWS
         self.general = kernels.general()
-        self.samples = self._fitting(kernels.samples())
+        self.grid = None if small and not options.grid else self._grid()
+        other = None if small or self.grid is not None else kernels.samples()
+        self.samples = self._fitting(other)
         self.memory = local()
+
+    def _grid(self) -> Grid | None:
+        """The grid kernel for the inputs' rows, and where it serves."""
+        if self.options.grid is False:
+            return None
+        lattices = {}
+        for name in {one for reach in self.reach.values() for one in reach}:
+            lattice = lattice_of(self.rows[name])
+            if lattice is None:
+                return None
+            lattices[name] = lattice
+        kernel = self.kernels.grid(lattices) if lattices else None
+        return None if kernel is None else serving(kernel, self.rows, self.domains)
 
     def _fitting(self, kernel: Kernel | None) -> Kernel | None:
         """The kernel for samples, if the inputs' periods are its loops' precisions."""
@@ -162,7 +173,7 @@ class _Job:
         assert definition is not None
         return definition
 
-    def run(self) -> dict[str, list[SnapshotBuffer]]:
+    def run(self) -> Mapping[str, list[Piece]]:
         """All outputs' pieces."""
         wanted = {n: d for n, d in self.domains.items() if not d.is_empty}
         if not wanted:
@@ -174,25 +185,32 @@ class _Job:
         chunks = list(self._chunks(wanted))
         # Closed at once when something goes wrong here, for no worker to go on.
         with closing(self._results(chunks)) as results:
-            for done, (cells, kernel, pieces) in enumerate(results):
+            for done, (part, pieces) in enumerate(results):
                 for name, piece in pieces.items():
-                    trim = any(
-                        loop.name == name and loop.shape is Shape.SWEEP
-                        for loop in kernel.signature.loops
-                    )
-                    stitchers[name].add(piece, cells[name], trim=trim)
+                    stitchers[name].add(piece, part.cells[name])
                 if self.options.progress is not None:
                     self.options.progress(done + 1, len(chunks))
         return {name: stitcher.finish() for name, stitcher in stitchers.items()}
 
-    def _chunks(self, wanted: Mapping[str, Domain]) -> Iterator[dict[str, Cells]]:
+    def _chunks(self, wanted: Mapping[str, Domain]) -> Iterator[Part]:
         low = min(domain.start for domain in wanted.values())
         high = max(self.outputs[n].tdom.ceil(d.end) for n, d in wanted.items())
         cells = self._cells(low, high)
-        interval = self.options.chunk or self._interval(low, high, cells)
-        edges = self._edges()
+        interval, phase = self.options.chunk, 0
+        if interval is None and self.grid is not None:
+            interval = grid_interval(self.grid, self.rows)
+            phase = self.grid.stretch.phase
+        elif interval is None:
+            reaches = [b for reach in self.reach.values() for b in reach.values()]
+            interval = general_interval(low, high, cells, self.rows, reaches)
         for start, end in cut_chunks(
-            low, high, interval, edges, self.rows, every_cell=cells > 0
+            low,
+            high,
+            interval,
+            self._edges(),
+            self.rows,
+            every_cell=cells > 0,
+            phase=phase,
         ):
             owned = {
                 name: own
@@ -200,7 +218,7 @@ class _Job:
                 if (own := cells_of(self.outputs[name].tdom, domain, start, end))
             }
             if owned:
-                yield owned
+                yield Part(start, end, owned)
 
     def _cells(self, low: int, high: int) -> int:
         """How many cells the loops have that visit every one of them, at most."""
@@ -224,23 +242,13 @@ class _Job:
         high = high if end is None else min(high, end)
         return max(0, high - low) // loop.tdom.precision
 
-    def _interval(self, low: int, high: int, cells: int) -> int | None:
-        """An interval that holds `CHUNK_ROWS` rows, or cells, on the average."""
-        total = sum(buffer.n for buffer in self.rows.values())
-        spans = [span for one in self.rows.values() if (span := one.bounds())]
-        length = high - low
-        if cells < total:
-            first = min(span[0] for span in spans)
-            last = max(span[1] for span in spans)
-            length = min(high, last) - max(low, first)
-        chunks = max(total, cells) // CHUNK_ROWS
-        return None if chunks < 2 else max(1, length // chunks)
-
     def _edges(self) -> list[int]:
-        """Where sampled inputs start and stop being there wherever an output looks.
+        """Where a kernel for regular rows begins and ceases to serve.
 
-        Between them the kernel for samples serves, beside them the general one.
+        Between them it is used, beside them the general one.
         """
+        if self.grid is not None:
+            return [self.grid.low, self.grid.high]
         if self.samples is None:
             return []
         starts, ends = [], []
@@ -253,9 +261,13 @@ class _Job:
                     ends.append(span[1] - boundary.ahead.ticks - precision)
         return [max(starts), min(ends)] if starts and max(starts) < min(ends) else []
 
-    def _results(self, chunks: list[dict[str, Cells]]) -> Generator[Done]:
-        workers = min(self.options.workers or _processors(), len(chunks))
-        if workers <= 1:
+    def _results(self, chunks: list[Part]) -> Generator[Done]:
+        workers = 1
+        if len(chunks) > 1:
+            little = self.total < LEAST and len(chunks) <= LITTLE_CHUNKS
+            default = 1 if little else _processors()
+            workers = min(self.options.workers or default, len(chunks))
+        if workers == 1:
             yield from map(self._one, chunks)
             return
         with ThreadPoolExecutor(workers, "tiltpy") as pool:
@@ -264,18 +276,23 @@ class _Job:
             finally:
                 pool.shutdown(wait=True, cancel_futures=True)
 
-    def _one(self, cells: dict[str, Cells]) -> Done:
-        """Compute one chunk, with the kernel for samples if it is one."""
+    def _one(self, part: Part) -> Done:
+        """Compute one chunk, with the most special kernel that can."""
         if not hasattr(self.memory, "scratch"):
             self.memory.scratch = Memory()
-        kernel = self.samples
-        if kernel is not None:
-            chunk = Chunk(kernel.signature, self.rows, cells, self.request)
-            if chunk.covered():
-                return cells, kernel, chunk.run(kernel.code, self.memory.scratch)
+        scratch: Memory = self.memory.scratch
+        if self.grid is not None and self.grid.fits(part.low, part.high, part.cells):
+            kernel = self.grid.kernel
+            grid = GridChunk(kernel.signature, self.rows, part.low, part.high)
+            return part, grid.run(kernel.code, scratch)
         kernel = self.general
-        chunk = Chunk(kernel.signature, self.rows, cells, self.request)
-        return cells, kernel, chunk.run(kernel.code, self.memory.scratch)
+        if self.samples is not None:
+            samples = self.samples
+            chunk = Chunk(samples.signature, self.rows, part.cells, self.request)
+            if chunk.covered():
+                return part, chunk.run(samples.code, scratch)
+        chunk = Chunk(kernel.signature, self.rows, part.cells, self.request)
+        return part, chunk.run(kernel.code, scratch)
 
 
 def _processors() -> int:

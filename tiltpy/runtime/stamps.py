@@ -70,6 +70,12 @@ def stamp_type(type: pa.DataType) -> StampType | None:
     return PLAIN_TICKS if pa.types.is_integer(type) else None
 
 
+def timestamp(tick: Unit | None, *, zoned: bool) -> StampType:
+    """What a column has whose stamps are whole ticks; its zone, if any, is UTC."""
+    unit = min(tick or "s", "s", key=NANOSECONDS.__getitem__)
+    return StampType("timestamp", unit, "UTC" if zoned else None)
+
+
 @dataclass(frozen=True, slots=True)
 class TimeColumn:
     """A time column on its way to ticks; the names are for errors.

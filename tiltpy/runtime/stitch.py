@@ -1,18 +1,21 @@
 """Putting an output's pieces together: a seam splits no snapshot and joins no two.
 
-A sweep starts one cell early, so a piece whose first snapshot reaches back over that
-seam cell continues the last one of the piece before it: that one is made longer, and
-the piece starts with its next row. Rows are never moved.
+A piece holds every snapshot that overlaps its chunk. One that begins before the chunk
+stands in the piece before it already: there it is made longer, and the piece starts
+with its next row. A sweep starts one cell early to know where its first snapshot
+begins; a grid kernel says that its first cell goes on. Rows are never moved.
 """
 
 from dataclasses import replace
 
-import numpy as np
-
 from tiltpy.abi import TimeLayout
-from tiltpy.runtime.buffers import SnapshotBuffer, Times
+from tiltpy.runtime.buffers import SnapshotBuffer
+from tiltpy.runtime.cells import CellPiece
 from tiltpy.runtime.domain import Cells, Domain
 from tiltpy.types import TDom
+
+Piece = SnapshotBuffer | CellPiece
+"""Some snapshots of an output, in order."""
 
 
 class Stitcher:
@@ -21,11 +24,15 @@ class Stitcher:
     def __init__(self, tdom: TDom, domain: Domain) -> None:
         self.tdom = tdom
         self.domain = domain
-        self.pieces: list[SnapshotBuffer] = []
+        self.pieces: list[Piece] = []
 
-    def add(self, piece: SnapshotBuffer, cells: Cells, *, trim: bool) -> None:
-        """Append a chunk's piece; `trim`: it may hold more than the chunk's cells."""
-        if trim and piece.n:
+    def add(self, piece: Piece, cells: Cells) -> None:
+        """Append a chunk's piece."""
+        if isinstance(piece, CellPiece):
+            end = piece.carried()
+            if end is not None:
+                self._extend(end)
+        elif piece.n:
             piece = self._trim(piece, cells)
         if piece.n:
             self.pieces.append(piece)
@@ -33,52 +40,57 @@ class Stitcher:
     def _trim(self, piece: SnapshotBuffer, cells: Cells) -> SnapshotBuffer:
         """Drop what other chunks own, and join what continues over the seam."""
         seam = cells.first - self.tdom.precision
-        starts, ends = _stored(piece)
-        stop = int(np.searchsorted(starts, cells.last, side="left"))
-        first = int(np.searchsorted(ends[:stop], seam, side="right"))
-        if stop and ends[stop - 1] > cells.last:
-            ends[stop - 1] = cells.last
-        if first < stop and cells.seam and starts[first] < seam:
-            _stored(self.pieces[-1])[1][-1] = ends[first]
-            first += 1
-        return piece.slice(first, max(first, stop))
+        first, stop = piece.find(seam, cells.last)
+        if first < stop and cells.seam:
+            start, end = piece.row(first)
+            if start < seam:
+                self._extend(end)
+                first += 1
+        return piece if stop - first == piece.n else piece.slice(first, stop)
 
-    def finish(self) -> list[SnapshotBuffer]:
+    def _extend(self, end: int) -> None:
+        """Have the last snapshot end there, where it does not already."""
+        last = self.pieces[-1]
+        if isinstance(last, CellPiece):
+            self.pieces[-1] = replace(last, reach=end)
+        elif last.row(last.n - 1)[1] < end:
+            # Only what a sweep wrote ends too early: its arrays are nobody else's.
+            assert last.layout is TimeLayout.INTERVALS
+            assert last.ends is not None
+            last.ends[last.n - 1] = end
+
+    def finish(self) -> list[Piece]:
         """The pieces, cut to the domain."""
         if self.pieces:
-            self.pieces[0] = _from(self.pieces[0], self.domain.start)
-            self.pieces[-1] = _until(self.pieces[-1], self.domain.end)
+            self.pieces[:1] = _from(self.pieces[0], self.domain.start)
+            self.pieces[-1:] = _until(self.pieces[-1], self.domain.end)
         return self.pieces
 
 
-def _stored(piece: SnapshotBuffer) -> tuple[Times, Times]:
-    """The times of a piece that a sweep wrote, to be written again."""
-    assert piece.starts is not None
-    assert piece.ends is not None
-    return piece.starts[: piece.n], piece.ends[: piece.n]
-
-
-def _from(piece: SnapshotBuffer, start: int) -> SnapshotBuffer:
+def _from(piece: Piece, start: int) -> list[Piece]:
     """The piece with its first snapshot cut at the start of the domain."""
-    bounds = piece.slice(0, 1).bounds()
-    if bounds is None or bounds[0] >= start:
-        return piece
-    starts, ends = (times.copy() for times in piece.times())
-    starts[0] = start
-    return _with_times(piece, starts, ends)
+    if isinstance(piece, CellPiece):
+        return [replace(piece, floor=start)]
+    low, high = piece.row(0)
+    if low >= start:
+        return [piece]
+    cut = _with_times(piece.slice(0, 1), start, high)
+    return [cut] if piece.n == 1 else [cut, piece.slice(1, piece.n)]
 
 
-def _until(piece: SnapshotBuffer, end: int) -> SnapshotBuffer:
+def _until(piece: Piece, end: int) -> list[Piece]:
     """The piece with its last snapshot cut at the end of the domain."""
-    bounds = piece.slice(piece.n - 1, piece.n).bounds()
-    if bounds is None or bounds[1] <= end:
-        return piece
-    starts, ends = (times.copy() for times in piece.times())
-    ends[-1] = end
-    return _with_times(piece, starts, ends)
+    if isinstance(piece, CellPiece):
+        return [replace(piece, ceiling=end)]
+    last = piece.n - 1
+    low, high = piece.row(last)
+    if high <= end:
+        return [piece]
+    cut = _with_times(piece.slice(last, piece.n), low, end)
+    return [cut] if last == 0 else [piece.slice(0, last), cut]
 
 
-def _with_times(piece: SnapshotBuffer, starts: Times, ends: Times) -> SnapshotBuffer:
-    return replace(
-        piece, layout=TimeLayout.INTERVALS, starts=starts, ends=ends, start=0, period=1
-    )
+def _with_times(row: SnapshotBuffer, start: int, end: int) -> SnapshotBuffer:
+    """A single row over another interval; its time column may be an input's."""
+    layout, period = TimeLayout.SAMPLED, end - start
+    return SnapshotBuffer(layout, 1, start, period, None, None, row.columns)

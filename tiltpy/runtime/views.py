@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tiltpy.runtime.buffers import Bits, Column, dtype_of
+from tiltpy.runtime.buffers import Bits, Column
+from tiltpy.runtime.memory import dtype_of
 from tiltpy.types import Scalar
 
 Number = TypeVar("Number", bound=np.generic)

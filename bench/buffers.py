@@ -1,0 +1,126 @@
+"""`python -m bench buffers`: kernels over buffers short and long (figure 9).
+
+What is timed are calls of a kernel alone: its arguments are there, and the results stay
+where it wrote them. A buffer is a stretch of a long stream, and windows reach back into
+the one before it. One thread.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import tiltpy as tilt
+from bench.measure import Wanted
+from bench.threads import sampled
+from bench.timing import Runner, rate, take_turns
+from bench.workloads import Stream, Workload
+from tiltpy.compiler import Compiler
+from tiltpy.runtime import layout
+from tiltpy.runtime.buffers import Column, SnapshotBuffer, pack_validity
+from tiltpy.runtime.calls import Call, Executable
+from tiltpy.runtime.domain import Request, cells_of, output_domain
+from tiltpy.runtime.execute import Chunk
+from tiltpy.runtime.grid import GridChunk, lattice_of, serving
+from tiltpy.runtime.memory import Memory
+
+SIZES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
+MOST = 1_000
+"""Buffers that have memory of their own; more events are the same buffers again."""
+EVENTS = 1_000_000
+"""What a run of short buffers processes, about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Buffers:
+    """Calls that are ready, the scratch they share, and how often to call them all.
+
+    `events`: how many a run processes.
+    """
+
+    calls: list[Call]
+    scratch: Memory
+    rounds: int
+    events: int
+
+    def run(self) -> None:
+        """Call them all, again and again."""
+        for _ in range(self.rounds):
+            for call in self.calls:
+                call.run()
+
+
+def lines(chosen: Sequence[Workload] | None, wanted: Wanted) -> Iterator[str]:
+    """A line for each workload: its rate over buffers of each size."""
+    yield f"{'million events/s':<16}" + "".join(f"{size:>14,}" for size in SIZES)
+    sizes = [size for size in SIZES if 2 * size <= wanted.events]
+    for workload in chosen or sampled():
+        stream = Kernels(workload, wanted)
+        every = {str(size): stream.buffers(size) for size in sizes}
+        runners: dict[str, Runner] = {n: one.run for n, one in every.items()}
+        turns = take_turns(runners, wanted.repeat)
+        cells = [rate(one.events, turns[n]).show() for n, one in every.items()]
+        yield f"{workload.name:<16}" + "".join(f"{cell:>14}" for cell in cells)
+
+
+class Kernels:
+    """A sampled workload's streams, and the kernel that computes most of them."""
+
+    def __init__(self, workload: Workload, wanted: Wanted) -> None:
+        streams = workload.make(wanted.events, wanted.seed)
+        self.rows = {name: snapshots(stream) for name, stream in streams.items()}
+        query = tilt.parse(workload.query, name=workload.name).query
+        layouts = {name: one.abi_layout() for name, one in self.rows.items()}
+        self.specialised = Compiler(query).specialised(layouts)
+        (output,) = self.specialised.query.outputs
+        definition = self.specialised.query.definition(output)
+        assert definition is not None
+        self.output, self.tdom = output, definition.tdom
+        self.domain = output_domain(self.tdom, list(self.rows.values()), Request())
+        lattices = {name: lattice_of(one) for name, one in self.rows.items()}
+        known = {name: one for name, one in lattices.items() if one is not None}
+        grid = self.specialised.grid(known)
+        domains = {output: self.domain}
+        self.grid = None if grid is None else serving(grid, self.rows, domains)
+
+    def buffers(self, size: int) -> Buffers:
+        """Buffers of a size, or of the next one that a kernel's blocks fit into."""
+        period = max(one.period for one in self.rows.values())
+        code, chunks, ticks = self._chunks(size * period)
+        scratch = Memory()
+        for chunk in chunks:  # scratch that grows later would leave calls behind
+            chunk.prepare(code, scratch)
+        calls = [chunk.prepare(code, scratch) for chunk in chunks]
+        events = len(calls) * ticks // period * len(self.rows)
+        rounds = max(1, EVENTS // events)
+        return Buffers(calls, scratch, rounds, rounds * events)
+
+    def _chunks(
+        self, ticks: int
+    ) -> tuple[Executable, Sequence[Chunk | GridChunk], int]:
+        """A kernel, the buffers one after the other that it computes, their ticks."""
+        if self.grid is not None:
+            low, high = self.grid.low, self.grid.high
+            ticks += -ticks % self.grid.stretch.multiple
+            kernel = self.grid.kernel
+            starts = range(low, high - ticks + 1, ticks)[:MOST]
+            found = [
+                GridChunk(kernel.signature, self.rows, start, start + ticks)
+                for start in starts
+            ]
+            return kernel.code, found, ticks
+        kernel = self.specialised.general()
+        ticks += -ticks % self.tdom.precision
+        low, high = self.domain.start, self.domain.end
+        chunks = []
+        for start in range(low, high - ticks + 1, ticks)[:MOST]:
+            cells = cells_of(self.tdom, self.domain, start, start + ticks)
+            assert cells is not None
+            own = {self.output: cells}
+            chunks.append(Chunk(kernel.signature, self.rows, own, Request()))
+        return kernel.code, chunks, ticks
+
+
+def snapshots(stream: Stream) -> SnapshotBuffer:
+    """A sampled stream as the kernels read it."""
+    validity = None if stream.valid is None else pack_validity(stream.valid)
+    column = Column(stream.values, validity)
+    return layout.sampled(0, stream.period, len(stream.values), (column,))

@@ -1,0 +1,218 @@
+"""All that the loop of an object follows: its points and windows, and what cuts it."""
+
+from typing import assert_never
+
+from tiltpy.abi import Read
+from tiltpy.ir.cuts import leaf_cuts
+from tiltpy.ir.nodes import (
+    At,
+    Cut,
+    CutInlined,
+    CutPoint,
+    CutTime,
+    CutWindow,
+    Element,
+    EventBound,
+    Expr,
+    Reduce,
+    TemporalExpr,
+    Time,
+    Window,
+)
+from tiltpy.loops.build import FALSE, TRUE, add, conj, disj, i64
+from tiltpy.loops.nodes import LExpr, Var
+from tiltpy.lowering.assembly import Assembly, Block
+from tiltpy.lowering.cursors import Cursor, ScanCursor, Seen, StackCursor, StepCursor
+from tiltpy.lowering.edges import Edges
+from tiltpy.lowering.references import reductions, references
+from tiltpy.lowering.rows import ObjectRows
+from tiltpy.lowering.skips import skipped_points
+from tiltpy.lowering.sliding import SlidingWindow
+from tiltpy.lowering.trees import TreeWindow
+from tiltpy.lowering.values import Leaf, Lowered, lower_expr
+from tiltpy.types import BOOL
+
+Points = dict[CutPoint, Seen]
+
+
+class Following:
+    """The references of one object, brought along by its loop.
+
+    `skipped` are the points at whose gaps there is no visit, `one_tick` the one among
+    them, if any, whose snapshots last a tick. `steps`: every change is visited.
+    `always_cuts`: each visit starts a new snapshot, so that none need be compared.
+    """
+
+    def __init__(
+        self,
+        assembly: Assembly,
+        definition: TemporalExpr,
+        objects: dict[str, ObjectRows],
+        now: Var,
+    ) -> None:
+        self.assembly = assembly
+        self.definition = definition
+        self.objects = objects
+        self.now = now
+        self.every_tick = definition.tdom.precision == 1
+        points, windows = references(definition)
+        self.skipped = skipped_points(definition, objects)
+        self.one_tick = next(
+            (p for p in self.skipped if objects[p.object].layout.points), None
+        )
+        self.steps = self.every_tick and not self.skipped
+        self.edges = Edges(assembly)
+        self.cursors = {point: self._cursor(point) for point in points}
+        self.windows = {window: self._window(window) for window in windows}
+        for node in reductions(definition):
+            self.windows[node.window].reduce(node)
+        self.points: Points = {}
+        self.flags: list[Var] = []
+        self.always_cuts = self._always_cuts()
+        if not self.always_cuts:
+            for cut in leaf_cuts(definition.cuts):
+                if isinstance(cut, CutWindow):
+                    self.windows[cut.window].cut(cut.element)
+
+    def _cursor(self, point: CutPoint) -> Cursor:
+        rows = self.objects[point.object]
+        if not rows.disjoint:
+            return StackCursor(self.assembly, rows, point.offset)
+        if self.steps and rows.complete:
+            return StepCursor(self.assembly, self.edges, rows, point.offset)
+        return ScanCursor(self.assembly, rows, point.offset)
+
+    def _window(self, window: Window) -> SlidingWindow | TreeWindow:
+        rows = self.objects[window.object]
+        if not rows.layout.fifo:
+            return TreeWindow(self.assembly, rows, window)
+        return SlidingWindow(
+            self.assembly,
+            self.edges,
+            rows,
+            window,
+            steps=self.steps and rows.disjoint,
+            leaps=self.every_tick,
+        )
+
+    def _always_cuts(self) -> bool:
+        """Whether each visit starts a new snapshot, so that none need be compared.
+
+        Rows of one tick are seen at one visit each.
+        """
+        if self.one_tick in self.definition.cuts:
+            return True
+        return self.steps and all(self._sure(cut) for cut in self.definition.cuts)
+
+    def _sure(self, cut: Cut) -> bool:
+        """Whether each of its bounds is a change that the next tick sees.
+
+        In a loop over every tick whose cuts are all like that, every visit starts a new
+        snapshot and none need be compared.
+        """
+        match cut:
+            case CutPoint(object=name):
+                return self.objects[name].disjoint and self.objects[name].complete
+            case CutWindow(window=window, element=element):
+                slide = self.windows[window]
+                if not isinstance(slide, SlidingWindow):
+                    return False
+                return not slide.track(element).filtered
+            case CutTime():
+                return True
+            case CutInlined():
+                return False
+            case _:
+                assert_never(cut)
+
+    def start(self, block: Block, first: LExpr) -> None:
+        """Before the loop."""
+        for flag in self.flags:
+            block.set(flag, FALSE)
+        self.edges.start(block, first)
+        for cursor in self.cursors.values():
+            cursor.start(block)
+        for slide in self.windows.values():
+            slide.start(block)
+
+    def advance(self, block: Block, settled: Points) -> list[LExpr]:
+        """Bring every reference up to date, but for those that are.
+
+        Returns the times at which they may see something else.
+        """
+        self.edges.step(block, self.now)
+        self.points = {
+            point: settled.get(point) or cursor.advance(block, self.now)
+            for point, cursor in self.cursors.items()
+        }
+        changes = [seen.change for seen in self.points.values()]
+        for slide in self.windows.values():
+            slide.advance(block, self.now)
+            changes.extend(slide.changes())
+        return list(dict.fromkeys(changes))
+
+    def value(self, block: Block, points: Points | None = None) -> Lowered:
+        """The object's value at the current visit, or where its points see others."""
+        return lower_expr(block, self._leaf(block, points), self.definition.body)
+
+    def _leaf(self, block: Block, points: Points | None = None) -> Leaf:
+        seen = self.points if points is None else points
+
+        def leaf(node: At | EventBound | Reduce | Time | Element) -> Lowered:
+            match node:
+                case At(object=name, offset=offset):
+                    at = seen[CutPoint(name, offset)]
+                    return self.objects[name].value(at.row, at.exists)
+                case EventBound(object=name, offset=offset):
+                    at = seen[CutPoint(name, offset)]
+                    return bound_of(self.objects[name], node, at.row, at.exists)
+                case Time(offset=offset):
+                    return Lowered(node.type, add(self.now, i64(offset)), TRUE)
+                case Reduce():
+                    return self.windows[node.window].value(block, node)
+                case Element():
+                    raise AssertionError("an element outside of a window")
+                case _:
+                    assert_never(node)
+
+        return leaf
+
+    def cut(self, block: Block) -> LExpr:
+        """Whether the object is cut between the visit before and this one."""
+        moved = {point: cursor.cut(block) for point, cursor in self.cursors.items()}
+        return disj(*(self._cuts(block, moved, cut) for cut in self.definition.cuts))
+
+    def _cuts(self, block: Block, moved: dict[CutPoint, LExpr], cut: Cut) -> LExpr:
+        match cut:
+            case CutPoint():
+                return moved[cut]
+            case CutWindow(window=window, element=element):
+                return self.windows[window].cut(element)
+            case CutTime():
+                return TRUE
+            case CutInlined(value=value, cuts=cuts):
+                inner = disj(*(self._cuts(block, moved, one) for one in cuts))
+                return self._unless_gap(block, value, inner)
+            case _:
+                assert_never(cut)
+
+    def _unless_gap(self, block: Block, value: Expr, inner: LExpr) -> LExpr:
+        """An inlined object that is φ at both visits is one gap, whatever it reads."""
+        before = self.assembly.fresh("was", BOOL)
+        self.flags.append(before)
+        now = block.name("is", lower_expr(block, self._leaf(block), value).valid)
+        changed = block.name("cut", conj(inner, disj(now, before)))
+        block.set(before, now)
+        return changed
+
+    def reads(self) -> tuple[Read, ...]:
+        """What the loop reads of each object."""
+        points = (Read(p.object, p.offset - 1, p.offset) for p in self.cursors)
+        windows = (Read(w.object, w.start, w.end) for w in self.windows)
+        return (*points, *windows)
+
+
+def bound_of(rows: ObjectRows, node: EventBound, row: LExpr, exists: LExpr) -> Lowered:
+    """`start(~x[t])` or `end(~x[t])` of the row that the reference sees."""
+    bound = rows.start_at if node.which == "start" else rows.end_at
+    return Lowered(node.type, bound(row), exists)

@@ -1,0 +1,172 @@
+"""Window references in a loop whose rows leave in the order in which they came.
+
+The rows between two edges are in the window: those before `lo` have left, those before
+`hi` have come. The rows before `middle` are at the front of the stacks, the front's
+oldest at `base`. When `lo` passes `middle`, all rows in the window move to the front in
+one backward pass.
+
+Where the loop steps, the edges move with it and a row comes without a branch. Where it
+skips times, rows that have left are passed first, so that only those that stay are
+merged: a tumbling window merges each of its rows once.
+"""
+
+from tiltpy.ir.nodes import Expr, Reduce, Window
+from tiltpy.loops.build import FALSE, TRUE, greatest, i64, lt, select, sub
+from tiltpy.loops.nodes import LExpr, While
+from tiltpy.lowering.assembly import Assembly, Block
+from tiltpy.lowering.edges import Edges
+from tiltpy.lowering.reducers import COUNT, finish
+from tiltpy.lowering.rows import ObjectRows
+from tiltpy.lowering.values import Lowered
+from tiltpy.lowering.windows import Track, kept_of, row_value
+
+LEAP = 3
+"""Rows that may leave at once without a branch, where a loop skips times."""
+
+
+class SlidingWindow:
+    """A window over rows that leave in order. `steps`: the loop moves its edges."""
+
+    def __init__(
+        self,
+        assembly: Assembly,
+        edges: Edges,
+        rows: ObjectRows,
+        window: Window,
+        *,
+        steps: bool,
+        leaps: bool,
+    ) -> None:
+        self.assembly = assembly
+        self.rows = rows
+        self.window = window
+        self.steps = steps
+        self.leaps = leaps
+        self.tracks: dict[Expr, Track] = {}
+        edge = edges.shared if steps else edges.own
+        self.lo = edge(rows, "end", window.start)
+        self.hi = edge(rows, "start", window.end - 1)
+        self.middle = assembly.fresh(f"{rows.name}.middle")
+        self.base = assembly.fresh(f"{rows.name}.base")
+
+    def reduce(self, node: Reduce) -> None:
+        """Have a reduction over the window computed."""
+        track = self.track(node.element)
+        if track.filtered or node.reduction not in ("count", "first", "last"):
+            track.keep(kept_of(node))
+
+    def track(self, element: Expr) -> Track:
+        """The track of an element."""
+        if element not in self.tracks:
+            self.tracks[element] = Track(self.assembly, self.rows, element)
+        return self.tracks[element]
+
+    def _stacked(self) -> list[Track]:
+        return [track for track in self.tracks.values() if track.running]
+
+    def _followed(self) -> list[Track]:
+        """The tracks that must know of each row."""
+        return [t for t in self.tracks.values() if t.running or t.changed is not None]
+
+    def start(self, block: Block) -> None:
+        """Before the loop: the first visit fills the stacks."""
+        if self._stacked():
+            block.set(self.middle, i64(-1))
+            block.set(self.base, i64(0))
+        for track in self._stacked():
+            track.reset(block)
+        if not self.steps:
+            for edge in (self.lo, self.hi):
+                edge.start(block)
+
+    def advance(self, block: Block, now: LExpr) -> None:
+        """Move to the loop's time."""
+        for track in self.tracks.values():
+            if track.changed is not None:
+                block.set(track.changed, FALSE)
+        if self.steps:
+            self._step(block)
+        else:
+            self._run(block, now)
+
+    def _step(self, block: Block) -> None:
+        """The edges have moved by a row at most: one leaves, one comes."""
+        zero, one = i64(0), i64(1)
+        gone = block.name("gone", greatest(sub(self.lo.row, one), zero))
+        come = block.name("new", greatest(sub(self.hi.row, one), zero))
+        for track in self._followed():
+            track.leave(block, gone, self.lo.moved)
+        if self._stacked():
+            flip = block.inner()
+            old = sub(self.hi.row, select(self.hi.moved, one, zero))
+            self._flip(flip, flip.name("old", old))
+            block.when(lt(self.middle, self.lo.row), flip)
+        for track in self._followed():
+            track.enter(block, come, self.hi.moved)
+
+    def _run(self, block: Block, now: LExpr) -> None:
+        """Pass the rows that have left, then merge those that come and stay."""
+        self._pass(block, now)
+        behind, flip, come = block.inner(), block.inner(), block.inner()
+        self.hi.set(behind, self.lo.row)
+        block.when(lt(self.hi.row, self.lo.row), behind)
+        if self._stacked():
+            self._flip(flip, self.hi.row)
+            block.when(lt(self.middle, self.lo.row), flip)
+        for track in self._followed():
+            track.enter(come, self.hi.row)
+        self.hi.run(block, now, come)
+
+    def _pass(self, block: Block, now: LExpr) -> None:
+        """Move the lower edge; note whether rows leave that had come."""
+        leave = block.inner()
+        noted = [t for t in self.tracks.values() if t.changed is not None]
+        for track in noted:
+            track.leave(leave, self.lo.row, lt(self.lo.row, self.hi.row))
+        if self.leaps and not noted:
+            self.lo.leap(block, now, LEAP)
+        self.lo.run(block, now, leave)
+
+    def _flip(self, block: Block, stop: LExpr) -> None:
+        """Move all rows before `stop` to the front: merge suffixes, newest first."""
+        row = self.assembly.fresh(f"{self.rows.name}.flip")
+        block.set(self.middle, stop)
+        block.set(self.base, self.lo.row)
+        block.set(row, stop)
+        for track in self._stacked():
+            track.reset(block)
+            track.put(block, sub(stop, self.base))
+        inner = block.inner()
+        inner.set(row, sub(row, i64(1)))
+        for track in self._stacked():
+            track.stack(inner, row, sub(row, self.base))
+        block.add(While(lt(self.lo.row, row), inner.body()))
+        for track in self._stacked():
+            track.reset(block)
+
+    def changes(self) -> list[LExpr]:
+        """The first times of the loop at which the window holds other rows."""
+        return [self.lo.due, self.hi.due]
+
+    def cut(self, element: Expr) -> LExpr:
+        """Whether other snapshots contribute than at the visit before."""
+        return self.track(element).mark()
+
+    def value(self, block: Block, node: Reduce) -> Lowered:
+        """The value of a reduction over the window as it is now."""
+        track = self.track(node.element)
+        held = sub(self.hi.row, self.lo.row)
+        if not track.filtered and node.reduction == "count":
+            return Lowered(node.type, held, TRUE)
+        if not track.filtered and node.reduction in ("first", "last"):
+            first = node.reduction == "first"
+            row = self.lo.row if first else sub(self.hi.row, i64(1))
+            some = lt(self.lo.row, self.hi.row)
+            return row_value(block, self.rows, node, row, some)
+        top = block.name("top", sub(self.lo.row, self.base))
+        state = track.state(block, kept_of(node), top)
+        count = track.state(block, COUNT, top)[0] if track.filtered else held
+        if node.reduction in ("first", "last"):
+            some = block.name("some", lt(i64(0), count))
+            return row_value(block, self.rows, node, state[0], some)
+        return Lowered(node.type, *finish(node, state, count))

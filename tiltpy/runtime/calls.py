@@ -1,0 +1,164 @@
+"""A kernel's argument slots, filled in, and the memory behind them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiltpy.abi import Loop, Scratch, Signature, SlotKind
+from tiltpy.runtime.buffers import Column, SnapshotBuffer, pack_validity
+from tiltpy.runtime.memory import Array
+from tiltpy.types import BOOL, I64, U8, Scalar, columns
+
+
+class Executable(Protocol):
+    """Machine code of a kernel; an object of its own, hashed by identity."""
+
+    def run(self, slots: NDArray[np.int64]) -> None:
+        """Execute it over an argument array."""
+
+
+InputNumber = Callable[[SnapshotBuffer, int], int]
+
+INPUT_NUMBERS: dict[SlotKind, InputNumber] = {
+    SlotKind.ROWS: lambda piece, _: piece.n,
+    SlotKind.START: lambda piece, _: piece.start,
+    SlotKind.PERIOD: lambda piece, _: piece.period,
+    SlotKind.STARTS: lambda piece, _: address(piece.starts),
+    SlotKind.ENDS: lambda piece, _: address(piece.ends),
+    SlotKind.VALUES: lambda piece, j: address(piece.columns[j].values),
+    SlotKind.VALIDITY: lambda piece, j: address(piece.columns[j].validity),
+    SlotKind.VALIDITY_OFFSET: lambda piece, j: piece.columns[j].offset,
+}
+"""What stands in the slots that tell of a piece of an input, or of its column `j`."""
+
+WRITTEN_TYPES = {
+    SlotKind.OUT_STARTS: I64,
+    SlotKind.OUT_ENDS: I64,
+    SlotKind.OUT_VALIDITY: BOOL,
+    SlotKind.OUT_BEGINS: U8,
+    SlotKind.OUT_COVERED: U8,
+}
+"""The types of what loops write besides values."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputSlot:
+    """A slot with the address of an array that a loop writes."""
+
+    index: int
+    kind: SlotKind
+    loop: Loop
+    column: int
+    type: Scalar
+
+    @property
+    def key(self) -> tuple[SlotKind, str, int]:
+        return self.kind, self.loop.name, self.column
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """A kernel and its arguments: `run` may be called again and again.
+
+    Each time it reads and writes the same memory, which the call keeps alive.
+    """
+
+    code: Executable
+    slots: NDArray[np.int64]
+    inputs: tuple[SnapshotBuffer, ...]
+    arrays: dict[tuple[SlotKind, str, int], Array]
+    counts: Mapping[str, int]
+    """The slot that holds each output's number of snapshots."""
+
+    def put(self, slot: OutputSlot, array: Array) -> None:
+        """Fill a slot with the address of an array, which is kept."""
+        self.arrays[slot.key] = array
+        self.slots[slot.index] = address(array)
+
+    def run(self) -> None:
+        """Call the kernel."""
+        self.code.run(self.slots)
+
+    def count(self, output: str) -> int:
+        """How many snapshots of an output there are."""
+        return int(self.slots[self.counts[output]])
+
+    def payload(self, loop: Loop, count: int) -> tuple[Column, ...]:
+        """The first `count` values that a loop wrote, by column."""
+        return tuple(
+            written_column(
+                self.arrays[SlotKind.OUT_VALUES, loop.name, number],
+                self.arrays.get((SlotKind.OUT_VALIDITY, loop.name, number)),
+                count,
+            )
+            for number in range(len(columns(loop.type)))
+        )
+
+
+class Wiring:
+    """A signature's slots by where their contents come from; made once for a kernel."""
+
+    def __init__(self, signature: Signature) -> None:
+        self.size = len(signature.slots) or 1
+        self.inputs: list[tuple[int, str, int, InputNumber]] = []
+        self.outputs: list[OutputSlot] = []
+        self.scratch: list[tuple[int, int, Scratch]] = []
+        self.counts: dict[str, int] = {}
+        self.others: list[tuple[int, SlotKind, str]] = []
+        loops = {loop.name: loop for loop in signature.loops}
+        for index, slot in enumerate(signature.slots):
+            kind, name, column = slot.kind, slot.object, slot.column
+            if kind in INPUT_NUMBERS:
+                self.inputs.append((index, name, column, INPUT_NUMBERS[kind]))
+            elif kind is SlotKind.SCRATCH:
+                self.scratch.append((index, column, signature.scratch[column]))
+            elif kind is SlotKind.OUT_COUNT:
+                self.counts[name] = index
+            elif kind in WRITTEN_TYPES or kind is SlotKind.OUT_VALUES:
+                loop = loops[name]
+                scalar = WRITTEN_TYPES.get(kind) or columns(loop.type)[column][1]
+                self.outputs.append(OutputSlot(index, kind, loop, column, scalar))
+            else:
+                self.others.append((index, kind, name))
+
+    def call(self, code: Executable, pieces: Mapping[str, SnapshotBuffer]) -> Call:
+        """A call over pieces of the inputs; the other slots are still to be filled."""
+        slots = np.zeros(self.size, np.int64)
+        for index, name, column, number in self.inputs:
+            slots[index] = number(pieces[name], column)
+        return Call(code, slots, tuple(pieces.values()), {}, self.counts)
+
+
+_WIRINGS: WeakKeyDictionary[Executable, Wiring] = WeakKeyDictionary()
+
+
+def wiring_of(signature: Signature, code: Executable) -> Wiring:
+    """The wiring of a kernel, kept as long as its code."""
+    found = _WIRINGS.get(code)
+    if found is None:
+        found = _WIRINGS[code] = Wiring(signature)
+    return found
+
+
+def written_column(values: Array, validity: Array | None, count: int) -> Column:
+    """The first `count` values that a loop wrote, as a column."""
+    kept = written(values, count)
+    if validity is None:
+        return Column(kept)
+    return Column(kept, pack_validity(validity[:count].view(np.uint8)))
+
+
+def written(array: Array, count: int) -> Array:
+    """What a loop wrote; a copy where that is little of what it could have."""
+    kept = array[: max(1, count)]
+    return kept.copy() if 4 * kept.size < array.size else kept
+
+
+def address(array: Array | None) -> int:
+    """Where an array's first item lies."""
+    assert array is not None
+    return array.ctypes.data

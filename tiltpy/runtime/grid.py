@@ -1,0 +1,183 @@
+"""Calling a grid kernel: where it serves, and the memory that one call of it needs.
+
+A grid kernel visits every grid point of a stretch and takes no look at times, so all
+its samples must be there, and its outputs must own just the cells of the stretch.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tiltpy.abi import (
+    LANES,
+    Lattice,
+    Loop,
+    Signature,
+    Slot,
+    SlotKind,
+    Stretch,
+    TimeLayout,
+)
+from tiltpy.runtime import memory
+from tiltpy.runtime.buffers import SnapshotBuffer
+from tiltpy.runtime.calls import Call, Executable, address, wiring_of
+from tiltpy.runtime.cells import CellPiece
+from tiltpy.runtime.domain import Cells, Domain
+from tiltpy.runtime.execute import Kernel
+from tiltpy.runtime.memory import Memory
+from tiltpy.runtime.stitch import Piece
+
+BITMAPS = SlotKind.OUT_BEGINS, SlotKind.OUT_COVERED
+DENSE = 16
+"""Ticks that rows may have on the average for a visit to each tick to pay off."""
+
+
+def lattice_of(buffer: SnapshotBuffer) -> Lattice | None:
+    """How a grid kernel takes an input's rows; None where they are not for it."""
+    bounds = buffer.bounds()
+    if bounds is None:
+        return None
+    match buffer.layout:
+        case TimeLayout.SAMPLED:
+            return Lattice(buffer.period, buffer.start % buffer.period)
+        case TimeLayout.CONTIGUOUS | TimeLayout.INTERVALS:
+            short = bounds[1] - bounds[0] <= DENSE * buffer.n
+            return Lattice(1, 0) if short else None
+        case _:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A grid kernel and the stretch `(low, high]` of a run in which it serves."""
+
+    kernel: Kernel
+    stretch: Stretch
+    low: int
+    high: int
+
+    def fits(self, low: int, high: int, cells: Mapping[str, Cells]) -> bool:
+        """Whether it can compute the chunk `(low, high]` with these cells."""
+        multiple, phase = self.stretch.multiple, self.stretch.phase
+        inside = self.low <= low < high <= self.high
+        if not inside or (low - phase) % multiple or (high - phase) % multiple:
+            return False
+        for loop in self.kernel.signature.loops:
+            own = cells.get(loop.name)
+            if own is None or own.first - loop.tdom.precision != low:
+                return False
+            if own.last != high:
+                return False
+        return True
+
+
+def serving(
+    kernel: Kernel, rows: Mapping[str, SnapshotBuffer], domains: Mapping[str, Domain]
+) -> Grid | None:
+    """The kernel with the largest stretch in which it serves; None without one."""
+    signature, stretch = kernel.signature, kernel.signature.stretch
+    assert stretch is not None
+    if any(domains[loop.name].is_empty for loop in signature.loops):
+        return None
+    lows, highs = [], []
+    for loop in signature.loops:
+        domain = domains[loop.name]
+        # A snapshot may have begun before the domain: then its value is not written,
+        # and another kernel has to compute the first cell.
+        first = loop.tdom.ceil(domain.start + 1)
+        lows.append(first if has_covered(signature, loop) else first - 1)
+        highs.append(loop.tdom.ceil(domain.end))
+    seen = []
+    for read in stretch.reads:
+        buffer = rows[read.object]
+        bounds = buffer.bounds()
+        assert bounds is not None
+        if buffer.layout is TimeLayout.SAMPLED:
+            lows.append(bounds[0] - read.low)
+            highs.append(bounds[1] - read.high)
+        seen.append((bounds[0] - read.high, bounds[1] - read.low))
+    if seen:  # where it sees no row of any input, other kernels need no time at all
+        lows.append(min(low for low, _ in seen))
+        highs.append(max(high for _, high in seen))
+    low = max(lows) + (stretch.phase - max(lows)) % stretch.multiple
+    high = min(highs) - (min(highs) - stretch.phase) % stretch.multiple
+    return Grid(kernel, stretch, low, high) if low < high else None
+
+
+def has_covered(signature: Signature, loop: Loop) -> bool:
+    """Whether an output's snapshots may be longer than a cell."""
+    wanted = Slot(SlotKind.OUT_COVERED, loop.name)
+    return wanted in signature.slots
+
+
+class GridChunk:
+    """One call of a grid kernel, over `(low, high]`."""
+
+    def __init__(
+        self,
+        signature: Signature,
+        rows: Mapping[str, SnapshotBuffer],
+        low: int,
+        high: int,
+    ) -> None:
+        assert signature.stretch is not None
+        self.signature = signature
+        self.low = low
+        self.high = high
+        self.multiples = (high - low) // signature.stretch.multiple
+        self.pieces: dict[str, SnapshotBuffer] = {}
+        for read in signature.stretch.reads:
+            buffer = rows[read.object]
+            found = buffer.find(low + read.low, high + read.high)
+            self.pieces[read.object] = buffer.slice(*found)
+
+    def prepare(self, code: Executable, scratch: Memory) -> Call:
+        """The kernel with its slots filled in, ready to be called any number of times.
+
+        Scratch is the worker's: calls that share it must not run at the same time.
+        """
+        wiring = wiring_of(self.signature, code)
+        call = wiring.call(code, self.pieces)
+        for index, number, wanted in wiring.scratch:
+            assert all(name == "" for name, _ in wanted.rows)
+            factor = sum(factor for _, factor in wanted.rows)
+            size = factor * self.multiples + wanted.constant
+            call.slots[index] = address(scratch.take(("", number), wanted.type, size))
+        for slot in wiring.outputs:
+            size = self._cells(slot.loop) + LANES
+            if slot.kind in BITMAPS:
+                size = (size + 7) // 8 + 8
+            call.put(slot, memory.allocate(slot.type, size))
+        for index, kind, _ in wiring.others:
+            assert kind in (SlotKind.LOW, SlotKind.HIGH)
+            call.slots[index] = self.low if kind is SlotKind.LOW else self.high
+        return call
+
+    def _cells(self, loop: Loop) -> int:
+        return (self.high - self.low) // loop.tdom.precision
+
+    def run(self, code: Executable, scratch: Memory) -> dict[str, Piece]:
+        """Call the kernel; the pieces of its outputs."""
+        call = self.prepare(code, scratch)
+        call.run()
+        return {loop.name: self._piece(loop, call) for loop in self.signature.loops}
+
+    def _piece(self, loop: Loop, call: Call) -> Piece:
+        cells, period = self._cells(loop), loop.tdom.precision
+        if loop.implicit_times:
+            payload = call.payload(loop, cells)
+            layout = TimeLayout.SAMPLED
+            return SnapshotBuffer(layout, cells, self.low, period, None, None, payload)
+        count = call.count(loop.name)
+        begins = call.arrays[SlotKind.OUT_BEGINS, loop.name, 0].view(np.uint8)
+        covered = call.arrays.get((SlotKind.OUT_COVERED, loop.name, 0))
+        return CellPiece(
+            self.low,
+            period,
+            cells,
+            begins,
+            None if covered is None else covered.view(np.uint8),
+            count,
+            call.payload(loop, count),
+        )

@@ -1,0 +1,232 @@
+"""Memory for outputs and scratch, which keeps its pages from run to run.
+
+Pages fresh from the system cost three to four times what a simple query does. So large
+arrays lie in regions of a pool: when the last array, or Arrow column, over a region has
+gone, it serves the next one of about its size. Small arrays are Arrow's pool's, which
+does the same.
+"""
+
+import ctypes
+import mmap
+import os
+from collections import OrderedDict, deque
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tiltpy.errors import DataError
+from tiltpy.types import SCALARS, Scalar
+
+Array = NDArray[np.generic]
+
+SMALL = 1 << 17
+"""Bytes below which an array is Arrow's."""
+HUGE_PAGE = 1 << 21
+HUGE = 1 << 22
+"""Bytes from which on huge pages are asked for."""
+IDLE_LIMIT = 1 << 30
+"""Bytes that the pool keeps at most while nobody uses them, and never more than a
+quarter of the memory there is. What has been asked for least lately goes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A mapping of memory and the part of it that is lent out."""
+
+    mapping: mmap.mmap
+    address: int
+    size: int
+
+
+class Lease:
+    """A region on loan. Arrays over it keep it; with the last one it goes back."""
+
+    __slots__ = ("__array_interface__", "_pool", "_region")
+
+    def __init__(
+        self, pool: "Pool", region: Region, kind: np.dtype[np.generic], count: int
+    ) -> None:
+        self._pool = pool
+        self._region = region
+        self.__array_interface__ = {
+            "version": 3,
+            "data": (region.address, False),
+            "typestr": kind.str,
+            "shape": (count,),
+        }
+
+    def __del__(self) -> None:
+        self._pool.give_back(self._region)
+
+
+class Pool:
+    """Regions of memory, in use and idle. For any number of threads."""
+
+    def __init__(self, idle_limit: int) -> None:
+        self.in_use = 0
+        self.idle = 0
+        self._idle_limit = idle_limit
+        self._regions: OrderedDict[int, list[Region]] = OrderedDict()
+        """The idle ones by size; the size that was used last stands last."""
+        self._returned: deque[Region] = deque()
+        self._lock = Lock()
+
+    def take(self, kind: np.dtype[np.generic], count: int) -> Array:
+        """An array of that many items, its content anything; or `MemoryError`."""
+        size = size_class(count * kind.itemsize)
+        with self._lock:
+            self._sort_in()
+            region = self._reuse(size)
+            self.in_use += size
+        self._settle()
+        if region is None:
+            region = self._map(size)
+        return np.asarray(Lease(self, region, kind, count))
+
+    def give_back(self, region: Region) -> None:
+        """Take a region back.
+
+        The garbage collector may call it anywhere, also in here: it waits for no lock.
+        """
+        self._returned.append(region)
+        self._settle()
+
+    def release(self) -> None:
+        """Give all idle memory back to the system."""
+        with self._lock:
+            self._sort_in()
+            self._shrink(0)
+
+    def _settle(self) -> None:
+        """Sort in what was returned, here or where the lock is held at the moment."""
+        while self._returned and self._lock.acquire(blocking=False):
+            try:
+                self._sort_in()
+            finally:
+                self._lock.release()
+
+    def _sort_in(self) -> None:
+        while self._returned:
+            region = self._returned.popleft()
+            self._regions.setdefault(region.size, []).append(region)
+            self._regions.move_to_end(region.size)
+            self.in_use -= region.size
+            self.idle += region.size
+        self._shrink(self._idle_limit)
+
+    def _reuse(self, size: int) -> Region | None:
+        same = self._regions.get(size)
+        if not same:
+            return None
+        self._regions.move_to_end(size)
+        self.idle -= size
+        return same.pop()
+
+    def _shrink(self, limit: int) -> None:
+        while self.idle > limit:
+            size, oldest = next(iter(self._regions.items()))
+            if oldest:
+                oldest.pop()
+                self.idle -= size
+            else:
+                del self._regions[size]
+
+    def _map(self, size: int) -> Region:
+        with suppress(OSError):
+            return map_region(size)
+        self.release()
+        try:
+            return map_region(size)
+        except OSError as error:
+            with self._lock:
+                self.in_use -= size
+            raise MemoryError from error
+
+
+def size_class(size: int) -> int:
+    """The size of the region for an array: four sizes from one power of 2 to the next.
+
+    What is more than the array has is never touched, and so takes no memory.
+    """
+    step = max(mmap.PAGESIZE, 1 << max(0, size.bit_length() - 3))
+    return -(-size // step) * step
+
+
+def map_region(size: int) -> Region:
+    """A region fresh from the system, in huge pages where they pay off."""
+    huge = size >= HUGE and hasattr(mmap, "MADV_HUGEPAGE")
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    mapping = mmap.mmap(-1, size + HUGE_PAGE * huge, flags=flags)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(mapping))
+    if huge:
+        address += -address % HUGE_PAGE
+        with suppress(OSError):  # a system without them
+            mapping.madvise(mmap.MADV_HUGEPAGE)
+    return Region(mapping, address, size)
+
+
+def dtype_of(scalar: Scalar) -> np.dtype[np.generic]:
+    """The numpy type of a column's values; a bool takes a byte, 0 or 1."""
+    return _DTYPES[scalar.name]
+
+
+def _dtype_of(scalar: Scalar) -> np.dtype[np.generic]:
+    if scalar.kind == "bool":
+        return np.dtype(np.uint8)
+    letter = {"int": "i", "uint": "u", "float": "f"}[scalar.kind]
+    return np.dtype(f"{letter}{scalar.bits // 8}")
+
+
+_DTYPES = {name: _dtype_of(scalar) for name, scalar in SCALARS.items()}
+
+
+class Memory:
+    """A worker's scratch arrays, kept from chunk to chunk."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[tuple[str, int], Array] = {}
+
+    def take(self, key: tuple[str, int], scalar: Scalar, size: int) -> Array:
+        """An array of at least that size; its content is anything."""
+        found = self._arrays.get(key)
+        if found is None or found.size < size or found.dtype != dtype_of(scalar):
+            found = self._arrays[key] = allocate(scalar, size)
+        return found
+
+
+def allocate(scalar: Scalar, size: int) -> Array:
+    """Uninitialised memory for a column."""
+    kind = dtype_of(scalar)
+    count = max(1, size)
+    length = count * kind.itemsize
+    if length + POOL.in_use + pa.total_allocated_bytes() <= installed_memory():
+        with suppress(MemoryError):
+            if length < SMALL:
+                return np.frombuffer(pa.allocate_buffer(length), kind)
+            return POOL.take(kind, count)
+    raise DataError(
+        f"a chunk could have {size:,} snapshots, which with all the others do not fit "
+        "into memory; give a shorter chunk, a smaller domain or a coarser precision"
+    )
+
+
+@cache
+def installed_memory() -> int:
+    """The bytes of memory that this machine, or this container, has.
+
+    The system would promise more, and end the process when it comes to keeping that.
+    """
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    with suppress(OSError, ValueError):  # "max": the container has no limit
+        limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text("ascii")))
+    return min(limits)
+
+
+POOL = Pool(min(IDLE_LIMIT, installed_memory() // 4))
+"""The process's own."""

@@ -1,0 +1,73 @@
+"""How long the chunks of a run are, where the caller does not say.
+
+A chunk costs some fifty microseconds, whatever is in it, and evaluates its halo once
+more. So chunks are about a millisecond of work, and much longer than their halo; but
+there are enough of them for all workers to be done at about the same time. Their number
+depends on the data alone: workers change nothing, not even the last bit of a sum.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tiltpy.runtime.buffers import SnapshotBuffer
+from tiltpy.runtime.domain import Cells
+from tiltpy.runtime.grid import Grid
+from tiltpy.types import Boundary
+
+MOST = 1 << 20
+"""Rows of all inputs, or cells, in a chunk, at most ..."""
+LEAST = 1 << 16
+"""... and at least, where there are fewer than `ENOUGH` chunks."""
+ENOUGH = 16
+"""Chunks that all workers can share well."""
+HALOS = 8
+"""How many times its halo a chunk is at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The chunk `(low, high]` of a run, and the cells of the outputs in it."""
+
+    low: int
+    high: int
+    cells: Mapping[str, Cells]
+
+
+def chunk_count(work: int) -> int:
+    """How many chunks some rows or cells are cut into, whatever the workers."""
+    return max(1, work // MOST, min(ENOUGH, work // LEAST))
+
+
+def general_interval(
+    low: int,
+    high: int,
+    cells: int,
+    rows: Mapping[str, SnapshotBuffer],
+    reaches: Iterable[Boundary],
+) -> int | None:
+    """An interval for general kernels; None: no cut is needed."""
+    total = sum(buffer.n for buffer in rows.values())
+    chunks = chunk_count(max(total, cells))
+    if chunks == 1:
+        return None
+    length = high - low
+    if cells < total:
+        spans = [span for one in rows.values() if (span := one.bounds())]
+        first = min(span[0] for span in spans)
+        last = max(span[1] for span in spans)
+        length = min(high, last) - max(low, first)
+    halo = max((one.back.ticks + one.ahead.ticks for one in reaches), default=0)
+    return max(1, length // chunks, HALOS * halo)
+
+
+def grid_interval(grid: Grid, rows: Mapping[str, SnapshotBuffer]) -> int | None:
+    """An interval for a grid kernel, a multiple of its own; None: no cut is needed."""
+    length = grid.high - grid.low
+    precisions = (loop.tdom.precision for loop in grid.kernel.signature.loops)
+    read = sum(rows[one.object].n for one in grid.stretch.reads)
+    chunks = chunk_count(max(length // min(precisions), read))
+    if chunks == 1:
+        return None
+    halo = max((one.high - one.low for one in grid.stretch.reads), default=0)
+    interval = max(-(-length // chunks), HALOS * halo)
+    return -(-interval // grid.stretch.multiple) * grid.stretch.multiple
