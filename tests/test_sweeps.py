@@ -1,7 +1,7 @@
 """Sweeps that visit only what matters: point events, joins of them, coarse grids.
 
-Every case runs over events one tick long, which the runtime knows to be, against the
-interpreter; the cells in between are never visited, which must not be seen.
+Every case runs over events one tick long, which the runtime knows them to be, against
+the interpreter; the cells in between are never visited, which must not be seen.
 """
 
 from random import Random
@@ -14,7 +14,7 @@ from tests.compare import assert_same
 from tests.compiled import snapshots
 from tests.plain import held
 from tiltpy.abi import Layout, TimeLayout
-from tiltpy.api import BoundFrame
+from tiltpy.api import BoundFrame, CompiledQuery
 from tiltpy.compiler import CompileOptions, Specialised
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter import Event, interpret
@@ -80,7 +80,7 @@ def events(rows: list[Row]) -> list[Event]:
 def test_point_events(case: str, kind: str) -> None:
     text = INPUTS + CASES[case] + "\noutput ~o"
     query = parse(text)
-    compiled = tilt.parse(text)
+    compiled = CompiledQuery(query, CompileOptions(special_shapes=False))
     random = Random(f"{case} {kind}")  # noqa: S311
     for _ in range(4):
         x, y = drawn(kind, random), drawn(random.choice(KINDS), random)
@@ -95,7 +95,7 @@ def test_point_events(case: str, kind: str) -> None:
 def test_points_beside_longer_events(case: str) -> None:
     text = INPUTS + CASES[case] + "\noutput ~o"
     query = parse(text)
-    compiled = tilt.parse(text)
+    compiled = CompiledQuery(query, CompileOptions(special_shapes=False))
     random = Random(case)  # noqa: S311
     for _ in range(4):
         x = drawn("points", random)

@@ -39,6 +39,7 @@ from tiltpy.loops.nodes import (
     Not,
     Num,
     Pack,
+    Prefetch,
     Select,
     Splat,
     Stmt,
@@ -79,7 +80,8 @@ def emit_module(kernel: Kernel, *, packs: bool = False) -> str:
             '"prefer-vector-width"="512" {',
             *body.code.entry,
             *body.code.lines,
-            "}\n",
+            "}",
+            "!0 = !{i32 1}\n",
         ]
     )
 
@@ -132,6 +134,8 @@ class _Body:
                 self.store(statement)
             case Pack():
                 self.pack(statement)
+            case Prefetch(array=array, index=index):
+                self.prefetch(array, self.scalar(index))
             case WriteSlot(slot=index, value=value):
                 number = self.scalar(value)
                 address = self.code.value(f"getelementptr i64, ptr %slots, i64 {index}")
@@ -194,7 +198,10 @@ class _Body:
             self.code.do(f"store i16 {mask}, ptr {self.byte(array, at)}, align 1")
             return
         kind, text = self.in_memory(array.type, value)
-        aligned = f", align {array.type.bits // 8 or 1}" if value.wide else ""
+        size = array.type.bits // 8 or 1
+        aligned = f", align {size}" if value.wide else ""
+        if statement.past:
+            aligned = f", align {min(size * LANES, 64)}, !nontemporal !0"
         address = self.address(array, index)
         self.code.do(f"store {kind} {text}, ptr {address}{aligned}")
 
@@ -270,6 +277,15 @@ class _Body:
             )
 
     # Memory
+
+    def prefetch(self, array: Array, index: str) -> None:
+        """Into all caches; the place may be behind the array's end."""
+        kind = memory_type(array.type)
+        pointer = self.arrays[array]
+        address = self.code.value(f"getelementptr {kind}, ptr {pointer}, i64 {index}")
+        name = "llvm.prefetch.p0"
+        self.code.declared[name] = f"declare void @{name}(ptr, i32, i32, i32)"
+        self.code.do(f"call void @{name}(ptr {address}, i32 0, i32 3, i32 1)")
 
     def address(self, array: Array, index: str) -> str:
         kind = memory_type(array.type)

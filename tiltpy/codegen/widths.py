@@ -23,6 +23,7 @@ from tiltpy.loops.nodes import (
     Not,
     Num,
     Pack,
+    Prefetch,
     Select,
     Splat,
     Stmt,
@@ -80,7 +81,7 @@ def _assignments(body: tuple[Stmt, ...]) -> Iterator[Assign]:
             case Branch(then=then, otherwise=otherwise):
                 yield from _assignments(then)
                 yield from _assignments(otherwise)
-            case Store() | Pack() | WriteSlot():
+            case Store() | Prefetch() | Pack() | WriteSlot():
                 pass
             case _:
                 assert_never(statement)

@@ -183,12 +183,23 @@ class Assign:
 class Store:
     """`array[index] = value`; a wide value goes to `LANES` entries from there on.
 
-    In a bitmap only wide values are stored, at a multiple of `LANES`.
+    In a bitmap only wide values are stored, at a multiple of `LANES`. `past`: past the
+    caches, for what will not be read soon; `LANES` entries whose address is a multiple
+    of their size.
     """
 
     array: Array
     index: LExpr
     value: LExpr
+    past: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Prefetch:
+    """Have an entry of an array brought near, if there is one."""
+
+    array: Array
+    index: LExpr
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +252,7 @@ class WriteSlot:
     value: LExpr
 
 
-Stmt = Assign | Store | Pack | While | For | Branch | WriteSlot
+Stmt = Assign | Store | Prefetch | Pack | While | For | Branch | WriteSlot
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from tiltpy.loops.nodes import (
     Not,
     Num,
     Pack,
+    Prefetch,
     Select,
     Splat,
     Stmt,
@@ -51,10 +52,12 @@ def _block(body: tuple[Stmt, ...], depth: int) -> Iterator[str]:
         match statement:
             case Assign(var=var, value=value):
                 yield f"{pad}{var.name} = {format_lexpr(value)}"
-            case Store(array=array, index=index, value=value):
-                yield (
-                    f"{pad}{array.name}[{format_lexpr(index)}] = {format_lexpr(value)}"
-                )
+            case Store(array=array, index=index, value=value, past=past):
+                where = f"{array.name}[{format_lexpr(index)}]"
+                how = "past the caches: " if past else ""
+                yield f"{pad}{how}{where} = {format_lexpr(value)}"
+            case Prefetch(array=array, index=index):
+                yield f"{pad}prefetch {array.name}[{format_lexpr(index)}]"
             case WriteSlot(slot=slot, value=value):
                 yield f"{pad}slot {slot} = {format_lexpr(value)}"
             case While(condition=condition, body=inner, head=head):

@@ -64,6 +64,7 @@ class LaneLoop:
         self.lag = 0
         self.anchors: dict[tuple[str, Expr], int] = {}
         self.has_windows = False
+        self.fetched: set[str] = set()
 
     def shape(self) -> Shape:
         """Whether it has looked at neighbours."""
@@ -143,7 +144,16 @@ class LaneLoop:
     def _value(self, name: str, step: Step) -> Lowered:
         if self._streams(name):
             return self.streams[name].value(self.block, self._back(name, step))
+        if step.regular:
+            self._prefetch(name)
         return self.stored[name].value(self.block, self._place(step))
+
+    def _prefetch(self, name: str) -> None:
+        """Ask for what a loop over an input will come to."""
+        source = self.stored[name]
+        if source.start is not None and name not in self.fetched:
+            self.fetched.add(name)
+            source.prefetch(self.block, self.cell)
 
     def _streams(self, name: str) -> bool:
         return self.grid.is_streamed(self.reader, name)
@@ -212,6 +222,7 @@ class LaneLoop:
         else:
             base = block.name("base", add(self.cell, i64(at or 0)))
             given = self.stored[name].value(block, Place(base))
+            self._prefetch(name)
 
         def leaf(node: object) -> Lowered:
             assert isinstance(node, Element)

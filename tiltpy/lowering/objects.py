@@ -28,6 +28,7 @@ from tiltpy.loops.nodes import (
     LExpr,
     Load,
     Num,
+    Prefetch,
     Splat,
     Store,
     Var,
@@ -39,6 +40,8 @@ from tiltpy.lowering.lattice import Axis, Step
 from tiltpy.lowering.values import Lowered, zero
 from tiltpy.types import I64, U32, Scalar, Struct, Type, columns
 
+AHEAD = 1 << 13
+"""Bytes ahead of a loop that are asked for."""
 REGISTERS = 8
 """Vectors of a stream's past that are kept in variables; older ones are in memory."""
 
@@ -158,6 +161,15 @@ class Stored:
         if isinstance(self.type, Struct):
             return Lowered(self.type, None, alive, fields)
         return Lowered(self.type, fields[0].value, alive)
+
+    def prefetch(self, block: Block, cell: LExpr) -> None:
+        """Ask for the cells that a loop will come to.
+
+        The machine does so by itself, but not over the ends of pages.
+        """
+        for array in self.values:
+            ahead = i64(AHEAD // (array.type.bits // 8 or 1))
+            block.add(Prefetch(array, add(add(cell, self.offset), ahead)))
 
     def living(self, block: Block, where: Place) -> LExpr:
         """Where there is a snapshot."""

@@ -33,6 +33,9 @@ from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.outcomes import Outcome
 from tiltpy.types import BOOL, I32, I64, columns
 
+MUCH = 1 << 18
+"""Cells of a stretch from which on they are written past the caches."""
+
 
 class Output:
     """Where the loop of an output puts its cells."""
@@ -59,6 +62,7 @@ class Output:
             kind: assembly.fresh(f"{name}.{kind.value}", BOOL)
             for kind in (SlotKind.OUT_BEGINS, SlotKind.OUT_COVERED)
         }
+        self.past = assembly.fresh(f"{name}.past", BOOL)
         self.total = assembly.fresh(f"{name}.cells")
 
     def start(self, block: Block) -> None:
@@ -68,6 +72,7 @@ class Output:
         length = sub(high, low)
         block.set(self.total, Bin("//", length, i64(self.precision), I64))
         block.set(self.count, i64(0))
+        block.set(self.past, self._may_pass() if self.outcome.full else FALSE)
         for mask in self.masks.values():
             block.set(mask, Splat(FALSE, BOOL))
 
@@ -75,14 +80,39 @@ class Output:
         """Write a round's cells, of which `cell` is the first, if they are wanted."""
         inner = block.inner()
         if self.outcome.full:
-            for array, value in self._columns():
-                given = Splat(value, array.type) if lanes else value
-                inner.add(Store(array, cell, given))
+            self._put(inner, cell, lanes=lanes)
         elif lanes:
             self._pack(inner, cell)
         else:
             self._append(inner, cell)
         block.when(conj(le(i64(0), cell), lt(cell, self.total)), inner)
+
+    def _put(self, block: Block, cell: LExpr, *, lanes: bool) -> None:
+        """Every cell to its place: past the caches where there are more than fit."""
+        near, past = block.inner(), block.inner()
+        for array, value in self._columns():
+            given = block.name("v", Splat(value, array.type)) if lanes else value
+            near.add(Store(array, cell, given))
+            past.add(Store(array, cell, given, past=True))
+        if lanes:
+            block.either(self.past, past, near)
+        else:
+            block.add(*near.statements)
+
+    def _may_pass(self) -> LExpr:
+        """Whether there is much to write, to addresses that are aligned for it."""
+        much = lt(i64(MUCH), self.total)
+        aligned = (
+            eq(Bin("%", self.assembly.number(kind, self.name, j), i64(64), I64), i64(0))
+            for j in range(len(self.values))
+            for kind in self._written()
+        )
+        return conj(much, *aligned)
+
+    def _written(self) -> tuple[SlotKind, ...]:
+        if self.outcome.value.fields:
+            return SlotKind.OUT_VALUES, SlotKind.OUT_VALIDITY
+        return (SlotKind.OUT_VALUES,)
 
     def _columns(self) -> list[tuple[Array, LExpr]]:
         """The arrays to write and what goes there."""

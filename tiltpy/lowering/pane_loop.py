@@ -132,7 +132,9 @@ class PaneLoop:
         known = self.states
         lifts = {k: v for k, v in lifts.items() if (window, element, k) not in known}
         if lifts:
-            for kept, state in fold(self.block, pane, lifts).items():
+            fetch = pane.source.start is not None
+            found = fold(self.block, pane, lifts, fetch=fetch)
+            for kept, state in found.items():
                 known[window, element, kept] = state
 
     def _reduce(self, node: Reduce) -> Lowered:

@@ -95,8 +95,13 @@ class Pane:
         return self.value(block.inner(), Place(self.base)).valid == TRUE
 
 
-def fold(block: Block, pane: Pane, kinds: Mapping[Kept, Lift]) -> dict[Kept, State]:
-    """The states over all cells of a pane, each with what lifts a cell's value."""
+def fold(
+    block: Block, pane: Pane, kinds: Mapping[Kept, Lift], *, fetch: bool = False
+) -> dict[Kept, State]:
+    """The states over all cells of a pane, each with what lifts a cell's value.
+
+    `fetch`: the cells have not been read before.
+    """
     unroll = unrolled(pane.cells)
     counted = block.assembly.fresh("count") if COUNT in kinds else None
     if counted is not None:
@@ -119,6 +124,8 @@ def fold(block: Block, pane: Pane, kinds: Mapping[Kept, Lift]) -> dict[Kept, Sta
         whole, rest = 0, pane.cells
 
     def take(inner: Block, at: LExpr, lane: int, inside: LExpr) -> None:
+        if fetch:
+            pane.source.prefetch(inner, at)
         for kept, vectors in running.items():
             state = vectors[lane]
             merged = kept.merge(state, kinds[kept](inner, Place(at), inside))
