@@ -188,7 +188,7 @@ class Stretch:
 
     Both are `phase` modulo `multiple`, and every output owns exactly the cells whose
     grid points lie between. The kernel reads `(LOW + low, HIGH + high]` of each input;
-    a sampled one has a row everywhere in there.
+    a sampled or contiguous one has a row everywhere in there.
 
     It writes up to `LANES` entries more than there are cells: into the values of an
     output, the bytes of a field's validity, and the bits of the two bitmaps. Where

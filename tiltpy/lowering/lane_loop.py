@@ -27,7 +27,7 @@ from tiltpy.lowering.lattice import Step
 from tiltpy.lowering.objects import History, Place, Stored, Streamed, place, single
 from tiltpy.lowering.outcomes import Outcome
 from tiltpy.lowering.reducers import (
-    COUNT,
+    SHORT_COUNT,
     Kept,
     State,
     finish,
@@ -271,7 +271,7 @@ class LaneLoop:
 
     def _count(self, node: Reduce, newest: int, cells: int) -> LExpr:
         def counted(_reduction: str, _kind: Scalar) -> Kept:
-            return COUNT
+            return SHORT_COUNT
 
         _, (count,) = self._window(node, counted, newest, cells, certain=False)
         return count

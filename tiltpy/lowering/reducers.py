@@ -100,6 +100,14 @@ COUNT = Kept(
     _arithmetic("+"),
     _arithmetic("-"),
 )
+SHORT_COUNT = Kept(
+    "count",
+    (I32,),
+    (Num(0, I32),),
+    lambda _row, _value: (Num(1, I32),),
+    _arithmetic("+"),
+)
+"""Of a window over cells: its length is known, and fits."""
 FIRST = Kept(
     "first",
     (I64,),
@@ -318,16 +326,16 @@ def finish(node: Reduce, state: State, count: LExpr) -> tuple[LExpr, LExpr]:
 
     `first` and `last` are not here: their state is a row.
     """
-    some = lt(i64(0), count)
+    some = lt(Num(0, count.type), count)
     match node.reduction:
         case "count":
-            return count, TRUE
+            return convert(count, I64), TRUE
         case "sum" | "product":
             return convert(state[0], node.type), some
         case "any":
             return ne(state[0], i64(0)), some
         case "all":
-            return eq(state[0], count), some
+            return eq(state[0], convert(count, I64)), some
         case "mean":
             return convert(_mean(state[0], count), node.type), some
         case "rms":
@@ -342,7 +350,7 @@ def finish(node: Reduce, state: State, count: LExpr) -> tuple[LExpr, LExpr]:
             spread = convert(_share(state[2], free), node.type)
             if node.reduction == "std":
                 spread = CallFn("sqrt", (spread,), node.type)
-            return spread, conj(some, lt(i64(node.ddof), count))
+            return spread, conj(some, lt(Num(node.ddof, count.type), count))
         case "skew" | "kurtosis":
             return convert(_shape(node.reduction, state), node.type), some
         case _:
@@ -356,8 +364,10 @@ def _mean(total: LExpr, count: LExpr) -> LExpr:
     remainder, which gives the quotient to the bit at a fraction of a division's price
     (Markstein's method; tried for all mantissas and all counts up to 20,000).
     """
-    if total.type != F32 or not isinstance(count, Num):
+    if total.type != F32:
         return over(convert(total, F64), convert(count, F64))
+    if not isinstance(count, Num):
+        return Bin("/", total, convert(count, F32), F32)
     number = float(count.value)
     share = Num(1.0 / number, F32)
     quotient = Bin("*", total, share, F32)

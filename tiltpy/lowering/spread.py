@@ -1,14 +1,15 @@
 """Short irregular rows, spread over the ticks: so that a grid kernel can read them.
 
 A row of a few ticks becomes as many cells of a temporary, a tile of time at a time,
-with a byte that says where rows begin and one that says where there is a row at all.
+with a byte that says where rows begin and, if there may be gaps, one that says where
+there is a row at all.
 Stores are of whole vectors: what goes too far is overwritten by the next row, or by the
 gap behind this one.
 """
 
 from dataclasses import dataclass
 
-from tiltpy.abi import LANES, SlotKind
+from tiltpy.abi import LANES, SlotKind, TimeLayout
 from tiltpy.loops.build import (
     FALSE,
     TRUE,
@@ -44,7 +45,7 @@ class Spread:
     back: int
     ahead: int
     cells: Stored
-    alive: Array
+    alive: Array | None
     begins: Array
     offset: Var
     row: Var
@@ -68,7 +69,10 @@ class Spread:
             else None
             for bitmap in rows.validity
         )
-        alive = assembly.temporary(f"{name}.alive", BOOL, (), size)
+        gapless = rows.layout.time is TimeLayout.CONTIGUOUS and rows.complete
+        alive = None
+        if not gapless:  # as where it has rows everywhere in the stretch
+            alive = assembly.temporary(f"{name}.alive", BOOL, (), size)
         begins = assembly.temporary(f"{name}.begins", BOOL, (), size)
         offset = assembly.fresh(f"{name}.offset")
         axis = Axis(1, 0)
@@ -94,7 +98,10 @@ class Spread:
 
     def _arrays(self) -> list[Array]:
         flags = [flag for flag in self.cells.validity if isinstance(flag, Array)]
-        return [*self.cells.values, *flags, self.alive, self.begins]
+        return [*self.cells.values, *flags, *self._flags()]
+
+    def _flags(self) -> list[Array]:
+        return [flags for flags in (self.alive, self.begins) if flags is not None]
 
     def _keep(self, block: Block, begin: LExpr) -> None:
         """Move the cells from `begin` on to the front; tiles are a vector at least."""
@@ -111,7 +118,7 @@ class Spread:
         """Where nothing is put there is a gap."""
         at = block.assembly.fresh("at")
         inner = block.inner()
-        for array in (self.alive, self.begins):
+        for array in self._flags():
             inner.add(Store(array, at, Splat(FALSE, BOOL)))
         first, last = add(self.done, self.offset), add(end, self.offset)
         block.add(For(at, first, last, inner.body(), LANES))
@@ -146,10 +153,12 @@ class Spread:
             if isinstance(flags, Array):
                 valid = inner.name("is", self.rows.valid(j, self.row))
                 stores.add(Store(flags, index, Splat(valid, BOOL)))
-        stores.add(Store(self.alive, index, Splat(TRUE, BOOL)))
+        if self.alive is not None:
+            stores.add(Store(self.alive, index, Splat(TRUE, BOOL)))
         inner.add(For(at, first, last, stores.body(), LANES))
-        behind = add(last, self.offset)
-        inner.add(Store(self.alive, behind, Splat(FALSE, BOOL)))
+        if self.alive is not None:
+            behind = add(last, self.offset)
+            inner.add(Store(self.alive, behind, Splat(FALSE, BOOL)))
         begins = inner.inner()
         begins.add(Store(self.begins, add(start, self.offset), TRUE))
         inner.when(le(self.done, start), begins)

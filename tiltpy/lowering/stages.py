@@ -77,6 +77,8 @@ class Grid:
             for name in self.objects(definition):
                 if name not in self.axes:
                     raise Unfit
+        if self.spread() and all(map(self._maps_rows, query.definitions)):
+            raise Unfit  # there are fewer rows than ticks
         self.fused = fused
         self.stages = self._stages()
         self.stage_of = {
@@ -91,6 +93,12 @@ class Grid:
         points, windows = self.references[reader.name]
         names = [p.object for p in points] + [w.object for w in windows]
         return tuple(dict.fromkeys(names))
+
+    def _maps_rows(self, definition: TemporalExpr) -> bool:
+        """Whether it reads one object, where it is itself."""
+        points, windows = self.references[definition.name]
+        here = not windows and all(point.offset == 0 for point in points)
+        return here and len(points) == 1 and definition.tdom.precision == 1
 
     def sampled(self, name: str) -> bool:
         """Whether it is an input that lies in memory cell by cell."""

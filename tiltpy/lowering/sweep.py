@@ -178,6 +178,8 @@ class Sweep:
         after = add(last, i64(1))
         change = least(*changes) if changes else after
         if self.every_tick:
+            if self.following.skipped:  # which looks further only within the loop
+                change = least(change, after)
             change = block.name("next", change)
             until = block.name("until", sub(least(change, after), i64(1)))
             return until, change

@@ -93,7 +93,7 @@ def serving(
         buffer = rows[read.object]
         bounds = buffer.bounds()
         assert bounds is not None
-        if buffer.layout is TimeLayout.SAMPLED:
+        if buffer.layout is not TimeLayout.INTERVALS:
             lows.append(bounds[0] - read.low)
             highs.append(bounds[1] - read.high)
         seen.append((bounds[0] - read.high, bounds[1] - read.low))
