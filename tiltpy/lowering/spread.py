@@ -124,7 +124,10 @@ class Spread:
         block.add(For(at, first, last, inner.body(), LANES))
 
     def _spread(self, block: Block, end: LExpr) -> None:
-        """Put all rows that start before a cell, as far as they go."""
+        """Put all rows that start before a cell, as far as they go.
+
+        The first and the last may go beyond the tile; those between are quickly done.
+        """
         assembly = block.assembly
         low = assembly.number(SlotKind.LOW, "")
         start, stopped = assembly.fresh("start"), assembly.fresh("stopped", BOOL)
@@ -134,31 +137,64 @@ class Spread:
         self._put(body, start, until, end)
         body.set(stopped, lt(end, until))
         body.set(self.row, add(self.row, convert(negate(stopped), I64)))
+        inside = body.inner()
+        self._put_inside(inside, until, end)
+        body.when(le(self.done, until), inside)
         block.set(stopped, FALSE)
         further = conj(lt(start, end), negate(stopped))
         block.add(While(further, body.body(), head.body()))
+
+    def _put_inside(self, block: Block, behind: LExpr, end: LExpr) -> None:
+        """Put the rows that lie in the tile from begin to end.
+
+        `behind` is where the row before them ends.
+        """
+        assembly, rows = block.assembly, self.rows
+        low = assembly.number(SlotKind.LOW, "")
+        until, start = assembly.fresh("until"), assembly.fresh("start")
+        gapless = rows.layout.time is TimeLayout.CONTIGUOUS
+        head, body, whole = block.inner(), block.inner(), block.inner()
+        head.set(until, sub(rows.end_or_never(self.row), low))
+        if not gapless:
+            body.set(start, sub(rows.start_at(self.row), low))
+        self._fill(whole, start, until)
+        whole.add(Store(self.begins, add(start, self.offset), TRUE))
+        body.when(rows.exists(self.row), whole)
+        body.set(self.row, add(self.row, i64(1)))
+        body.set(start, until)
+        block.set(start, behind)
+        block.add(While(le(until, end), body.body(), head.body()))
+
+    def _fill(self, block: Block, first: LExpr, last: LExpr) -> None:
+        """Put the present row into some cells, of which there is one at least."""
+        inner = block.inner()
+        at = inner.assembly.fresh("at")
+        stores = inner.inner()
+        index = stores.name("to", add(at, self.offset))
+        for array, values in zip(self.cells.values, self.rows.values, strict=True):
+            value = block.name("x", load(values, self.row))
+            stores.add(Store(array, index, Splat(value, array.type)))
+        for j, flags in enumerate(self.cells.validity):
+            if isinstance(flags, Array):
+                valid = block.name("is", self.rows.valid(j, self.row))
+                stores.add(Store(flags, index, Splat(valid, BOOL)))
+        if self.alive is not None:
+            stores.add(Store(self.alive, index, Splat(TRUE, BOOL)))
+        block.set(at, first)
+        block.add(*stores.statements)
+        rest = block.inner()
+        rest.set(at, add(at, i64(LANES)))
+        rest.add(*stores.statements)
+        block.add(While(lt(add(at, i64(LANES)), last), rest.body()))
+        if self.alive is not None:
+            behind = add(last, self.offset)
+            block.add(Store(self.alive, behind, Splat(FALSE, BOOL)))
 
     def _put(self, block: Block, start: Var, until: LExpr, end: LExpr) -> None:
         """Put the present row into its cells from `done` on."""
         inner = block.inner()
         first = inner.name("first", greatest(start, self.done))
-        last = inner.name("last", least(until, end))
-        at = inner.assembly.fresh("at")
-        stores = inner.inner()
-        index = stores.name("to", add(at, self.offset))
-        for array, values in zip(self.cells.values, self.rows.values, strict=True):
-            value = inner.name("x", load(values, self.row))
-            stores.add(Store(array, index, Splat(value, array.type)))
-        for j, flags in enumerate(self.cells.validity):
-            if isinstance(flags, Array):
-                valid = inner.name("is", self.rows.valid(j, self.row))
-                stores.add(Store(flags, index, Splat(valid, BOOL)))
-        if self.alive is not None:
-            stores.add(Store(self.alive, index, Splat(TRUE, BOOL)))
-        inner.add(For(at, first, last, stores.body(), LANES))
-        if self.alive is not None:
-            behind = add(last, self.offset)
-            inner.add(Store(self.alive, behind, Splat(FALSE, BOOL)))
+        self._fill(inner, first, inner.name("last", least(until, end)))
         begins = inner.inner()
         begins.add(Store(self.begins, add(start, self.offset), TRUE))
         inner.when(le(self.done, start), begins)
