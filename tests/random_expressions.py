@@ -53,6 +53,8 @@ class Source:
     grades: dict[str, Grade]
     is_input: bool = False
     is_disjoint: bool = True
+    period: int = 1
+    """The ticks that each snapshot lasts, at least."""
 
 
 STRUCTS = (
@@ -97,8 +99,12 @@ class ExpressionWriter:
 
     def reference(self) -> Row:
         source = self.source()
-        offset = self.random.choice(OFFSETS)
-        return At(source.name, offset, source.type), source.grades
+        return At(source.name, self.offset(source), source.type), source.grades
+
+    def offset(self, source: Source) -> int:
+        """Where a point reference looks, from its reader's time."""
+        del source
+        return self.random.choice(OFFSETS)
 
     def scalar_type(self) -> Scalar:
         """Mostly a type that is at hand, so that casts stay few."""
@@ -151,13 +157,13 @@ class ExpressionWriter:
 
     def clock(self) -> Graded:
         """`t` as a number, or the bounds of an input's event."""
-        inputs = [source for source in self.sources if source.is_input]
-        offset = self.random.choice(OFFSETS)
         if self.chance(0.5):
             return Time(0, I64), Grade(magnitude=12)
+        inputs = [source for source in self.sources if source.is_input]
         which: Literal["start", "end"] = self.random.choice(("start", "end"))
-        name = self.random.choice(inputs).name
-        return EventBound(which, name, offset, I64), Grade(magnitude=12)
+        source = self.random.choice(inputs)
+        offset = self.offset(source)
+        return EventBound(which, source.name, offset, I64), Grade(magnitude=12)
 
     def constant(self, scalar: Scalar) -> Graded:
         if scalar == BOOL:
@@ -184,13 +190,15 @@ class ExpressionWriter:
 
     def reduction(self, *, firm: bool) -> Graded:
         source = self.source()
-        start, end = self.random.choice(WINDOWS)
+        start, end = self.window(source)
         outer = self.element, self.locals
         self.element, self.locals = (Element(source.type), source.grades), []
         element, grade = self.reduced_element()
         self.element, self.locals = outer
         assert isinstance(element.type, Scalar)
-        most = end - start if source.is_disjoint else 1 << SUM_BITS
+        most = 1 << SUM_BITS
+        if source.is_disjoint:
+            most = -(-(end - start) // source.period) + (source.period > 1)
         found = sound_reductions(element.type, grade, most, firm=firm, exact=self.exact)
         rough = grade.level < Level.ROUGH and small(grade) and not firm
         if rough and element.type != BOOL and self.chance(0.15 if self.exact else 0.4):
@@ -204,6 +212,11 @@ class ExpressionWriter:
         window = Window(source.name, start, end)
         made = Reduce(name, window, element, scalar, ddof)
         return made, reduced_grade(name, scalar, grade, most)
+
+    def window(self, source: Source) -> tuple[int, int]:
+        """The bounds of a window, from its reader's time."""
+        del source
+        return self.random.choice(WINDOWS)
 
     def reduced_element(self) -> Graded:
         """What is reduced: mostly a plain column, else an expression, or an `if`."""

@@ -11,7 +11,7 @@ from tests.compare import ROUGH_REDUCTIONS
 from tiltpy.types import BOOL, F32, F64, Scalar
 
 SUM_BITS = 8
-"""At most 2^8 snapshots are ever summed."""
+"""At most 2^8 snapshots are summed, but in long windows over regular rows."""
 ROUGH_BITS = 12
 """Sums that are compared to rounding stay below 2^12, so that tolerances hold."""
 
@@ -82,24 +82,30 @@ def scaled(grade: Grade, most: int) -> Grade:
     )
 
 
+def sum_bits(most: int) -> int:
+    """How many bits a sum of so many has more than each of them, at most."""
+    return max(SUM_BITS, most.bit_length())
+
+
 def reduced_grade(name: str, scalar: Scalar, grade: Grade, most: int) -> Grade:
     """The grade of a reduction's result, from that of the at most `most` elements."""
     if name in ROUGH_REDUCTIONS:
         return Grade(Level.ROUGH, 0, 2 * (grade.magnitude or 0))
+    bits = sum_bits(most)
     if name == "count":
-        return Grade(magnitude=SUM_BITS)
+        return Grade(magnitude=bits)
     if name in ("first", "last", "min", "max"):
         return grade
     if name in ("any", "all"):
         return Grade()
     if scalar.is_integer:
         unbounded = replace(grade, magnitude=None)
-        return settle(scalar, unbounded if name == "product" else grade.grown(SUM_BITS))
-    exact = grade.level is Level.EXACT and fits(scalar, grade, SUM_BITS)
+        return settle(scalar, unbounded if name == "product" else grade.grown(bits))
+    exact = grade.level is Level.EXACT and fits(scalar, grade, bits)
     if name == "mean":
         return replace(grade, level=Level.FIRM if exact else Level.ROUGH)
     level = Level.EXACT if grade.level is Level.EXACT else Level.ROUGH
-    grown = scaled(grade, most) if name == "product" else grade.grown(SUM_BITS)
+    grown = scaled(grade, most) if name == "product" else grade.grown(bits)
     return replace(grown, level=level)
 
 
@@ -116,7 +122,7 @@ def sound_reductions(
     if grade.level is Level.ROUGH:
         return ["count"] + ["sum", "mean"] * (small(grade) and not firm and not exact)
     wide = F64 if scalar.is_integer else scalar
-    sums = grade.level is Level.EXACT and fits(wide, grade, SUM_BITS)
+    sums = grade.level is Level.EXACT and fits(wide, grade, sum_bits(most))
     loose = small(grade) and not exact and not firm
     found = ["count", "first", "last", "min", "max"]
     found += ["mean", "mean"] * (sums or loose)

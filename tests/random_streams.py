@@ -23,6 +23,7 @@ class StreamMaker:
         self.random = random
         self.exact = exact
         self.specials = specials
+        self.null_fields = 0.2
         self.start = random.choice((0, 0, 0, -40, -7, 5, 1000))
         self.end = self.start + random.choice((8, 20, 30, 50, 80, 80))
 
@@ -115,7 +116,7 @@ class StreamMaker:
         if not isinstance(payload, Struct):
             return drawn[0]
         return {
-            name: None if self.random.random() < 0.2 else value
+            name: None if self.random.random() < self.null_fields else value
             for (name, _), value in zip(payload.fields, drawn, strict=True)
         }
 
