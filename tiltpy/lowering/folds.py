@@ -224,9 +224,7 @@ class Blocks:
         for part, var in self.prefix.items():
             first.set(var, one[part])
         running = self._state(state, self._prefix, self._so_far(0))
-        for part, value in enumerate(self._merge(running, state)):
-            if part in self.prefix:
-                later.set(self.prefix[part], later.name("p", value))
+        self._assign(later, self.prefix, self._merge(running, state))
         block.either(eq(self.number, i64(0)), first, later)
         result = self._result(block, state)
         for part, array in self.arrays.items():
@@ -258,6 +256,12 @@ class Blocks:
     def _merge(self, older: State, newer: State) -> State:
         merge = self.kept.join if self.certain else self.kept.merge
         return merge(older, newer)
+
+    def _assign(self, block: Block, variables: dict[int, Var], state: State) -> None:
+        """Set all parts at once."""
+        named = {part: block.name("p", state[part]) for part in variables}
+        for part, var in variables.items():
+            block.set(var, named[part])
 
     def _entry(self, vector: LExpr) -> LExpr:
         return Bin("*", vector, i64(LANES), I64)
@@ -306,9 +310,7 @@ class Blocks:
         one = self._state(state, loaded, i64(1))
         count = sub(i64(self.vectors - 1), vector)
         rest = self._state(state, lambda part: running[part], count)
-        for part, value in enumerate(self._merge(one, rest)):
-            if part in running:
-                inner.set(running[part], inner.name("v", value))
+        self._assign(inner, running, self._merge(one, rest))
         for part, array in self.arrays.items():
             inner.add(Store(array, at, running[part]))
         block.add(While(lt(i64(0), vector), inner.body()))

@@ -261,8 +261,9 @@ class Grid:
         for window in windows:
             strided = not self.window(reader, window).newest.regular
             direct = self.sampled(window.object) and (panes or strided)
-            back = 0 if direct else max(0, -window.start)
-            found.append(back + needs.get(window.object, 0))
+            # Windows are made of what the furthest of them has come to.
+            back = max(0, self.reach(window.object)[1] - window.start)
+            found.append(back * (not direct) + needs.get(window.object, 0))
         margin = precision * (1 + self.lags[reader.name])
         needs_margin = max(found) > 0 or not panes
         return max(found) + (margin if needs_margin else 0)
