@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tiltpy.abi import Layout, Shape, TimeLayout
+from tiltpy.abi import Lattice, Layout, Shape, TimeLayout
 from tiltpy.api import CompiledQuery
 from tiltpy.codegen.jit import compile_kernel
-from tiltpy.compiler import CompileOptions, Specialised
+from tiltpy.compiler import CompileOptions, LazyCode, Specialised
 from tiltpy.frontend.parse import parse
 from tiltpy.loops.printer import format_kernel
 from tiltpy.lowering.lower import Plan
@@ -27,6 +27,7 @@ JOIN = "input m : f64\ninput n : f64\n~o[t] = ~m[t] + ~n[t-1]"
 SLIDE = "input m : i32\n~o[t] = sum(~m[t-3:t])"
 SMOOTH = "input m : f32\n~o[t] = max(v for v in ~m[t-3:t] if v != 0)"
 COARSE = "input m : f64\nu = TDom(-∞, ∞, 5)\n~o[u] = mean(~m[u-10:u]) - ~m[u]"
+PANES = "input m : f32\nu = TDom(-∞, ∞, 100)\n~o[u] = mean(~m[u-100:u])"
 FILL = "input m : f64\n~w[t] = ~m[t] > 0 ? ~m[t] : φ\n~o[t] = ~w[t] != φ ? ~w[t] : 0"
 TREND = "input m : f32\n~o[t] = mean(~m[t-20:t]) > mean(~m[t-50:t])"
 ROLLING = "input m : f64\n~o[t] = ~m[t] - mean(~m[t-1000:t])"
@@ -56,9 +57,13 @@ CASES = {
     "lookup_intervals": (LOOKUP, {"m": INTERVALS, "n": NULLABLE}),
     "temporary_contiguous": (TEMPORARY, {"m": CONTIGUOUS, "n": CONTIGUOUS}),
 }
-SAMPLE_CASES = {
+GRID = {"m": Lattice(1, 0), "n": Lattice(1, 0)}
+GRID_CASES = {
     "join_sampled": (JOIN, {"m": SAMPLED, "n": SAMPLED}),
     "slide_sampled": (SLIDE, {"m": SAMPLED}),
+    "coarse_sampled": (COARSE, {"m": SAMPLED}),
+    "panes_sampled": (PANES, {"m": SAMPLED}),
+    "slide_short": (SLIDE, {"m": INTERVALS}),
 }
 
 
@@ -82,15 +87,22 @@ def test_general_kernels(name: str, *, update_golden: bool) -> None:
     )
 
 
-@pytest.mark.parametrize("name", SAMPLE_CASES)
-def test_kernels_for_samples(name: str, *, update_golden: bool) -> None:
-    text, layouts = SAMPLE_CASES[name]
-    samples = specialised(text, layouts).samples_code
-    assert samples is not None
-    plan = samples.plan
+@pytest.mark.parametrize("name", GRID_CASES)
+def test_grid_kernels(name: str, *, update_golden: bool) -> None:
+    text, layouts = GRID_CASES[name]
+    grid = grid_code(text, layouts)
     check_golden(
-        GOLDEN / "loops" / f"{name}.txt", described(text, plan), update=update_golden
+        GOLDEN / "loops" / f"{name}.txt",
+        described(text, grid.plan),
+        update=update_golden,
     )
+
+
+def grid_code(text: str, layouts: dict[str, Layout]) -> LazyCode:
+    lattices = {name: GRID[name] for name in layouts}
+    found = specialised(text, layouts).lattice_code(lattices)
+    assert found is not None
+    return found
 
 
 def described(text: str, plan: Plan) -> str:
@@ -124,7 +136,7 @@ def test_general_shapes_can_be_asked_for() -> None:
     compiled = Specialised(query, {"m": SAMPLED}, options)
     (loop,) = compiled.general_code.plan.signature.loops
     assert loop.shape is Shape.SWEEP
-    assert compiled.samples_code is None
+    assert compiled.grid({"m": Lattice(1, 0)}) is None
 
 
 def test_a_map_vectorises() -> None:
@@ -136,10 +148,8 @@ def test_a_map_vectorises() -> None:
 
 def test_a_window_over_samples_leaves_a_vectorised_loop() -> None:
     text = "input m : f32\n~o[t] = mean(~m[t-20:t]) > mean(~m[t-50:t])"
-    samples = specialised(text, {"m": SAMPLED}).samples_code
-    assert samples is not None
-    optimized = samples.code().optimized_ir()
-    assert re.search(r"fcmp ogt <\d+ x float>", optimized)
+    optimized = grid_code(text, {"m": SAMPLED}).code().optimized_ir()
+    assert re.search(r"fcmp ogt <16 x float>", optimized)
 
 
 def test_explain_shows_every_stage(*, update_golden: bool) -> None:

@@ -154,7 +154,6 @@ class Shape(Enum):
 
     ROWS = "map over rows"
     SWEEP = "sweep"
-    SAMPLED = "map over samples"
     MAP = "map"
     STENCIL = "stencil"
     PANES = "panes"

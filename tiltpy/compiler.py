@@ -17,15 +17,12 @@ from functools import cache, cached_property, partial
 from threading import Lock
 from typing import TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tiltpy.abi import Lattice, Layout, Signature, TimeLayout
 from tiltpy.codegen.jit import MachineCode, ObjectCode, compile_object
 from tiltpy.codegen.kept import NOTHING_KEPT, Kept, kept
 from tiltpy.ir.nodes import Query
-from tiltpy.lowering.grid import lower_grid
-from tiltpy.lowering.lower import Plan, lower, lower_samples
+from tiltpy.lowering.grid import lower_grid, why_no_grid
+from tiltpy.lowering.lower import Plan, lower
 from tiltpy.passes.pipeline import optimize
 from tiltpy.runtime.execute import Kernel
 
@@ -83,9 +80,7 @@ class LazyCode:
             if self._code is None:
                 made = self._kept.once(self._name, self._compile).value
                 self.seconds = made.seconds
-                make_plan = (
-                    self._make_plan
-                )  # closed over alone: no cycle holds the code
+                make_plan = self._make_plan  # alone: no cycle holds the code
                 self._code = MachineCode(made, lambda: make_plan().kernel)
             return self._code
 
@@ -93,10 +88,6 @@ class LazyCode:
         plan = self.plan
         assert plan.signature == self.signature, "lowering is not deterministic"
         return compile_object(plan.kernel, optimize=self._optimize)
-
-    def run(self, slots: NDArray[np.int64]) -> None:
-        """Execute it over an argument array (see `abi`)."""
-        (self._code or self.code()).run(slots)
 
     def kernel(self) -> Kernel:
         """As the runtime calls it."""
@@ -106,8 +97,8 @@ class LazyCode:
 class Specialised:
     """A query lowered for one combination of layouts; compiled as far as needed.
 
-    `general_code` serves any rows of these layouts, `samples_code`, where there is one,
-    stretches that are sampled without a gap.
+    `general_code` serves any rows of these layouts; `grid`, where there is one, gives
+    the kernel for rows that are regular or short.
     """
 
     def __init__(
@@ -127,11 +118,6 @@ class Specialised:
         )
         assert general is not None
         self.general_code = general
-        self.samples_code = (
-            self._lazy("samples", partial(lower_samples, self.query, layouts))
-            if special
-            else None
-        )
         self.grid_code: dict[LatticeKey, LazyCode | None] = {}
         """The kernels for regular rows, for each combination of lattices met."""
 
@@ -144,7 +130,7 @@ class Specialised:
     def seconds(self) -> dict[str, float]:
         """How long the stages took, when they were run for what is used now."""
         found = dict(self._seconds)
-        for code in (self.general_code, self.samples_code, *self.grid_code.values()):
+        for code in (self.general_code, *self.grid_code.values()):
             for stage, seconds in code.seconds.items() if code is not None else ():
                 found[stage] = found.get(stage, 0.0) + seconds
         return found
@@ -168,15 +154,22 @@ class Specialised:
         """The kernel for any rows of these layouts."""
         return self.general_code.kernel()
 
-    def samples(self) -> Kernel | None:
-        """The kernel for stretches that are sampled without a gap, if there is one."""
-        return None if self.samples_code is None else self.samples_code.kernel()
-
     def grid(self, lattices: Mapping[str, Lattice]) -> Kernel | None:
         """The kernel that visits every grid point of inputs on these lattices.
 
         None where the query has no such form, or special shapes are not wanted.
         """
+        code = self.lattice_code(lattices)
+        return None if code is None else code.kernel()
+
+    def why_no_grid(self, lattices: Mapping[str, Lattice]) -> str:
+        """Why there is no such kernel."""
+        if not self._options.special_shapes:
+            return "special shapes are switched off"
+        return why_no_grid(self.query, self.layouts, lattices)
+
+    def lattice_code(self, lattices: Mapping[str, Lattice]) -> LazyCode | None:
+        """The machine code of that kernel."""
         if not self._options.special_shapes:
             return None
         key = tuple(sorted(lattices.items(), key=lambda item: item[0]))
@@ -187,8 +180,7 @@ class Specialised:
                     lower_grid, self.query, self.layouts, lattices, fused=fused
                 )
                 self.grid_code[key] = self._lazy(f"grid {key}", plan)
-            code = self.grid_code[key]
-        return None if code is None else code.kernel()
+            return self.grid_code[key]
 
 
 def _how(plan: Plan | None) -> Signature | None:

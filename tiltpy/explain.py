@@ -1,8 +1,10 @@
 """What becomes of a query, stage by stage, as text."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from typing import assert_never
 
-from tiltpy.abi import Loop, TimeLayout
+from tiltpy.abi import LANES, Lattice, Loop, Shape, TimeLayout
 from tiltpy.compiler import LazyCode, Specialised
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.printer import format_query
@@ -11,16 +13,27 @@ from tiltpy.types import Boundary
 
 
 def explain(
-    source: Query, compiled: Specialised, *, llvm: bool = False, asm: bool = False
+    source: Query,
+    compiled: Specialised,
+    lattices: Mapping[str, Lattice] | None = None,
+    *,
+    llvm: bool = False,
+    asm: bool = False,
 ) -> str:
-    """All stages of a query for one combination of layouts."""
+    """All stages of a query for one combination of layouts.
+
+    `lattices`, where all inputs are on some, shows the kernel that visits their cells.
+    """
     parts = [("query", format_query(source)), *_passes(source, compiled)]
     parts.append(("boundaries", "\n".join(_boundaries(compiled.query))))
     parts.append(("layouts", "\n".join(_layouts(compiled))))
     parts.extend(_kernel("kernel", compiled.general_code, llvm=llvm, asm=asm))
-    if compiled.samples_code is not None:
-        title = "kernel for gapless samples"
-        parts.extend(_kernel(title, compiled.samples_code, llvm=llvm, asm=asm))
+    if lattices is not None:
+        title, grid = "grid kernel", compiled.lattice_code(lattices)
+        if grid is None:
+            parts.append((title, f"none: {compiled.why_no_grid(lattices)}"))
+        else:
+            parts.extend(_kernel(title, grid, llvm=llvm, asm=asm))
     parts.append(("compile time", "\n".join(_seconds(compiled))))
     return "\n".join(f"== {title} ==\n{text.rstrip()}\n" for title, text in parts)
 
@@ -57,17 +70,36 @@ def _kernel(
     title: str, lazy: LazyCode, *, llvm: bool, asm: bool
 ) -> Iterator[tuple[str, str]]:
     code = lazy.code()
-    shapes = "\n".join(_shape(loop) for loop in lazy.plan.signature.loops)
+    optimized = code.optimized_ir()
+    shapes = "\n".join(_shape(loop, optimized) for loop in lazy.plan.signature.loops)
     yield title, f"{shapes}\n\n{format_kernel(lazy.plan.kernel)}"
     if llvm:
-        yield f"{title}: LLVM IR", code.optimized_ir()
+        yield f"{title}: LLVM IR", optimized
     if asm:
         yield f"{title}: machine code", code.assembly()
 
 
-def _shape(loop: Loop) -> str:
+def _shape(loop: Loop, optimized: str) -> str:
+    """A loop's shape, and whether its machine code computes several cells at once."""
     implied = ", times implied" if loop.implicit_times else ""
-    return f"~{loop.name}: {loop.shape.value}{implied}"
+    return f"~{loop.name}: {loop.shape.value}{implied}, {_vectorised(loop, optimized)}"
+
+
+def _vectorised(loop: Loop, optimized: str) -> str:
+    match loop.shape:
+        case Shape.MAP | Shape.STENCIL | Shape.PANES:
+            return f"vectorised: {LANES} cells at a time"
+        case Shape.SWEEP:
+            return "not vectorised: a visit begins where the one before has ended"
+        case Shape.ROWS:
+            widths = re.findall(r"\b(?:load|store) <(\d+) x ", optimized)
+            if widths:
+                return f"vectorised: {max(map(int, widths))} rows at a time"
+            if not loop.implicit_times:
+                return "not vectorised: where a result goes depends on those before"
+            return "not vectorised: LLVM found it not worth while"
+        case _:
+            assert_never(loop.shape)
 
 
 def _seconds(compiled: Specialised) -> Iterator[str]:

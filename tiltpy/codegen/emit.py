@@ -34,11 +34,13 @@ from tiltpy.loops.nodes import (
     For,
     Kernel,
     Lane,
+    Lanes,
     LExpr,
     Load,
     Not,
     Num,
     Pack,
+    Pick,
     Prefetch,
     Select,
     Splat,
@@ -51,10 +53,29 @@ from tiltpy.loops.nodes import (
 )
 from tiltpy.types import BOOL, I64, Scalar
 
+_CALLS = """\
+define void @kernels(ptr %calls, i64 %count) {
+entry:
+  %some = icmp sgt i64 %count, 0
+  br i1 %some, label %each, label %end
+each:
+  %number = phi i64 [ 0, %entry ], [ %next, %each ]
+  %place = getelementptr ptr, ptr %calls, i64 %number
+  %slots = load ptr, ptr %place
+  call void @kernel(ptr %slots)
+  %next = add i64 %number, 1
+  %more = icmp slt i64 %next, %count
+  br i1 %more, label %each, label %end
+end:
+  ret void
+}"""
+
 
 def emit_module(kernel: Kernel, *, packs: bool = False) -> str:
     """The LLVM IR of a kernel: `void kernel(ptr slots)`.
 
+    Beside it stands `void kernels(ptr calls, i64 count)`, which calls it for each of a
+    number of argument arrays: small ones take less time than a call from Python.
     `packs`: the machine has instructions that pack the lanes of a register.
     """
     body = _Body(kernel, packs=packs)
@@ -81,6 +102,7 @@ def emit_module(kernel: Kernel, *, packs: bool = False) -> str:
             *body.code.entry,
             *body.code.lines,
             "}",
+            _CALLS,
             "!0 = !{i32 1}\n",
         ]
     )
@@ -422,10 +444,17 @@ class _Body:
         before = self.widened(self.expr(expr.before), expr.type)
         if expr.type == BOOL:
             return _Value(self.earlier_bits(now, before, expr.by), wide=True)
-        kind = wide(type_of(expr.type))
-        order = ", ".join(f"i32 {LANES - expr.by + lane}" for lane in range(LANES))
+        return self.shuffled(
+            expr.type, before, now, range(LANES - expr.by, 2 * LANES - expr.by)
+        )
+
+    def shuffled(
+        self, scalar: Scalar, first: str, second: str, order: Iterable[int]
+    ) -> _Value:
+        kind = wide(type_of(scalar))
+        lanes = ", ".join(f"i32 {lane}" for lane in order)
         text = self.code.value(
-            f"shufflevector {kind} {before}, {kind} {now}, <{LANES} x i32> <{order}>"
+            f"shufflevector {kind} {first}, {kind} {second}, <{LANES} x i32> <{lanes}>"
         )
         return _Value(text, wide=True)
 
@@ -435,10 +464,15 @@ class _Body:
         early = self.code.value(f"lshr i{LANES} {self.mask(before)}, {LANES - by}")
         return self.from_mask(self.code.value(f"or i{LANES} {late}, {early}"))
 
-    def lanes(self, scalar: Scalar) -> _Value:
+    def lanes(self, values: Iterable[int], scalar: Scalar) -> _Value:
         kind = type_of(scalar)
-        numbers = ", ".join(f"{kind} {lane}" for lane in range(LANES))
+        numbers = ", ".join(f"{kind} {value}" for value in values)
         return _Value(f"<{numbers}>", wide=True)
+
+    def pick(self, expr: Pick) -> _Value:
+        first = self.widened(self.expr(expr.first), expr.type)
+        second = self.widened(self.expr(expr.second), expr.type)
+        return self.shuffled(expr.type, first, second, expr.order)
 
     def count_true(self, operand: LExpr) -> _Value:
         mask = self.mask(self.widened(self.expr(operand), BOOL))
@@ -490,7 +524,11 @@ class _Body:
             case Wide(array=array, index=index):
                 return self.wide_load(array, self.scalar(index))
             case Lane():
-                return self.lanes(expr.type)
+                return self.lanes(range(LANES), expr.type)
+            case Lanes(values=values):
+                return self.lanes(values, expr.type)
+            case Pick():
+                return self.pick(expr)
             case Splat(operand=operand):
                 return _Value(self.widened(self.expr(operand), expr.type), wide=True)
             case Earlier():

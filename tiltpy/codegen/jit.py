@@ -13,9 +13,7 @@ from functools import cache
 from threading import Lock
 
 import llvmlite.binding as llvm
-import numpy as np
 from llvmlite.binding import ffi
-from numpy.typing import NDArray
 
 from tiltpy.abi import LANES
 from tiltpy.codegen.emit import emit_module
@@ -73,8 +71,10 @@ class ObjectCode:
 
 
 class MachineCode:
-    """A compiled kernel in memory. `run(slots)` executes it without holding the GIL.
+    """A compiled kernel in memory, to be called without holding the GIL.
 
+    `one(slots)` executes it over the argument array at an address (see `abi`),
+    `many(addresses, count)` over each of those whose addresses lie at an address.
     `loops` gives the kernel that the code was made of, which only a look at it needs.
     """
 
@@ -82,12 +82,9 @@ class MachineCode:
         self.effort = code.effort
         self._loops = loops
         self._engine = _load(code.code)
-        address = self._engine.get_function_address("kernel")
-        self._function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
-
-    def run(self, slots: NDArray[np.int64]) -> None:
-        """Execute the kernel over an argument array (see `abi`)."""
-        self._function(slots.ctypes.data)
+        one, many = map(self._engine.get_function_address, ("kernel", "kernels"))
+        self.one: Callable[[int], object] = _ONE(one)
+        self.many: Callable[[int, int], object] = _MANY(many)
 
     def optimized_ir(self) -> str:
         """The LLVM IR after optimization."""
@@ -100,6 +97,10 @@ class MachineCode:
 
     def _optimized(self, machine: llvm.TargetMachine) -> llvm.ModuleRef:
         return _optimize(_emit(self._loops()), machine, self.effort)
+
+
+_ONE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_MANY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
 
 
 def _load(code: bytes) -> llvm.ExecutionEngine:

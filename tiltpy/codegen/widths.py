@@ -18,11 +18,13 @@ from tiltpy.loops.nodes import (
     Extract,
     For,
     Lane,
+    Lanes,
     LExpr,
     Load,
     Not,
     Num,
     Pack,
+    Pick,
     Prefetch,
     Select,
     Splat,
@@ -49,7 +51,7 @@ def wide_variables(body: tuple[Stmt, ...]) -> frozenset[Var]:
 def is_wide_expr(expr: LExpr, variables: frozenset[Var]) -> bool:
     """Whether an expression has a value for each lane."""
     match expr:
-        case Wide() | Lane() | Splat() | Earlier():
+        case Wide() | Lane() | Lanes() | Splat() | Earlier() | Pick():
             return True
         case Num() | Extract() | CountTrue():
             return False

@@ -6,8 +6,9 @@ clamped indices have a defined result, so that code generated from it cannot tra
 gone: lowering has turned it into a bool beside each value.
 
 A value is *wide* if it has `LANES` entries, one for each of as many neighbouring grid
-points: `Wide`, `Lane`, `Splat` and `Earlier` are, and whatever is computed from a wide
-operand or assigned such a value. Next to a wide operand another counts for all lanes.
+points: `Wide`, `Lane`, `Lanes`, `Splat`, `Earlier` and `Pick` are, and whatever is
+computed from a wide operand or assigned such a value. Next to a wide operand another
+counts for all lanes.
 """
 
 from dataclasses import dataclass
@@ -137,6 +138,24 @@ class Earlier:
 
 
 @dataclass(frozen=True, slots=True)
+class Lanes:
+    """A constant for each lane."""
+
+    values: tuple[int, ...]
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """In the sequence of lanes of `first`, then `second`: those numbered by `order`."""
+
+    first: "LExpr"
+    second: "LExpr"
+    order: tuple[int, ...]
+    type: Scalar
+
+
+@dataclass(frozen=True, slots=True)
 class Extract:
     """The value of one lane."""
 
@@ -166,6 +185,8 @@ LExpr = (
     | Lane
     | Splat
     | Earlier
+    | Lanes
+    | Pick
     | Extract
     | CountTrue
 )

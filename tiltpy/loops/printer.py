@@ -16,11 +16,13 @@ from tiltpy.loops.nodes import (
     For,
     Kernel,
     Lane,
+    Lanes,
     LExpr,
     Load,
     Not,
     Num,
     Pack,
+    Pick,
     Prefetch,
     Select,
     Splat,
@@ -106,6 +108,10 @@ def format_lexpr(expr: LExpr, outer: int = 0) -> str:
             return f"splat({format_lexpr(operand)})"
         case Earlier(now=now, before=before, by=by):
             return f"earlier({format_lexpr(before)}, {format_lexpr(now)}, {by})"
+        case Lanes(values=values):
+            return f"lanes{values}"
+        case Pick(first=first, second=second, order=order):
+            return f"pick({format_lexpr(first)}, {format_lexpr(second)}, {order})"
         case Extract(operand=operand, lane=lane):
             return f"{format_lexpr(operand, PRECEDENCE['postfix'])}.{lane}"
         case CountTrue(operand=operand):

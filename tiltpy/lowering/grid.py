@@ -56,6 +56,17 @@ def lower_grid(
         return None
 
 
+def why_no_grid(
+    query: Query, layouts: Mapping[str, Layout], lattices: Mapping[str, Lattice]
+) -> str:
+    """Why a query that has no grid kernel has none."""
+    try:
+        _GridKernel(Grid(query, layouts, lattices, fused=True)).plan()
+    except Unfit as reason:
+        return str(reason)
+    raise AssertionError("it has one")
+
+
 class _GridKernel:
     """The one kernel of a query, put together loop by loop."""
 
@@ -109,7 +120,7 @@ class _GridKernel:
         back, ahead = self.grid.reach(name)
         size, constant = self._capacity(1)
         if size or self.grid.axes[name].period != 1:
-            raise Unfit  # spread a whole chunk: longer than the tile it is for
+            raise Unfit("rows are spread over tiles, not over whole stretches")
         spread = Spread.of(
             self.assembly, rows, constant, whole_vectors(back + 1), whole_vectors(ahead)
         )
@@ -182,12 +193,13 @@ class _GridKernel:
     def _check_order(self, definition: TemporalExpr) -> None:
         """Other loops must not look further ahead than a tile has been computed."""
         if any(self.grid.lags.values()):
-            raise Unfit
+            raise Unfit(f"~{definition.name} is read by another loop, and lags")
         for reader in self.grid.query.definitions:
             if self.grid.is_streamed(reader, definition.name):
                 continue
             if not self.grid.sees_only_past(reader, definition.name):
-                raise Unfit
+                ahead = f"~{reader.name} looks ahead in ~{definition.name}"
+                raise Unfit(f"{ahead}, which another loop computes tile by tile")
 
     def _temporary(self, definition: TemporalExpr, outcome: Outcome) -> Temporary:
         back, _ = self.grid.reach(definition.name)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from tiltpy.abi import Shape
+from tiltpy.abi import LANES, Shape
 from tiltpy.ir.nodes import (
     At,
     Cut,
@@ -19,26 +19,44 @@ from tiltpy.ir.nodes import (
     Time,
     Window,
 )
-from tiltpy.loops.build import TRUE, add, conj, disj, eq, i64, lt, mul, ne, negate
-from tiltpy.loops.nodes import Lane, LExpr, Var
+from tiltpy.loops.build import (
+    TRUE,
+    add,
+    conj,
+    convert,
+    disj,
+    eq,
+    i64,
+    le,
+    lt,
+    mul,
+    ne,
+    negate,
+)
+from tiltpy.loops.nodes import CallFn, CountTrue, For, Lane, LExpr, Num, Splat, Var
 from tiltpy.lowering.assembly import Assembly, Block
-from tiltpy.lowering.folds import Fold
+from tiltpy.lowering.folds import LONGEST_TREE, Fold
 from tiltpy.lowering.lattice import Step
 from tiltpy.lowering.objects import History, Place, Stored, Streamed, place, single
 from tiltpy.lowering.outcomes import Outcome
 from tiltpy.lowering.reducers import (
+    NARROW_MOMENTS,
     SHORT_COUNT,
     Kept,
     State,
     finish,
     kept_for,
     lift_where,
+    minus,
     narrow_for,
+    over,
+    plus,
+    times,
 )
 from tiltpy.lowering.references import reductions
 from tiltpy.lowering.stages import Grid, Seen, Unfit
 from tiltpy.lowering.values import Lowered, lower_expr
-from tiltpy.types import BOOL, I64, Scalar
+from tiltpy.types import BOOL, F32, F64, I64, Scalar
 
 
 class LaneLoop:
@@ -160,23 +178,19 @@ class LaneLoop:
 
     def _back(self, name: str, step: Step) -> int:
         """How many cells ago the loop has computed what a reference sees."""
-        if not step.regular:
-            raise Unfit
+        assert step.regular, "cells of one loop move on together"
         return self.lag - self.grid.lags[name] - step.plus
 
     def _place(self, step: Step) -> Place:
         """Where a stored object has the cells that a reference sees."""
         found = place(self.cell, step.earlier(self.lag))
-        base = self.block.name("base", found.base)
-        if found.lanes is None:
-            return replace(found, base=base)
-        return Place(base, self.block.name("lanes", found.lanes))
+        return replace(found, base=self.block.name("base", found.base))
 
     def _bound(self, node: EventBound) -> Lowered:
         """`start` or `end` of a row of a sampled input."""
         source = self.stored[node.object]
         if source.start is None:
-            raise Unfit
+            raise Unfit(f"the rows of ~{node.object} are spread over ticks")
         at = self._place(
             self.grid.point(self.reader, CutPoint(node.object, node.offset))
         )
@@ -195,7 +209,7 @@ class LaneLoop:
             return self._sliding(node, seen)
         if seen.newest.strided:
             return self._strided(node, seen)
-        raise Unfit
+        raise Unfit(f"a window of ~{node.window.object} has cells of varying number")
 
     def _certain(self, name: str, element: Expr) -> bool:
         """Whether each cell has a snapshot of its own that contributes."""
@@ -259,15 +273,69 @@ class LaneLoop:
             at = oldest if node.reduction == "first" else newest
             found = self._element(self.block, name, element, at)
             if found.valid != TRUE:
-                raise Unfit
+                raise Unfit(f"{node.reduction} of a window that may have gaps")
             return found
         if certain and node.reduction == "count":
             return Lowered(node.type, i64(seen.cells), TRUE)
+        if certain and self._is_short_spread(node, seen):
+            return self._short_spread(node, newest, seen.cells)
         _, state = self._window(node, narrow_for, newest, seen.cells, certain=certain)
         count: LExpr = i64(seen.cells)
         if not certain:
             count = self._count(node, newest, seen.cells)
         return _finished(node, state, count, certain=certain, cells=seen.cells)
+
+    def _is_short_spread(self, node: Reduce, seen: Seen) -> bool:
+        """Whether it is the variance of a few `f32` that lie in memory."""
+        few = node.ddof < seen.cells <= LONGEST_TREE
+        spread = node.reduction in ("var", "std") and node.element.type == F32
+        return few and spread and not self._streams(node.window.object)
+
+    def _short_spread(self, node: Reduce, newest: int, cells: int) -> Lowered:
+        """A variance in single precision, as long as nothing of it can get lost.
+
+        Squares of values beyond these bounds leave the range of `f32`; such vectors,
+        and those with a NaN, are computed again in double precision.
+        """
+        block, name, element = self.block, node.window.object, node.element
+        fold = self._fold(name, element, NARROW_MOMENTS, certain=True)
+        back = self._anchor(name, element) - newest
+        _, (_, mean, squares) = fold.window(block, cells, back)
+        variance = self.assembly.fresh("variance", F32)
+        block.set(variance, times(squares, Num(1.0 / (cells - node.ddof), F32)))
+        size = CallFn("abs", (mean,), F32)
+        large = disj(le(Num(2.0**-90, F32), variance), le(Num(2.0**-30, F32), size))
+        safe = conj(large, le(variance, Num(2.0**100, F32)))
+        again = block.inner()
+        exact = self._spread_again(again, node, newest, cells)
+        again.set(variance, exact)
+        unsafe = lt(CountTrue(Splat(safe, BOOL), I64), i64(LANES))
+        block.when(block.name("unsafe", unsafe), again)
+        if node.reduction == "std":
+            root = CallFn("sqrt", (variance,), F32)
+            return Lowered(node.type, block.name("w", root), TRUE)
+        return Lowered(node.type, variance, TRUE)
+
+    def _spread_again(
+        self, block: Block, node: Reduce, newest: int, cells: int
+    ) -> LExpr:
+        """The variance by Welford's method, in double precision."""
+        fresh = self.assembly.fresh
+        number, mean, squares = fresh("n"), fresh("mean", F64), fresh("squares", F64)
+        for var in (mean, squares):
+            block.set(var, Splat(Num(0.0, F64), F64))
+        inner = block.inner()
+        first = add(self.cell, i64(newest - cells + 1))
+        at = Place(inner.name("base", add(first, number)))
+        value = self._element(inner, node.window.object, node.element, at)
+        wide = inner.name("x", convert(value.scalar, F64))
+        delta = inner.name("d", minus(wide, mean))
+        count = convert(add(number, i64(1)), F64)
+        inner.set(mean, plus(mean, over(delta, count)))
+        inner.set(squares, plus(squares, times(delta, minus(wide, mean))))
+        block.add(For(number, i64(0), i64(cells), inner.body()))
+        free = Num(float(cells - node.ddof), F64)
+        return block.name("w", convert(over(squares, free), F32))
 
     def _count(self, node: Reduce, newest: int, cells: int) -> LExpr:
         def counted(_reduction: str, _kind: Scalar) -> Kept:
@@ -352,7 +420,7 @@ class LaneLoop:
         """A short window of finer cells, in whole: each lane gathers its own."""
         name, element = node.window.object, node.element
         if self._streams(name) or not self._certain(name, element):
-            raise Unfit
+            raise Unfit(f"a short window of finer ~{name} may have gaps")
         if node.reduction in ("first", "last"):
             step = seen.oldest if node.reduction == "first" else seen.newest
             return self._element(self.block, name, element, self._place(step))
@@ -432,7 +500,7 @@ class LaneLoop:
         if step.regular:
             return self._moved(name, self._after(step))
         if step.times > step.over:
-            raise Unfit
+            raise Unfit(f"~{name} may have gaps between the cells that are seen")
         source = self.stored[name]
         at = self._place(step)
         before = step.earlier(self.lag + 1)
@@ -440,14 +508,14 @@ class LaneLoop:
             moves = ne(at.base, single(self.cell, before).base)
             other = conj(eq(Lane(I64), i64(0)), self.block.name("moves", moves))
         else:
-            other = ne(at.index(i64(0)), place(self.cell, before).index(i64(0)))
+            other = ne(at.cell(), place(self.cell, before).cell())
         return self.block.name("cut", conj(other, source.moved(self.block, at)))
 
     def _window_cuts(self, window: Window, element: Expr) -> LExpr:
         """A snapshot that contributes has come, or one has gone."""
         seen = self.grid.window(self.reader, window)
         if not seen.newest.regular:
-            raise Unfit
+            raise Unfit(f"a window of ~{window.object} may hold the same twice")
         name = window.object
         newest, oldest = self._after(seen.newest), self._after(seen.oldest)
         new = self._element(self.block, name, element, newest).valid

@@ -7,9 +7,9 @@ that a reference is a fixed relation between two counts, whatever the stretch.
 """
 
 from dataclasses import dataclass
-from math import gcd, lcm
+from math import gcd
 
-from tiltpy.ir.nodes import Query, TemporalExpr
+from tiltpy.ir.nodes import Query
 from tiltpy.types import TDom
 
 
@@ -74,13 +74,3 @@ def common_low(query: Query) -> int | None:
         if coarsest.precision % tdom.precision:
             return None
     return coarsest.offset
-
-
-def common_period(axes: list[Axis]) -> int:
-    """After how many ticks all axes look the same."""
-    return lcm(*(axis.period for axis in axes))
-
-
-def is_unbounded(definition: TemporalExpr) -> bool:
-    """Whether a definition is not cut by its time domain."""
-    return definition.tdom.is_infinite

@@ -14,13 +14,7 @@ from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.loops.build import greatest, i64, least, load, lt, sub
 from tiltpy.loops.nodes import Kernel, LExpr, Store, WriteSlot
 from tiltpy.lowering.assembly import Assembly, Block
-from tiltpy.lowering.maps import (
-    RowMap,
-    SampledMap,
-    maps_rows,
-    maps_samples,
-    sampled_inputs,
-)
+from tiltpy.lowering.maps import RowMap, maps_rows
 from tiltpy.lowering.rows import ObjectRows, Written, input_rows, written
 from tiltpy.lowering.sweep import Sweep
 
@@ -50,23 +44,6 @@ def lower(query: Query, layouts: Mapping[str, Layout], *, maps: bool = True) -> 
     return _finish(query, assembly, block, loops)
 
 
-def lower_samples(query: Query, layouts: Mapping[str, Layout]) -> Plan | None:
-    """The kernel for stretches in which all inputs are sampled without a gap.
-
-    None where the query or the layouts have no such form.
-    """
-    assembly, block, objects = _begin(query, layouts)
-    sampled = sampled_inputs(objects)
-    if not all(maps_samples(d, objects, sampled) for d in query.definitions):
-        return None
-    loops = []
-    for definition in query.definitions:
-        loop = SampledMap(assembly, definition, objects)
-        _append(assembly, block, loop, definition)
-        loops.append(loop.describe())
-    return _finish(query, assembly, block, loops)
-
-
 def _begin(
     query: Query, layouts: Mapping[str, Layout]
 ) -> tuple[Assembly, Block, dict[str, ObjectRows]]:
@@ -84,7 +61,7 @@ def _begin(
 def _append(
     assembly: Assembly,
     block: Block,
-    loop: Sweep | RowMap | SampledMap,
+    loop: Sweep | RowMap,
     definition: TemporalExpr,
 ) -> ObjectRows:
     out = written(assembly, definition.name, definition.type)

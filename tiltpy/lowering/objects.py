@@ -25,9 +25,11 @@ from tiltpy.loops.nodes import (
     Bin,
     Earlier,
     Lane,
+    Lanes,
     LExpr,
     Load,
     Num,
+    Pick,
     Prefetch,
     Splat,
     Store,
@@ -50,12 +52,14 @@ REGISTERS = 8
 class Place:
     """Where a vector of cells is: at `base` and on, or each lane at `base + lanes`.
 
-    `single`: one cell, at `base`.
+    `single`: one cell, at `base`. `near`: the lanes are these constants, all within
+    two vectors from `base` on.
     """
 
     base: LExpr
     lanes: LExpr | None = None
     single: bool = False
+    near: tuple[int, ...] = ()
 
     @property
     def contiguous(self) -> bool:
@@ -66,10 +70,10 @@ class Place:
         """The cells that many earlier."""
         return replace(self, base=sub(self.base, i64(cells)))
 
-    def index(self, offset: LExpr) -> LExpr:
-        """The index of each lane in an array."""
-        start = add(self.base, offset)
-        return start if self.lanes is None else add(start, self.lanes)
+    def cell(self) -> LExpr:
+        """The cell of each lane."""
+        lanes = Lane(I64) if self.contiguous else self.lanes
+        return self.base if lanes is None else add(self.base, lanes)
 
 
 def single(cell: LExpr, seen: Step) -> Place:
@@ -85,15 +89,24 @@ def place(cell: LExpr, seen: Step) -> Place:
     if seen.regular:
         return Place(add(cell, i64(seen.plus)))
     at = add(mul(cell, i64(seen.times)), i64(seen.plus))
-    if seen.strided:
-        return Place(at, Bin("*", Lane(I64), i64(seen.times), I64))
+    if LANES * seen.times % seen.over == 0:  # loops count in whole vectors
+        return _fixed(at, seen)
     base = Bin("//", at, i64(seen.over), I64)
     if seen.times == 1 and seen.over % LANES == 0 and seen.plus % LANES == 0:
-        return Place(base, single=True)  # loops count in whole vectors
+        return Place(base, single=True)
     rest = convert(sub(at, mul(base, i64(seen.over))), U32)
     ticks = Bin("+", Bin("*", Lane(U32), Num(seen.times, U32), U32), rest, U32)
     lanes = Bin("//", ticks, Num(seen.over, U32), U32)
     return Place(base, convert(lanes, I64))
+
+
+def _fixed(at: LExpr, seen: Step) -> Place:
+    """Lanes that are at the same distances from the first one in every round."""
+    rest = seen.plus % seen.over
+    lanes = tuple((lane * seen.times + rest) // seen.over for lane in range(LANES))
+    base = at if seen.over == 1 else Bin("//", at, i64(seen.over), I64)
+    near = lanes if max(lanes) < 2 * LANES else ()
+    return Place(base, Lanes(lanes, I64), near=near)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,21 +156,19 @@ class Stored:
 
     def value(self, block: Block, where: Place) -> Lowered:
         """The payload in a vector of cells."""
-        index = where.index(self.offset)
-        if where.lanes is None:
-            index = block.name("at", index)
-        contiguous = where.contiguous
+        at = self._at(where)
+        at = replace(at, base=block.name("at", at.base))
         fields = tuple(
             Lowered(
                 scalar,
-                block.name("x", _entries(array, index, contiguous=contiguous)),
-                self._flag(block, flags, index, contiguous=contiguous),
+                block.name("x", _entries(array, at)),
+                _flag(block, flags, at),
             )
             for (_, scalar), array, flags in zip(
                 columns(self.type), self.values, self.validity, strict=True
             )
         )
-        alive = self._flag(block, self.alive, index, contiguous=contiguous)
+        alive = _flag(block, self.alive, at)
         if isinstance(self.type, Struct):
             return Lowered(self.type, None, alive, fields)
         return Lowered(self.type, fields[0].value, alive)
@@ -173,17 +184,13 @@ class Stored:
 
     def living(self, block: Block, where: Place) -> LExpr:
         """Where there is a snapshot."""
-        index = where.index(self.offset)
-        contiguous = where.contiguous
-        return self._flag(block, self.alive, index, contiguous=contiguous)
+        return _flag(block, self.alive, self._at(where))
 
     def beginning(self, block: Block, where: Place) -> LExpr:
         """Where a snapshot begins."""
         if self.begins is None:
             return self.living(block, where)
-        index = where.index(self.offset)
-        contiguous = where.contiguous
-        return self._flag(block, self.begins, index, contiguous=contiguous)
+        return _flag(block, self.begins, self._at(where))
 
     def moved(self, block: Block, where: Place) -> LExpr:
         """Where another snapshot or gap is than in the cell before."""
@@ -196,21 +203,29 @@ class Stored:
         changed = ne(self.living(block, where), before)
         return block.name("moved", disj(begins, changed))
 
-    def _flag(
-        self, block: Block, flags: Flags, index: LExpr, *, contiguous: bool
-    ) -> LExpr:
-        if flags is None:
-            return TRUE
-        if isinstance(flags, Bitmap):
-            array, index = flags.array, add(index, flags.offset)
-        else:
-            array = flags
-        return block.name("is", _entries(array, index, contiguous=contiguous))
+    def _at(self, where: Place) -> Place:
+        """A place in the arrays."""
+        return replace(where, base=add(where.base, self.offset))
 
 
-def _entries(array: Array, index: LExpr, *, contiguous: bool) -> LExpr:
-    if contiguous:
-        return Wide(array, index, array.type)
+def _flag(block: Block, flags: Flags, where: Place) -> LExpr:
+    if flags is None:
+        return TRUE
+    if isinstance(flags, Bitmap):
+        where = replace(where, base=add(where.base, flags.offset))
+        return block.name("is", _entries(flags.array, where))
+    return block.name("is", _entries(flags, where))
+
+
+def _entries(array: Array, where: Place) -> LExpr:
+    """The entries of an array in a place."""
+    if where.contiguous:
+        return Wide(array, where.base, array.type)
+    if where.near and not array.bits:
+        second = Wide(array, add(where.base, i64(LANES)), array.type)
+        first = Wide(array, where.base, array.type)
+        return Pick(first, second, where.near, array.type)
+    index = where.base if where.lanes is None else add(where.base, where.lanes)
     return Load(array, index, array.type)
 
 

@@ -78,7 +78,8 @@ class PaneLoop:
     def define(self, block: Block, cell: Var, definition: TemporalExpr) -> Outcome:
         """Append what computes an object in the cell that is counted."""
         self.block, self.cell, self.reader = block, cell, definition
-        self._fold_together(definition)
+        if not self.states:
+            self._fold_together()
         value = lower_expr(block, self._leaf, definition.body)
         begins = self._begins(definition, value)
         return Outcome(value, begins)
@@ -95,23 +96,24 @@ class PaneLoop:
             case Reduce():
                 return self._reduce(node)
             case _:
-                raise Unfit
+                raise Unfit("the bounds of an event beside panes")
 
     # Windows
 
     def _pane(self, window: Window, element: Expr) -> Pane:
         seen = self.grid.window(self.reader, window)
         if not seen.newest.strided:
-            raise Unfit
+            raise Unfit(f"a window of ~{window.object} has cells of varying number")
         base = self.block.name("base", single(self.cell, seen.oldest).base)
         return Pane(self.stored[window.object], element, base, seen.cells)
 
-    def _fold_together(self, definition: TemporalExpr) -> None:
-        """Fold what needs one pass, all reductions of a window side by side."""
+    def _fold_together(self) -> None:
+        """Fold what needs one pass: all reductions of a window, whoever's they are."""
         groups: dict[tuple[Window, Expr], set[str]] = {}
-        for node in reductions(definition):
+        stage = self.grid.stage_of[self.reader.name]
+        for node in (n for each in stage.definitions for n in reductions(each)):
             if node.reduction in ("first", "last"):
-                raise Unfit
+                raise Unfit(f"{node.reduction} of a pane")
             key = node.window, node.element
             groups.setdefault(key, set()).add(node.reduction)
         for key, names in groups.items():
@@ -176,11 +178,11 @@ class PaneLoop:
                     regular = source.complete and source.always_begins
                     if regular and step.times >= step.over:
                         return None
-                    raise Unfit
+                    raise Unfit(f"~{name} may have gaps beside panes")
                 case CutWindow(window=window, element=element):
                     cuts.append(self._window_cuts(window, element))
                 case _:
-                    raise Unfit
+                    raise Unfit("an object that was fused in may be a gap")
         cut_here = disj(*cuts)
         if cut_here == TRUE:
             return None
@@ -199,7 +201,7 @@ class PaneLoop:
             return TRUE
         seen = self.grid.window(self.reader, window)
         if seen.cells > seen.newest.times:
-            raise Unfit
+            raise Unfit(f"windows of ~{window.object} overlap and may have gaps")
         self._fold_window(window, element, {"count"})
         count = self._count(window, element)
         before = self.assembly.fresh("count.before")
@@ -208,7 +210,7 @@ class PaneLoop:
         if pane.source.begins is None:
             return some
         if seen.cells != seen.newest.times:
-            raise Unfit
+            raise Unfit(f"a snapshot of ~{window.object} may lie between two panes")
         return conj(some, self._differ(pane, count, before))
 
     def _differ(self, pane: Pane, count: LExpr, before: LExpr) -> LExpr:

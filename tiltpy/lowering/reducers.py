@@ -175,29 +175,30 @@ def lift_where(kept: Kept, value: Lowered, contributes: LExpr, row: LExpr) -> St
     )
 
 
-def _moments(order: int) -> Kept:
+def _moments(order: int, kind: Scalar = F64) -> Kept:
     """Count, mean and central sums of powers, merged by Pébay's update formulas.
 
     Equal values merge without any error, so their variance is exactly 0.
     """
 
     def lift(_: LExpr, value: LExpr) -> State:
-        wide = convert(value, F64)
-        spread = Bin("-", wide, wide, F64)  # 0, but NaN for an infinity or a NaN
-        return (f64(1.0), wide, *([spread] * (order - 1)))
+        wide = convert(value, kind)
+        spread = Bin("-", wide, wide, kind)  # 0, but NaN for an infinity or a NaN
+        return (Num(1.0, kind), wide, *([spread] * (order - 1)))
 
     def join(a: State, b: State) -> State:
         return _merge_moments(a, b, order)
 
+    nothing = Num(0.0, kind)
+
     def merge(a: State, b: State) -> State:
-        no_a, no_b = eq(a[0], f64(0.0)), eq(b[0], f64(0.0))
+        no_a, no_b = eq(a[0], nothing), eq(b[0], nothing)
         return tuple(
             select(no_a, right, select(no_b, left, both))
             for left, right, both in zip(a, b, join(a, b), strict=True)
         )
 
-    zeros = tuple(f64(0.0) for _ in range(order + 1))
-    kinds = (F64,) * (order + 1)
+    kinds, zeros = (kind,) * (order + 1), (nothing,) * (order + 1)
     return Kept(f"moments{order}", kinds, zeros, lift, merge, joined=join)
 
 
@@ -206,7 +207,7 @@ def _merge_moments(a: State, b: State, order: int) -> State:
     (na, ma, *sa), (nb, mb, *sb) = a, b
     n = plus(na, nb)
     delta = minus(mb, ma)
-    share = over(f64(1.0), n)
+    share = over(Num(1.0, n.type), n)
     step = times(delta, times(nb, share))
     cross = times(delta, delta, times(na, nb, share))
     merged = [n, plus(ma, step), plus(sa[0], sb[0], cross)]
@@ -229,22 +230,22 @@ def _merge_moments(a: State, b: State, order: int) -> State:
 
 
 def times(*factors: LExpr) -> LExpr:
-    """A product of doubles, constants folded."""
+    """A product of floats of one type, constants folded."""
     return reduce(lambda a, b: _folded("*", a, b), factors)
 
 
 def plus(*terms: LExpr) -> LExpr:
-    """A sum of doubles."""
+    """A sum of floats."""
     return reduce(lambda a, b: _folded("+", a, b), terms)
 
 
 def minus(left: LExpr, right: LExpr) -> LExpr:
-    """A difference of doubles."""
+    """A difference of floats."""
     return _folded("-", left, right)
 
 
 def over(left: LExpr, right: LExpr) -> LExpr:
-    """A quotient of doubles."""
+    """A quotient of floats."""
     return _folded("/", left, right)
 
 
@@ -257,14 +258,16 @@ _FOLDS: dict[BinaryOp, Callable[[float, float], float]] = {
 
 
 def _folded(op: BinaryOp, left: LExpr, right: LExpr) -> LExpr:
-    """An operator on doubles; of constants, its value (counts: never 0 over 0)."""
-    if (
-        isinstance(left, Num)
-        and isinstance(right, Num)
-        and (op, right.value) != ("/", 0)
-    ):
-        return f64(_FOLDS[op](left.value, right.value))
-    return Bin(op, left, right, F64)
+    """An operator on floats; of constants, its value."""
+    match left, right:
+        case Num(value=a), Num(value=b) if (op, b) != ("/", 0):
+            return Num(_FOLDS[op](a, b), left.type)
+        case _:
+            return Bin(op, left, right, left.type)
+
+
+NARROW_MOMENTS = _moments(2, F32)
+"""Of a few `f32` that are neither tiny nor huge."""
 
 
 def _sum_type(scalar: Scalar) -> Scalar:

@@ -22,7 +22,7 @@ LARGEST_TILE = 1 << 20
 
 
 class Unfit(Exception):  # noqa: N818 - no error: another kernel serves
-    """A query has no grid kernel."""
+    """A query has no grid kernel; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,8 @@ class Grid:
         fused: bool,
     ) -> None:
         low = common_low(query)
-        if low is None or not query.definitions:
-            raise Unfit
+        if low is None:
+            raise Unfit("the precisions are no multiples of one another")
         self.low = low
         self.query = query
         self.layouts = layouts
@@ -72,13 +72,13 @@ class Grid:
         self.references = {d.name: references(d) for d in query.definitions}
         for definition in query.definitions:
             if not definition.tdom.is_infinite:
-                raise Unfit
+                raise Unfit(f"the time domain of ~{definition.name} is bounded")
             self.axes[definition.name] = Axis.of(definition.tdom)
             for name in self.objects(definition):
                 if name not in self.axes:
-                    raise Unfit
+                    raise Unfit(f"~{name} is neither regular nor of short rows")
         if self.spread() and all(map(self._maps_rows, query.definitions)):
-            raise Unfit  # there are fewer rows than ticks
+            raise Unfit("a map over rows has fewer visits")
         self.fused = fused
         self.stages = self._stages()
         self.stage_of = {
@@ -237,7 +237,7 @@ class Grid:
         tile = self.unit * max(1, TILE * self.finest // self.unit)
         temporaries = self.spread() or any(map(self.materialised, self.definitions))
         if temporaries and tile // self.finest > LARGEST_TILE:
-            raise Unfit
+            raise Unfit(f"a tile would have more than {LARGEST_TILE:,} cells")
         return tile
 
     def warm_up(self) -> int:
