@@ -1,7 +1,7 @@
 """The public face: queries from text or Python, run over anything that speaks Arrow."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from numbers import Integral
 from pathlib import Path
@@ -18,6 +18,7 @@ from tiltpy.ir.printer import format_query
 from tiltpy.moments import Length, Moment, has_offset, is_number, ticks_of, time_of
 from tiltpy.runtime.bind import Binding, First
 from tiltpy.runtime.domain import Request, check_request
+from tiltpy.runtime.grid import lattice_of
 from tiltpy.runtime.result import Result
 from tiltpy.runtime.run import Progress, RunOptions, bind_inputs, run
 from tiltpy.runtime.stamps import PLAIN_TICKS, StampType, timestamp
@@ -28,20 +29,27 @@ RUN_ARGUMENTS = ("self", "start", "end", "workers", "chunk", "allow_sort", "prog
 
 @dataclass(frozen=True, slots=True)
 class BoundFrame:
-    """A frame and what the query leaves open about it; made by `bind`."""
+    """A frame and what the query leaves open about it; made by `bind`.
+
+    It remembers what was found in an Arrow table, for all runs that are given it.
+    """
 
     frame: object
     time: str | None
     lifetime: syntax.Lifetime | Lifetime | None
     column: str | None
     order: tuple[str, ...]
+    known: dict[object, object] = field(default_factory=dict, compare=False, repr=False)
 
     def binding(self, unit: Unit | None) -> Binding:
         """The same in the ticks of a query."""
         lifetime = self.lifetime
         if isinstance(lifetime, syntax.Lifetime):
             lifetime = builder.lifetime_in(lifetime, unit)
-        return Binding(self.frame, self.time, lifetime, self.column, self.order)
+        known = self.known
+        return Binding(
+            self.frame, self.time, lifetime, self.column, self.order, known=known
+        )
 
 
 def bind(
@@ -58,6 +66,9 @@ def bind(
     `point()`, `duration("10s")`, `until_next(max="1d")`, `sampled("1s")` or
     `interval("start", "end")`; `column` has the values of a scalar input; `order` names
     columns that break ties. What the query declares must not be contradicted.
+
+    Bind a large Arrow table once and give the same object to every run: its times are
+    then looked at (sorted, their layout found) in the first run alone.
     """
     names = (order,) if isinstance(order, str) else tuple(order)
     return BoundFrame(frame, time, lifetime, column, names)
@@ -222,12 +233,15 @@ class CompiledQuery:
             one.name: Layout(DEFAULT_LAYOUT, (False,) * len(columns(one.type)))
             for one in self.query.inputs
         }
+        lattices = None
         if inputs:
             bindings = self._bindings(inputs)
             bound = bind_inputs(self.query, bindings, Request(), allow_sort=True)
             layouts = {name: one.buffer.abi_layout() for name, one in bound.items()}
+            found = {name: lattice_of(one.buffer) for name, one in bound.items()}
+            lattices = {name: one for name, one in found.items() if one is not None}
         compiled = self._compiler.specialised(layouts)
-        return explain(self.query, compiled, llvm=llvm, asm=asm)
+        return explain(self.query, compiled, lattices, llvm=llvm, asm=asm)
 
     def __str__(self) -> str:
         return format_query(self.query)

@@ -1,7 +1,7 @@
 """What the user says when binding a frame, laid over what the query declares."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
@@ -33,7 +33,8 @@ class Binding:
     """A frame and what the declaration of its input leaves open.
 
     `column` is the payload column of a scalar input, or a struct column. With `first`
-    the frame is values alone, and the lifetime their period.
+    the frame is values alone, and the lifetime their period. `known` is what has been
+    read of the frame before, by whoever keeps it.
     """
 
     frame: object
@@ -42,6 +43,7 @@ class Binding:
     column: str | None = None
     order: tuple[str, ...] = ()
     first: First | None = None
+    known: dict[object, object] | None = field(default=None, compare=False, repr=False)
 
 
 def bind(

@@ -52,6 +52,11 @@ def _with_columns(frame: Any, names: list[str]) -> Any:
             return frame.project(", ".join(f'"{name}"' for name in quoted))
 
 
+def is_immutable(frame: object) -> bool:
+    """Whether a frame will have the same rows at another time, too."""
+    return isinstance(frame, pa.Table | pa.RecordBatch)
+
+
 def read_frame(input: str, frame: object) -> pa.Table:
     """The frame as a table; streams are read to their end, once.
 

@@ -5,7 +5,7 @@ rows in order, payload columns as views, events by their lifetime, and rows that
 events taken out where they could be mistaken for some.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -18,7 +18,7 @@ from tiltpy.runtime.bind import Binding, First, complete
 from tiltpy.runtime.buffers import Column, SnapshotBuffer, Times
 from tiltpy.runtime.choose import Choice, choose_columns
 from tiltpy.runtime.columns import payload_column
-from tiltpy.runtime.frames import flat_column, read_chosen, says_no_type
+from tiltpy.runtime.frames import flat_column, is_immutable, read_chosen, says_no_type
 from tiltpy.runtime.layout import lay_out, sampled
 from tiltpy.runtime.lifetimes import extent, stamped_events
 from tiltpy.runtime.ordering import Rows, first_out_of_order, row_order
@@ -47,6 +47,9 @@ from tiltpy.types import (
 
 Mask = NDArray[np.bool_]
 
+REMEMBERED = 8
+"""Ways to read a frame that its binding remembers at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
@@ -70,7 +73,33 @@ def ingest(
     where the last row of an `until_next` input ends. Rows out of order are sorted
     unless `allow_sort` is False. Errors are `DataError` with the input, the column and
     the first bad row, counted from 0 in the frame.
+
+    A binding that remembers is asked first, if its frame cannot change: the rows of an
+    Arrow table are looked at once, not in each run.
     """
+
+    def read() -> Ingested:
+        return _ingest(declared, binding, unit, domain_end, allow_sort=allow_sort)
+
+    if binding.known is None or not is_immutable(binding.frame):
+        return read()
+    key = declared, replace(binding, frame=None), unit, domain_end, allow_sort
+    found = binding.known.get(key)
+    if not isinstance(found, Ingested):
+        if len(binding.known) >= REMEMBERED:
+            binding.known.clear()
+        found = binding.known[key] = read()
+    return found
+
+
+def _ingest(
+    declared: Input,
+    binding: Binding,
+    unit: Unit | None,
+    domain_end: int | None,
+    *,
+    allow_sort: bool,
+) -> Ingested:
     settled = complete(declared, binding)
     assert settled.lifetime is not None
     if binding.first is not None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tiltpy.abi import TimeLayout
 from tiltpy.runtime.buffers import Column, SnapshotBuffer, pack_validity
-from tiltpy.runtime.layout import lay_out
+from tiltpy.runtime.layout import PIECE, lay_out
 from tiltpy.types import Scalar, Type
 
 Mask = NDArray[np.bool_]
@@ -44,12 +44,34 @@ def drop_nulls_at_edges(buffer: SnapshotBuffer, scalar: Scalar) -> SnapshotBuffe
     (column,) = buffer.columns
     if column.validity is None:
         return buffer
-    valid = column.valid(buffer.n)
-    if buffer.layout is TimeLayout.OVERLAPPING or not valid.any():
-        return keep_rows(buffer, valid, scalar)
-    first = int(valid.argmax())
-    stop = buffer.n - int(valid[::-1].argmax())
+    if buffer.layout is TimeLayout.OVERLAPPING:
+        return keep_rows(buffer, column.valid(buffer.n), scalar)
+    first, stop = _span(column, buffer.n)
+    if first == stop:
+        return SnapshotBuffer.empty(scalar)
+    if (first, stop) == (0, buffer.n):
+        return buffer
     kept = buffer.slice(first, stop)
-    if valid[first:stop].all():
+    if kept.columns[0].valid(kept.n).all():
         return kept.with_columns((Column(kept.columns[0].values),))
     return kept
+
+
+def _span(column: Column, count: int) -> tuple[int, int]:
+    """The first row that is not null, and the one behind the last; few are looked at.
+
+    Both are `count` where all are null.
+    """
+    first, step = count, PIECE
+    for begin in range(0, count, step):
+        rows = min(step, count - begin)
+        valid = column.slice(begin, rows).valid(rows)
+        if valid.any():
+            first = begin + int(valid.argmax())
+            break
+    for end in range(count, first, -step):
+        begin = max(first, end - step)
+        valid = column.slice(begin, end - begin).valid(end - begin)
+        if valid.any():
+            return first, end - int(valid[::-1].argmax())
+    return first, count

@@ -1,0 +1,64 @@
+"""A bound Arrow table is read once; whatever can change is read in every run."""
+
+import pandas
+import pyarrow as pa
+import pytest
+
+import tiltpy as tilt
+from tiltpy.errors import DataError
+from tiltpy.runtime import ingest as ingests
+
+SUM = "input x : f64 time t point\n~o[t] = sum(~x[t-3:t])"
+
+
+def table() -> pa.Table:
+    return pa.table({"t": [1, 2, 5, 9], "x": [1.0, 2.0, 3.0, 4.0]})
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The frames that were read."""
+    found: list[object] = []
+    read = ingests.read_chosen
+
+    def noted(input: str, frame: object, choose: object) -> object:
+        found.append(frame)
+        return read(input, frame, choose)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ingests, "read_chosen", noted)
+    return found
+
+
+def test_a_bound_table_is_read_once_for_each_way_to_read_it(
+    reads: list[object],
+) -> None:
+    query, bound = tilt.parse(SUM), tilt.bind(table())
+    first = query.run(x=bound).to_arrow()
+    assert query.run(x=bound).to_arrow() == first
+    assert len(reads) == 1
+    held = tilt.parse("input x : f64 time t until_next\n~o[t] = ~x[t]")
+    assert held.run(x=bound, end=12).to_arrow()["end"].to_pylist()[-1] == 12
+    assert held.run(x=bound, end=20).to_arrow()["end"].to_pylist()[-1] == 20
+    assert len(reads) == 3
+
+
+def test_what_is_not_bound_is_read_in_every_run(reads: list[object]) -> None:
+    query, frame = tilt.parse(SUM), table()
+    assert query.run(x=frame).to_arrow() == query.run(x=frame).to_arrow()
+    assert len(reads) == 2
+
+
+def test_a_frame_that_can_change_is_read_in_every_run() -> None:
+    frame = pandas.DataFrame({"t": [1, 2, 5, 9], "x": [1.0, 2.0, 3.0, 4.0]})
+    query, bound = tilt.parse(SUM), tilt.bind(frame)
+    before = query.run(x=bound).to_arrow()
+    frame.loc[0, "x"] = 100.0
+    assert query.run(x=bound).to_arrow() != before
+
+
+def test_what_fails_fails_again() -> None:
+    query, bound = tilt.parse(SUM), tilt.bind(pa.table({"t": [2, 1], "x": [1.0, 2.0]}))
+    assert query.run(x=bound).num_rows > 0
+    for _ in range(2):
+        with pytest.raises(DataError, match="the row belongs before"):
+            query.run(x=bound, allow_sort=False)
