@@ -1,6 +1,8 @@
 """The loop over cells that each fold many finer ones: a cell at a time, in lanes."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from math import gcd
 
 from tiltpy.abi import Shape
 from tiltpy.ir.nodes import (
@@ -16,8 +18,18 @@ from tiltpy.ir.nodes import (
     Time,
     Window,
 )
-from tiltpy.loops.build import TRUE, add, conj, disj, i64, lt, mul, negate
-from tiltpy.loops.nodes import Extract, LExpr, Var
+from tiltpy.loops.build import TRUE, add, conj, disj, i64, load, lt, mul, negate, sub
+from tiltpy.loops.nodes import (
+    Array,
+    Bin,
+    Extract,
+    For,
+    LExpr,
+    Num,
+    Store,
+    Var,
+    While,
+)
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.objects import Place, Stored, single
 from tiltpy.lowering.outcomes import Outcome
@@ -31,12 +43,21 @@ from tiltpy.lowering.panes import (
     moments,
     some_value,
 )
-from tiltpy.lowering.reducers import COUNT, Kept, State, finish, kept_for
+from tiltpy.lowering.reducers import (
+    COUNT,
+    Kept,
+    State,
+    finish,
+    kept_for,
+    moments_of,
+)
 from tiltpy.lowering.references import reductions
 from tiltpy.lowering.stages import Grid, Unfit
 from tiltpy.lowering.values import Lowered, lower_expr, zero
-from tiltpy.types import BOOL, Scalar
+from tiltpy.types import BOOL, I64, Scalar
 
+SMALLEST_PANE = 16
+"""Cells of a pane of windows that overlap, at least."""
 _ORDERS = {"var": 2, "std": 2, "skew": 3, "kurtosis": 4}
 
 
@@ -58,8 +79,8 @@ class PaneLoop:
         self.cell: LExpr = i64(0)
         self.reader: TemporalExpr
         self.states: dict[tuple[Window, Expr, Kept], State] = {}
-        self.origins: dict[tuple[Window, Expr], LExpr] = {}
         self.before: list[tuple[Var, LExpr]] = []
+        self.done: list[Var] = []
 
     def shape(self) -> Shape:
         """What it is."""
@@ -69,6 +90,8 @@ class PaneLoop:
         """Before the loop: the pane before the first was empty."""
         for var, _ in self.before:
             block.set(var, zero(var.type))
+        for var in self.done:
+            block.set(var, i64(-INF.value))
 
     def advance(self, block: Block) -> None:
         """At the end of a round."""
@@ -121,38 +144,114 @@ class PaneLoop:
 
     def _fold_window(self, window: Window, element: Expr, names: set[str]) -> None:
         pane = self._pane(window, element)
+        stride = self.grid.window(self.reader, window).newest.times
+        if pane.cells > stride:
+            found = self._hopping(pane, stride, names)
+        else:
+            found = self._states(self.block, pane, names)
+        for kept, state in found.items():
+            self.states[window, element, kept] = state
+
+    def _states(self, block: Block, pane: Pane, names: set[str]) -> dict[Kept, State]:
+        """What the reductions of a pane need; moments take a second pass."""
         lifts: dict[Kept, Lift] = {}
         for name in sorted(names.difference(_ORDERS, ("count",))):
-            kept = _kept(name, element)
+            kept = _kept(name, pane.element)
             lifts[kept] = lift_with(pane, kept)
-        if not pane.certain(self.block):
+        if not pane.certain(block):
             lifts[COUNT] = lift_with(pane, COUNT)
-        if names.intersection(_ORDERS):
-            origin = self.block.name("origin", some_value(self.block, pane))
-            self.origins[window, element] = origin
+        orders = sorted({_ORDERS[name] for name in names.intersection(_ORDERS)})
+        origin: LExpr = i64(0)
+        if orders:
+            origin = block.name("origin", some_value(block, pane))
             lifts[DEVIATIONS] = deviations_from(pane, origin)
-        known = self.states
-        lifts = {k: v for k, v in lifts.items() if (window, element, k) not in known}
-        if lifts:
-            fetch = pane.source.start is not None
-            found = fold(self.block, pane, lifts, fetch=fetch)
-            for kept, state in found.items():
-                known[window, element, kept] = state
+        fetch = pane.source.start is not None
+        found = fold(block, pane, lifts, fetch=fetch) if lifts else {}
+        count = found[COUNT][0] if COUNT in found else i64(pane.cells)
+        for order in orders:
+            first = origin, found[DEVIATIONS][0]
+            found[moments_of(order)] = moments(block, pane, order, count, first)
+        return found
+
+    def _hopping(self, pane: Pane, stride: int, names: set[str]) -> dict[Kept, State]:
+        """Windows that overlap, of panes that are folded once.
+
+        A ring has the states of the panes of a window; those that are new at a cell are
+        made, then all are merged.
+        """
+        size = gcd(stride, pane.cells)
+        panes = pane.cells // size
+        if size < SMALLEST_PANE or not pane.certain(self.block):
+            raise Unfit(f"windows of ~{pane.source.name} have no common panes")
+        fresh, block = self.assembly.fresh, self.block
+        done = fresh("pane")
+        self.done.append(done)
+        begin = block.name("begin", mul(self.cell, i64(stride // size)))
+        end = block.name("end", add(begin, i64(panes)))
+        late = block.inner()
+        late.set(done, begin)
+        block.when(lt(done, begin), late)
+        make = block.inner()
+        offset = make.name("at", add(pane.base, mul(sub(done, begin), i64(size))))
+        found = self._states(make, replace(pane, base=offset, cells=size), names)
+        rings = {kept: self._ring(kept, state, panes) for kept, state in found.items()}
+        place = make.name("place", Bin("%", done, i64(panes), I64))
+        for kept, state in found.items():
+            for ring, part in zip(rings[kept], state, strict=True):
+                if ring is not None:
+                    make.add(Store(ring, place, part))
+        make.set(done, add(done, i64(1)))
+        block.add(While(lt(done, end), make.body()))
+        return {
+            kept: self._merged(kept, found[kept], rings[kept], begin, end, panes)
+            for kept in found
+            if kept != DEVIATIONS
+        }
+
+    def _ring(self, kept: Kept, state: State, panes: int) -> tuple[Array | None, ...]:
+        """An array for each part of a state that is not the same for all panes."""
+        return tuple(
+            None
+            if isinstance(part, Num)
+            else self.assembly.temporary(f"{kept.name}.panes", scalar, (), panes)
+            for part, scalar in zip(state, kept.types, strict=True)
+        )
+
+    def _merged(
+        self,
+        kept: Kept,
+        one: State,
+        rings: tuple[Array | None, ...],
+        begin: LExpr,
+        end: LExpr,
+        panes: int,
+    ) -> State:
+        """All states in a ring as one, the oldest first."""
+        block, fresh = self.block, self.assembly.fresh
+        state = tuple(fresh(kept.name, scalar) for scalar in kept.types)
+        for var, nothing in zip(state, kept.identity, strict=True):
+            block.set(var, nothing)
+        at = fresh("pane")
+        inner = block.inner()
+        place = inner.name("place", Bin("%", at, i64(panes), I64))
+        newer = tuple(
+            part if ring is None else inner.name("p", load(ring, place))
+            for part, ring in zip(one, rings, strict=True)
+        )
+        merged = [inner.name("m", part) for part in kept.merge(state, newer)]
+        for var, part in zip(state, merged, strict=True):
+            inner.set(var, part)
+        block.add(For(at, begin, end, inner.body()))
+        return state
 
     def _reduce(self, node: Reduce) -> Lowered:
         window, element = node.window, node.element
         count = self._count(window, element)
         if node.reduction == "count":
             return Lowered(node.type, count, TRUE)
+        state = self.states[window, element, _kept(node.reduction, element)]
+        value, valid = finish(node, state, count)
         pane = self._pane(window, element)
-        kept = _kept(node.reduction, element)
-        key = window, element, kept
-        if key not in self.states:
-            order = _ORDERS[node.reduction]
-            (sum_,) = self.states[window, element, DEVIATIONS]
-            first = self.origins[window, element], sum_
-            self.states[key] = moments(self.block, pane, order, count, first)
-        value, valid = finish(node, self.states[key], count)
         if pane.certain(self.block):
             valid = TRUE if node.ddof < pane.cells else lt(i64(1), i64(0))
         return Lowered(node.type, self.block.name("v", value), valid)
@@ -202,7 +301,8 @@ class PaneLoop:
         seen = self.grid.window(self.reader, window)
         if seen.cells > seen.newest.times:
             raise Unfit(f"windows of ~{window.object} overlap and may have gaps")
-        self._fold_window(window, element, {"count"})
+        if (window, element, COUNT) not in self.states:  # no reduction needs it
+            self._fold_window(window, element, {"count"})
         count = self._count(window, element)
         before = self.assembly.fresh("count.before")
         self.before.append((before, count))
@@ -224,5 +324,7 @@ class PaneLoop:
 
 
 def _kept(reduction: str, element: Expr) -> Kept:
+    if reduction in _ORDERS:
+        return moments_of(_ORDERS[reduction])
     kind = element.type
     return kept_for(reduction, kind if isinstance(kind, Scalar) else BOOL)

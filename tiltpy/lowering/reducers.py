@@ -175,7 +175,7 @@ def lift_where(kept: Kept, value: Lowered, contributes: LExpr, row: LExpr) -> St
     )
 
 
-def _moments(order: int, kind: Scalar = F64) -> Kept:
+def moments_of(order: int, kind: Scalar = F64) -> Kept:
     """Count, mean and central sums of powers, merged by Pébay's update formulas.
 
     Equal values merge without any error, so their variance is exactly 0.
@@ -266,7 +266,7 @@ def _folded(op: BinaryOp, left: LExpr, right: LExpr) -> LExpr:
             return Bin(op, left, right, left.type)
 
 
-NARROW_MOMENTS = _moments(2, F32)
+NARROW_MOMENTS = moments_of(2, F32)
 """Of a few `f32` that are neither tiny nor huge."""
 
 
@@ -296,11 +296,11 @@ def kept_for(reduction: str, element: Scalar) -> Kept:
         case "rms":
             return SQUARES
         case "var" | "std":
-            return _moments(2)
+            return moments_of(2)
         case "skew":
-            return _moments(3)
+            return moments_of(3)
         case "kurtosis":
-            return _moments(4)
+            return moments_of(4)
         case "min" | "max":
             return _extreme(reduction, element)
         case "any" | "all":
