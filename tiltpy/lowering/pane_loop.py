@@ -18,7 +18,19 @@ from tiltpy.ir.nodes import (
     Time,
     Window,
 )
-from tiltpy.loops.build import TRUE, add, conj, disj, i64, load, lt, mul, negate, sub
+from tiltpy.loops.build import (
+    INF,
+    TRUE,
+    add,
+    conj,
+    disj,
+    i64,
+    load,
+    lt,
+    mul,
+    negate,
+    sub,
+)
 from tiltpy.loops.nodes import (
     Array,
     Bin,
