@@ -19,7 +19,6 @@ from tiltpy.ir.nodes import (
     Window,
 )
 from tiltpy.loops.build import (
-    INF,
     TRUE,
     add,
     conj,
@@ -68,6 +67,8 @@ from tiltpy.lowering.stages import Grid, Unfit
 from tiltpy.lowering.values import Lowered, lower_expr, zero
 from tiltpy.types import BOOL, I64, Scalar
 
+NEVER = -(1 << 62)
+"""Earlier than every pane."""
 SMALLEST_PANE = 16
 """Cells of a pane of windows that overlap, at least."""
 _ORDERS = {"var": 2, "std": 2, "skew": 3, "kurtosis": 4}
@@ -103,7 +104,7 @@ class PaneLoop:
         for var, _ in self.before:
             block.set(var, zero(var.type))
         for var in self.done:
-            block.set(var, i64(-INF.value))
+            block.set(var, i64(NEVER))
 
     def advance(self, block: Block) -> None:
         """At the end of a round."""
