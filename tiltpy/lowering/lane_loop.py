@@ -167,11 +167,16 @@ class LaneLoop:
         return self.stored[name].value(self.block, self._place(step))
 
     def _prefetch(self, name: str) -> None:
-        """Ask for what a loop over an input will come to."""
+        """Ask for what a loop over an input will come to.
+
+        Where another loop has read the tile already, that is the next one.
+        """
         source = self.stored[name]
         if source.start is not None and name not in self.fetched:
             self.fetched.add(name)
-            source.prefetch(self.block, self.cell)
+            again = self.grid.reads_before(self.reader, name) and self.grid.tile
+            ahead = again // source.axis.period if again else 0
+            source.prefetch(self.block, self.cell, ahead)
 
     def _streams(self, name: str) -> bool:
         return self.grid.is_streamed(self.reader, name)

@@ -173,14 +173,14 @@ class Stored:
             return Lowered(self.type, None, alive, fields)
         return Lowered(self.type, fields[0].value, alive)
 
-    def prefetch(self, block: Block, cell: LExpr) -> None:
-        """Ask for the cells that a loop will come to.
+    def prefetch(self, block: Block, cell: LExpr, ahead: int = 0) -> None:
+        """Ask for the cells that a loop will come to, or `ahead`.
 
         The machine does so by itself, but not over the ends of pages.
         """
         for array in self.values:
-            ahead = i64(AHEAD // (array.type.bits // 8 or 1))
-            block.add(Prefetch(array, add(add(cell, self.offset), ahead)))
+            cells = ahead or AHEAD // (array.type.bits // 8 or 1)
+            block.add(Prefetch(array, add(add(cell, self.offset), i64(cells))))
 
     def living(self, block: Block, where: Place) -> LExpr:
         """Where there is a snapshot."""

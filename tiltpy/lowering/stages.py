@@ -135,6 +135,12 @@ class Grid:
             name in self.stage_of and self.stage_of[name] is self.stage_of[reader.name]
         )
 
+    def reads_before(self, reader: TemporalExpr, name: str) -> bool:
+        """Whether a loop before the reader's reads an object."""
+        own = self.stages.index(self.stage_of[reader.name])
+        earlier = (d for stage in self.stages[:own] for d in stage.definitions)
+        return any(name in self.objects(definition) for definition in earlier)
+
     def materialised(self, name: str) -> bool:
         """Whether a definition is read by another loop than its own."""
         return any(
