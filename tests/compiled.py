@@ -1,8 +1,12 @@
 """The compiled engine as the tests run it: real Arrow in, any layout and chunks."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from random import Random
+from typing import Literal
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +16,7 @@ from tiltpy.abi import TimeLayout
 from tiltpy.compiler import CompileOptions, Compiler
 from tiltpy.interpreter import Event, Snapshot
 from tiltpy.ir.nodes import Input
+from tiltpy.lowering import folds, outputs, short_spreads, stages
 from tiltpy.passes.pipeline import PASS_NAMES
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.buffers import SnapshotBuffer
@@ -19,7 +24,7 @@ from tiltpy.runtime.domain import Request
 from tiltpy.runtime.ingest import Ingested, ingest
 from tiltpy.runtime.result import OutputTable
 from tiltpy.runtime.run import RunOptions, run
-from tiltpy.types import Interval, Scalar, Struct, columns
+from tiltpy.types import Interval, Point, Scalar, Struct, columns
 
 ARROW = {
     "bool": pa.bool_(),
@@ -41,11 +46,31 @@ class Setting:
     layout: TimeLayout | None = None
     """A layout to lay the rows out in where they allow it, other than the best."""
     optimize: bool = True
-    nulls: bool = False
-    """Whether null rows are put into the gaps of scalar inputs."""
+    nulls: Literal["gaps", "samples"] | None = None
+    """Whether null rows are put into the gaps of scalar inputs: one or two to a gap, or
+    where the events are samples one for each that is lost."""
+    points: bool = False
+    """Whether events of one tick are bound as such."""
     grid: bool | None = None
     """Whether grid kernels are used wherever they can be; by default as users have it,
     for larger inputs."""
+    small: bool = False
+    """Whether a few cells fill the tiles and the longest trees of grid kernels."""
+
+
+@contextmanager
+def small_sizes(setting: Setting) -> Iterator[None]:
+    """Grid kernels as the setting wants them."""
+    if not setting.small:
+        yield
+        return
+    with (
+        patch.object(stages, "TILE", 64),
+        patch.object(folds, "LONGEST_TREE", 32),
+        patch.object(short_spreads, "LONGEST_TREE", 32),
+        patch.object(outputs, "MUCH", 32),
+    ):
+        yield
 
 
 def random_setting(random: Random, span: int) -> Setting:
@@ -59,7 +84,8 @@ def random_setting(random: Random, span: int) -> Setting:
         frozenset(disabled if random.random() < 0.6 else ()),
         random.choice((None, None, None, *TimeLayout)),
         optimize=random.random() < 0.4,
-        nulls=random.random() < 0.3,
+        nulls=random.choice((None, None, "gaps", "samples")),
+        points=random.random() < 0.5,
         grid=random.choice((None, True, True)),
     )
 
@@ -71,16 +97,20 @@ def run_compiled(case: Case, setting: Setting) -> dict[str, list[Snapshot]]:
         for declared in case.query.inputs
     }
     options = CompileOptions(
-        setting.disabled_passes, setting.special_shapes, setting.optimize
+        setting.disabled_passes,
+        setting.special_shapes,
+        setting.optimize,
+        cache=False,  # each query is met once
     )
     compiler = Compiler(case.query, options)
-    result = run(
-        case.query,
-        inputs,
-        compiler.specialised,
-        Request(case.start, case.end, case.bounds),
-        RunOptions(setting.workers, setting.chunk, grid=setting.grid),
-    )
+    with small_sizes(setting):
+        result = run(
+            case.query,
+            inputs,
+            compiler.specialised,
+            Request(case.start, case.end, case.bounds),
+            RunOptions(setting.workers, setting.chunk, grid=setting.grid),
+        )
     return {name: snapshots(result[name]) for name in case.query.outputs}
 
 
@@ -120,16 +150,28 @@ def table_of(
 def _ingest(declared: Input, events: Sequence[Event], setting: Setting) -> Ingested:
     rows: list[Event | tuple[int, int, None]] = list(events)
     if setting.nulls and isinstance(declared.type, Scalar):
-        rows = _with_null_rows(events)
+        rows = _with_null_rows(events, setting.nulls)
+    table = table_of(declared, rows)
     settled = replace(declared, lifetime=Interval("start", "end"))
-    found = ingest(settled, Binding(table_of(declared, rows)), unit=None)
+    if setting.points and all(row[1] - row[0] == 1 for row in rows):
+        settled = replace(declared, lifetime=Point(), time="end")
+        table = table.drop_columns(["start"])
+    found = ingest(settled, Binding(table), unit=None)
     if setting.layout is None:
         return found
     return replace(found, buffer=laid_out(found.buffer, setting.layout))
 
 
-def _with_null_rows(events: Sequence[Event]) -> list[Event | tuple[int, int, None]]:
-    """Rows without a payload in the gaps (two to a gap where it is long enough)."""
+def _with_null_rows(
+    events: Sequence[Event], kind: Literal["gaps", "samples"]
+) -> list[Event | tuple[int, int, None]]:
+    """Rows without a payload in the gaps between events."""
+    lengths = {event.end - event.start for event in events}
+    lost = {later.start - event.end for event, later in pairwise(events)}
+    if kind == "samples" and len(lengths) == 1:
+        (period,) = lengths
+        if all(gap >= 0 and gap % period == 0 for gap in lost):
+            return _with_lost_samples(events, period)
     rows: list[Event | tuple[int, int, None]] = []
     until: int | None = None
     for event in events:
@@ -141,6 +183,14 @@ def _with_null_rows(events: Sequence[Event]) -> list[Event | tuple[int, int, Non
         rows.append(event)
         until = event.end if until is None else max(until, event.end)
     return rows
+
+
+def _with_lost_samples(
+    events: Sequence[Event], period: int
+) -> list[Event | tuple[int, int, None]]:
+    there = {event.start: event for event in events}
+    starts = range(events[0].start, events[-1].end, period)
+    return [there.get(start, (start, start + period, None)) for start in starts]
 
 
 def laid_out(buffer: SnapshotBuffer, layout: TimeLayout) -> SnapshotBuffer:

@@ -139,8 +139,16 @@ class FakeCode:
     grid: FakeGrid
     signature: Signature
 
-    def run(self, slots: NDArray[np.int64]) -> None:
+    def code(self) -> "FakeCode":
+        return self
+
+    def many(self, places: int, count: int) -> None:
+        for place in at(places, np.dtype(np.int64), count).tolist():
+            self.one(place)
+
+    def one(self, place: int) -> None:
         self.grid.runs += 1
+        slots = at(place, np.dtype(np.int64), len(self.signature.slots))
         numbers = zip(self.signature.slots, slots.tolist(), strict=True)
         values = {(s.kind, s.object, s.column): number for s, number in numbers}
         low, high = values[SlotKind.LOW, "", 0], values[SlotKind.HIGH, "", 0]
@@ -251,7 +259,8 @@ class FakeCode:
         for column, (name, scalar) in enumerate(columns(loop.type)):
             kind = dtype_of(scalar)
             address = values[SlotKind.OUT_VALUES, loop.name, column]
-            found = at(address, kind, cells + LANES)
+            room = -cells % LANES if loop.implicit_times else LANES
+            found = at(address, kind, cells + room)
             found[:] = 77
             payload = [
                 one.value[name] if isinstance(one.value, Mapping) else one.value
@@ -303,5 +312,4 @@ class FakeKernels:
         self.query = self._real.query
         self.fake = FakeGrid(query, layouts, **shape)
         self.general = self._real.general
-        self.samples = self._real.samples
         self.grid = self.fake.kernel

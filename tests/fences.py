@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.compiled import random_setting
+from tests.random_grids import random_grid_case, random_grid_setting
 from tests.random_queries import random_case
 from tests.test_properties import check
 from tiltpy.runtime import execute, grid, memory
@@ -122,8 +123,13 @@ def main() -> None:
     fences = Fences(low="low" in sys.argv)
     put_up(fences)
     for seed in range(first, last):
-        case = random_case(seed, exact=True, specials=seed % 3 == 0)
-        setting = random_setting(Random(seed), span=80)  # noqa: S311
+        specials, random = seed % 3 == 0, Random(seed)  # noqa: S311
+        if seed % 2:
+            case = random_grid_case(seed, exact=True, specials=specials)
+            setting = random_grid_setting(random, case)
+        else:
+            case = random_case(seed, exact=True, specials=specials)
+            setting = random_setting(random, span=80)
         print(f"seed {seed}, {setting}", file=sys.stderr, flush=True)
         difference = check(case, replace(setting, workers=1), exact=True)
         assert difference is None, difference

@@ -188,8 +188,12 @@ class ExpressionWriter:
 
     # Windows
 
+    def windowed(self) -> Source:
+        """An object to look at through a window."""
+        return self.source()
+
     def reduction(self, *, firm: bool) -> Graded:
-        source = self.source()
+        source = self.windowed()
         start, end = self.window(source)
         outer = self.element, self.locals
         self.element, self.locals = (Element(source.type), source.grades), []
@@ -203,7 +207,7 @@ class ExpressionWriter:
         rough = grade.level < Level.ROUGH and small(grade) and not firm
         if rough and element.type != BOOL and self.chance(0.15 if self.exact else 0.4):
             found = sorted(ROUGH_REDUCTIONS)
-        name = self.random.choice(found)
+        name = self.reduction_name(found)
         if name == "count" and self.chance(0.3):
             element, grade = Element(source.type), Grade()
         scalar = reduction_type(name, element.type)
@@ -217,6 +221,10 @@ class ExpressionWriter:
         """The bounds of a window, from its reader's time."""
         del source
         return self.random.choice(WINDOWS)
+
+    def reduction_name(self, found: list[str]) -> str:
+        """One of those that are sound."""
+        return self.random.choice(found)
 
     def reduced_element(self) -> Graded:
         """What is reduced: mostly a plain column, else an expression, or an `if`."""

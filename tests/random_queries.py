@@ -48,6 +48,7 @@ class Case:
     bounds: dict[str, int] = field(default_factory=dict)
 
 
+Templates = tuple[tuple[int, Callable[[], Row]], ...]
 PRECISIONS = (1, 1, 1, 1, 1, 1, 2, 3, 4, 5, 7, 10)
 
 
@@ -56,10 +57,9 @@ class QueryWriter(ExpressionWriter):
 
     # Definitions
 
-    def define(self, name: str, tdom: TDom) -> TemporalExpr:
-        """A definition; later ones may refer to it."""
-        self.locals, self.bindings = [], []
-        templates: tuple[tuple[int, Callable[[], Row]], ...] = (
+    def templates(self) -> Templates:
+        """What a definition may be, each with its weight."""
+        return (
             (5, self.scalar_body),
             (2, self.where_body),
             (2, self.join_body),
@@ -69,13 +69,19 @@ class QueryWriter(ExpressionWriter):
             (1, self.trend_body),
             (2, self.struct_body),
         )
+
+    def define(self, name: str, tdom: TDom) -> TemporalExpr:
+        """A definition; later ones may refer to it."""
+        self.locals, self.bindings = [], []
+        templates = self.templates()
         weights = [weight for weight, _ in templates]
         (_, template), *_ = self.random.choices(templates, weights)
         body, grades = template()
         for local, value in reversed(self.bindings):
             body = Let(local, value, body)
         body = drop_unused(body)  # as the language does
-        self.sources.append(Source(name, body.type, grades))
+        made = Source(name, body.type, grades, period=tdom.precision)
+        self.sources.append(made)
         return TemporalExpr(name, tdom, body, source_cuts(body))
 
     def scalar_body(self) -> Row:

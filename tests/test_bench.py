@@ -208,8 +208,9 @@ def test_figures_have_a_line_for_each_workload() -> None:
     assert ratios.split()[:4] == ["to", "one", "worker", "1.00"]
     _, fused = fusion.lines(chosen, WANTED)
     assert len(fused.split()) == 6
-    _, sizes = buffers.lines(chosen, WANTED)
-    assert len(sizes.split()) == 1 + 2 * 4
+    _, at_once, each = buffers.lines(chosen, WANTED)
+    assert len(at_once.split()) == 1 + 2 * 4
+    assert len(each.split()) == 2 * 4
 
 
 @pytest.mark.parametrize("name", ["where", "trading", "impute", "vibration"])

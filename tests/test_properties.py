@@ -1,9 +1,10 @@
 """The compiler against the interpreter: random queries, streams and ways to run them.
 
-2,000 cases with payloads that are small multiples of 1/8, where floats agree to the
-bit, and 500 with arbitrary floats, which agree to rounding; `--deep` draws fifty times
-as many. Each runs once, with its own choice of chunk length, workers, layout, shapes
-and passes. A failing case prints its seed, its setting and its query.
+Cases with payloads that are small multiples of 1/8, where floats agree to the bit, and
+some with arbitrary floats, which agree to rounding; fewer of those that grid kernels
+are for, whose streams are longer. `--deep` draws fifty times as many. Each runs once,
+with its own choice of chunk length, workers, layout, shapes and passes. A failing case
+prints its seed, its setting and its query.
 """
 
 from random import Random
@@ -12,12 +13,16 @@ import pytest
 
 from tests.compare import first_difference
 from tests.compiled import Setting, random_setting, run_compiled
+from tests.random_grids import random_grid_case, random_grid_setting
 from tests.random_queries import Case, random_case
 from tiltpy.interpreter import interpret
 from tiltpy.ir.printer import format_query
 
 BATCH = 50
-EXACT, ROUNDED = 2000, 500
+EXACT, ROUNDED = 1400, 400
+GRID_BATCH = 10
+GRIDS = 80
+"""Every fourth of them with arbitrary floats."""
 DEEPER = 50
 
 
@@ -58,3 +63,18 @@ def test_machine_code_equals_the_interpreter_to_rounding(
 ) -> None:
     for first in range(batch * BATCH, ROUNDED * (DEEPER if deep else 1), ROUNDED):
         check_batch(first, exact=False)
+
+
+def check_grid_case(seed: int) -> None:
+    exact = seed % 4 != 3
+    case = random_grid_case(seed, exact=exact, specials=exact and seed % 3 == 0)
+    setting = random_grid_setting(Random(seed), case)  # noqa: S311
+    difference = check(case, setting, exact=exact)
+    assert difference is None, f"grid seed {seed}, {setting}\n{difference}"
+
+
+@pytest.mark.parametrize("batch", range(GRIDS // GRID_BATCH))
+def test_grid_kernels_equal_the_interpreter(batch: int, *, deep: bool) -> None:
+    for first in range(batch * GRID_BATCH, GRIDS * (DEEPER if deep else 1), GRIDS):
+        for seed in range(first, first + GRID_BATCH):
+            check_grid_case(seed)

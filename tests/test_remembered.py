@@ -7,6 +7,7 @@ import pytest
 import tiltpy as tilt
 from tiltpy.errors import DataError
 from tiltpy.runtime import ingest as ingests
+from tiltpy.runtime.frames import read_chosen
 
 SUM = "input x : f64 time t point\n~o[t] = sum(~x[t-3:t])"
 
@@ -19,7 +20,7 @@ def table() -> pa.Table:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """The frames that were read."""
     found: list[object] = []
-    read = ingests.read_chosen
+    read = read_chosen
 
     def noted(input: str, frame: object, choose: object) -> object:
         found.append(frame)

@@ -86,6 +86,7 @@ from tiltpy.frontend.functions import (
     var,
 )
 from tiltpy.runtime.result import OutputTable, Result
+from tiltpy.runtime.scan import ParquetScan, scan_parquet
 from tiltpy.types import SCALARS, Struct
 
 if _collecting:
@@ -98,11 +99,11 @@ u8, u16, u32, u64 = (SCALARS[f"u{bits}"] for bits in (8, 16, 32, 64))
 f32, f64 = SCALARS["f32"], SCALARS["f64"]
 
 __all__ = [
-    "CompileOptions", "CompiledQuery", "DataError", "OutputTable", "QueryError",
-    "Result", "Struct", "TDom", "TiltError",
+    "CompileOptions", "CompiledQuery", "DataError", "OutputTable", "ParquetScan",
+    "QueryError", "Result", "Struct", "TDom", "TiltError",
     "bind", "cast", "compile", "define", "duration", "end", "exists", "interval",
-    "load", "parse", "phi", "point", "sampled", "source", "start", "struct",
-    "until_next", "when",
+    "load", "parse", "phi", "point", "sampled", "scan_parquet", "source", "start",
+    "struct", "until_next", "when",
     "abs", "acos", "all", "any", "asin", "atan", "atan2", "cbrt", "ceil", "cos",
     "cosh", "count", "exp", "exp2", "expm1", "first", "floor", "hypot", "is_finite",
     "is_inf", "is_nan", "kurtosis", "last", "log", "log10", "log1p", "log2", "max",

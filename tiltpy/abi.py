@@ -191,11 +191,12 @@ class Stretch:
 
     It writes up to `LANES` entries more than there are cells: into the values of an
     output, the bytes of a field's validity, and the bits of the two bitmaps. Where
-    `implicit_times` is set every cell is a snapshot, and there are no bitmaps;
-    otherwise `OUT_COUNT` values were written, one for each bit of `OUT_BEGINS`. A
-    snapshot lasts until the next begins or `OUT_COVERED` ends. The first cell may be
-    covered without a beginning: then it continues the snapshot before it. Without a
-    slot for `OUT_COVERED` each snapshot is one cell.
+    `implicit_times` is set every cell is a snapshot, and there are no bitmaps; then no
+    entry is written behind a number of cells that is a multiple of `LANES`: what lies
+    there may be another call's. Otherwise `OUT_COUNT` values were written, one for each
+    bit of `OUT_BEGINS`. A snapshot lasts until the next begins or `OUT_COVERED` ends.
+    The first cell may be covered without a beginning: then it continues the snapshot
+    before it. Without a slot for `OUT_COVERED` each snapshot is one cell.
     """
 
     multiple: int

@@ -1,30 +1,37 @@
 """The public face: queries from text or Python, run over anything that speaks Arrow."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from numbers import Integral
 from pathlib import Path
 from typing import overload
 
 from tiltpy.abi import Layout
+from tiltpy.arguments import in_ticks, read_options, read_request
 from tiltpy.compiler import CompileOptions, Compiler
-from tiltpy.errors import DataError, TiltError
+from tiltpy.errors import TiltError
 from tiltpy.explain import DEFAULT_LAYOUT, explain
 from tiltpy.frontend import builder, syntax
 from tiltpy.frontend import parse as text
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.printer import format_query
 from tiltpy.moments import Length, Moment, has_offset, is_number, ticks_of, time_of
+from tiltpy.passes import resolve_boundaries
 from tiltpy.runtime.bind import Binding, First
-from tiltpy.runtime.domain import Request, check_request
+from tiltpy.runtime.domain import Request
 from tiltpy.runtime.grid import lattice_of
 from tiltpy.runtime.result import Result
-from tiltpy.runtime.run import Progress, RunOptions, bind_inputs, run
+from tiltpy.runtime.run import Progress, bind_inputs, run
+from tiltpy.runtime.sink import write_results
+from tiltpy.runtime.sizes import size_of
 from tiltpy.runtime.stamps import PLAIN_TICKS, StampType, timestamp
-from tiltpy.types import Bound, Lifetime, Sampled, Unit, columns
+from tiltpy.runtime.stream import stream
+from tiltpy.types import Lifetime, Sampled, Unit, columns
 
 RUN_ARGUMENTS = ("self", "start", "end", "workers", "chunk", "allow_sort", "progress")
+STREAM_ARGUMENTS = ("self", "start", "end", "workers", "chunk", "memory")
+MEMORY = "256MB"
+"""What a streamed run holds at a time, where the caller does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +91,8 @@ class BoundSamples:
 
     def binding(self, unit: Unit | None) -> Binding:
         """The same in the ticks of a query."""
-        first = First(_checked("start", time_of, self.start, unit), self._stamps(unit))
-        period = Sampled(_checked("period", ticks_of, self.period, unit))
+        first = First(in_ticks("start", time_of, self.start, unit), self._stamps(unit))
+        period = Sampled(in_ticks("period", ticks_of, self.period, unit))
         return Binding(self.values, lifetime=period, first=first)
 
     def _stamps(self, unit: Unit | None) -> StampType:
@@ -177,36 +184,83 @@ class CompiledQuery:
 
         Raises `DataError` if the data does not fit the query.
         """
-        unit = self.query.unit
-        names = _run_time_bounds(self.query)
-        _check_names([*names, *(one.name for one in self.query.inputs)], names)
-        both = {"start": start, "end": end}
-        given = inputs | {n: time for n, time in both.items() if time is not None}
-        bounds = {
-            name: _checked(name, time_of, given[name], unit)
-            for name in names
-            if name in given
-        }
-        frames = {name: f for name, f in inputs.items() if name not in bounds}
-        missing = [name for name in names if name not in bounds]
-        if missing:
-            raise DataError(
-                f"the time domain's bound '{missing[0]}' is not given; "
-                f"give it as run({missing[0]}=...)"
-            )
-        request = Request(
-            None if start is None else _checked("start", time_of, start, unit),
-            None if end is None else _checked("end", time_of, end, unit),
-            bounds,
+        request, frames = read_request(self.query, start, end, inputs, RUN_ARGUMENTS)
+        options = read_options(
+            self.query.unit, workers, chunk, allow_sort=allow_sort, progress=progress
         )
-        interval = None if chunk is None else _checked("chunk", ticks_of, chunk, unit)
-        _check_positive("chunk", interval)
-        _check_positive("workers", workers)
-        check_request(self.query, request)
         bindings = self._bindings(frames)
-        options = RunOptions(workers, interval, allow_sort, progress)
         bound = bind_inputs(self.query, bindings, request, allow_sort=allow_sort)
         return run(self.query, bound, self._compiler.specialised, request, options)
+
+    def stream(
+        self,
+        *,
+        start: Moment | None = None,
+        end: Moment | None = None,
+        workers: int | None = None,
+        chunk: Length | None = None,
+        memory: int | str = MEMORY,
+        **inputs: object,
+    ) -> Iterator[Result]:
+        """The same outputs piece by piece, over inputs larger than memory.
+
+        An input is a `scan_parquet(...)`; an iterator of frames, a reader of record
+        batches, anything with `__arrow_c_stream__`, plain or in `bind(...)`; or
+        `sampled(...)` of an iterator of arrays. It is read once, and must be in order
+        of time. The pieces are results like that of `run`, one at least: their tables,
+        one after the other, are the rows of `run`.
+
+        `memory` bounds the rows and snapshots that are held at a time, with all copies
+        of them: bytes, or a text like "500MB". The compiler, and the readers and
+        writers of files, take up to 150 MB besides; so do the batches that an iterator
+        gives, and what the caller keeps. A query that looks back over more rows than
+        fit is a `DataError`. The rest is as in `run`.
+        """
+        request, frames = read_request(self.query, start, end, inputs, STREAM_ARGUMENTS)
+        options = read_options(self.query.unit, workers, chunk)
+        return stream(
+            resolve_boundaries(self.query),
+            self._bindings(frames),
+            self._compiler.specialised,
+            request,
+            options,
+            size_of(memory),
+        )
+
+    def run_to(
+        self,
+        path: str | Path | Mapping[str, str | Path],
+        /,
+        *,
+        start: Moment | None = None,
+        end: Moment | None = None,
+        workers: int | None = None,
+        chunk: Length | None = None,
+        memory: int | str = MEMORY,
+        **inputs: object,
+    ) -> dict[str, int]:
+        """Write the outputs to files as `stream` gives them; how many snapshots each.
+
+        `path` is a file (.parquet, .arrow, .feather, .csv) for a single output, or one
+        for each output by its name. A file is there as a whole or not at all: after an
+        error or Ctrl-C its place holds what it held before.
+        """
+        if isinstance(path, Mapping):
+            paths = {name: Path(one) for name, one in path.items()}
+        elif len(self.query.outputs) == 1:
+            paths = {self.query.outputs[0]: Path(path)}
+        else:
+            known = ", ".join(f"'{name}'" for name in self.query.outputs)
+            raise TiltError(f"the outputs are {known}; give a path for each by name")
+        results = self.stream(
+            start=start,
+            end=end,
+            workers=workers,
+            chunk=chunk,
+            memory=memory,
+            **inputs,
+        )
+        return write_results(results, paths)
 
     def _bindings(self, frames: Mapping[str, object]) -> dict[str, Binding]:
         return {
@@ -287,42 +341,3 @@ def compile(
     `unit` is the tick; by default the finest unit of the query's durations.
     """
     return CompiledQuery(builder.build_query(*outputs, unit=unit), options)
-
-
-def _run_time_bounds(query: Query) -> list[str]:
-    """The names that stand for bounds of time domains, given at run time."""
-    found: dict[str, None] = {}
-    for definition in query.definitions:
-        bounds: tuple[Bound, ...] = (definition.tdom.start, definition.tdom.end)
-        found.update((bound, None) for bound in bounds if isinstance(bound, str))
-    return list(found)
-
-
-def _checked(
-    name: str,
-    convert: Callable[[object, Unit | None], int],
-    given: object,
-    unit: Unit | None,
-) -> int:
-    try:
-        return convert(given, unit)
-    except TiltError as error:
-        raise TiltError(f"{name}={given}: {error}") from None
-
-
-def _check_positive(name: str, value: object) -> None:
-    if value is not None and not (isinstance(value, Integral) and int(value) >= 1):
-        raise TiltError(f"{name}={value}: expected a whole number, 1 or more")
-
-
-def _check_names(names: Sequence[str], bounds: Sequence[str]) -> None:
-    """Refuse what could not be told from the other arguments of `run`.
-
-    A bound called `start` or `end` can: it is that of the run.
-    """
-    for name in names:
-        if name in RUN_ARGUMENTS and not (name in bounds and name in ("start", "end")):
-            raise TiltError(
-                f"'{name}' is an argument of run() itself; give it another name in "
-                "the query"
-            )

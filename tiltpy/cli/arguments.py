@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 
 from tiltpy.errors import TiltError
+from tiltpy.runtime.sizes import size_of
 
 
 class ArgumentsError(TiltError):
@@ -88,3 +89,11 @@ def positive(option: str) -> Callable[[str], int]:
         return int(text)
 
     return read
+
+
+def size(option: str, text: str) -> int:
+    """A size in bytes, such as `2GB`."""
+    try:
+        return size_of(text)
+    except TiltError as error:
+        raise ArgumentsError(f"{option}: {error}") from error

@@ -1,7 +1,8 @@
 """Which file goes to which input of a query, and how its rows become events."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from glob import has_magic
 from pathlib import Path
 
 import tiltpy as tilt
@@ -22,8 +23,9 @@ def add_binding_arguments(parser: ArgumentParser) -> None:
         metavar="NAME=FILE",
         action="append",
         default=[],
-        help="the file of an input: .parquet, .csv, .feather or .arrow "
-        "(NAME= may be left out if the query has one input)",
+        help="the file of an input: .parquet, .csv, .feather or .arrow; or a directory "
+        "or a pattern of Parquet files, which are read piece by piece, in order of "
+        "time (NAME= may be left out if the query has one input)",
     )
     for option, value, meaning in (
         ("--time", "COLUMN", "the column of the time stamps"),
@@ -48,11 +50,36 @@ def input_paths(query: tilt.CompiledQuery, args: Namespace) -> dict[str, Path]:
     """The file of each input that has one."""
     names = [declared.name for declared in query.query.inputs]
     found = arguments.assign("--input", args.input, names)
-    paths = {name: known_path(text) for name, text in found.items()}
+    paths = {name: _source(text) for name, text in found.items()}
     for path in paths.values():
-        if not path.exists():
+        if _is_dataset(path):
+            _check_dataset(path)
+        elif not path.exists():
             raise ArgumentsError(f"{path}: there is no such file")
     return paths
+
+
+def _check_dataset(path: Path) -> None:
+    try:
+        tilt.scan_parquet(path)
+    except DataError as error:
+        raise ArgumentsError(str(error)) from error
+
+
+def _source(text: str) -> Path:
+    """A file of a known format, or a dataset."""
+    path = Path(text)
+    return path if _is_dataset(path) else known_path(text)
+
+
+def _is_dataset(path: Path) -> bool:
+    """Whether it stands for several Parquet files: a directory, a pattern."""
+    return path.is_dir() or (not path.exists() and has_magic(str(path)))
+
+
+def are_streamed(paths: Iterable[Path], memory: str | None) -> bool:
+    """Whether a run reads its inputs piece by piece."""
+    return memory is not None or any(_is_dataset(path) for path in paths)
 
 
 def known_path(text: str) -> Path:
@@ -66,9 +93,16 @@ def known_path(text: str) -> Path:
 
 
 def bind_files(
-    query: tilt.CompiledQuery, paths: Mapping[str, Path], args: Namespace
+    query: tilt.CompiledQuery,
+    paths: Mapping[str, Path],
+    args: Namespace,
+    *,
+    streamed: bool = False,
 ) -> dict[str, BoundFrame]:
-    """Read the inputs' files, each with what the options say about its rows."""
+    """Read the inputs' files, each with what the options say about its rows.
+
+    Where the run is streamed, Parquet files are left for it to read.
+    """
     names = [declared.name for declared in query.query.inputs]
     given = {
         option: arguments.assign_or_all(f"--{option}", getattr(args, option), names)
@@ -80,6 +114,7 @@ def bind_files(
             paths[declared.name],
             {option: texts.get(declared.name) for option, texts in given.items()},
             query.query.unit,
+            streamed=streamed,
         )
         for declared in query.query.inputs
         if declared.name in paths
@@ -87,7 +122,12 @@ def bind_files(
 
 
 def _bind_file(
-    declared: Input, path: Path, words: Mapping[str, str | None], unit: Unit | None
+    declared: Input,
+    path: Path,
+    words: Mapping[str, str | None],
+    unit: Unit | None,
+    *,
+    streamed: bool,
 ) -> BoundFrame:
     lifetime, order = words["lifetime"], words["order"]
 
@@ -100,6 +140,8 @@ def _bind_file(
             order=() if order is None else order.split(","),
         )
 
+    if _is_dataset(path) or (streamed and format_of(path) == "Parquet"):
+        return bind(tilt.scan_parquet(path))
     table = read_table(path)
     if format_of(path) == "CSV":
         table = as_declared(table, declared, bind(table).binding(unit))

@@ -6,8 +6,11 @@ ROWS = 10
 """How many rows are shown."""
 
 
-def format_preview(table: Any, rows: int = ROWS) -> str:
-    """The head of an Arrow table in columns, φ for nulls, and the number of rows."""
+def format_preview(table: Any, rows: int = ROWS, count: int | None = None) -> str:
+    """The head of an Arrow table in columns, φ for nulls, and the number of rows.
+
+    `count`, if the table itself is the head of a longer one.
+    """
     head = table.slice(0, rows)
     columns = [
         [name, *(_text(value) for value in column.cast("string").to_pylist())]
@@ -18,7 +21,7 @@ def format_preview(table: Any, rows: int = ROWS) -> str:
         "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
         for row in zip(*columns, strict=True)
     ]
-    count = len(table)
+    count = len(table) if count is None else count
     shown = f", the first {rows} shown" if count > rows else ""
     return "\n".join([*lines, f"{count:,} snapshot{'' if count == 1 else 's'}{shown}"])
 

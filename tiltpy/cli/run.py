@@ -1,24 +1,27 @@
 """`tilt run`: a query over files, to the screen or to files."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import tiltpy as tilt
+from tiltpy.api import MEMORY
 from tiltpy.cli import arguments, times
 from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.cli.binding import (
     add_binding_arguments,
+    are_streamed,
     bind_files,
     input_paths,
     known_path,
 )
-from tiltpy.cli.preview import format_preview
+from tiltpy.cli.preview import ROWS, format_preview
 from tiltpy.cli.progress import Progress
 from tiltpy.cli.queries import read_query
 from tiltpy.runtime.files import write_tables
+from tiltpy.runtime.sink import joined
 from tiltpy.types import Unit
 
 
@@ -65,6 +68,12 @@ def add_run_arguments(parser: ArgumentParser) -> None:
         metavar="LENGTH",
         help="the length of a chunk: ticks, or a duration like 1h30m",
     )
+    parser.add_argument(
+        "--memory",
+        metavar="SIZE",
+        help=f"read Parquet files piece by piece and hold no more than this, as in 2GB "
+        f"(datasets of several files always are read so, by default with {MEMORY})",
+    )
 
 
 def run(args: Namespace) -> int:
@@ -73,7 +82,9 @@ def run(args: Namespace) -> int:
     unit = query.query.unit
     paths = input_paths(query, args)
     bounds = _bounds(query)
-    _check_names([*paths, *bounds])
+    streamed = are_streamed(paths.values(), args.memory)
+    method = tilt.CompiledQuery.stream if streamed else tilt.CompiledQuery.run
+    _check_names([*paths, *bounds], method)
     _check_complete(query, paths)
     outputs = _output_paths(query, args.output)
     _check_apart(outputs, [*paths.values(), Path(args.query)])
@@ -82,7 +93,11 @@ def run(args: Namespace) -> int:
         name: times.time("--bound", text, unit)
         for name, text in arguments.assign("--bound", args.bound, bounds).items()
     }
-    given.update(bind_files(query, paths, args))
+    given.update(bind_files(query, paths, args, streamed=streamed))
+    if streamed:
+        memory = arguments.size("--memory", args.memory or MEMORY)
+        _stream(query, outputs, memory=memory, **options, **given)
+        return 0
     with Progress() as progress:
         result = query.run(progress=progress, **options, **given)
     if outputs:
@@ -90,6 +105,25 @@ def run(args: Namespace) -> int:
     else:
         _show(query, result)
     return 0
+
+
+def _stream(
+    query: tilt.CompiledQuery, outputs: Mapping[str, Path], **given: Any
+) -> None:
+    """Run a query over inputs that are read piece by piece."""
+    if outputs:
+        query.run_to(outputs, **given)
+        return
+    heads: dict[str, Any] = {}
+    counts = dict.fromkeys(query.query.outputs, 0)
+    for part in query.stream(**given):
+        for name, table in part.items():
+            counts[name] += len(table)
+            if name not in heads or len(heads[name]) < ROWS:
+                heads[name] = joined(heads.get(name), table, ROWS)
+    for name, count in counts.items():
+        print(f"~{name}")
+        print(format_preview(heads[name], count=count))
 
 
 def _options(args: Namespace, unit: Unit | None) -> dict[str, Any]:
@@ -117,9 +151,9 @@ def _bounds(query: tilt.CompiledQuery) -> list[str]:
     return list(dict.fromkeys(bound for bound in bounds if isinstance(bound, str)))
 
 
-def _check_names(names: Iterable[str]) -> None:
+def _check_names(names: Iterable[str], method: Callable[..., object]) -> None:
     """What is given to a run by name must not be called like one of its options."""
-    taken = signature(tilt.CompiledQuery.run).parameters
+    taken = signature(method).parameters
     for name in names:
         if name in taken:
             raise ArgumentsError(
@@ -152,7 +186,13 @@ def _output_paths(query: tilt.CompiledQuery, texts: list[str]) -> dict[str, Path
 def _check_apart(outputs: Mapping[str, Path], sources: Iterable[Path]) -> None:
     """No output may overwrite what is read, nor another output."""
     taken = {path.resolve(): path for path in sources}
+    folders = {place for place, path in taken.items() if path.is_dir()}
     for name, path in outputs.items():
+        if folders.intersection(path.resolve().parents):
+            raise ArgumentsError(
+                f"--output {name}={path}: lies in a directory that is read as a whole; "
+                "write it elsewhere"
+            )
         other = taken.setdefault(path.resolve(), path)
         if other is not path:
             raise ArgumentsError(

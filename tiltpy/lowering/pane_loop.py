@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from math import gcd
+from functools import partial
 
 from tiltpy.abi import Shape
 from tiltpy.ir.nodes import (
@@ -18,60 +18,20 @@ from tiltpy.ir.nodes import (
     Time,
     Window,
 )
-from tiltpy.loops.build import (
-    TRUE,
-    add,
-    conj,
-    disj,
-    i64,
-    load,
-    lt,
-    mul,
-    negate,
-    sub,
-)
-from tiltpy.loops.nodes import (
-    Array,
-    Bin,
-    Extract,
-    For,
-    LExpr,
-    Num,
-    Store,
-    Var,
-    While,
-)
+from tiltpy.loops.build import TRUE, add, conj, disj, i64, lt, mul, negate
+from tiltpy.loops.nodes import Extract, LExpr, Var
 from tiltpy.lowering.assembly import Assembly, Block
+from tiltpy.lowering.hopping import Hop, PaneRing
 from tiltpy.lowering.objects import Place, Stored, single
 from tiltpy.lowering.outcomes import Outcome
-from tiltpy.lowering.panes import (
-    DEVIATIONS,
-    Lift,
-    Pane,
-    deviations_from,
-    fold,
-    lift_with,
-    moments,
-    some_value,
-)
-from tiltpy.lowering.reducers import (
-    COUNT,
-    Kept,
-    State,
-    finish,
-    kept_for,
-    moments_of,
-)
+from tiltpy.lowering.panes import Pane, states_of
+from tiltpy.lowering.reducers import COUNT, kept_for
 from tiltpy.lowering.references import reductions
+from tiltpy.lowering.results import finished
 from tiltpy.lowering.stages import Grid, Unfit
+from tiltpy.lowering.states import Kept, State
 from tiltpy.lowering.values import Lowered, lower_expr, zero
-from tiltpy.types import BOOL, I64, Scalar
-
-NEVER = -(1 << 62)
-"""Earlier than every pane."""
-SMALLEST_PANE = 16
-"""Cells of a pane of windows that overlap, at least."""
-_ORDERS = {"var": 2, "std": 2, "skew": 3, "kurtosis": 4}
+from tiltpy.types import BOOL
 
 
 class PaneLoop:
@@ -93,7 +53,7 @@ class PaneLoop:
         self.reader: TemporalExpr
         self.states: dict[tuple[Window, Expr, Kept], State] = {}
         self.before: list[tuple[Var, LExpr]] = []
-        self.done: list[Var] = []
+        self.rings: list[PaneRing] = []
 
     def shape(self) -> Shape:
         """What it is."""
@@ -103,8 +63,8 @@ class PaneLoop:
         """Before the loop: the pane before the first was empty."""
         for var, _ in self.before:
             block.set(var, zero(var.type))
-        for var in self.done:
-            block.set(var, i64(NEVER))
+        for ring in self.rings:
+            ring.start(block)
 
     def advance(self, block: Block) -> None:
         """At the end of a round."""
@@ -161,113 +121,30 @@ class PaneLoop:
         if pane.cells > stride:
             found = self._hopping(pane, stride, names)
         else:
-            found = self._states(self.block, pane, names)
+            found = states_of(self.block, pane, names)
         for kept, state in found.items():
             self.states[window, element, kept] = state
 
-    def _states(self, block: Block, pane: Pane, names: set[str]) -> dict[Kept, State]:
-        """What the reductions of a pane need; moments take a second pass."""
-        lifts: dict[Kept, Lift] = {}
-        for name in sorted(names.difference(_ORDERS, ("count",))):
-            kept = _kept(name, pane.element)
-            lifts[kept] = lift_with(pane, kept)
-        if not pane.certain(block):
-            lifts[COUNT] = lift_with(pane, COUNT)
-        orders = sorted({_ORDERS[name] for name in names.intersection(_ORDERS)})
-        origin: LExpr = i64(0)
-        if orders:
-            origin = block.name("origin", some_value(block, pane))
-            lifts[DEVIATIONS] = deviations_from(pane, origin)
-        fetch = pane.source.start is not None
-        found = fold(block, pane, lifts, fetch=fetch) if lifts else {}
-        count = found[COUNT][0] if COUNT in found else i64(pane.cells)
-        for order in orders:
-            first = origin, found[DEVIATIONS][0]
-            found[moments_of(order)] = moments(block, pane, order, count, first)
-        return found
-
     def _hopping(self, pane: Pane, stride: int, names: set[str]) -> dict[Kept, State]:
-        """Windows that overlap, of panes that are folded once.
-
-        A ring has the states of the panes of a window; those that are new at a cell are
-        made, then all are merged.
-        """
-        size = gcd(stride, pane.cells)
-        panes = pane.cells // size
-        if size < SMALLEST_PANE or not pane.certain(self.block):
+        """Windows that overlap: of panes which they share."""
+        hop = Hop.of(pane.cells, stride)
+        if hop is None or not pane.certain(self.block):
             raise Unfit(f"windows of ~{pane.source.name} have no common panes")
-        fresh, block = self.assembly.fresh, self.block
-        done = fresh("pane")
-        self.done.append(done)
-        begin = block.name("begin", mul(self.cell, i64(stride // size)))
-        end = block.name("end", add(begin, i64(panes)))
-        late = block.inner()
-        late.set(done, begin)
-        block.when(lt(done, begin), late)
-        make = block.inner()
-        offset = make.name("at", add(pane.base, mul(sub(done, begin), i64(size))))
-        found = self._states(make, replace(pane, base=offset, cells=size), names)
-        rings = {kept: self._ring(kept, state, panes) for kept, state in found.items()}
-        place = make.name("place", Bin("%", done, i64(panes), I64))
-        for kept, state in found.items():
-            for ring, part in zip(rings[kept], state, strict=True):
-                if ring is not None:
-                    make.add(Store(ring, place, part))
-        make.set(done, add(done, i64(1)))
-        block.add(While(lt(done, end), make.body()))
-        return {
-            kept: self._merged(kept, found[kept], rings[kept], begin, end, panes)
-            for kept in found
-            if kept != DEVIATIONS
-        }
-
-    def _ring(self, kept: Kept, state: State, panes: int) -> tuple[Array | None, ...]:
-        """An array for each part of a state that is not the same for all panes."""
-        return tuple(
-            None
-            if isinstance(part, Num)
-            else self.assembly.temporary(f"{kept.name}.panes", scalar, (), panes)
-            for part, scalar in zip(state, kept.types, strict=True)
-        )
-
-    def _merged(
-        self,
-        kept: Kept,
-        one: State,
-        rings: tuple[Array | None, ...],
-        begin: LExpr,
-        end: LExpr,
-        panes: int,
-    ) -> State:
-        """All states in a ring as one, the oldest first."""
-        block, fresh = self.block, self.assembly.fresh
-        state = tuple(fresh(kept.name, scalar) for scalar in kept.types)
-        for var, nothing in zip(state, kept.identity, strict=True):
-            block.set(var, nothing)
-        at = fresh("pane")
-        inner = block.inner()
-        place = inner.name("place", Bin("%", at, i64(panes), I64))
-        newer = tuple(
-            part if ring is None else inner.name("p", load(ring, place))
-            for part, ring in zip(one, rings, strict=True)
-        )
-        merged = [inner.name("m", part) for part in kept.merge(state, newer)]
-        for var, part in zip(state, merged, strict=True):
-            inner.set(var, part)
-        block.add(For(at, begin, end, inner.body()))
-        return state
+        ring = PaneRing(self.assembly, hop)
+        self.rings.append(ring)
+        fold = partial(states_of, names=names)
+        return ring.window(self.block, self.cell, pane, fold)
 
     def _reduce(self, node: Reduce) -> Lowered:
         window, element = node.window, node.element
         count = self._count(window, element)
         if node.reduction == "count":
             return Lowered(node.type, count, TRUE)
-        state = self.states[window, element, _kept(node.reduction, element)]
-        value, valid = finish(node, state, count)
+        state = self.states[window, element, kept_for(node.reduction, element.type)]
         pane = self._pane(window, element)
-        if pane.certain(self.block):
-            valid = TRUE if node.ddof < pane.cells else lt(i64(1), i64(0))
-        return Lowered(node.type, self.block.name("v", value), valid)
+        certain = pane.certain(self.block)
+        found = finished(node, state, count, certain=certain, cells=pane.cells)
+        return replace(found, value=self.block.name("v", found.scalar))
 
     def _count(self, window: Window, element: Expr) -> LExpr:
         known = self.states.get((window, element, COUNT))
@@ -334,10 +211,3 @@ class PaneLoop:
         fresh = Extract(begins, 0, BOOL)
         alone = conj(lt(count, i64(2)), lt(before, i64(2)), Extract(goes_on, 0, BOOL))
         return disj(fresh, lt(i64(1), count), lt(i64(1), before), negate(alone))
-
-
-def _kept(reduction: str, element: Expr) -> Kept:
-    if reduction in _ORDERS:
-        return moments_of(_ORDERS[reduction])
-    kind = element.type
-    return kept_for(reduction, kind if isinstance(kind, Scalar) else BOOL)

@@ -7,7 +7,7 @@ a pane are still in the cache for the second.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tiltpy.abi import LANES
 from tiltpy.ir.nodes import Element, Expr
@@ -36,16 +36,11 @@ from tiltpy.loops.nodes import (
     Var,
 )
 from tiltpy.lowering.assembly import Block
+from tiltpy.lowering.central_moments import ORDERS, moments_of
+from tiltpy.lowering.floats import over, plus
 from tiltpy.lowering.objects import Place, Stored
-from tiltpy.lowering.reducers import (
-    COUNT,
-    FIRST,
-    Kept,
-    State,
-    lift_where,
-    over,
-    plus,
-)
+from tiltpy.lowering.reducers import COUNT, FIRST, kept_for
+from tiltpy.lowering.states import Kept, State, lift_where
 from tiltpy.lowering.values import Lowered, lower_expr
 from tiltpy.types import BOOL, F64, I64
 
@@ -89,6 +84,11 @@ class Pane:
             begins = disj(self.source.beginning(block, where), first)
         valid = block.name("in", conj(given.valid, value.valid, begins))
         return Lowered(value.type, value.value, valid, value.fields)
+
+    def starts(self, block: Block) -> bool:
+        """Whether its first cell contributes: there it does not matter who began."""
+        whole = replace(self, source=replace(self.source, begins=None))
+        return whole.certain(block)
 
     def certain(self, block: Block) -> bool:
         """Whether each cell contributes."""
@@ -243,7 +243,7 @@ def _powers_of(pane: Pane, kept: Kept, origin: LExpr, first: int = 1) -> Lift:
 
 def some_value(block: Block, pane: Pane) -> LExpr:
     """The first value that contributes, as a double; 0 if none does."""
-    if pane.certain(block):
+    if pane.starts(block):
         place = Place(pane.base)
         first = pane.value(block, place)
         return Extract(convert(first.scalar, F64), 0, F64)
@@ -253,3 +253,25 @@ def some_value(block: Block, pane: Pane) -> LExpr:
     value = pane.value(block, Place(block.name("row", found)))
     number = Extract(convert(value.scalar, F64), 0, F64)
     return select(lt(last, row), f64(0.0), number)
+
+
+def states_of(block: Block, pane: Pane, names: set[str]) -> dict[Kept, State]:
+    """What the reductions of a pane need; moments take a second pass."""
+    lifts: dict[Kept, Lift] = {}
+    for name in sorted(names.difference(ORDERS, ("count",))):
+        kept = kept_for(name, pane.element.type)
+        lifts[kept] = lift_with(pane, kept)
+    if not pane.certain(block):
+        lifts[COUNT] = lift_with(pane, COUNT)
+    orders = sorted({ORDERS[name] for name in names.intersection(ORDERS)})
+    origin: LExpr = i64(0)
+    if orders:
+        origin = block.name("origin", some_value(block, pane))
+        lifts[DEVIATIONS] = deviations_from(pane, origin)
+    fetch = pane.source.start is not None
+    found = fold(block, pane, lifts, fetch=fetch) if lifts else {}
+    count = found[COUNT][0] if COUNT in found else i64(pane.cells)
+    for order in orders:
+        first = origin, found[DEVIATIONS][0]
+        found[moments_of(order)] = moments(block, pane, order, count, first)
+    return found

@@ -15,7 +15,8 @@ from tiltpy.loops.build import FALSE, TRUE, greatest, i64, lt, select, sub
 from tiltpy.loops.nodes import LExpr, While
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.edges import Edges
-from tiltpy.lowering.reducers import COUNT, finish
+from tiltpy.lowering.reducers import COUNT
+from tiltpy.lowering.results import finish
 from tiltpy.lowering.rows import ObjectRows
 from tiltpy.lowering.values import Lowered
 from tiltpy.lowering.windows import Track, kept_of, row_value

@@ -5,7 +5,7 @@ what folds many finer cells into each of its own, and what reads coarser ones, n
 another loop before or behind it. All loops run over a tile of time, then over the next.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import lcm
 
@@ -19,6 +19,8 @@ PANE = 32
 TILE = 4096
 """The finest cells of a tile, at least: a few temporaries of it fit the cache."""
 LARGEST_TILE = 1 << 20
+MOST_CELLS = 16
+"""Cells that a row may have for a visit to each of them to pay off."""
 
 
 class Unfit(Exception):  # noqa: N818 - no error: another kernel serves
@@ -77,6 +79,9 @@ class Grid:
             for name in self.objects(definition):
                 if name not in self.axes:
                     raise Unfit(f"~{name} is neither regular nor of short rows")
+        sparse = next(self._sparse(), None)
+        if sparse is not None:
+            raise Unfit(f"~{sparse} has far fewer rows than there are cells")
         if self.spread() and all(map(self._maps_rows, query.definitions)):
             raise Unfit("a map over rows has fewer visits")
         self.fused = fused
@@ -93,6 +98,16 @@ class Grid:
         points, windows = self.references[reader.name]
         names = [p.object for p in points] + [w.object for w in windows]
         return tuple(dict.fromkeys(names))
+
+    def _sparse(self) -> Iterator[str]:
+        """Sampled inputs whose rows are so long that to visit each cell is a waste."""
+        finest = min(d.tdom.precision for d in self.query.definitions)
+        maps = all(map(self._maps_rows, self.query.definitions))
+        longest = finest if maps else MOST_CELLS * finest
+        for one in self.query.inputs:
+            axis = self.axes.get(one.name)
+            if axis is not None and axis.period > longest:
+                yield one.name
 
     def _maps_rows(self, definition: TemporalExpr) -> bool:
         """Whether it reads one object, where it is itself."""

@@ -23,8 +23,10 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import Array, Bin, LExpr, Store, Var, While
 from tiltpy.lowering.assembly import Assembly, Block
-from tiltpy.lowering.reducers import COUNT, Kept, State, finish
+from tiltpy.lowering.reducers import COUNT
+from tiltpy.lowering.results import finish
 from tiltpy.lowering.rows import ObjectRows
+from tiltpy.lowering.states import Kept, State
 from tiltpy.lowering.values import Lowered
 from tiltpy.lowering.windows import element_of, kept_of, lift, row_value
 from tiltpy.types import BOOL, I64, Scalar

@@ -19,8 +19,9 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import Array, LExpr, Store, Var
 from tiltpy.lowering.assembly import Assembly, Block
-from tiltpy.lowering.reducers import COUNT, Kept, State, kept_for
+from tiltpy.lowering.reducers import COUNT, kept_for
 from tiltpy.lowering.rows import ObjectRows
+from tiltpy.lowering.states import Kept, State
 from tiltpy.lowering.values import Lowered, lower_expr
 from tiltpy.types import BOOL, Scalar
 

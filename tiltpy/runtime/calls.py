@@ -1,11 +1,12 @@
 """A kernel's argument slots, filled in, and the memory behind them."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltpy.abi import Loop, Scratch, Signature, SlotKind
@@ -14,11 +15,23 @@ from tiltpy.runtime.memory import Array
 from tiltpy.types import BOOL, I64, U8, Scalar, columns
 
 
-class Executable(Protocol):
-    """Machine code of a kernel; an object of its own, hashed by identity."""
+class Code(Protocol):
+    """Machine code of a kernel; what it holds is there as long as itself."""
 
-    def run(self, slots: NDArray[np.int64]) -> None:
-        """Execute it over an argument array."""
+    @property
+    def one(self) -> Callable[[int], object]:
+        """The kernel. It is given the address of its slots."""
+
+    @property
+    def many(self) -> Callable[[int, int], object]:
+        """The kernel, called for each of some addresses: where they are, how many."""
+
+
+class Executable(Protocol):
+    """A kernel that may still have to be compiled; hashed by identity."""
+
+    def code(self) -> Code:
+        """Its machine code."""
 
 
 InputNumber = Callable[[SnapshotBuffer, int], int]
@@ -67,21 +80,29 @@ class Call:
     Each time it reads and writes the same memory, which the call keeps alive.
     """
 
-    code: Executable
+    code: Code
     slots: NDArray[np.int64]
+    place: int
+    """The address of the slots."""
     inputs: tuple[SnapshotBuffer, ...]
-    arrays: dict[tuple[SlotKind, str, int], Array]
     counts: Mapping[str, int]
     """The slot that holds each output's number of snapshots."""
+    arrays: dict[tuple[SlotKind, str, int], Array] = field(default_factory=dict)
+    scratch: list[Array] = field(default_factory=list)
 
     def put(self, slot: OutputSlot, array: Array) -> None:
         """Fill a slot with the address of an array, which is kept."""
         self.arrays[slot.key] = array
         self.slots[slot.index] = address(array)
 
+    def put_scratch(self, index: int, array: Array) -> None:
+        """The same with an array whose content nobody looks at."""
+        self.scratch.append(array)
+        self.slots[index] = address(array)
+
     def run(self) -> None:
         """Call the kernel."""
-        self.code.run(self.slots)
+        self.code.one(self.place)
 
     def count(self, output: str) -> int:
         """How many snapshots of an output there are."""
@@ -97,6 +118,27 @@ class Call:
             )
             for number in range(len(columns(loop.type)))
         )
+
+
+class Calls:
+    """Calls of one kernel, made one after the other without Python in between."""
+
+    def __init__(self, calls: Sequence[Call]) -> None:
+        self._calls = tuple(calls)
+        self._code = self._calls[0].code
+        assert all(call.code is self._code for call in calls), "calls of two kernels"
+        self._places = np.array([call.place for call in self._calls], np.int64)
+        self._place = address(self._places)
+
+    def run(self) -> None:
+        """Make them all."""
+        self._code.many(self._place, len(self._calls))
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def __iter__(self) -> Iterator[Call]:
+        return iter(self._calls)
 
 
 class Wiring:
@@ -130,7 +172,8 @@ class Wiring:
         slots = np.zeros(self.size, np.int64)
         for index, name, column, number in self.inputs:
             slots[index] = number(pieces[name], column)
-        return Call(code, slots, tuple(pieces.values()), {}, self.counts)
+        inputs = tuple(pieces.values())
+        return Call(code.code(), slots, address(slots), inputs, self.counts)
 
 
 _WIRINGS: WeakKeyDictionary[Executable, Wiring] = WeakKeyDictionary()
@@ -159,6 +202,6 @@ def written(array: Array, count: int) -> Array:
 
 
 def address(array: Array | None) -> int:
-    """Where an array's first item lies."""
+    """Where an array's first item lies. (numpy takes six times as long to say so.)"""
     assert array is not None
-    return array.ctypes.data
+    return int(pa.py_buffer(array).address)

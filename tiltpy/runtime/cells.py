@@ -7,9 +7,10 @@ them: a result that is only counted, or whose values alone are read, never needs
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tiltpy.runtime.buffers import Bits, Column, Times
+from tiltpy.runtime.buffers import TILE, Bits, Column, Times
+from tiltpy.runtime.memory import allocate
+from tiltpy.types import I64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,34 +53,43 @@ class CellPiece:
 
     def times(self) -> tuple[Times, Times]:
         """The starts and the ends of all snapshots."""
-        begins = _places(self.begins, self.cells)
-        starts = begins * self.period
-        starts += self.low
-        if self.covered is None:
-            ends = starts + self.period
+        starts = _times(self.n)
+        if self._each_a_cell():
+            ends = _times(self.n)
+            later = ends, self.low + self.period
+            _spread(self.begins, self.cells, self.period, (starts, self.low), later)
         else:
-            stops = self._stops()
-            ends = stops[len(stops) - self.n :] * self.period
-            ends += self.low
+            _spread(self.begins, self.cells, self.period, (starts, self.low))
+            ends = self._ends()
         if self.n:
             self._cut(starts, ends)
         return starts, ends
 
-    def _stops(self) -> Times:
-        """The cells before which a snapshot ends; the one behind the last too."""
+    def _each_a_cell(self) -> bool:
+        """Whether no snapshot goes on behind the cell in which it begins."""
+        if self.covered is None:
+            return True
+        whole, rest = divmod(self.cells, 8)
+        if not np.array_equal(self.begins[:whole], self.covered[:whole]):
+            return False
+        unlike = self.begins[whole : whole + 1] ^ self.covered[whole : whole + 1]
+        return not (unlike & ((1 << rest) - 1)).any()
+
+    def _ends(self) -> Times:
+        """The ends of all snapshots, of which some are longer than a cell."""
         assert self.covered is not None
         count = (self.cells + 7) // 8
         covered, begins = self.covered[:count].copy(), self.begins[:count]
         if self.cells % 8:
             covered[-1] &= (1 << self.cells % 8) - 1
-        before = covered << np.uint8(1)
-        before[1:] |= covered[:-1] >> np.uint8(7)
-        before &= begins | ~covered
-        stops = _places(before, self.cells)
-        last = self.cells - 1
-        if covered[last // 8] >> last % 8 & 1:
-            stops = np.append(stops, self.cells)
-        return stops
+        stops = covered << np.uint8(1)  # the cells before which a snapshot ends
+        stops[1:] |= covered[:-1] >> np.uint8(7)
+        stops &= begins | ~covered
+        carried = int(covered[0] & ~begins[0] & 1)
+        ends = _times(carried + self.n)
+        found = _spread(stops, self.cells, self.period, (ends, self.low))
+        ends[found:] = self.low + self.cells * self.period
+        return ends[carried:]
 
     def _cut(self, starts: Times, ends: Times) -> None:
         if self.reach is not None:
@@ -90,9 +100,30 @@ class CellPiece:
             ends[-1] = min(ends[-1], self.ceiling)
 
 
-def _places(bits: Bits, count: int) -> Times:
-    """The positions of the bits that are set among the first `count`."""
-    found: NDArray[np.bool_] = np.unpackbits(
-        bits[: (count + 7) // 8], count=count, bitorder="little"
-    ).view(np.bool_)
-    return np.flatnonzero(found).astype(np.int64, copy=False)
+def _times(count: int) -> Times:
+    return allocate(I64, count)[:count].view(np.int64)
+
+
+def _spread(bits: Bits, cells: int, period: int, *given: tuple[Times, int]) -> int:
+    """Write the times of the cells whose bits are set, and say how many there are.
+
+    Each array gets them counted from a time of its own. All goes through places that
+    stay in the cache, so that memory is written once and not read.
+    """
+    steps = np.arange(min(cells, TILE), dtype=np.int64) * period
+    done = 0
+    for first in range(0, cells, TILE):
+        count = min(TILE, cells - first)
+        part = bits[first // 8 : (first + count + 7) // 8]
+        if (part == 0xFF).all():
+            places = steps[:count]
+        else:
+            flags = np.unpackbits(part, count=count, bitorder="little")
+            places = np.flatnonzero(flags.view(np.bool_))
+            if period != 1:
+                places *= period
+        stop = done + len(places)
+        for times, low in given:
+            np.add(places, low + first * period, out=times[done:stop])
+        done = stop
+    return done

@@ -4,7 +4,7 @@ A chunk owns the cells whose grid points it holds, so chunks of any length share
 cells out among them without asking for an output's precision.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,6 +28,18 @@ class Domain:
 
 
 EMPTY = Domain(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be computed of an output: the cells with grid points in `(low, high]`.
+
+    `domain` is the output's whole one, so that a cut there makes no new snapshot.
+    """
+
+    domain: Domain
+    low: int
+    high: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +87,11 @@ def _check_bounds(definition: TemporalExpr, request: Request) -> None:
         )
 
 
-def output_domain(tdom: TDom, rows: list[SnapshotBuffer], request: Request) -> Domain:
-    """The domain of an output that refers to these inputs (`semantics.md`, Domain)."""
-    spans = [span for buffer in rows if (span := buffer.bounds()) is not None]
+def output_domain(
+    tdom: TDom, bounds: Iterable[tuple[int, int] | None], request: Request
+) -> Domain:
+    """The domain of an output that refers to inputs with these bounds (if any rows)."""
+    spans = [span for span in bounds if span is not None]
     start, end = request.resolve(tdom.start), request.resolve(tdom.end)
     first = request.start
     if first is None and start is None and spans:
@@ -104,6 +118,15 @@ class Cells:
     last: int
     seam: bool
     final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The chunk `(low, high]` of a run, and the cells of the outputs in it."""
+
+    low: int
+    high: int
+    cells: Mapping[str, Cells]
 
 
 def cells_of(tdom: TDom, domain: Domain, low: int, high: int) -> Cells | None:
@@ -145,7 +168,6 @@ def cut_chunks(
     """
     interval = min(interval or LONGEST_CHUNK, LONGEST_CHUNK)
     cuts = {edge for edge in edges if low < edge < high}
-    cuts.update(_multiples(low, high, LONGEST_CHUNK))
     chunks = (high - low) // interval
     total = sum(buffer.n for buffer in rows.values())
     if not every_cell and chunks > 4 * total + 1024:
@@ -153,6 +175,7 @@ def cut_chunks(
     else:
         step = interval * (chunks // MAX_CHUNKS + 1)
         cuts.update(phase + k for k in _multiples(low - phase, high - phase, step))
+    cuts.update(phase + k for k in _multiples(low - phase, high - phase, LONGEST_CHUNK))
     ends = [*sorted(cuts), high]
     return list(zip([low, *ends[:-1]], ends, strict=True))
 

@@ -17,7 +17,6 @@ from tiltpy.runtime.calls import (
     Call,
     Executable,
     OutputSlot,
-    address,
     wiring_of,
     written,
 )
@@ -42,9 +41,6 @@ class Kernels(Protocol):
 
     def general(self) -> Kernel:
         """The kernel for any rows."""
-
-    def samples(self) -> Kernel | None:
-        """The kernel for stretches that are sampled without a gap, if there is one."""
 
     def grid(self, lattices: Mapping[str, Lattice]) -> Kernel | None:
         """The kernel that visits every grid point of inputs on these lattices."""
@@ -130,21 +126,6 @@ class Chunk:
             return NOTHING
         return Extent(first, last)
 
-    def covered(self) -> bool:
-        """Whether every sampled loop finds a row wherever it looks."""
-        for loop in self.signature.loops:
-            extent = self.extents[loop.name]
-            for read in loop.reads:
-                piece = self.pieces[read.object]
-                if piece.period != loop.tdom.precision:
-                    return False
-                end = piece.start + piece.n * piece.period
-                if extent.first + read.low < piece.start:
-                    return False
-                if extent.last + read.high > end:
-                    return False
-        return True
-
     def rows_of(self, rows: Rows, constant: int) -> int:
         """The value of a row count."""
         sizes = (
@@ -180,8 +161,7 @@ class Chunk:
         call = wiring.call(code, self.pieces)
         for index, number, wanted in wiring.scratch:
             size = self.rows_of(wanted.rows, wanted.constant)
-            array = scratch.take(("", number), wanted.type, size)
-            call.slots[index] = address(array)
+            call.put_scratch(index, scratch.take(("", number), wanted.type, size))
         for slot in wiring.outputs:
             call.put(slot, self._output_array(slot, scratch))
         for index, kind, name in wiring.others:

@@ -57,7 +57,7 @@ def read_table(path: Path) -> pa.Table:
     except FileNotFoundError:
         raise DataError(f"{path}: there is no such file") from None
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: not readable as {form}: {_reason(error)}") from error
+        raise DataError(f"{path}: not readable as {form}: {reason(error)}") from error
 
 
 def write_tables(tables: Mapping[Path, pa.Table]) -> None:
@@ -68,7 +68,7 @@ def write_tables(tables: Mapping[Path, pa.Table]) -> None:
             try:
                 _write(tables[path], place, form)
             except pa.ArrowException as error:
-                raise DataError(f"{path}: not written: {_reason(error)}") from error
+                raise DataError(f"{path}: not written: {reason(error)}") from error
 
 
 @contextmanager
@@ -92,7 +92,7 @@ def replacing(*paths: Path) -> Iterator[tuple[Path, ...]]:
             _sync(folder)
     except OSError as error:
         names = ", ".join(str(path) for path in paths)
-        raise DataError(f"{names}: not written: {_reason(error)}") from error
+        raise DataError(f"{names}: not written: {reason(error)}") from error
     finally:
         for place in places:
             place.unlink(missing_ok=True)
@@ -140,7 +140,7 @@ def _write(table: pa.Table, place: Path, form: str) -> None:
                 writer.write_table(table)
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
     """The first line of what went wrong, without the file's name once more."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()

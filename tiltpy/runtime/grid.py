@@ -4,8 +4,8 @@ A grid kernel visits every grid point of a stretch and takes no look at times, s
 its samples must be there, and its outputs must own just the cells of the stretch.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,14 +21,15 @@ from tiltpy.abi import (
 )
 from tiltpy.runtime import memory
 from tiltpy.runtime.buffers import SnapshotBuffer
-from tiltpy.runtime.calls import Call, Executable, address, wiring_of
+from tiltpy.runtime.calls import Call, Executable, OutputSlot, wiring_of
 from tiltpy.runtime.cells import CellPiece
-from tiltpy.runtime.domain import Cells, Domain
+from tiltpy.runtime.domain import Domain, Part
 from tiltpy.runtime.execute import Kernel
-from tiltpy.runtime.memory import Memory
+from tiltpy.runtime.layout import sampled
+from tiltpy.runtime.memory import Array, Memory
+from tiltpy.runtime.sheet import Sheet, whole_vectors
 from tiltpy.runtime.stitch import Piece
 
-BITMAPS = SlotKind.OUT_BEGINS, SlotKind.OUT_COVERED
 DENSE = 16
 """Ticks that rows may have on the average for a visit to each tick to pay off."""
 
@@ -57,19 +58,38 @@ class Grid:
     low: int
     high: int
 
-    def fits(self, low: int, high: int, cells: Mapping[str, Cells]) -> bool:
-        """Whether it can compute the chunk `(low, high]` with these cells."""
+    def fits(self, part: Part) -> bool:
+        """Whether it can compute a chunk."""
+        low, high = part.low, part.high
         multiple, phase = self.stretch.multiple, self.stretch.phase
         inside = self.low <= low < high <= self.high
         if not inside or (low - phase) % multiple or (high - phase) % multiple:
             return False
         for loop in self.kernel.signature.loops:
-            own = cells.get(loop.name)
+            own = part.cells.get(loop.name)
             if own is None or own.first - loop.tdom.precision != low:
                 return False
             if own.last != high:
                 return False
         return True
+
+    def within(self, low: int, high: int) -> "Grid | None":
+        """The same in a part of its stretch; None where nothing is left."""
+        multiple, phase = self.stretch.multiple, self.stretch.phase
+        low, high = max(self.low, low), min(self.high, high)
+        low, high = low + (phase - low) % multiple, high - (high - phase) % multiple
+        return replace(self, low=low, high=high) if low < high else None
+
+    def sheet(self, parts: Iterable[Part]) -> Sheet | None:
+        """Memory for the full outputs of those chunks that it can compute.
+
+        None where one of them would write into the cells of the next.
+        """
+        own = [part for part in parts if self.fits(part)]
+        step = whole_vectors(self.kernel.signature)
+        if not own or any((part.low - own[0].low) % step for part in own):
+            return None
+        return Sheet(self.kernel.signature, own[0].low, own[-1].high)
 
 
 def serving(
@@ -78,7 +98,7 @@ def serving(
     """The kernel with the largest stretch in which it serves; None without one."""
     signature, stretch = kernel.signature, kernel.signature.stretch
     assert stretch is not None
-    if any(domains[loop.name].is_empty for loop in signature.loops):
+    if any(loop.name not in domains for loop in signature.loops):
         return None
     lows, highs = [], []
     for loop in signature.loops:
@@ -112,7 +132,10 @@ def has_covered(signature: Signature, loop: Loop) -> bool:
 
 
 class GridChunk:
-    """One call of a grid kernel, over `(low, high]`."""
+    """One call of a grid kernel, over `(low, high]`.
+
+    Full outputs go to their place in the sheet; without one each has its own memory.
+    """
 
     def __init__(
         self,
@@ -120,11 +143,13 @@ class GridChunk:
         rows: Mapping[str, SnapshotBuffer],
         low: int,
         high: int,
+        sheet: Sheet | None = None,
     ) -> None:
         assert signature.stretch is not None
         self.signature = signature
         self.low = low
         self.high = high
+        self.sheet = sheet
         self.multiples = (high - low) // signature.stretch.multiple
         self.pieces: dict[str, SnapshotBuffer] = {}
         for read in signature.stretch.reads:
@@ -143,16 +168,28 @@ class GridChunk:
             assert all(name == "" for name, _ in wanted.rows)
             factor = sum(factor for _, factor in wanted.rows)
             size = factor * self.multiples + wanted.constant
-            call.slots[index] = address(scratch.take(("", number), wanted.type, size))
+            call.put_scratch(index, scratch.take(("", number), wanted.type, size))
+        sheet = self.sheet or Sheet(self.signature, self.low, self.high)
         for slot in wiring.outputs:
-            size = self._cells(slot.loop) + LANES
-            if slot.kind in BITMAPS:
-                size = (size + 7) // 8 + 8
-            call.put(slot, memory.allocate(slot.type, size))
+            call.put(slot, self._output_array(slot, sheet, scratch))
         for index, kind, _ in wiring.others:
             assert kind in (SlotKind.LOW, SlotKind.HIGH)
             call.slots[index] = self.low if kind is SlotKind.LOW else self.high
         return call
+
+    def _output_array(self, slot: OutputSlot, sheet: Sheet, scratch: Memory) -> Array:
+        """Memory for what is written to a slot."""
+        loop, size = slot.loop, self._cells(slot.loop) + LANES
+        match slot.kind:
+            case SlotKind.OUT_VALUES if loop.implicit_times:
+                return sheet.part(loop, slot.column, self.low, self.high)
+            case SlotKind.OUT_VALIDITY:  # a byte each: the result has bits
+                key = f"{loop.name}.{slot.kind.value}"
+                return scratch.take((key, slot.column), slot.type, size)
+            case SlotKind.OUT_BEGINS | SlotKind.OUT_COVERED:
+                return memory.allocate(slot.type, (size + 7) // 8 + 8)
+            case _:
+                return memory.allocate(slot.type, size)
 
     def _cells(self, loop: Loop) -> int:
         return (self.high - self.low) // loop.tdom.precision
@@ -166,9 +203,7 @@ class GridChunk:
     def _piece(self, loop: Loop, call: Call) -> Piece:
         cells, period = self._cells(loop), loop.tdom.precision
         if loop.implicit_times:
-            payload = call.payload(loop, cells)
-            layout = TimeLayout.SAMPLED
-            return SnapshotBuffer(layout, cells, self.low, period, None, None, payload)
+            return sampled(self.low, period, cells, call.payload(loop, cells))
         count = call.count(loop.name)
         begins = call.arrays[SlotKind.OUT_BEGINS, loop.name, 0].view(np.uint8)
         covered = call.arrays.get((SlotKind.OUT_COVERED, loop.name, 0))

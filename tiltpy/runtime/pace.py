@@ -1,36 +1,28 @@
 """How long the chunks of a run are, where the caller does not say.
 
-A chunk costs some fifty microseconds, whatever is in it, and evaluates its halo once
-more. So chunks are about a millisecond of work, and much longer than their halo; but
-there are enough of them for all workers to be done at about the same time. Their number
-depends on the data alone: workers change nothing, not even the last bit of a sum.
+A chunk costs up to a hundred microseconds, whatever is in it (the kernel before it has
+left nothing else in the caches), and evaluates its halo once more. So chunks are about
+a millisecond of work, and much longer than their halo; but there are enough of them for
+all workers to be done at about the same time. Their number depends on the data alone:
+workers change nothing, not even the last bit of a sum.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from math import lcm
 
 from tiltpy.runtime.buffers import SnapshotBuffer
-from tiltpy.runtime.domain import Cells
 from tiltpy.runtime.grid import Grid
+from tiltpy.runtime.sheet import alignment
 from tiltpy.types import Boundary
 
-MOST = 1 << 20
+MOST = 1 << 21
 """Rows of all inputs, or cells, in a chunk, at most ..."""
 LEAST = 1 << 16
 """... and at least, where there are fewer than `ENOUGH` chunks."""
-ENOUGH = 16
+ENOUGH = 10
 """Chunks that all workers can share well."""
 HALOS = 8
 """How many times its halo a chunk is at least."""
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """The chunk `(low, high]` of a run, and the cells of the outputs in it."""
-
-    low: int
-    high: int
-    cells: Mapping[str, Cells]
 
 
 def chunk_count(work: int) -> int:
@@ -61,7 +53,10 @@ def general_interval(
 
 
 def grid_interval(grid: Grid, rows: Mapping[str, SnapshotBuffer]) -> int | None:
-    """An interval for a grid kernel, a multiple of its own; None: no cut is needed."""
+    """An interval for a grid kernel; None: no cut is needed.
+
+    It is a multiple of the kernel's own, and of what lets chunks write side by side.
+    """
     length = grid.high - grid.low
     precisions = (loop.tdom.precision for loop in grid.kernel.signature.loops)
     read = sum(rows[one.object].n for one in grid.stretch.reads)
@@ -70,4 +65,5 @@ def grid_interval(grid: Grid, rows: Mapping[str, SnapshotBuffer]) -> int | None:
         return None
     halo = max((one.high - one.low for one in grid.stretch.reads), default=0)
     interval = max(-(-length // chunks), HALOS * halo)
-    return -(-interval // grid.stretch.multiple) * grid.stretch.multiple
+    multiple = lcm(grid.stretch.multiple, alignment(grid.kernel.signature))
+    return -(-interval // multiple) * multiple

@@ -6,7 +6,6 @@ near them only, so the result is the same whatever the number of workers.
 
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from threading import local
@@ -17,21 +16,24 @@ from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.buffers import SnapshotBuffer
 from tiltpy.runtime.domain import (
-    Domain,
+    Part,
     Request,
+    Wanted,
     cells_of,
     check_request,
     cut_chunks,
     output_domain,
 )
-from tiltpy.runtime.execute import Chunk, Kernel, Kernels
+from tiltpy.runtime.execute import Chunk, Kernels
 from tiltpy.runtime.grid import Grid, GridChunk, lattice_of, serving
 from tiltpy.runtime.ingest import Ingested, ingest
 from tiltpy.runtime.memory import Memory
-from tiltpy.runtime.pace import LEAST, Part, general_interval, grid_interval
+from tiltpy.runtime.pace import LEAST, general_interval, grid_interval
 from tiltpy.runtime.result import OutputTable, Result
+from tiltpy.runtime.sheet import Sheet
 from tiltpy.runtime.stamps import output_stamp
 from tiltpy.runtime.stitch import Piece, Stitcher
+from tiltpy.runtime.workers import share_out
 
 SMALL_ROWS = 1 << 12
 """Rows of all inputs below which one kernel computes all of a run: no second one is
@@ -66,10 +68,8 @@ class RunOptions:
     grid: bool | None = None
 
 
-def bind_inputs(
-    query: Query, bindings: Mapping[str, Binding], request: Request, *, allow_sort: bool
-) -> dict[str, Ingested]:
-    """Read every input of a query."""
+def check_bindings(query: Query, bindings: Mapping[str, Binding]) -> None:
+    """Refuse what is bound to no input, and inputs without anything."""
     for name in bindings:
         if query.input(name) is None:
             known = ", ".join(declared.name for declared in query.inputs)
@@ -79,6 +79,13 @@ def bind_inputs(
         raise DataError(
             "nothing is bound to it; give it as run(name=frame)", input=missing[0]
         )
+
+
+def bind_inputs(
+    query: Query, bindings: Mapping[str, Binding], request: Request, *, allow_sort: bool
+) -> dict[str, Ingested]:
+    """Read every input of a query."""
+    check_bindings(query, bindings)
     return {
         declared.name: ingest(
             declared,
@@ -104,7 +111,7 @@ def run(
     rows = {name: one.buffer for name, one in inputs.items()}
     layouts = {name: buffer.abi_layout() for name, buffer in rows.items()}
     kernels = compile_for(layouts)
-    stitched = _Job(kernels, rows, request, options).run()
+    stitched = Job(kernels, rows, request, options).run()
     tables = []
     for name in query.outputs:
         definition = query.definition(name)
@@ -114,8 +121,8 @@ def run(
     return Result(tables)
 
 
-class _Job:
-    """One run over buffers."""
+class Job:
+    """One run over buffers, of all outputs or of the stretches that are `wanted`."""
 
     def __init__(
         self,
@@ -123,6 +130,7 @@ class _Job:
         rows: Mapping[str, SnapshotBuffer],
         request: Request,
         options: RunOptions,
+        wanted: Mapping[str, Wanted] | None = None,
     ) -> None:
         self.kernels = kernels
         self.rows = rows
@@ -131,20 +139,12 @@ class _Job:
         self.outputs = {name: self._definition(name) for name in kernels.query.outputs}
         reaches = dict(kernels.query.boundaries)
         self.reach = {name: dict(reaches[name]) for name in self.outputs}
-        self.domains = {
-            name: output_domain(
-                definition.tdom,
-                [rows[one] for one in self.reach[name]],
-                request,
-            )
-            for name, definition in self.outputs.items()
-        }
+        self.wanted = self._everything() if wanted is None else wanted
         self.total = sum(buffer.n for buffer in rows.values())
         small = options.chunk is None and self.total < SMALL_ROWS
         self.general = kernels.general()
         self.grid = None if small and not options.grid else self._grid()
-        other = None if small or self.grid is not None else kernels.samples()
-        self.samples = self._fitting(other)
+        self.sheet: Sheet | None = None
         self.memory = local()
 
     def _grid(self) -> Grid | None:
@@ -157,16 +157,25 @@ class _Job:
             if lattice is None:
                 return None
             lattices[name] = lattice
-        kernel = self.kernels.grid(lattices) if lattices else None
-        return None if kernel is None else serving(kernel, self.rows, self.domains)
+        kernel = self.kernels.grid(lattices) if lattices and self.wanted else None
+        if kernel is None:
+            return None
+        domains = {name: one.domain for name, one in self.wanted.items()}
+        low = max(one.low for one in self.wanted.values())
+        high = min(one.high for one in self.wanted.values())
+        found = serving(kernel, self.rows, domains)
+        return None if found is None else found.within(low, high)
 
-    def _fitting(self, kernel: Kernel | None) -> Kernel | None:
-        """The kernel for samples, if the inputs' periods are its loops' precisions."""
-        for loop in kernel.signature.loops if kernel is not None else ():
-            for read in loop.reads:
-                if self.rows[read.object].period != loop.tdom.precision:
-                    return None
-        return kernel
+    def _everything(self) -> dict[str, Wanted]:
+        """All cells of the outputs' domains."""
+        found = {}
+        for name, definition in self.outputs.items():
+            bounds = (self.rows[one].bounds() for one in self.reach[name])
+            domain = output_domain(definition.tdom, bounds, self.request)
+            if not domain.is_empty:
+                high = definition.tdom.ceil(domain.end)
+                found[name] = Wanted(domain, domain.start, high)
+        return found
 
     def _definition(self, name: str) -> TemporalExpr:
         definition = self.kernels.query.definition(name)
@@ -175,14 +184,18 @@ class _Job:
 
     def run(self) -> Mapping[str, list[Piece]]:
         """All outputs' pieces."""
-        wanted = {n: d for n, d in self.domains.items() if not d.is_empty}
-        if not wanted:
-            return {}
         stitchers = {
-            name: Stitcher(self.outputs[name].tdom, domain)
-            for name, domain in wanted.items()
+            name: Stitcher(self.outputs[name].tdom, one.domain)
+            for name, one in self.wanted.items()
         }
-        chunks = list(self._chunks(wanted))
+        self.stitch(stitchers)
+        return {name: stitcher.finish() for name, stitcher in stitchers.items()}
+
+    def stitch(self, stitchers: Mapping[str, Stitcher]) -> None:
+        """Compute what is wanted; each output's pieces go to its stitcher."""
+        chunks = list(self._chunks()) if self.wanted else []
+        if self.grid is not None:
+            self.sheet = self.grid.sheet(chunks)
         # Closed at once when something goes wrong here, for no worker to go on.
         with closing(self._results(chunks)) as results:
             for done, (part, pieces) in enumerate(results):
@@ -190,16 +203,15 @@ class _Job:
                     stitchers[name].add(piece, part.cells[name])
                 if self.options.progress is not None:
                     self.options.progress(done + 1, len(chunks))
-        return {name: stitcher.finish() for name, stitcher in stitchers.items()}
 
-    def _chunks(self, wanted: Mapping[str, Domain]) -> Iterator[Part]:
-        low = min(domain.start for domain in wanted.values())
-        high = max(self.outputs[n].tdom.ceil(d.end) for n, d in wanted.items())
+    def _chunks(self) -> Iterator[Part]:
+        low = min(one.low for one in self.wanted.values())
+        high = max(one.high for one in self.wanted.values())
         cells = self._cells(low, high)
         interval, phase = self.options.chunk, 0
         if interval is None and self.grid is not None:
             interval = grid_interval(self.grid, self.rows)
-            phase = self.grid.stretch.phase
+            phase = self.grid.low  # so that all chunks but the last are of one length
         elif interval is None:
             reaches = [b for reach in self.reach.values() for b in reach.values()]
             interval = general_interval(low, high, cells, self.rows, reaches)
@@ -212,11 +224,12 @@ class _Job:
             every_cell=cells > 0,
             phase=phase,
         ):
-            owned = {
-                name: own
-                for name, domain in wanted.items()
-                if (own := cells_of(self.outputs[name].tdom, domain, start, end))
-            }
+            owned = {}
+            for name, one in self.wanted.items():
+                first, last = max(start, one.low), min(end, one.high)
+                own = cells_of(self.outputs[name].tdom, one.domain, first, last)
+                if own is not None:
+                    owned[name] = own
             if owned:
                 yield Part(start, end, owned)
 
@@ -243,23 +256,11 @@ class _Job:
         return max(0, high - low) // loop.tdom.precision
 
     def _edges(self) -> list[int]:
-        """Where a kernel for regular rows begins and ceases to serve.
+        """Where a grid kernel begins and ceases to serve, if there is one.
 
         Between them it is used, beside them the general one.
         """
-        if self.grid is not None:
-            return [self.grid.low, self.grid.high]
-        if self.samples is None:
-            return []
-        starts, ends = [], []
-        for name, reach in self.reach.items():
-            precision = self.outputs[name].tdom.precision
-            for one, boundary in reach.items():
-                span = self.rows[one].bounds()
-                if span is not None:
-                    starts.append(span[0] + boundary.back.ticks + precision)
-                    ends.append(span[1] - boundary.ahead.ticks - precision)
-        return [max(starts), min(ends)] if starts and max(starts) < min(ends) else []
+        return [] if self.grid is None else [self.grid.low, self.grid.high]
 
     def _results(self, chunks: list[Part]) -> Generator[Done]:
         workers = 1
@@ -267,30 +268,19 @@ class _Job:
             little = self.total < LEAST and len(chunks) <= LITTLE_CHUNKS
             default = 1 if little else _processors()
             workers = min(self.options.workers or default, len(chunks))
-        if workers == 1:
-            yield from map(self._one, chunks)
-            return
-        with ThreadPoolExecutor(workers, "tiltpy") as pool:
-            try:
-                yield from pool.map(self._one, chunks)
-            finally:
-                pool.shutdown(wait=True, cancel_futures=True)
+        return share_out(self._one, chunks, workers)
 
     def _one(self, part: Part) -> Done:
         """Compute one chunk, with the most special kernel that can."""
         if not hasattr(self.memory, "scratch"):
             self.memory.scratch = Memory()
         scratch: Memory = self.memory.scratch
-        if self.grid is not None and self.grid.fits(part.low, part.high, part.cells):
+        if self.grid is not None and self.grid.fits(part):
             kernel = self.grid.kernel
-            grid = GridChunk(kernel.signature, self.rows, part.low, part.high)
+            low, high = part.low, part.high
+            grid = GridChunk(kernel.signature, self.rows, low, high, self.sheet)
             return part, grid.run(kernel.code, scratch)
         kernel = self.general
-        if self.samples is not None:
-            samples = self.samples
-            chunk = Chunk(samples.signature, self.rows, part.cells, self.request)
-            if chunk.covered():
-                return part, chunk.run(samples.code, scratch)
         chunk = Chunk(kernel.signature, self.rows, part.cells, self.request)
         return part, chunk.run(kernel.code, scratch)
 

@@ -8,10 +8,15 @@ begins; a grid kernel says that its first cell goes on. Rows are never moved.
 
 from dataclasses import replace
 
+import numpy as np
+
 from tiltpy.abi import TimeLayout
-from tiltpy.runtime.buffers import SnapshotBuffer
+from tiltpy.runtime.buffers import Column, SnapshotBuffer
+from tiltpy.runtime.calls import address
 from tiltpy.runtime.cells import CellPiece
 from tiltpy.runtime.domain import Cells, Domain
+from tiltpy.runtime.layout import sampled
+from tiltpy.runtime.memory import Array
 from tiltpy.types import TDom
 
 Piece = SnapshotBuffer | CellPiece
@@ -60,11 +65,54 @@ class Stitcher:
             last.ends[last.n - 1] = end
 
     def finish(self) -> list[Piece]:
-        """The pieces, cut to the domain."""
+        """The pieces, cut to the domain; one for all that lie side by side."""
         if self.pieces:
+            self.pieces = _join(self.pieces)
             self.pieces[:1] = _from(self.pieces[0], self.domain.start)
             self.pieces[-1:] = _until(self.pieces[-1], self.domain.end)
         return self.pieces
+
+
+def _join(pieces: list[Piece]) -> list[Piece]:
+    """The same snapshots in as few pieces as there can be without a copy."""
+    found = pieces[:1]
+    for piece in pieces[1:]:
+        joined = _joined(found[-1], piece)
+        if joined is None:
+            found.append(piece)
+        else:
+            found[-1] = joined
+    return found
+
+
+def _joined(left: Piece, right: Piece) -> Piece | None:
+    """Both as one piece, where chunks wrote samples side by side."""
+    if isinstance(left, CellPiece) or isinstance(right, CellPiece):
+        return None
+    if left.layout is not TimeLayout.SAMPLED or right.layout is not TimeLayout.SAMPLED:
+        return None
+    end = left.start + left.n * left.period
+    if left.period != right.period or end != right.start:
+        return None
+    found = []
+    for one, other in zip(left.columns, right.columns, strict=True):
+        values = _beside(one.values[: left.n], other.values[: right.n])
+        if values is None or one.validity is not None or other.validity is not None:
+            return None
+        found.append(Column(values))
+    return sampled(left.start, left.period, left.n + right.n, tuple(found))
+
+
+def _beside(left: Array, right: Array) -> Array | None:
+    """A view of both, where they are parts of one array, the second right behind."""
+    whole = left.base
+    if not isinstance(whole, np.ndarray) or right.base is not whole:
+        return None
+    place = address(left)
+    if place + left.nbytes != address(right):
+        return None
+    first = (place - address(whole)) // whole.itemsize
+    return whole[first : first + len(left) + len(right)]
 
 
 def _from(piece: Piece, start: int) -> list[Piece]:

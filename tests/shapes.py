@@ -1,0 +1,261 @@
+"""`python -m tests.shapes [FIRST LAST]`: which forms of kernels random queries reach.
+
+A `Census` looks on while queries are lowered and run, and counts in how many runs each
+form was not only lowered but called: shapes, windows by length class, layouts, tiles.
+What the forms are is written in the constructors of the lowering's own classes, so they
+are counted there.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
+from tests.compiled import random_setting, run_compiled
+from tests.random_grids import random_grid_case, random_grid_setting
+from tests.random_queries import random_case
+from tiltpy import compiler
+from tiltpy.abi import LANES, Signature
+from tiltpy.ir.nodes import CutInlined, EventBound, Reduce, Time
+from tiltpy.ir.traversal import walk
+from tiltpy.lowering import folds, outputs
+from tiltpy.lowering.assembly import Assembly, Block
+from tiltpy.lowering.cursors import ScanCursor, StackCursor, StepCursor
+from tiltpy.lowering.folds import Fold
+from tiltpy.lowering.following import Following
+from tiltpy.lowering.lower import Plan
+from tiltpy.lowering.objects import Bitmap, Stored
+from tiltpy.lowering.outputs import Output
+from tiltpy.lowering.panes import Pane
+from tiltpy.lowering.sliding import SlidingWindow
+from tiltpy.lowering.spread import Spread
+from tiltpy.lowering.stages import Grid
+from tiltpy.lowering.streams import History
+from tiltpy.lowering.temporaries import Temporary
+from tiltpy.lowering.trees import TreeWindow
+from tiltpy.runtime.execute import Chunk
+from tiltpy.runtime.grid import GridChunk
+
+Forms = Iterable[str]
+Lower = Callable[..., Plan | None]
+
+
+def of_grid(grid: Grid) -> Forms:
+    """What a grid kernel looks at, and in how many loops."""
+    yield f"grid: {min(len(grid.stages), 3)} loops"
+    if not grid.fused:
+        yield "grid: not fused"
+    if any(grid.lags.values()):
+        yield "grid: looks ahead"
+    if len({grid.definitions[name].tdom.precision for name in grid.query.outputs}) > 1:
+        yield "grid: outputs of different precision"
+    for reader in grid.query.definitions:
+        points, windows = grid.references[reader.name]
+        for point in points:
+            yield f"point: {_step(grid.point(reader, point))}"
+        for window in windows:
+            seen = grid.window(reader, window)
+            yield f"window: {_step(seen.newest)}, {_length(seen.cells)}"
+            if seen.newest.plus < seen.newest.times - 1:
+                yield "window: ends in the past"
+        if any(isinstance(cut, CutInlined) for cut in reader.cuts):
+            yield "cut: inlined"
+        for node in walk(reader.body):
+            match node:
+                case Time():
+                    yield "t as a number"
+                case EventBound():
+                    yield "start or end of a sample"
+                case Reduce():
+                    yield f"reduction: {node.reduction}"
+                case _:
+                    pass
+
+
+def _step(step: Any) -> str:
+    if step.regular:
+        return "cell by cell"
+    if step.over == 1:
+        return "strided"
+    if step.times == 1:
+        return "of a coarser object"
+    return "of a grid that does not divide"
+
+
+def _length(cells: int) -> str:
+    if cells <= LANES:
+        return "within a vector" if cells > 1 else "one cell"
+    return "some vectors" if cells <= folds.LONGEST_TREE else "longer than a tree"
+
+
+def of_fold(fold: Fold) -> Forms:
+    certain = "in every cell" if fold.certain else "some cells without"
+    if fold.blocks:
+        yield f"blocks: {certain}"
+    if len(fold.windows) > len(fold.blocks):
+        yield f"tree: {certain}"
+    if fold.delays:
+        yield "blocks: and a rest"
+    if len(fold.windows) > 1:
+        yield "windows that share their parts"
+
+
+def of_pane(pane: Pane) -> Forms:
+    certain = pane.certain(Block(Assembly({})))
+    yield "pane: in every cell" if certain else "pane: some cells without"
+    yield f"pane: {'straight' if pane.cells <= 128 else 'in a loop'}"
+    if pane.cells >= 256:
+        yield "pane: four vectors at a time"
+
+
+def of_output(output: Output) -> Forms:
+    kind = "every cell" if output.outcome.full else "packed"
+    struct = "struct" if output.outcome.value.fields else "scalar"
+    yield f"output: {kind}, {struct}"
+    if output.outcome.begins is not None:
+        yield "output: snapshots longer than a cell"
+
+
+def of_stored(stored: Stored) -> Forms:
+    if isinstance(stored.alive, Bitmap):
+        yield "input: samples that may be null"
+    if any(isinstance(flags, Bitmap) for flags in stored.validity):
+        yield "input: samples with fields that may be null"
+
+
+def of_following(following: Following) -> Forms:
+    yield "sweep: steps" if following.steps else "sweep: runs"
+    if following.skipped:
+        yield "sweep: skips gaps"
+    if following.one_tick is not None:
+        yield "sweep: rows of one tick"
+
+
+OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
+    (Grid, of_grid),
+    (Fold, of_fold),
+    (Pane, of_pane),
+    (Output, of_output),
+    (Stored, of_stored),
+    (Following, of_following),
+    (History, lambda found: ["ring of vectors"] if found.ring is not None else []),
+    (Spread, lambda _: ["input: rows spread over ticks"]),
+    (Temporary, lambda _: ["temporary"]),
+    (SlidingWindow, lambda w: [f"sweep: window that {'steps' if w.steps else 'runs'}"]),
+    (TreeWindow, lambda _: ["sweep: window over ends out of order"]),
+    (StackCursor, lambda _: ["sweep: point among overlapping events"]),
+    (StepCursor, lambda _: ["sweep: point that steps"]),
+    (ScanCursor, lambda _: ["sweep: point that runs"]),
+)
+"""The classes whose instances tell of a form, and what they tell when complete."""
+
+
+class Census:
+    """How many runs reached each form."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self._lowered: dict[Signature, list[object]] = {}
+        self._met: set[str] = set()
+
+    @contextmanager
+    def looking_on(self) -> Iterator[None]:
+        """Count what is lowered and run in here."""
+        with ExitStack() as stack:
+            for name in ("lower", "lower_grid"):
+                wrapped = self._observed(getattr(compiler, name))
+                stack.enter_context(patch.object(compiler, name, wrapped))
+            for called in (Chunk, GridChunk):
+                after = _after(called.__init__, self._called)
+                stack.enter_context(patch.object(called, "__init__", after))
+            yield
+
+    def run(self, execute: Callable[[], object]) -> None:
+        """One run; each form counts once."""
+        self._met.clear()
+        self._lowered.clear()
+        with self.looking_on():
+            execute()
+        self.counts.update(self._met)
+
+    def _observed(self, lower: Lower) -> Lower:
+        def observed(*given: object, **named: object) -> Plan | None:
+            made: list[object] = []
+            with ExitStack() as stack:
+                for kind, _ in OBSERVED:
+                    after = _after(kind.__init__, made.append)  # type: ignore[misc]
+                    stack.enter_context(patch.object(kind, "__init__", after))
+                plan = lower(*given, **named)
+            if plan is not None:
+                self._lowered.setdefault(plan.signature, made)
+            return plan
+
+        return observed
+
+    def _called(self, chunk: Chunk | GridChunk) -> None:
+        signature = chunk.signature
+        for loop in signature.loops:
+            self._met.add(f"shape: {loop.shape.value}")
+        for one in self._lowered.get(signature, ()):
+            for kind, forms in OBSERVED:
+                if isinstance(one, kind):
+                    self._met.update(forms(one))
+            if isinstance(one, Grid) and isinstance(chunk, GridChunk):
+                self._met.update(_extent(one, chunk))
+
+
+def _extent(grid: Grid, chunk: GridChunk) -> Forms:
+    """How much of time a call of a grid kernel covers."""
+    length = chunk.high - chunk.low
+    made = length + grid.warm_up() + grid.lag
+    if grid.tile is None:
+        yield "grid: in one go"
+    else:
+        yield "grid: several tiles" if made > grid.tile else "grid: one tile"
+    finest = min(d.tdom.precision for d in grid.query.definitions)
+    if length // finest > outputs.MUCH:
+        yield "grid: much to write"
+    if length // finest < LANES:
+        yield "grid: less than a vector"
+
+
+def _after(
+    make: Callable[..., None], look: Callable[[Any], None]
+) -> Callable[..., None]:
+    """A constructor that shows what it made."""
+
+    def made(self: object, *given: object, **named: object) -> None:
+        make(self, *given, **named)
+        look(self)
+
+    return made
+
+
+def count_forms(first: int, last: int) -> Census:
+    """What the cases of these seeds reach: a grid case each, a plain one for some."""
+    census = Census()
+    for seed in range(first, last):
+        random = Random(seed)  # noqa: S311 - tests, not secrets
+        case = random_grid_case(seed, exact=True)
+        setting = random_grid_setting(random, case)
+        census.run(partial(run_compiled, case, setting))
+        if seed % 4 == 0:
+            plain = random_case(seed, exact=True)
+            setting = random_setting(random, span=80)
+            census.run(partial(run_compiled, plain, setting))
+    return census
+
+
+def main() -> None:
+    first, last = (int(given) for given in sys.argv[1:] or ("0", "400"))
+    counts = count_forms(first, last).counts
+    for form, count in sorted(counts.items()):
+        print(f"{count:6} {form}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""The random queries reach every form of kernel: how often is printed with `-s`."""
+
+import pytest
+
+from tests.shapes import Census, count_forms
+
+CASES, DEEP_CASES = 400, 3_000
+
+REACHED = (
+    "shape: map",
+    "shape: stencil",
+    "shape: panes",
+    "shape: map over rows",
+    "shape: sweep",
+    "grid: 1 loops",
+    "grid: 2 loops",
+    "grid: in one go",
+    "grid: one tile",
+    "grid: several tiles",
+    "grid: not fused",
+    "grid: looks ahead",
+    "grid: much to write",
+    "grid: less than a vector",
+    "grid: outputs of different precision",
+    "input: rows spread over ticks",
+    "input: samples that may be null",
+    "input: samples with fields that may be null",
+    "output: every cell, scalar",
+    "output: every cell, struct",
+    "output: packed, scalar",
+    "output: packed, struct",
+    "output: snapshots longer than a cell",
+    "temporary",
+    "ring of vectors",
+    "tree: in every cell",
+    "tree: some cells without",
+    "blocks: in every cell",
+    "blocks: some cells without",
+    "blocks: and a rest",
+    "windows that share their parts",
+    "pane: in every cell",
+    "pane: some cells without",
+    "pane: straight",
+    "cut: inlined",
+    "point: cell by cell",
+    "point: strided",
+    "point: of a coarser object",
+    "point: of a grid that does not divide",
+    "window: cell by cell, within a vector",
+    "window: cell by cell, some vectors",
+    "window: cell by cell, longer than a tree",
+    "window: ends in the past",
+    "window: strided, within a vector",
+    "window: strided, some vectors",
+    "window: strided, longer than a tree",
+    "t as a number",
+    "start or end of a sample",
+    *(
+        f"reduction: {name}"
+        for name in (
+            "count", "sum", "mean", "min", "max", "first", "last", "any", "all", "var",
+            "std", "rms", "skew", "kurtosis", "product",
+        )
+    ),
+    "sweep: steps",
+    "sweep: runs",
+    "sweep: skips gaps",
+    "sweep: rows of one tick",
+    "sweep: window that steps",
+    "sweep: window that runs",
+    "sweep: window over ends out of order",
+    "sweep: point among overlapping events",
+    "sweep: point that steps",
+    "sweep: point that runs",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def census(request: pytest.FixtureRequest) -> Census:
+    deep = bool(request.config.getoption("--deep"))
+    return count_forms(0, DEEP_CASES if deep else CASES)
+
+
+def test_every_form_is_reached(census: Census) -> None:
+    print()
+    for form, count in sorted(census.counts.items()):
+        print(f"{count:6} {form}")
+    missing = [form for form in REACHED if not census.counts[form]]
+    assert not missing, f"the random queries never reach {missing}"

@@ -1,0 +1,70 @@
+"""Sharing work out: results in order, errors and an early end stop everybody."""
+
+import threading
+import time
+from contextlib import closing
+
+import pytest
+
+from tiltpy.runtime.workers import share_out
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 7])
+@pytest.mark.parametrize("count", [0, 1, 2, 50])
+def test_results_come_in_order(workers: int, count: int) -> None:
+    def square(number: int) -> int:
+        time.sleep(0.0002 * (number % 3))
+        return number * number
+
+    found = list(share_out(square, range(count), workers))
+    assert found == [number * number for number in range(count)]
+
+
+def test_all_threads_work_at_once_the_callers_too() -> None:
+    meeting = threading.Barrier(3, timeout=10)
+
+    def meet(number: int) -> tuple[int, int]:
+        meeting.wait()
+        return number, threading.get_ident()
+
+    found = list(share_out(meet, range(3), 3))
+    assert [number for number, _ in found] == [0, 1, 2]
+    threads = {thread for _, thread in found}
+    assert len(threads) == 3
+    assert threading.get_ident() in threads
+
+
+@pytest.mark.parametrize("by_caller", [True, False])
+def test_an_error_of_one_stops_all(*, by_caller: bool) -> None:
+    caller, begun = threading.get_ident(), []
+    both = threading.Barrier(2, timeout=10)
+
+    def work(number: int) -> int:
+        begun.append(number)
+        if number < 2:
+            both.wait()
+            if (threading.get_ident() == caller) is by_caller:
+                raise ValueError(f"number {number}")
+        time.sleep(0.001)
+        return number
+
+    with pytest.raises(ValueError, match=r"number [01]"):
+        list(share_out(work, range(10_000), 2))
+    assert len(begun) < 100
+    assert not [one for one in threading.enumerate() if "tiltpy" in one.name]
+
+
+def test_closing_stops_all() -> None:
+    begun = []
+
+    def work(number: int) -> int:
+        begun.append(number)
+        time.sleep(0.001)
+        return number
+
+    with closing(share_out(work, range(10_000), 2)) as results:
+        assert next(results) == 0
+    ended = len(begun)
+    assert ended < 100
+    time.sleep(0.01)
+    assert len(begun) == ended

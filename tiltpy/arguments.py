@@ -1,0 +1,105 @@
+"""What the caller of a run gives besides the data: checked, and in ticks."""
+
+from collections.abc import Callable, Collection, Mapping
+from numbers import Integral
+
+from tiltpy.errors import DataError, TiltError
+from tiltpy.ir.nodes import Query
+from tiltpy.moments import Length, Moment, ticks_of, time_of
+from tiltpy.runtime.domain import Request, check_request
+from tiltpy.runtime.run import Progress, RunOptions
+from tiltpy.types import Bound, Unit
+
+
+def read_request(
+    query: Query,
+    start: Moment | None,
+    end: Moment | None,
+    inputs: Mapping[str, object],
+    taken: Collection[str],
+) -> tuple[Request, dict[str, object]]:
+    """The domain and the run-time bounds of a run, and what is left of its inputs.
+
+    `taken` are the arguments of the run itself, which no input may be called.
+    """
+    unit = query.unit
+    names = run_time_bounds(query)
+    _check_names([*names, *(one.name for one in query.inputs)], names, taken)
+    both = {"start": start, "end": end}
+    given = {**inputs, **{n: time for n, time in both.items() if time is not None}}
+    bounds = {
+        name: in_ticks(name, time_of, given[name], unit)
+        for name in names
+        if name in given
+    }
+    frames = {name: frame for name, frame in inputs.items() if name not in bounds}
+    missing = [name for name in names if name not in bounds]
+    if missing:
+        raise DataError(
+            f"the time domain's bound '{missing[0]}' is not given; "
+            f"give it as run({missing[0]}=...)"
+        )
+    request = Request(
+        None if start is None else in_ticks("start", time_of, start, unit),
+        None if end is None else in_ticks("end", time_of, end, unit),
+        bounds,
+    )
+    check_request(query, request)
+    return request, frames
+
+
+def read_options(
+    unit: Unit | None,
+    workers: int | None,
+    chunk: Length | None,
+    *,
+    allow_sort: bool = True,
+    progress: Progress | None = None,
+) -> RunOptions:
+    """How to run."""
+    interval = None if chunk is None else in_ticks("chunk", ticks_of, chunk, unit)
+    _check_positive("chunk", interval)
+    _check_positive("workers", workers)
+    return RunOptions(workers, interval, allow_sort, progress)
+
+
+def in_ticks(
+    name: str,
+    convert: Callable[[object, Unit | None], int],
+    given: object,
+    unit: Unit | None,
+) -> int:
+    """What is given, converted; an error says the argument's name."""
+    try:
+        return convert(given, unit)
+    except TiltError as error:
+        raise TiltError(f"{name}={given}: {error}") from None
+
+
+def run_time_bounds(query: Query) -> list[str]:
+    """The names that stand for bounds of time domains, given at run time."""
+    found: dict[str, None] = {}
+    for definition in query.definitions:
+        bounds: tuple[Bound, ...] = (definition.tdom.start, definition.tdom.end)
+        found.update((bound, None) for bound in bounds if isinstance(bound, str))
+    return list(found)
+
+
+def _check_positive(name: str, value: object) -> None:
+    if value is not None and not (isinstance(value, Integral) and int(value) >= 1):
+        raise TiltError(f"{name}={value}: expected a whole number, 1 or more")
+
+
+def _check_names(
+    names: Collection[str], bounds: Collection[str], taken: Collection[str]
+) -> None:
+    """Refuse what could not be told from the other arguments of a run.
+
+    A bound called `start` or `end` can: it is that of the run.
+    """
+    for name in names:
+        if name in taken and not (name in bounds and name in ("start", "end")):
+            raise TiltError(
+                f"'{name}' is an argument of run() itself; give it another name in "
+                "the query"
+            )

@@ -1,0 +1,45 @@
+"""Arithmetic on floats in loop IR, constants folded: counts often are known."""
+
+import operator
+from collections.abc import Callable
+from functools import reduce
+
+from tiltpy.loops.nodes import Bin, LExpr, Num
+from tiltpy.ops import BinaryOp
+
+
+def times(*factors: LExpr) -> LExpr:
+    """A product of floats of one type, constants folded."""
+    return reduce(lambda a, b: _folded("*", a, b), factors)
+
+
+def plus(*terms: LExpr) -> LExpr:
+    """A sum of floats."""
+    return reduce(lambda a, b: _folded("+", a, b), terms)
+
+
+def minus(left: LExpr, right: LExpr) -> LExpr:
+    """A difference of floats."""
+    return _folded("-", left, right)
+
+
+def over(left: LExpr, right: LExpr) -> LExpr:
+    """A quotient of floats."""
+    return _folded("/", left, right)
+
+
+_FOLDS: dict[BinaryOp, Callable[[float, float], float]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+}
+
+
+def _folded(op: BinaryOp, left: LExpr, right: LExpr) -> LExpr:
+    """An operator on floats; of constants, its value."""
+    match left, right:
+        case Num(value=a), Num(value=b) if (op, b) != ("/", 0):
+            return Num(_FOLDS[op](a, b), left.type)
+        case _:
+            return Bin(op, left, right, left.type)

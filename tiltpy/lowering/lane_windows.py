@@ -1,0 +1,151 @@
+"""Windows of the objects that a loop over lanes sees, one for each lane's cell.
+
+Those that move on with the cells are made of their neighbours' (`folds`). Those whose
+cells are a few finer ones are gathered, each lane its own.
+"""
+
+from tiltpy.ir.nodes import Expr, Reduce
+from tiltpy.loops.build import TRUE, conj, i64
+from tiltpy.loops.nodes import LExpr
+from tiltpy.lowering.assembly import Block
+from tiltpy.lowering.central_moments import NARROW_MOMENTS
+from tiltpy.lowering.folds import Fold
+from tiltpy.lowering.lane_view import LaneView
+from tiltpy.lowering.reducers import SHORT_COUNT, kept_for, narrow_for
+from tiltpy.lowering.references import reductions
+from tiltpy.lowering.results import finished
+from tiltpy.lowering.short_spreads import is_short_spread, lower_short_spread
+from tiltpy.lowering.stages import Seen, Unfit
+from tiltpy.lowering.states import Kept, State, lift_where
+from tiltpy.lowering.values import Lowered
+
+
+class LaneWindows:
+    """All windows of a loop; those of one element share what they are made of."""
+
+    def __init__(self, view: LaneView) -> None:
+        self.view = view
+        self.folds: dict[tuple[str, Expr, Kept], Fold] = {}
+        self.ends: dict[tuple[str, Expr], tuple[int, int]] = {}
+
+    def start(self, block: Block) -> None:
+        """Before the loop."""
+        for fold in self.folds.values():
+            fold.start(block)
+
+    def advance(self, block: Block) -> None:
+        """At the end of a round."""
+        for fold in self.folds.values():
+            fold.advance(block)
+
+    def reduce(self, node: Reduce) -> Lowered:
+        """A reduction over the window of each lane."""
+        seen = self.view.grid.window(self.view.reader, node.window)
+        if seen.newest.regular:
+            return self._sliding(node, seen)
+        if seen.newest.strided:
+            return self._strided(node, seen)
+        raise Unfit(f"a window of ~{node.window.object} has cells of varying number")
+
+    # Windows that move on with the cells
+
+    def _sliding(self, node: Reduce, seen: Seen) -> Lowered:
+        view, name, element = self.view, node.window.object, node.element
+        certain = view.certain(name, element)
+        newest, cells = view.after(seen.newest), seen.cells
+        if node.reduction in ("first", "last"):
+            at = view.after(seen.oldest) if node.reduction == "first" else newest
+            found = view.element(view.block, name, element, at)
+            if found.valid != TRUE:
+                raise Unfit(f"{node.reduction} of a window that may have gaps")
+            return found
+        if certain and node.reduction == "count":
+            return Lowered(node.type, i64(cells), TRUE)
+        if certain and is_short_spread(view, node, cells):
+            moments = self._window(node, NARROW_MOMENTS, newest, cells, certain=True)
+            return lower_short_spread(view, node, moments, newest, cells)
+        kept = narrow_for(node.reduction, element.type)
+        state = self._window(node, kept, newest, cells, certain=certain)
+        count: LExpr = i64(cells)
+        if not certain:
+            (count,) = self._window(node, SHORT_COUNT, newest, cells, certain=False)
+        return finished(node, state, count, certain=certain, cells=cells)
+
+    def _window(
+        self, node: Reduce, kept: Kept, newest: int, cells: int, *, certain: bool
+    ) -> State:
+        """The state of a window; of what began before it, its first cell has it."""
+        view, name, element = self.view, node.window.object, node.element
+        fold = self._fold(name, element, kept, certain=certain)
+        _, anchor = self._ends(name, element)
+        back = anchor - newest
+        if view.source(name).always_begins:
+            _, state = fold.window(view.block, cells, back)
+            return state
+        oldest = newest - cells + 1
+        first = view.element(view.block, name, element, oldest)
+        state = lift_where(kept, first, first.valid, i64(0))
+        if cells == 1:
+            return state
+        wider, rest = fold.window(view.block, cells - 1, back)
+        if wider != kept:
+            state = kept.widen(state)
+        merged = wider.merge(state, rest)
+        return tuple(view.block.name("w", part) for part in merged)
+
+    def _fold(self, name: str, element: Expr, kept: Kept, *, certain: bool) -> Fold:
+        """What all windows of an element are made of.
+
+        Its cells are taken in as early as the furthest window of the loop needs them.
+        """
+        key = name, element, kept
+        if key not in self.folds:
+            view = self.view
+            first, anchor = self._ends(name, element)
+            label = f"{name}.{kept.name}"
+            fold = Fold(view.assembly, label, kept, certain, anchor - first)
+            value = view.element(view.block, name, element, anchor)
+            contributes = value.valid
+            if not view.source(name).always_begins:
+                contributes = conj(value.valid, view.beginning(name, anchor))
+            fold.lift(view.block, lift_where(kept, value, contributes, i64(0)))
+            self.folds[key] = fold
+        return self.folds[key]
+
+    def _ends(self, name: str, element: Expr) -> tuple[int, int]:
+        """The first and last of the cells after the counter's at which windows end."""
+        if (name, element) not in self.ends:
+            grid = self.view.grid
+            found = [
+                grid.window(reader, node.window).newest.plus - grid.lags[reader.name]
+                for reader in grid.stage_of[self.view.reader.name].definitions
+                for node in reductions(reader)
+                if (node.window.object, node.element) == (name, element)
+            ]
+            self.ends[name, element] = min(found), max(found)
+        return self.ends[name, element]
+
+    # Short windows of finer cells
+
+    def _strided(self, node: Reduce, seen: Seen) -> Lowered:
+        """A window in whole: each lane gathers its own cells."""
+        view, name, element = self.view, node.window.object, node.element
+        if view.streams_here(name) or not view.certain(name, element):
+            raise Unfit(f"a short window of finer ~{name} may have gaps")
+        if node.reduction in ("first", "last"):
+            step = seen.oldest if node.reduction == "first" else seen.newest
+            return view.element(view.block, name, element, view.place(step))
+        if node.reduction == "count":
+            return Lowered(node.type, i64(seen.cells), TRUE)
+        kept = kept_for(node.reduction, element.type)
+        state: State | None = None
+        for cell in range(seen.cells):
+            at = view.place(seen.oldest.further(cell))
+            value = view.element(view.block, name, element, at)
+            lifted = lift_where(kept, value, TRUE, i64(0))
+            if state is not None:
+                lifted = kept.join(state, lifted, certain=True)
+            state = tuple(view.block.name("w", part) for part in lifted)
+        assert state is not None
+        count = i64(seen.cells)
+        return finished(node, state, count, certain=True, cells=seen.cells)

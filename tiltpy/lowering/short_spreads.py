@@ -1,0 +1,68 @@
+"""Variances of a few `f32`: in single precision, as long as nothing can get lost."""
+
+from tiltpy.abi import LANES
+from tiltpy.ir.nodes import Reduce
+from tiltpy.loops.build import TRUE, add, conj, convert, disj, i64, le, lt
+from tiltpy.loops.nodes import CallFn, CountTrue, For, LExpr, Num, Splat
+from tiltpy.lowering.assembly import Block
+from tiltpy.lowering.floats import minus, over, plus, times
+from tiltpy.lowering.folds import LONGEST_TREE
+from tiltpy.lowering.lane_view import LaneView
+from tiltpy.lowering.objects import Place
+from tiltpy.lowering.states import State
+from tiltpy.lowering.values import Lowered
+from tiltpy.types import BOOL, F32, F64, I64
+
+
+def is_short_spread(view: LaneView, node: Reduce, cells: int) -> bool:
+    """Whether it is the variance of a few `f32` that lie in memory."""
+    few = node.ddof < cells <= LONGEST_TREE
+    spread = node.reduction in ("var", "std") and node.element.type == F32
+    return few and spread and not view.streams_here(node.window.object)
+
+
+def lower_short_spread(
+    view: LaneView, node: Reduce, moments: State, newest: int, cells: int
+) -> Lowered:
+    """A variance from moments in single precision.
+
+    Squares of values beyond these bounds leave the range of `f32`; such vectors, and
+    those with a NaN, are computed again in double precision.
+    """
+    block = view.block
+    _, mean, squares = moments
+    variance = view.assembly.fresh("variance", F32)
+    block.set(variance, times(squares, Num(1.0 / (cells - node.ddof), F32)))
+    size = CallFn("abs", (mean,), F32)
+    large = disj(le(Num(2.0**-90, F32), variance), le(Num(2.0**-30, F32), size))
+    safe = conj(large, le(variance, Num(2.0**100, F32)))
+    again = block.inner()
+    again.set(variance, _spread_again(view, again, node, newest, cells))
+    unsafe = lt(CountTrue(Splat(safe, BOOL), I64), i64(LANES))
+    block.when(block.name("unsafe", unsafe), again)
+    if node.reduction == "std":
+        root = CallFn("sqrt", (variance,), F32)
+        return Lowered(node.type, block.name("w", root), TRUE)
+    return Lowered(node.type, variance, TRUE)
+
+
+def _spread_again(
+    view: LaneView, block: Block, node: Reduce, newest: int, cells: int
+) -> LExpr:
+    """The variance by Welford's method, in double precision."""
+    fresh = view.assembly.fresh
+    number, mean, squares = fresh("n"), fresh("mean", F64), fresh("squares", F64)
+    for var in (mean, squares):
+        block.set(var, Splat(Num(0.0, F64), F64))
+    inner = block.inner()
+    first = add(view.cell, i64(newest - cells + 1))
+    at = Place(inner.name("base", add(first, number)))
+    value = view.element(inner, node.window.object, node.element, at)
+    wide = inner.name("x", convert(value.scalar, F64))
+    delta = inner.name("d", minus(wide, mean))
+    count = convert(add(number, i64(1)), F64)
+    inner.set(mean, plus(mean, over(delta, count)))
+    inner.set(squares, plus(squares, times(delta, minus(wide, mean))))
+    block.add(For(number, i64(0), i64(cells), inner.body()))
+    free = Num(float(cells - node.ddof), F64)
+    return block.name("w", convert(over(squares, free), F32))

@@ -1,0 +1,24 @@
+"""Sizes of memory as people give them."""
+
+import re
+
+from tiltpy.errors import TiltError
+
+UNITS = {"": 1, "b": 1}
+for power, letter in enumerate("kmgt", 1):
+    UNITS[f"{letter}b"] = 1000**power
+    UNITS[f"{letter}ib"] = 1024**power
+
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?) ?([a-z]*)", re.ASCII | re.IGNORECASE)
+
+
+def size_of(given: int | str) -> int:
+    """A size in bytes: a number of them, or a text like "500MB" or "1.5 GiB"."""
+    match = _SIZE.fullmatch(str(given))
+    unit = UNITS.get(match[2].lower()) if match else None
+    size = 0 if match is None or unit is None else int(float(match[1]) * unit)
+    if size < 1 or isinstance(given, bool):
+        raise TiltError(
+            f"expected bytes, or a size like 500MB or 2GiB; found {given!r}"
+        )
+    return size
