@@ -9,7 +9,7 @@ import tiltpy as tilt
 from tests.compare import assert_same
 from tests.compiled import ARROW, Setting, run_compiled
 from tests.random_queries import Case
-from tiltpy.api import BoundFrame
+from tiltpy.bound import BoundFrame
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter import Event, Snapshot, Value, interpret
 from tiltpy.interpreter_numbers import Number

@@ -13,7 +13,7 @@ import pytest
 
 import tiltpy as tilt
 from tests.plain import Rows, held, listed, steps
-from tiltpy.api import BoundFrame
+from tiltpy.bound import BoundFrame
 
 Snapshots = list[tuple[object, ...]]
 

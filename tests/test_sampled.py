@@ -11,7 +11,7 @@ import pytest
 
 import tiltpy as tilt
 from tests.plain import listed
-from tiltpy.api import BoundSamples
+from tiltpy.bound import BoundSamples
 from tiltpy.runtime.domain import Request
 from tiltpy.runtime.run import bind_inputs
 

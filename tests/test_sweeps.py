@@ -14,7 +14,8 @@ from tests.compare import assert_same
 from tests.compiled import snapshots
 from tests.plain import held
 from tiltpy.abi import Layout, TimeLayout
-from tiltpy.api import BoundFrame, CompiledQuery
+from tiltpy.api import CompiledQuery
+from tiltpy.bound import BoundFrame
 from tiltpy.compiler import CompileOptions, Specialised
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter import Event, interpret

@@ -19,7 +19,8 @@ import gc
 _collecting = gc.isenabled()
 gc.disable()
 
-from tiltpy.api import CompiledQuery, bind, compile, load, parse, sampled
+from tiltpy.api import CompiledQuery, compile, load, parse
+from tiltpy.bound import bind, sampled
 from tiltpy.compiler import CompileOptions
 from tiltpy.errors import DataError, QueryError, TiltError
 from tiltpy.frontend.builder import (

@@ -1,149 +1,34 @@
 """The public face: queries from text or Python, run over anything that speaks Arrow."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import date, datetime
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import overload
 
 from tiltpy.abi import Layout
-from tiltpy.arguments import in_ticks, read_options, read_request
+from tiltpy.arguments import read_options, read_request
+from tiltpy.bound import BoundFrame, BoundSamples
 from tiltpy.compiler import CompileOptions, Compiler
 from tiltpy.errors import TiltError
 from tiltpy.explain import DEFAULT_LAYOUT, explain
-from tiltpy.frontend import builder, syntax
+from tiltpy.frontend import builder
 from tiltpy.frontend import parse as text
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.printer import format_query
-from tiltpy.moments import Length, Moment, has_offset, is_number, ticks_of, time_of
+from tiltpy.moments import Length, Moment
 from tiltpy.passes import resolve_boundaries
-from tiltpy.runtime.bind import Binding, First
+from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.domain import Request
 from tiltpy.runtime.grid import lattice_of
 from tiltpy.runtime.result import Result
 from tiltpy.runtime.run import Progress, bind_inputs, run
 from tiltpy.runtime.sink import write_results
 from tiltpy.runtime.sizes import size_of
-from tiltpy.runtime.stamps import PLAIN_TICKS, StampType, timestamp
 from tiltpy.runtime.stream import stream
-from tiltpy.types import Lifetime, Sampled, Unit, columns
+from tiltpy.types import Unit, columns
 
 RUN_ARGUMENTS = ("self", "start", "end", "workers", "chunk", "allow_sort", "progress")
 STREAM_ARGUMENTS = ("self", "start", "end", "workers", "chunk", "memory")
 MEMORY = "256MB"
 """What a streamed run holds at a time, where the caller does not say."""
-
-
-@dataclass(frozen=True, slots=True)
-class BoundFrame:
-    """A frame and what the query leaves open about it; made by `bind`.
-
-    It remembers what was found in an Arrow table, for all runs that are given it.
-    """
-
-    frame: object
-    time: str | None
-    lifetime: syntax.Lifetime | Lifetime | None
-    column: str | None
-    order: tuple[str, ...]
-    known: dict[object, object] = field(default_factory=dict, compare=False, repr=False)
-
-    def binding(self, unit: Unit | None) -> Binding:
-        """The same in the ticks of a query."""
-        lifetime = self.lifetime
-        if isinstance(lifetime, syntax.Lifetime):
-            lifetime = builder.lifetime_in(lifetime, unit)
-        known = self.known
-        return Binding(
-            self.frame, self.time, lifetime, self.column, self.order, known=known
-        )
-
-
-def bind(
-    frame: object,
-    *,
-    time: str | None = None,
-    lifetime: syntax.Lifetime | Lifetime | None = None,
-    column: str | None = None,
-    order: str | Sequence[str] = (),
-) -> BoundFrame:
-    """A frame for `run`, with what the query's declaration of the input leaves open.
-
-    `time` is the column of time stamps; `lifetime` says how long a row is valid:
-    `point()`, `duration("10s")`, `until_next(max="1d")`, `sampled("1s")` or
-    `interval("start", "end")`; `column` has the values of a scalar input; `order` names
-    columns that break ties. What the query declares must not be contradicted.
-
-    Bind a large Arrow table once and give the same object to every run: its times are
-    then looked at (sorted, their layout found) in the first run alone.
-    """
-    names = (order,) if isinstance(order, str) else tuple(order)
-    return BoundFrame(frame, time, lifetime, column, names)
-
-
-@dataclass(frozen=True, slots=True)
-class BoundSamples:
-    """Values without a time column; made by `sampled`."""
-
-    values: object
-    start: Moment
-    period: Length
-
-    def binding(self, unit: Unit | None) -> Binding:
-        """The same in the ticks of a query."""
-        first = First(in_ticks("start", time_of, self.start, unit), self._stamps(unit))
-        period = Sampled(in_ticks("period", ticks_of, self.period, unit))
-        return Binding(self.values, lifetime=period, first=first)
-
-    def _stamps(self, unit: Unit | None) -> StampType:
-        """The kind of column that would hold the start."""
-        match self.start:
-            case datetime(tzinfo=zone):
-                return timestamp(unit, zoned=zone is not None)
-            case date():
-                return StampType("date", "d")
-            case str() if not is_number(self.start):
-                return timestamp(unit, zoned=has_offset(self.start))
-            case _:
-                return PLAIN_TICKS
-
-
-@overload
-def sampled(period: builder.Length, /) -> syntax.Lifetime: ...
-
-
-@overload
-def sampled(*, period: builder.Length) -> syntax.Lifetime: ...
-
-
-@overload
-def sampled(values: object, start: Moment, period: Length) -> BoundSamples: ...
-
-
-def sampled(
-    values: object = None, start: Moment | None = None, period: Length | None = None
-) -> syntax.Lifetime | BoundSamples:
-    """Samples of a signal: a lifetime, or values that need no time column.
-
-    `sampled("1s")` is the lifetime of a signal of period `p`: a row stamped `τ` holds
-    over `(τ-p, τ]`.
-
-    `sampled(values, start, period)` is for `run`: sample `i`, counted from 0, is valid
-    over `(start + i*period, start + (i+1)*period]`. `values` is an array of numpy or
-    Arrow, a column of Polars or pandas, or anything with the Arrow PyCapsule interface
-    or the buffer protocol; nulls are gaps. A table has a column for each field of a
-    struct. Nothing is copied where the types are those of the query. `start` is ticks,
-    a stamp of ISO 8601, a date or a `datetime`; `period` ticks, a duration like "1s" or
-    a `timedelta`, the one that the query declares if it does.
-    """
-    if start is None and (values is None) != (period is None):
-        return builder.sampled(period if values is None else values)  # type: ignore[arg-type]
-    if values is None or start is None or period is None:
-        raise TiltError(
-            "write sampled(period) for a lifetime, or sampled(values, start, period) "
-            "for values without a time column"
-        )
-    return BoundSamples(values, start, period)
 
 
 class CompiledQuery:

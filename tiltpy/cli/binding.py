@@ -6,7 +6,7 @@ from glob import has_magic
 from pathlib import Path
 
 import tiltpy as tilt
-from tiltpy.api import BoundFrame
+from tiltpy.bound import BoundFrame
 from tiltpy.cli import arguments, times
 from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.errors import DataError
