@@ -4,7 +4,6 @@ Those in C have tests of their own.
 """
 
 from functools import cache
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -64,7 +63,6 @@ def test_the_others_have_no_twins() -> None:
         assert module.peer(twin, streams_of(twin)) is None
 
 
-@pytest.mark.skipif(find_spec("numba") is None, reason="no Numba")
 @pytest.mark.parametrize("name", ["trading", "trading, contiguous"])
 def test_compiled_loops_agree(name: str) -> None:
     workload = BY_NAME[name]

@@ -88,7 +88,8 @@ def test_results_keep_no_more_memory_than_they_need() -> None:
     result = query.run(x=frame)
     assert result.num_rows == 1000
     grown = pa.total_allocated_bytes() + memory.POOL.in_use - before
-    assert grown < 100_000
+    # A bit for each cell says where the results are, until their times are wanted.
+    assert grown < 200_000
 
 
 @pytest.mark.parametrize("chunk", [None, 1, "1s", "1d"])

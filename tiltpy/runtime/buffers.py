@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tiltpy.abi import Layout, TimeLayout
 from tiltpy.runtime.memory import allocate, dtype_of
-from tiltpy.types import I64, Type, columns
+from tiltpy.types import I64, MAX_TIME, Type, columns
 
 TILE = 1 << 15
 """Items of a temporary that stays in the cache."""
@@ -201,6 +201,8 @@ def pack_validity(valid: NDArray[np.uint8] | NDArray[np.bool_]) -> Bits | None:
 
 def equally_spaced(start: int, period: int, count: int) -> Times:
     """That many times, written once; computed in a piece that stays in the cache."""
+    if period > MAX_TIME:  # of the one row that is longer than any step of numpy's
+        return np.array([start + i * period for i in range(count)], np.int64)
     times = allocate(I64, count).view(np.int64)
     steps = np.arange(min(count, TILE), dtype=np.int64)
     steps *= period
