@@ -117,12 +117,12 @@ class _GridKernel:
         if self.grid.sampled(name):
             self.stored[name] = self._sampled(rows)
             return
-        back, ahead = self.grid.reach(name)
+        back, ahead = self.grid.span(name)
         size, constant = self._capacity(1)
         if size or self.grid.axes[name].period != 1:
             raise Unfit("rows are spread over tiles, not over whole stretches")
         spread = Spread.of(
-            self.assembly, rows, constant, whole_vectors(back + 1), whole_vectors(ahead)
+            self.assembly, rows, constant, whole_vectors(back), whole_vectors(ahead)
         )
         spread.start(self.starts, i64(-self.warm))
         self.spreads.append(spread)
@@ -202,9 +202,9 @@ class _GridKernel:
                 raise Unfit(f"{ahead}, which another loop computes tile by tile")
 
     def _temporary(self, definition: TemporalExpr, outcome: Outcome) -> Temporary:
-        back, _ = self.grid.reach(definition.name)
+        back, _ = self.grid.span(definition.name)
         precision = definition.tdom.precision
-        history = whole_vectors(-(-back // precision) + 1)
+        history = whole_vectors(back)
         size = self._capacity(precision)
         temporary = Temporary.of(self.assembly, definition, outcome, history, size)
         temporary.start(self.starts)

@@ -289,6 +289,23 @@ class Grid:
         needs_margin = max(found) > 0 or not panes
         return max(found) + (margin if needs_margin else 0)
 
+    def span(self, name: str) -> tuple[int, int]:
+        """How many cells before and behind a tile its readers see of an object.
+
+        Where snapshots begin is seen from the cell before.
+        """
+        back = ahead = 0
+        for reader in self.query.definitions:
+            points, windows = self.references[reader.name]
+            steps = [self.point(reader, p) for p in points if p.object == name]
+            seen = [Seen(one, one) for one in steps]
+            seen += [self.window(reader, w) for w in windows if w.object == name]
+            for one in seen:
+                lagging = one.oldest.earlier(self.lags[reader.name])
+                back = max(back, -(lagging.plus // lagging.over))
+                ahead = max(ahead, one.newest.earlier(1).plus // one.newest.over + 1)
+        return back + 3, ahead + 2
+
     def reach(self, name: str) -> tuple[int, int]:
         """How far before and behind their own time readers look in an object."""
         offsets = [0]
