@@ -19,7 +19,7 @@ from tiltpy.interpreter import interpret
 from tiltpy.ir.printer import format_query
 
 BATCH = 50
-EXACT, ROUNDED = 1400, 400
+EXACT, ROUNDED = 2000, 500
 GRID_BATCH = 10
 GRIDS = 80
 """Every fourth of them with arbitrary floats."""
