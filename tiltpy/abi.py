@@ -60,6 +60,10 @@ and every bit of a result, is the same on all of them.
 """
 
 
+MOST_CELLS = 16
+"""Cells that a row may have, on the average, for a visit to each of them to pay off."""
+
+
 @dataclass(frozen=True, slots=True)
 class Lattice:
     """Where an input's rows start, for a grid kernel: at `phase + k * period`.

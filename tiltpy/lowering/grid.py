@@ -27,6 +27,7 @@ from tiltpy.loops.build import add, i64, least, lt, sub
 from tiltpy.loops.nodes import Bin, For, Kernel, LExpr, While
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.lane_loop import LaneLoop
+from tiltpy.lowering.lattice import whole_vectors
 from tiltpy.lowering.lower import Plan
 from tiltpy.lowering.objects import Bitmap, Stored
 from tiltpy.lowering.outcomes import Outcome
@@ -35,7 +36,7 @@ from tiltpy.lowering.pane_loop import PaneLoop
 from tiltpy.lowering.rows import ObjectRows, input_rows
 from tiltpy.lowering.spread import Spread
 from tiltpy.lowering.stages import Grid, Stage, Unfit
-from tiltpy.lowering.temporaries import Temporary, whole_vectors
+from tiltpy.lowering.temporaries import Temporary
 from tiltpy.types import I64, Struct
 
 

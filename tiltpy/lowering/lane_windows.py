@@ -59,17 +59,23 @@ class LaneWindows:
             if found.valid != TRUE:
                 raise Unfit(f"{node.reduction} of a window that may have gaps")
             return found
-        if certain and node.reduction == "count":
-            return Lowered(node.type, i64(cells), TRUE)
+        if node.reduction == "count":
+            count = self._count(node, newest, cells, certain=certain)
+            return finished(node, (), count, certain=certain, cells=cells)
         if certain and is_short_spread(view, node, cells):
             moments = self._window(node, NARROW_MOMENTS, newest, cells, certain=True)
             return lower_short_spread(view, node, moments, newest, cells)
         kept = narrow_for(node.reduction, element.type)
         state = self._window(node, kept, newest, cells, certain=certain)
-        count: LExpr = i64(cells)
-        if not certain:
-            (count,) = self._window(node, SHORT_COUNT, newest, cells, certain=False)
+        count = self._count(node, newest, cells, certain=certain)
         return finished(node, state, count, certain=certain, cells=cells)
+
+    def _count(self, node: Reduce, newest: int, cells: int, *, certain: bool) -> LExpr:
+        """How many snapshots contribute."""
+        if certain:
+            return i64(cells)
+        (count,) = self._window(node, SHORT_COUNT, newest, cells, certain=False)
+        return count
 
     def _window(
         self, node: Reduce, kept: Kept, newest: int, cells: int, *, certain: bool

@@ -9,6 +9,7 @@ that a reference is a fixed relation between two counts, whatever the stretch.
 from dataclasses import dataclass
 from math import gcd
 
+from tiltpy.abi import LANES
 from tiltpy.ir.nodes import Query
 from tiltpy.types import TDom
 
@@ -74,3 +75,8 @@ def common_low(query: Query) -> int | None:
         if coarsest.precision % tdom.precision:
             return None
     return coarsest.offset
+
+
+def whole_vectors(cells: int) -> int:
+    """That many cells or more, in whole vectors."""
+    return -(-cells // LANES) * LANES

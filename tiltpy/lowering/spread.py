@@ -2,9 +2,8 @@
 
 A row of a few ticks becomes as many cells of a temporary, a tile of time at a time,
 with a byte that says where rows begin and, if there may be gaps, one that says where
-there is a row at all.
-Stores are of whole vectors: what goes too far is overwritten by the next row, or by the
-gap behind this one.
+there is a row at all. Stores are of whole vectors: what goes too far is overwritten by
+the next row, or by the gap behind this one.
 """
 
 from dataclasses import dataclass
@@ -96,10 +95,6 @@ class Spread:
         self._spread(block, end)
         block.set(self.done, end)
 
-    def _arrays(self) -> list[Array]:
-        flags = [flag for flag in self.cells.validity if isinstance(flag, Array)]
-        return [*self.cells.values, *flags, *self._flags()]
-
     def _flags(self) -> list[Array]:
         return [flags for flags in (self.alive, self.begins) if flags is not None]
 
@@ -109,7 +104,7 @@ class Spread:
         at = block.assembly.fresh("at")
         inner = block.inner()
         source = inner.name("from", add(at, moved))
-        for array in self._arrays():
+        for array in self.cells.arrays():
             inner.add(Store(array, at, Wide(array, source, array.type)))
         kept = block.name("kept", sub(self.done, begin))
         block.add(For(at, i64(0), kept, inner.body(), LANES))

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import lcm
 
-from tiltpy.abi import LANES, Lattice, Layout, TimeLayout
+from tiltpy.abi import LANES, MOST_CELLS, Lattice, Layout, TimeLayout
 from tiltpy.ir.nodes import CutPoint, Query, TemporalExpr, Window
-from tiltpy.lowering.lattice import Axis, Step, common_low, step
+from tiltpy.lowering.lattice import Axis, Step, common_low, step, whole_vectors
 from tiltpy.lowering.references import references
 
 PANE = 32
@@ -19,8 +19,6 @@ PANE = 32
 TILE = 4096
 """The finest cells of a tile, at least: a few temporaries of it fit the cache."""
 LARGEST_TILE = 1 << 20
-MOST_CELLS = 16
-"""Cells that a row may have for a visit to each of them to pay off."""
 
 
 class Unfit(Exception):  # noqa: N818 - no error: another kernel serves
@@ -213,7 +211,7 @@ class Grid:
                 if self.is_streamed(definition, name):
                     lag = max(lag, self.lags[name] + newest)
             if definition.name in self.query.outputs:
-                lag = -(-lag // LANES) * LANES
+                lag = whole_vectors(lag)
             self.lags[definition.name] = lag
 
     def _newest(self, reader: TemporalExpr) -> list[tuple[str, int]]:

@@ -82,8 +82,3 @@ class Temporary:
         for array in self.stored.arrays():
             inner.add(Store(array, at, entries(array, at)))
         block.add(For(at, i64(0), i64(self.history), inner.body(), LANES))
-
-
-def whole_vectors(cells: int) -> int:
-    """That many cells or more, in whole vectors."""
-    return -(-cells // LANES) * LANES

@@ -26,9 +26,9 @@ from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.reducers import COUNT
 from tiltpy.lowering.results import finish
 from tiltpy.lowering.rows import ObjectRows
-from tiltpy.lowering.states import Kept, State
+from tiltpy.lowering.states import Kept, State, lift_where
 from tiltpy.lowering.values import Lowered
-from tiltpy.lowering.windows import element_of, kept_of, lift, row_value
+from tiltpy.lowering.windows import element_of, kept_of, row_value
 from tiltpy.types import BOOL, I64, Scalar
 
 _ONE, _TWO = i64(1), i64(2)
@@ -134,7 +134,9 @@ class TreeWindow:
             inner = block.inner()
             for (other, kept), arrays in self.states.items():
                 if other == element:
-                    self._put(inner, arrays, leaf, lift(kept, self.next, value))
+                    self._put(
+                        inner, arrays, leaf, lift_where(kept, value, TRUE, self.next)
+                    )
             if element in self.changed:
                 inner.set(self.changed[element], TRUE)
             block.when(value.valid, inner)

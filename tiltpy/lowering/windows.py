@@ -21,9 +21,9 @@ from tiltpy.loops.nodes import Array, LExpr, Store, Var
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.reducers import COUNT, kept_for
 from tiltpy.lowering.rows import ObjectRows
-from tiltpy.lowering.states import Kept, State
+from tiltpy.lowering.states import Kept, State, lift_where
 from tiltpy.lowering.values import Lowered, lower_expr
-from tiltpy.types import BOOL, Scalar
+from tiltpy.types import BOOL
 
 
 def element_of(block: Block, rows: ObjectRows, row: LExpr, element: Expr) -> Lowered:
@@ -39,11 +39,6 @@ def element_of(block: Block, rows: ObjectRows, row: LExpr, element: Expr) -> Low
 
     value = lower_expr(block, leaf, element)
     return replace(value, valid=conj(exists, value.valid))
-
-
-def lift(kept: Kept, row: LExpr, value: Lowered) -> State:
-    """The state of one snapshot; only a count may be of a struct."""
-    return kept.lift(row, value.value if value.value is not None else i64(0))
 
 
 class Track:
@@ -100,7 +95,7 @@ class Track:
 
     def _merge(self, block: Block, row: LExpr, value: Lowered, valid: LExpr) -> None:
         for kept, state in self.running.items():
-            lifted = _lift_if(kept, row, value, valid)
+            lifted = lift_where(kept, value, valid, row)
             assign_state(block, state, kept.merge(state, lifted))
 
     def leave(self, block: Block, row: LExpr, moved: LExpr) -> None:
@@ -116,7 +111,7 @@ class Track:
         value = element_of(block, self.rows, row, self.element)
         valid = block.name("here", value.valid)
         for kept, state in self.running.items():
-            lifted = _lift_if(kept, row, value, valid)
+            lifted = lift_where(kept, value, valid, row)
             assign_state(block, state, kept.merge(lifted, state))
         self.put(block, at)
 
@@ -131,15 +126,6 @@ class Track:
         front = tuple(block.name("f", load(array, top)) for array in self.front[kept])
         merged = kept.merge(front, self.running[kept])
         return tuple(block.name("w", one) for one in merged)
-
-
-def _lift_if(kept: Kept, row: LExpr, value: Lowered, valid: LExpr) -> State:
-    """The state of a snapshot, or the neutral one unless it contributes."""
-    lifted = lift(kept, row, value)
-    return tuple(
-        select(valid, one, neutral)
-        for one, neutral in zip(lifted, kept.identity, strict=True)
-    )
 
 
 def row_value(
@@ -160,5 +146,4 @@ def assign_state(block: Block, state: tuple[Var, ...], new: State) -> None:
 
 def kept_of(node: Reduce) -> Kept:
     """The state that a reduction needs besides the count."""
-    kind = node.element.type
-    return kept_for(node.reduction, kind if isinstance(kind, Scalar) else BOOL)
+    return kept_for(node.reduction, node.element.type)

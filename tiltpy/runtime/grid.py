@@ -11,6 +11,7 @@ import numpy as np
 
 from tiltpy.abi import (
     LANES,
+    MOST_CELLS,
     Lattice,
     Loop,
     Signature,
@@ -30,9 +31,6 @@ from tiltpy.runtime.memory import Array, Memory
 from tiltpy.runtime.sheet import Sheet, whole_vectors
 from tiltpy.runtime.stitch import Piece
 
-DENSE = 16
-"""Ticks that rows may have on the average for a visit to each tick to pay off."""
-
 
 def lattice_of(buffer: SnapshotBuffer) -> Lattice | None:
     """How a grid kernel takes an input's rows; None where they are not for it."""
@@ -43,7 +41,7 @@ def lattice_of(buffer: SnapshotBuffer) -> Lattice | None:
         case TimeLayout.SAMPLED:
             return Lattice(buffer.period, buffer.start % buffer.period)
         case TimeLayout.CONTIGUOUS | TimeLayout.INTERVALS:
-            short = bounds[1] - bounds[0] <= DENSE * buffer.n
+            short = bounds[1] - bounds[0] <= MOST_CELLS * buffer.n
             return Lattice(1, 0) if short else None
         case _:
             return None
