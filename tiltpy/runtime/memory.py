@@ -7,6 +7,7 @@ does the same.
 """
 
 import ctypes
+import gc
 import mmap
 import os
 from collections import OrderedDict, deque
@@ -205,7 +206,9 @@ def allocate(scalar: Scalar, size: int) -> Array:
     kind = dtype_of(scalar)
     count = max(1, size)
     length = count * kind.itemsize
-    if length + POOL.in_use + pa.total_allocated_bytes() <= installed_memory():
+    if not _would_fit(length):
+        gc.collect()  # the arrays of a run that failed are in cycles with its error
+    if _would_fit(length):
         with suppress(MemoryError):
             if length < SMALL:
                 return np.frombuffer(pa.allocate_buffer(length), kind)
@@ -214,6 +217,10 @@ def allocate(scalar: Scalar, size: int) -> Array:
         f"a chunk could have {size:,} snapshots, which with all the others do not fit "
         "into memory; give a shorter chunk, a smaller domain or a coarser precision"
     )
+
+
+def _would_fit(length: int) -> bool:
+    return length + POOL.in_use + pa.total_allocated_bytes() <= installed_memory()
 
 
 @cache
