@@ -220,7 +220,8 @@ def allocate(scalar: Scalar, size: int) -> Array:
 
 
 def _would_fit(length: int) -> bool:
-    return length + POOL.in_use + pa.total_allocated_bytes() <= installed_memory()
+    used = POOL.in_use + int(pa.total_allocated_bytes())
+    return length + used <= installed_memory()
 
 
 @cache
