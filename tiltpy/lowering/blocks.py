@@ -61,7 +61,7 @@ class Blocks:
         for part, var in self.prefix.items():
             first.set(var, one[part])
         running = self._state(state, self._prefix, self.number)
-        self._assign(later, self.prefix, self._merge(running, state))
+        self._assign(later, self.prefix, self._merge(later, running, state))
         block.either(eq(self.number, i64(0)), first, later)
         result = self._result(block, state)
         for part, array in self.arrays.items():
@@ -86,8 +86,8 @@ class Blocks:
             for part, value in enumerate(state)
         )
 
-    def _merge(self, older: State, newer: State) -> State:
-        return self.kept.join(older, newer, certain=self.certain)
+    def _merge(self, block: Block, older: State, newer: State) -> State:
+        return self.kept.join(block, older, newer, certain=self.certain)
 
     def _assign(self, block: Block, variables: dict[int, Var], state: State) -> None:
         """Set all parts at once."""
@@ -111,7 +111,7 @@ class Blocks:
 
         older = self._state(state, suffix, left)
         newer = self._state(state, self._prefix, add(self.number, i64(1)))
-        merged = self._merge(older, newer)
+        merged = self._merge(block, older, newer)
         total = f64(float(self.vectors))
         return tuple(
             f64(value.value * total.value)
@@ -142,7 +142,7 @@ class Blocks:
         one = self._state(state, loaded, i64(1))
         count = sub(i64(self.vectors - 1), vector)
         rest = self._state(state, lambda part: running[part], count)
-        self._assign(inner, running, self._merge(one, rest))
+        self._assign(inner, running, self._merge(inner, one, rest))
         for part, array in self.arrays.items():
             inner.add(Store(array, at, running[part]))
         block.add(While(lt(i64(0), vector), inner.body()))

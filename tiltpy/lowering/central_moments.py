@@ -2,8 +2,10 @@
 
 from tiltpy.loops.build import convert, eq, f64, select
 from tiltpy.loops.nodes import Bin, LExpr, Num
+from tiltpy.lowering.assembly import Block
 from tiltpy.lowering.floats import minus, over, plus, times
 from tiltpy.lowering.states import Kept, State
+from tiltpy.lowering.values import Lowered
 from tiltpy.types import F32, F64, Scalar
 
 ORDERS = {"var": 2, "std": 2, "skew": 3, "kurtosis": 4}
@@ -16,21 +18,21 @@ def moments_of(order: int, kind: Scalar = F64) -> Kept:
     Equal values merge without any error, so their variance is exactly 0.
     """
 
-    def lift(_: LExpr, value: LExpr) -> State:
-        wide = convert(value, kind)
+    def lift(_block: Block, _row: LExpr, value: Lowered) -> State:
+        wide = convert(value.scalar, kind)
         spread = Bin("-", wide, wide, kind)  # 0, but NaN for an infinity or a NaN
         return (Num(1.0, kind), wide, *([spread] * (order - 1)))
 
-    def join(a: State, b: State) -> State:
+    def join(_: Block, a: State, b: State) -> State:
         return _merge_moments(a, b, order)
 
     nothing = Num(0.0, kind)
 
-    def merge(a: State, b: State) -> State:
+    def merge(block: Block, a: State, b: State) -> State:
         no_a, no_b = eq(a[0], nothing), eq(b[0], nothing)
         return tuple(
             select(no_a, right, select(no_b, left, both))
-            for left, right, both in zip(a, b, join(a, b), strict=True)
+            for left, right, both in zip(a, b, join(block, a, b), strict=True)
         )
 
     kinds, zeros = (kind,) * (order + 1), (nothing,) * (order + 1)

@@ -96,16 +96,16 @@ class Fold:
         self.levels[size] = found
         return found
 
-    def merge(self, older: State, newer: State) -> State:
+    def merge(self, block: Block, older: State, newer: State) -> State:
         """Two states beside each other in time."""
-        return self.kept.join(older, newer, certain=self.certain)
+        return self.kept.join(block, older, newer, certain=self.certain)
 
     def level(self, block: Block, size: int) -> Sequence:
         """The states of so many cells (a power of two)."""
         if size not in self.levels:
             half = self.level(block, size // 2)
             older, newer = half.at(block, size // 2), half.at(block, 0)
-            self._level(block, size, self.merge(older, newer))
+            self._level(block, size, self.merge(block, older, newer))
         return self.levels[size]
 
     def window(self, block: Block, cells: int, back: int) -> tuple[Kept, State]:
@@ -135,7 +135,7 @@ class Fold:
             self.delays.append(delay)
             delay.set(block, tail)
             older = delay.at(block, vectors * LANES)
-            state = kept.join(older, state, certain=self.certain)
+            state = kept.join(block, older, state, certain=self.certain)
         return kept, tuple(block.name(self.name, part) for part in state)
 
     def _tree(self, block: Block, cells: int) -> State:
@@ -149,7 +149,7 @@ class Fold:
         state = self.level(block, size).at(block, back)
         for size, back in rest:
             newer = self.level(block, size).at(block, back)
-            merged = self.merge(state, newer)
+            merged = self.merge(block, state, newer)
             state = tuple(block.name(self.name, part) for part in merged)
         return state
 

@@ -90,13 +90,13 @@ class LaneWindows:
             return state
         oldest = newest - cells + 1
         first = view.element(view.block, name, element, oldest)
-        state = lift_where(kept, first, first.valid, i64(0))
+        state = lift_where(view.block, kept, first, first.valid, i64(0))
         if cells == 1:
             return state
         wider, rest = fold.window(view.block, cells - 1, back)
         if wider != kept:
             state = kept.widen(state)
-        merged = wider.merge(state, rest)
+        merged = wider.merge(view.block, state, rest)
         return tuple(view.block.name("w", part) for part in merged)
 
     def _fold(self, name: str, element: Expr, kept: Kept, *, certain: bool) -> Fold:
@@ -114,7 +114,8 @@ class LaneWindows:
             contributes = value.valid
             if not view.source(name).always_begins:
                 contributes = conj(value.valid, view.beginning(name, anchor))
-            fold.lift(view.block, lift_where(kept, value, contributes, i64(0)))
+            lifted = lift_where(view.block, kept, value, contributes, i64(0))
+            fold.lift(view.block, lifted)
             self.folds[key] = fold
         return self.folds[key]
 
@@ -148,9 +149,9 @@ class LaneWindows:
         for cell in range(seen.cells):
             at = view.place(seen.oldest.further(cell))
             value = view.element(view.block, name, element, at)
-            lifted = lift_where(kept, value, TRUE, i64(0))
+            lifted = lift_where(view.block, kept, value, TRUE, i64(0))
             if state is not None:
-                lifted = kept.join(state, lifted, certain=True)
+                lifted = kept.join(view.block, state, lifted, certain=True)
             state = tuple(view.block.name("w", part) for part in lifted)
         assert state is not None
         count = i64(seen.cells)

@@ -128,7 +128,7 @@ def fold(
             pane.source.prefetch(inner, at)
         for kept, vectors in running.items():
             state = vectors[lane]
-            merged = kept.merge(state, kinds[kept](inner, Place(at), inside))
+            merged = kept.merge(inner, state, kinds[kept](inner, Place(at), inside))
             _assign(inner, state, merged)
         if counted is not None:
             contributes = conj(pane.value(inner, Place(at)).valid, inside)
@@ -162,13 +162,13 @@ def _merged(block: Block, kept: Kept, lanes: list[tuple[Var, ...]]) -> State:
     states: list[State] = [*lanes]
     while len(states) > 1:
         pairs = zip(states[::2], states[1::2], strict=True)
-        states = [_named(block, kept.merge(a, b)) for a, b in pairs]
+        states = [_named(block, kept.merge(block, a, b)) for a, b in pairs]
     (state,) = states
     by = LANES
     while by > 1:
         by //= 2
         turned = tuple(Earlier(part, part, by, part.type) for part in state)
-        state = _named(block, kept.merge(_named(block, turned), state))
+        state = _named(block, kept.merge(block, _named(block, turned), state))
     return _named(block, tuple(Extract(part, 0, part.type) for part in state))
 
 
@@ -182,17 +182,17 @@ def lift_with(pane: Pane, kept: Kept) -> Lift:
     def lift(block: Block, where: Place, inside: LExpr) -> State:
         value = pane.value(block, where)
         row = Bin("+", where.base, Lane(I64), I64)
-        return lift_where(kept, value, conj(value.valid, inside), row)
+        return lift_where(block, kept, value, conj(value.valid, inside), row)
 
     return lift
 
 
 def _powers(name: str, number: int) -> Kept:
-    def merge(a: State, b: State) -> State:
+    def merge(_: Block, a: State, b: State) -> State:
         return tuple(Bin("+", x, y, F64) for x, y in zip(a, b, strict=True))
 
     zeros = tuple(f64(0.0) for _ in range(number))
-    return Kept(name, (F64,) * number, zeros, lambda _row, _value: (), merge)
+    return Kept(name, (F64,) * number, zeros, lambda _block, _row, _value: (), merge)
 
 
 def moments(

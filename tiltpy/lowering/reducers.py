@@ -4,19 +4,20 @@ Sums of floats are kept in doubles; `min` and `max` work on integers that order 
 floats do, with NaN beyond the end. What becomes of a state is in `results`.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from tiltpy.loops.build import convert, f64, greatest, i64, least
 from tiltpy.loops.nodes import Bin, CallFn, LExpr, Num
+from tiltpy.lowering.assembly import Block
 from tiltpy.lowering.central_moments import ORDERS, moments_of
-from tiltpy.lowering.states import Kept, State
+from tiltpy.lowering.states import Kept, Merge, State
+from tiltpy.lowering.values import Lowered
 from tiltpy.ops import BinaryOp
 from tiltpy.types import BOOL, F32, F64, I32, I64, U64, Scalar, Type, int_range
 
 
-def _arithmetic(op: BinaryOp) -> Callable[[State, State], State]:
-    def merge(a: State, b: State) -> State:
+def _arithmetic(op: BinaryOp) -> Merge:
+    def merge(_: Block, a: State, b: State) -> State:
         return (Bin(op, a[0], b[0], a[0].type),)
 
     return merge
@@ -27,13 +28,13 @@ def _total(scalar: Scalar) -> Kept:
         "total",
         (scalar,),
         (Num(0.0 if scalar.is_float else 0, scalar),),
-        lambda _, value: (convert(value, scalar),),
+        lambda _block, _row, value: (convert(value.scalar, scalar),),
         _arithmetic("+"),
     )
 
 
-def _squares(_: LExpr, value: LExpr) -> State:
-    wide = convert(value, F64)
+def _squares(_block: Block, _row: LExpr, value: Lowered) -> State:
+    wide = convert(value.scalar, F64)
     return (Bin("*", wide, wide, F64),)
 
 
@@ -42,14 +43,14 @@ COUNT = Kept(
     "count",
     (I64,),
     (i64(0),),
-    lambda _row, _value: (i64(1),),
+    lambda _block, _row, _value: (i64(1),),
     _arithmetic("+"),
 )
 SHORT_COUNT = Kept(
     "count",
     (I32,),
     (Num(0, I32),),
-    lambda _row, _value: (Num(1, I32),),
+    lambda _block, _row, _value: (Num(1, I32),),
     _arithmetic("+"),
 )
 """Of a window over cells: its length is known, and fits."""
@@ -57,15 +58,15 @@ FIRST = Kept(
     "first",
     (I64,),
     (Num(2**63 - 1, I64),),
-    lambda row, _: (row,),
-    lambda a, b: (least(a[0], b[0]),),
+    lambda _block, row, _value: (row,),
+    lambda _, a, b: (least(a[0], b[0]),),
 )
 LAST = Kept(
     "last",
     (I64,),
     (i64(-1),),
-    lambda row, _: (row,),
-    lambda a, b: (greatest(a[0], b[0]),),
+    lambda _block, row, _value: (row,),
+    lambda _, a, b: (greatest(a[0], b[0]),),
 )
 
 
@@ -75,7 +76,7 @@ def _product(scalar: Scalar) -> Kept:
         "product",
         (scalar,),
         (one,),
-        lambda _, value: (convert(value, scalar),),
+        lambda _block, _row, value: (convert(value.scalar, scalar),),
         _arithmetic("*"),
     )
 
@@ -91,10 +92,11 @@ def _extreme(name: str, scalar: Scalar) -> Kept:
     key = _key(scalar)
     low, high = (0, 1) if key == BOOL else int_range(key)
 
-    def lift(_: LExpr, value: LExpr) -> State:
-        return (CallFn(f"{name}_key", (value,), key) if scalar.is_float else value,)
+    def lift(_block: Block, _row: LExpr, value: Lowered) -> State:
+        plain = value.scalar
+        return (CallFn(f"{name}_key", (plain,), key) if scalar.is_float else plain,)
 
-    def merge(a: State, b: State) -> State:
+    def merge(_: Block, a: State, b: State) -> State:
         if key == BOOL:
             return (Bin("||" if largest else "&&", a[0], b[0], BOOL),)
         return ((greatest if largest else least)(a[0], b[0]),)

@@ -9,35 +9,40 @@ infinity outlives the window it was in.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tiltpy.loops.build import TRUE, convert, i64, select
+from tiltpy.loops.build import TRUE, convert, select
 from tiltpy.loops.nodes import LExpr, Num
+from tiltpy.lowering.assembly import Block
 from tiltpy.lowering.values import Lowered
 from tiltpy.types import Scalar
 
 State = tuple[LExpr, ...]
+Lift = Callable[[Block, LExpr, Lowered], State]
+"""The state of one snapshot, from its row and value."""
+Merge = Callable[[Block, State, State], State]
+"""Two neighbouring states as one, the older first; the block takes what it names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
     """One kind of state.
 
-    `lift(row, value)` is the state of one snapshot, `merge` is associative and
-    `identity` its neutral element. `joined` is a simpler merge, of states of which
-    neither is the identity. Over many snapshots the kind `wider` rounds less.
+    `merge` is associative and `identity` its neutral element. `joined` is a simpler
+    merge, of states of which neither is the identity. Over many snapshots the kind
+    `wider` rounds less.
     """
 
     name: str
     types: tuple[Scalar, ...]
     identity: tuple[Num, ...] = field(compare=False)
-    lift: Callable[[LExpr, LExpr], State] = field(compare=False)
-    merge: Callable[[State, State], State] = field(compare=False)
-    joined: Callable[[State, State], State] | None = field(default=None, compare=False)
+    lift: Lift = field(compare=False)
+    merge: Merge = field(compare=False)
+    joined: Merge | None = field(default=None, compare=False)
     wider: "Kept | None" = field(default=None, compare=False)
 
-    def join(self, a: State, b: State, *, certain: bool) -> State:
+    def join(self, block: Block, a: State, b: State, *, certain: bool) -> State:
         """Two states as one; `certain`: neither is the identity."""
         merge = self.joined if certain and self.joined is not None else self.merge
-        return merge(a, b)
+        return merge(block, a, b)
 
     def widen(self, state: State) -> State:
         """The state as one of the kind `wider`."""
@@ -47,9 +52,11 @@ class Kept:
         return tuple(convert(s, kind) for s, kind in zip(state, kinds, strict=True))
 
 
-def lift_where(kept: Kept, value: Lowered, contributes: LExpr, row: LExpr) -> State:
+def lift_where(
+    block: Block, kept: Kept, value: Lowered, contributes: LExpr, row: LExpr
+) -> State:
     """The state of a snapshot, the identity where it does not contribute."""
-    state = kept.lift(row, value.value if value.value is not None else i64(0))
+    state = kept.lift(block, row, value)
     if contributes == TRUE:
         return state
     return tuple(

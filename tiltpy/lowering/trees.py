@@ -134,9 +134,8 @@ class TreeWindow:
             inner = block.inner()
             for (other, kept), arrays in self.states.items():
                 if other == element:
-                    self._put(
-                        inner, arrays, leaf, lift_where(kept, value, TRUE, self.next)
-                    )
+                    state = lift_where(inner, kept, value, TRUE, self.next)
+                    self._put(inner, arrays, leaf, state)
             if element in self.changed:
                 inner.set(self.changed[element], TRUE)
             block.when(value.valid, inner)
@@ -162,7 +161,7 @@ class TreeWindow:
         for (_, kept), arrays in self.states.items():
             a = tuple(up.name("a", load(array, left)) for array in arrays)
             b = tuple(up.name("b", load(array, right)) for array in arrays)
-            self._put(up, arrays, node, kept.merge(a, b))
+            self._put(up, arrays, node, kept.merge(up, a, b))
         block.add(While(lt(_ONE, node), up.body()))
 
     def changes(self) -> list[LExpr]:

@@ -95,8 +95,8 @@ class Track:
 
     def _merge(self, block: Block, row: LExpr, value: Lowered, valid: LExpr) -> None:
         for kept, state in self.running.items():
-            lifted = lift_where(kept, value, valid, row)
-            assign_state(block, state, kept.merge(state, lifted))
+            lifted = lift_where(block, kept, value, valid, row)
+            assign_state(block, state, kept.merge(block, state, lifted))
 
     def leave(self, block: Block, row: LExpr, moved: LExpr) -> None:
         """Note that a row leaves, if `moved`: it exists in any case."""
@@ -111,8 +111,8 @@ class Track:
         value = element_of(block, self.rows, row, self.element)
         valid = block.name("here", value.valid)
         for kept, state in self.running.items():
-            lifted = lift_where(kept, value, valid, row)
-            assign_state(block, state, kept.merge(lifted, state))
+            lifted = lift_where(block, kept, value, valid, row)
+            assign_state(block, state, kept.merge(block, lifted, state))
         self.put(block, at)
 
     def put(self, block: Block, at: LExpr) -> None:
@@ -124,7 +124,7 @@ class Track:
     def state(self, block: Block, kept: Kept, top: LExpr) -> State:
         """The state of the whole window; `top` is where the front's oldest row is."""
         front = tuple(block.name("f", load(array, top)) for array in self.front[kept])
-        merged = kept.merge(front, self.running[kept])
+        merged = kept.merge(block, front, self.running[kept])
         return tuple(block.name("w", one) for one in merged)
 
 
