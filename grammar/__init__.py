@@ -1,1 +1,1 @@
-"""The grammar of the query language and its reference (`README.md`)."""
+"""The grammar of the query language and its reference, which `README.md` begins."""

@@ -152,9 +152,9 @@ def _ingest(declared: Input, events: Sequence[Event], setting: Setting) -> Inges
     if setting.nulls and isinstance(declared.type, Scalar):
         rows = _with_null_rows(events, setting.nulls)
     table = table_of(declared, rows)
-    settled = replace(declared, lifetime=Interval("start", "end"))
+    settled = replace(declared, lifetime=Interval("start", "end"), time=None, order=())
     if setting.points and all(row[1] - row[0] == 1 for row in rows):
-        settled = replace(declared, lifetime=Point(), time="end")
+        settled = replace(settled, lifetime=Point(), time="end")
         table = table.drop_columns(["start"])
     found = ingest(settled, Binding(table), unit=None)
     if setting.layout is None:

@@ -95,14 +95,6 @@ def test_the_errors_of_the_readme_are_those_of_the_compiler() -> None:
     assert str(caught.value) == shown
 
 
-def test_the_queries_of_the_reference_are_right() -> None:
-    reference = (ROOT / "grammar" / "README.md").read_text()
-    queries = [block for block in blocks(reference) if "output ~" in block]
-    assert len(queries) == 2
-    for query in queries:
-        assert tilt.parse(query).query.outputs
-
-
 def test_every_module_is_on_the_map() -> None:
     for path in (ROOT / "tiltpy").iterdir():
         name = path.name + "/" * path.is_dir()

@@ -18,7 +18,7 @@ class TiltError(Exception):
 class QueryError(TiltError):
     """Something is wrong with a query.
 
-    `code` is like `E0103` (listed in `grammar/README.md`), `message` says what was
+    `code` is like `E0103` (listed in `grammar/errors.md`), `message` says what was
     found and what was expected, `hint` the way out (shown beside the carets).
     """
 
