@@ -142,8 +142,10 @@ class FakeCode:
     def code(self) -> "FakeCode":
         return self
 
-    def many(self, places: int, count: int) -> None:
-        for place in at(places, np.dtype(np.int64), count).tolist():
+    def many(self, places: int, count: int, taken: int) -> None:
+        counter = at(taken, np.dtype(np.int64), 1)
+        for place in at(places, np.dtype(np.int64), count).tolist()[counter[0] :]:
+            counter[0] += 1
             self.one(place)
 
     def one(self, place: int) -> None:

@@ -20,7 +20,6 @@ from tests.random_grids import random_grid_case, random_grid_setting
 from tests.random_queries import random_case
 from tests.test_properties import check
 from tiltpy.runtime import execute, grid, memory
-from tiltpy.runtime import run as runs
 from tiltpy.runtime.buffers import Column, SnapshotBuffer
 from tiltpy.runtime.memory import dtype_of
 from tiltpy.types import Scalar
@@ -115,7 +114,7 @@ def put_up(fences: Fences) -> None:
     execute.Chunk.__init__ = fenced_chunk  # type: ignore[assignment, method-assign]
     grid.GridChunk.__init__ = fenced_grid  # type: ignore[assignment, method-assign]
     memory.allocate = allocate
-    runs.Memory = Memory  # type: ignore[attr-defined]
+    memory.Memory = Memory  # type: ignore[misc]
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from tiltpy.runtime.workers import share_out
+from tiltpy.runtime.workers import Crew, share_out
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 7])
@@ -68,3 +68,47 @@ def test_closing_stops_all() -> None:
     assert ended < 100
     time.sleep(0.01)
     assert len(begun) == ended
+
+
+class Counting:
+    """A task that three threads must begin, and of which one may fail."""
+
+    def __init__(self, failing: str | None) -> None:
+        self.failing = failing
+        self.meeting = threading.Barrier(3, timeout=10)
+        self.stopped = threading.Event()
+        self.ended: list[str] = []
+
+    def lead(self, *, helped: bool) -> None:
+        assert helped
+        self._work("lead")
+
+    def help(self) -> None:
+        self._work("help")
+
+    def stop(self) -> None:
+        self.stopped.set()
+
+    def _work(self, role: str) -> None:
+        number = self.meeting.wait()
+        if role == self.failing and (role == "lead" or number == 0):
+            raise ValueError(role)
+        if self.failing:
+            assert self.stopped.wait(10)
+        self.ended.append(role)
+
+
+def test_a_crew_does_one_task_after_the_other() -> None:
+    with Crew(3) as crew:
+        for _ in range(5):
+            task = Counting(None)
+            crew.work(task)
+            assert sorted(task.ended) == ["help", "help", "lead"]
+
+
+def test_an_error_of_the_leader_stops_the_crew() -> None:
+    task = Counting("lead")
+    with Crew(3) as crew, pytest.raises(ValueError, match="lead"):
+        crew.work(task)
+    assert task.ended == ["help", "help"]
+    assert not [one for one in threading.enumerate() if "tiltpy" in one.name]

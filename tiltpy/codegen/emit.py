@@ -29,18 +29,18 @@ from tiltpy.loops.nodes import (
 )
 
 _EACH = """\
-define void @kernels(ptr %calls, i64 %count) {
+define void @kernels(ptr %calls, i64 %count, ptr %next) {
 entry:
-  %some = icmp sgt i64 %count, 0
-  br i1 %some, label %each, label %end
+  br label %take
+take:
+  %number = atomicrmw add ptr %next, i64 1 monotonic
+  %more = icmp slt i64 %number, %count
+  br i1 %more, label %each, label %end
 each:
-  %number = phi i64 [ 0, %entry ], [ %next, %each ]
   %place = getelementptr ptr, ptr %calls, i64 %number
   %slots = load ptr, ptr %place
   call void @kernel(ptr %slots)
-  %next = add i64 %number, 1
-  %more = icmp slt i64 %next, %count
-  br i1 %more, label %each, label %end
+  br label %take
 end:
   ret void
 }"""
@@ -49,8 +49,9 @@ end:
 def emit_module(kernel: Kernel, *, packs: bool = False) -> str:
     """The LLVM IR of a kernel: `void kernel(ptr slots)`.
 
-    Beside it stands `void kernels(ptr calls, i64 count)`, which calls it for each of a
-    number of argument arrays: small ones take less time than a call from Python.
+    Beside it stands `void kernels(ptr calls, i64 count, ptr next)`, which calls it for
+    each of a number of argument arrays: small ones take less time than a call from
+    Python. `next` counts those that are taken, so that threads can share them.
     `packs`: the machine has instructions that pack the lanes of a register.
     """
     body = _Body(kernel, packs=packs)

@@ -74,7 +74,8 @@ class MachineCode:
     """A compiled kernel in memory, to be called without holding the GIL.
 
     `one(slots)` executes it over the argument array at an address (see `abi`),
-    `many(addresses, count)` over each of those whose addresses lie at an address.
+    `many(addresses, count, next)` over each of those whose addresses lie at an address,
+    but for those that are taken: a 64-bit number at `next` counts them.
     `loops` gives the kernel that the code was made of, which only a look at it needs.
     """
 
@@ -84,7 +85,7 @@ class MachineCode:
         self._engine = _load(code.code)
         one, many = map(self._engine.get_function_address, ("kernel", "kernels"))
         self.one: Callable[[int], object] = _ONE(one)
-        self.many: Callable[[int, int], object] = _MANY(many)
+        self.many: Callable[[int, int, int], object] = _MANY(many)
 
     def optimized_ir(self) -> str:
         """The LLVM IR after optimization."""
@@ -100,7 +101,7 @@ class MachineCode:
 
 
 _ONE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-_MANY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
+_MANY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
 
 
 def _load(code: bytes) -> llvm.ExecutionEngine:

@@ -23,8 +23,12 @@ class Code(Protocol):
         """The kernel. It is given the address of its slots."""
 
     @property
-    def many(self) -> Callable[[int, int], object]:
-        """The kernel, called for each of some addresses: where they are, how many."""
+    def many(self) -> Callable[[int, int, int], object]:
+        """The kernel for each of some addresses.
+
+        It is given their place, their number, and the place of a counter: how many of
+        them are taken.
+        """
 
 
 class Executable(Protocol):
@@ -121,18 +125,48 @@ class Call:
 
 
 class Calls:
-    """Calls of one kernel, made one after the other without Python in between."""
+    """Calls of one kernel, made one after the other without Python in between.
+
+    Threads may share them: whoever is done takes the next one. Then each thread has
+    slots of its own, with scratch of its own, and the calls are the pattern for them.
+    """
 
     def __init__(self, calls: Sequence[Call]) -> None:
         self._calls = tuple(calls)
         self._code = self._calls[0].code
         assert all(call.code is self._code for call in calls), "calls of two kernels"
         self._places = np.array([call.place for call in self._calls], np.int64)
-        self._place = address(self._places)
+        self._taken = np.zeros(1, np.int64)
+        self._shares: list[NDArray[np.int64]] = []
 
     def run(self) -> None:
         """Make them all."""
-        self._code.many(self._place, len(self._calls))
+        self._taken[0] = 0
+        self._make(self._places)
+
+    def share(self, scratch: Mapping[int, Array]) -> None:
+        """Make those that no other thread has taken, with scratch for these slots."""
+        slots = np.stack([call.slots for call in self._calls])
+        for index, array in scratch.items():
+            slots[:, index] = address(array)
+        self._shares.append(slots)
+        first = address(slots)
+        self._make(np.arange(len(slots)) * slots.strides[0] + first)
+
+    def _make(self, places: NDArray[np.int64]) -> None:
+        self._code.many(address(places), len(places), address(self._taken))
+
+    def stop(self) -> None:
+        """Have no thread take another one."""
+        self._taken[0] = len(self._calls)
+
+    def settle(self) -> None:
+        """When all threads are done: each call says how much was written."""
+        counts = list(self._calls[0].counts.values())
+        for index in counts:
+            found = np.max([slots[:, index] for slots in self._shares], axis=0)
+            for call, count in zip(self._calls, found.tolist(), strict=True):
+                call.slots[index] = count
 
     def __len__(self) -> int:
         return len(self._calls)

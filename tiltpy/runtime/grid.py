@@ -155,35 +155,41 @@ class GridChunk:
             found = buffer.find(low + read.low, high + read.high)
             self.pieces[read.object] = buffer.slice(*found)
 
-    def prepare(self, code: Executable, scratch: Memory) -> Call:
+    def prepare(self, code: Executable, scratch: Memory | None = None) -> Call:
         """The kernel with its slots filled in, ready to be called any number of times.
 
         Scratch is the worker's: calls that share it must not run at the same time.
+        Without it those slots are left to who makes the call.
         """
         wiring = wiring_of(self.signature, code)
         call = wiring.call(code, self.pieces)
-        for index, number, wanted in wiring.scratch:
-            assert all(name == "" for name, _ in wanted.rows)
-            factor = sum(factor for _, factor in wanted.rows)
-            size = factor * self.multiples + wanted.constant
-            call.put_scratch(index, scratch.take(("", number), wanted.type, size))
+        if scratch is not None:
+            for index, array in self.scratch(code, scratch).items():
+                call.put_scratch(index, array)
         sheet = self.sheet or Sheet(self.signature, self.low, self.high)
         for slot in wiring.outputs:
-            call.put(slot, self._output_array(slot, sheet, scratch))
+            call.put(slot, self._output_array(slot, sheet))
         for index, kind, _ in wiring.others:
             assert kind in (SlotKind.LOW, SlotKind.HIGH)
             call.slots[index] = self.low if kind is SlotKind.LOW else self.high
         return call
 
-    def _output_array(self, slot: OutputSlot, sheet: Sheet, scratch: Memory) -> Array:
+    def scratch(self, code: Executable, scratch: Memory) -> dict[int, Array]:
+        """A worker's arrays for the slots of what nobody reads afterwards."""
+        found = {}
+        for index, number, wanted in wiring_of(self.signature, code).scratch:
+            assert all(name == "" for name, _ in wanted.rows)
+            factor = sum(factor for _, factor in wanted.rows)
+            size = factor * self.multiples + wanted.constant
+            found[index] = scratch.take(("", number), wanted.type, size)
+        return found
+
+    def _output_array(self, slot: OutputSlot, sheet: Sheet) -> Array:
         """Memory for what is written to a slot."""
         loop, size = slot.loop, self._cells(slot.loop) + LANES
         match slot.kind:
             case SlotKind.OUT_VALUES if loop.implicit_times:
                 return sheet.part(loop, slot.column, self.low, self.high)
-            case SlotKind.OUT_VALIDITY:  # a byte each: the result has bits
-                key = f"{loop.name}.{slot.kind.value}"
-                return scratch.take((key, slot.column), slot.type, size)
             case SlotKind.OUT_BEGINS | SlotKind.OUT_COVERED:
                 return memory.allocate(slot.type, (size + 7) // 8 + 8)
             case _:
@@ -192,10 +198,8 @@ class GridChunk:
     def _cells(self, loop: Loop) -> int:
         return (self.high - self.low) // loop.tdom.precision
 
-    def run(self, code: Executable, scratch: Memory) -> dict[str, Piece]:
-        """Call the kernel; the pieces of its outputs."""
-        call = self.prepare(code, scratch)
-        call.run()
+    def pieces_of(self, call: Call) -> dict[str, Piece]:
+        """What a call wrote, of each output."""
         return {loop.name: self._piece(loop, call) for loop in self.signature.loops}
 
     def _piece(self, loop: Loop, call: Call) -> Piece:

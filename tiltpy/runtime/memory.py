@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from threading import Lock
+from threading import Lock, local
 
 import numpy as np
 import pyarrow as pa
@@ -199,6 +199,13 @@ class Memory:
         if found is None or found.size < size or found.dtype != dtype_of(scalar):
             found = self._arrays[key] = allocate(scalar, size)
         return found
+
+
+class Scratches(local):
+    """The scratch arrays of some threads, each its own."""
+
+    def __init__(self) -> None:
+        self.own = Memory()
 
 
 def allocate(scalar: Scalar, size: int) -> Array:

@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from threading import local
 
 from tiltpy.abi import Layout, Loop
 from tiltpy.errors import DataError
@@ -25,15 +24,16 @@ from tiltpy.runtime.domain import (
     output_domain,
 )
 from tiltpy.runtime.execute import Chunk, Kernels
-from tiltpy.runtime.grid import Grid, GridChunk, lattice_of, serving
+from tiltpy.runtime.grid import Grid, lattice_of, serving
 from tiltpy.runtime.ingest import Ingested, ingest
-from tiltpy.runtime.memory import Memory
+from tiltpy.runtime.memory import Scratches
 from tiltpy.runtime.pace import LEAST, general_interval, grid_interval
 from tiltpy.runtime.result import OutputTable, Result
+from tiltpy.runtime.rounds import ROUND, Done, Round
 from tiltpy.runtime.sheet import Sheet
 from tiltpy.runtime.stamps import output_stamp
 from tiltpy.runtime.stitch import Piece, Stitcher
-from tiltpy.runtime.workers import share_out
+from tiltpy.runtime.workers import Crew, share_out
 
 SMALL_ROWS = 1 << 12
 """Rows of all inputs below which one kernel computes all of a run: no second one is
@@ -47,8 +47,6 @@ MAX_CELLS = 1 << 36
 """Cells of an object that is evaluated at every one of them: minutes of work."""
 
 Progress = Callable[[int, int], None]
-Done = tuple[Part, Mapping[str, Piece]]
-"""A chunk and its outputs' pieces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +143,7 @@ class Job:
         self.general = kernels.general()
         self.grid = None if small and not options.grid else self._grid()
         self.sheet: Sheet | None = None
-        self.memory = local()
+        self.scratch = Scratches()
 
     def _grid(self) -> Grid | None:
         """The grid kernel for the inputs' rows, and where it serves."""
@@ -198,11 +196,14 @@ class Job:
             self.sheet = self.grid.sheet(chunks)
         # Closed at once when something goes wrong here, for no worker to go on.
         with closing(self._results(chunks)) as results:
-            for done, (part, pieces) in enumerate(results):
+            done = 0
+            for part, pieces in results:
                 for name, piece in pieces.items():
                     stitchers[name].add(piece, part.cells[name])
+                while done < len(chunks) and chunks[done].high <= part.high:
+                    done += 1
                 if self.options.progress is not None:
-                    self.options.progress(done + 1, len(chunks))
+                    self.options.progress(done, len(chunks))
 
     def _chunks(self) -> Iterator[Part]:
         low = min(one.low for one in self.wanted.values())
@@ -268,21 +269,25 @@ class Job:
             little = self.total < LEAST and len(chunks) <= LITTLE_CHUNKS
             default = 1 if little else _processors()
             workers = min(self.options.workers or default, len(chunks))
-        return share_out(self._one, chunks, workers)
+        if self.grid is None:
+            return share_out(self._alone, chunks, workers)
+        return self._rounds(self.grid, chunks, workers)
 
-    def _one(self, part: Part) -> Done:
-        """Compute one chunk, with the most special kernel that can."""
-        if not hasattr(self.memory, "scratch"):
-            self.memory.scratch = Memory()
-        scratch: Memory = self.memory.scratch
-        if self.grid is not None and self.grid.fits(part):
-            kernel = self.grid.kernel
-            low, high = part.low, part.high
-            grid = GridChunk(kernel.signature, self.rows, low, high, self.sheet)
-            return part, grid.run(kernel.code, scratch)
+    def _rounds(self, grid: Grid, chunks: list[Part], workers: int) -> Generator[Done]:
+        with Crew(workers) as crew:
+            for first in range(0, len(chunks), ROUND):
+                some = chunks[first : first + ROUND]
+                one = Round(
+                    grid, self.sheet, self.rows, some, self._alone, self.scratch
+                )
+                crew.work(one)
+                yield from one.results()
+
+    def _alone(self, part: Part) -> Done:
+        """Compute one chunk with the general kernel."""
         kernel = self.general
         chunk = Chunk(kernel.signature, self.rows, part.cells, self.request)
-        return part, chunk.run(kernel.code, scratch)
+        return part, chunk.run(kernel.code, self.scratch.own)
 
 
 def _processors() -> int:
