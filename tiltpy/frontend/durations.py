@@ -11,6 +11,7 @@ from tiltpy.types import NANOSECONDS, Unit
 
 _PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|ms|s|m|h|d)")
 _WHOLE = re.compile(rf"(?:{_PART.pattern})+")
+_NUMBER = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 MAX_DIGITS = 100
 """No time has as many digits; longer ones are not even read."""
 
@@ -18,6 +19,11 @@ MAX_DIGITS = 100
 def is_duration(text: str) -> bool:
     """Whether a text reads as a duration literal."""
     return _WHOLE.fullmatch(text) is not None
+
+
+def is_number(text: str) -> bool:
+    """Whether a text reads as a number literal."""
+    return _NUMBER.fullmatch(text) is not None
 
 
 def parse_duration(text: str, span: Span) -> Duration:

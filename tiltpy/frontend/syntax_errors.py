@@ -1,29 +1,18 @@
 """What to say where a text does not parse."""
 
-from collections import deque
+from unicodedata import name
 
 from lark import UnexpectedCharacters, UnexpectedToken
 
 from tiltpy.errors import QueryError
+from tiltpy.frontend.durations import is_duration, is_number
+from tiltpy.frontend.number_advice import advise_number
 from tiltpy.frontend.recovery import Mark, marks, unclosed
+from tiltpy.frontend.spot import Spot
+from tiltpy.frontend.syntax_advice import advise
 from tiltpy.frontend.words import MISSING_FUNCTIONS
 from tiltpy.source import Source, Span
-from tiltpy.types import NANOSECONDS
 
-_ADVICE = {
-    "=": "a comparison is written ==",
-    "&": "write && for and",
-    "|": "write || for or",
-    "and": "write &&",
-    "or": "write ||",
-    "not": "write !",
-    "^": "write pow(a, b)",
-    "**": "write pow(a, b)",
-    "if": "write condition ? value : φ",
-    "else": "write condition ? value : otherwise",
-    "'": "strings are double-quoted",
-    "is": "write x == φ or x != φ",
-}
 _NOT_YET = {
     "in": "`in` outside of a reduction is not in this version",
     "by": "keys are not in this version",
@@ -79,65 +68,88 @@ def _at_end(source: Source, start: int, end: int, expected: set[str]) -> QueryEr
             _span(source, opener),
             f"expected `{_CLOSERS[text]}` at the end of the statement",
         )
+    stray = _stray(source, start, end) if "EQUAL" in expected else None
+    if stray is not None:
+        return _at(source, start, stray, {"PLUS"})
     last = max(marks(source.text, start, end), key=lambda m: m.end, default=None)
     place = Span(source, start, end) if last is None else _span(source, last)
+    wanted = _wanted(expected)
+    if wanted == "`:`" and "?" in source.text[start:end]:
+        wanted = "`: φ`, or another value,"
     return QueryError(
-        "E0001",
-        "the statement ends too soon",
-        place,
-        f"expected {_wanted(expected)} after this",
+        "E0001", "the statement ends too soon", place, f"expected {wanted} after this"
     )
 
 
 def _at(source: Source, start: int, found: Mark, expected: set[str]) -> QueryError:
+    stray = _stray(source, start, found.end) if "EQUAL" in expected else None
+    if stray is not None:
+        return _at(source, start, stray, {"PLUS"})
     text, span = source.text[found.start : found.end], _span(source, found)
-    shown = text if len(text) <= 24 else text[:21] + "..."
-    if found.kind == "number":
-        return QueryError(
-            "E0004",
-            f"`{shown}` is no number and no duration",
-            span,
-            "durations are numbers with ns us ms s m h d, like 1h30m",
-        )
+    if found.kind == "number" and not (is_duration(text) or is_number(text)):
+        message = f"`{_shown(text)}` is no number and no duration"
+        return QueryError("E0004", message, span, advise_number(text))
     if found.kind == "string" and (len(text) < 2 or not text.endswith('"')):
-        return QueryError("E0004", "this string never ends on its line", span)
+        message = "this string never ends on its line"
+        return QueryError("E0004", message, span, 'end it with "')
     if text in _NOT_YET:
         return QueryError("E0003", _NOT_YET[text], span)
     opener = unclosed(source.text, start, found.start)
     if found.kind == "close" and opener is None:
-        return QueryError("E0001", f"this `{text}` closes nothing", span)
-    if "PLUS" not in expected:
+        message = f"this `{text}` closes nothing"
+        return QueryError("E0001", message, span, "leave it out, or open it before")
+    before = _statement(source, start, found)
+    ended = "UNIT" in expected and "=" in [source.text[m.start : m.end] for m in before]
+    spot = Spot(source, found, before, opener, "PLUS" in expected or ended)
+    if spot.leads:
+        wanted = "a statement"
+    elif not spot.complete:
         wanted = _wanted(expected)
-    else:  # a whole expression stands before it
-        wanted = f"`{_CLOSERS[source.text[opener.start]]}`" if opener else ""
-    message = f"unexpected `{shown}`" + (f"; expected {wanted}" if wanted else "")
-    if text == "}" and "RETURN" in expected:
-        advice = "a block ends in `return ...`; commas separate a struct's fields"
     else:
-        advice = _advice(source, start, found, opener)
-    return QueryError("E0001", message, span, advice)
+        wanted = f"`{_CLOSERS[spot.inside]}`" if opener else ""
+    message = f"unexpected {_named(text)}" + (f"; expected {wanted}" if wanted else "")
+    return QueryError("E0001", message, span, advise(spot))
 
 
-def _advice(source: Source, start: int, found: Mark, opener: Mark | None) -> str:
-    """What the writer may have meant, by the token and the one before it."""
-    text = source.text[found.start : found.end]
-    before = deque(marks(source.text, start, found.start), maxlen=1)
-    previous = source.text[before[0].start : before[0].end] if before else ""
-    after = next(marks(source.text, found.end), None)
-    inside = "" if opener is None else source.text[opener.start]
-    if text == "," and inside == "[":
-        return "a window is written ~x[t - 10 : t]"
-    if text == "(" and previous.startswith("~"):
-        return f"write {previous}[t], with square brackets"
-    follows = "" if after is None else source.text[after.start]
-    name = {"[": previous}.get(text, text if follows == "[" else "")
-    if name.isidentifier() and name not in _ADVICE:
-        return f"a temporal object is written ~{name}[...]"
-    if before and before[0].kind == "number" and text in NANOSECONDS:
-        return f"a duration is one word: {previous}{text}"
-    if text in ("//", "/") and not before:
-        return "a comment starts with #"
-    return _ADVICE.get(previous + text, "") or _ADVICE.get(text, "")
+def _statement(source: Source, start: int, found: Mark) -> tuple[Mark, ...]:
+    """The tokens before one, from the last that begins a line outside of brackets."""
+    kept: list[Mark] = []
+    depth = 0
+    for mark in marks(source.text, start, found.start):
+        leads = source.text.rfind("\n", 0, mark.start) + 1 == mark.start
+        if depth == 0 and leads:
+            kept = []
+        depth = max(0, depth + (mark.kind == "open") - (mark.kind == "close"))
+        kept.append(mark)
+    leads = source.text.rfind("\n", 0, found.start) + 1 == found.start
+    return () if depth == 0 and leads else tuple(kept)
+
+
+def _stray(source: Source, start: int, end: int) -> Mark | None:
+    """The object on a line after a whole expression, which reads as a definition."""
+    found, depth, last, defined = None, 0, None, False
+    for mark in marks(source.text, start, end):
+        text = source.text[mark.start : mark.end]
+        if depth == 0 and text.startswith("~") and last is not None:
+            previous = source.text[last.start : last.end]
+            leads = "\n" in source.text[last.end : mark.start]
+            beside = defined and not leads
+            found = (last if previous.lower() == "not" else mark) if beside else None
+        defined |= text == "="
+        depth += (mark.kind == "open") - (mark.kind == "close")
+        last = mark
+    return found
+
+
+def _named(text: str) -> str:
+    """A token as messages show it; what cannot be seen by its name."""
+    if text.isprintable() and text.strip():
+        return f"`{_shown(text)}`"
+    return f"U+{ord(text[0]):04X} ({name(text[0], 'a control character').lower()})"
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= 24 else text[:21] + "..."
 
 
 def _wanted(expected: set[str]) -> str:
