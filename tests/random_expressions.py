@@ -210,12 +210,22 @@ class ExpressionWriter:
         name = self.reduction_name(found)
         if name == "count" and self.chance(0.3):
             element, grade = Element(source.type), Grade()
-        scalar = reduction_type(name, element.type)
-        assert isinstance(scalar, Scalar)
         ddof = 1 if name in ("var", "std") and self.chance(0.3) else 0
+        parameter = self.parameter(name)
+        result = reduction_type(name, element.type, parameter)
+        assert result is not None
         window = Window(source.name, start, end)
-        made = Reduce(name, window, element, scalar, ddof)
-        return made, reduced_grade(name, scalar, grade, most)
+        made: Expr = Reduce(name, window, element, result, ddof, parameter)
+        if isinstance(result, Struct):
+            top, result = self.random.choice(result.fields)
+            made = Field(made, top, result)
+        return made, reduced_grade(name, result, grade, most)
+
+    def parameter(self, name: str) -> float | int | None:
+        """The `q` of a quantile, the `n` of the greatest values."""
+        if name == "quantile":
+            return self.random.choice((0.0, 0.1, 0.25, 0.5, 0.9, 0.99, 1.0))
+        return self.random.choice((1, 2, 3, 7)) if name == "topk" else None
 
     def window(self, source: Source) -> tuple[int, int]:
         """The bounds of a window, from its reader's time."""

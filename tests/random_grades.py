@@ -8,8 +8,11 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from tests.compare import ROUGH_REDUCTIONS
+from tiltpy.ops import REDUCTIONS
 from tiltpy.types import BOOL, F32, F64, Scalar
 
+WHOLE = sorted(name for name, rule in REDUCTIONS.items() if rule.whole)
+"""The reductions that look at a window as a whole."""
 SUM_BITS = 8
 """At most 2^8 snapshots are summed, but in long windows over regular rows."""
 ROUGH_BITS = 12
@@ -94,8 +97,12 @@ def reduced_grade(name: str, scalar: Scalar, grade: Grade, most: int) -> Grade:
     bits = sum_bits(most)
     if name == "count":
         return Grade(magnitude=bits)
-    if name in ("first", "last", "min", "max"):
+    if name == "nunique":
+        return Grade(magnitude=bits)
+    if name in ("first", "last", "min", "max", "mode", "topk"):
         return grade
+    if name in ("median", "quantile"):
+        return replace(grade, level=max(grade.level, Level.FIRM))
     if name in ("any", "all"):
         return Grade()
     if scalar.is_integer:
@@ -118,13 +125,13 @@ def sound_reductions(
     """
     if scalar == BOOL:
         found = ["sum", "count", "mean", "any", "all", "first", "last", "min", "max"]
-        return found + ["var", "rms"] * (not firm)
+        return [*found, *WHOLE] + ["var", "rms"] * (not firm)
     if grade.level is Level.ROUGH:
         return ["count"] + ["sum", "mean"] * (small(grade) and not firm and not exact)
     wide = F64 if scalar.is_integer else scalar
     sums = grade.level is Level.EXACT and fits(wide, grade, sum_bits(most))
     loose = small(grade) and not exact and not firm
-    found = ["count", "first", "last", "min", "max"]
+    found = ["count", "first", "last", "min", "max", *WHOLE]
     found += ["mean", "mean"] * (sums or loose)
     if scalar.is_integer:
         return [*found, "sum", "sum", "product"]

@@ -12,7 +12,7 @@ from random import Random
 
 from tests.compiled import Setting
 from tests.random_expressions import Graded, Row, Source
-from tests.random_grades import small
+from tests.random_grades import WHOLE, small
 from tests.random_queries import (
     Case,
     QueryWriter,
@@ -256,7 +256,9 @@ class GridWriter(QueryWriter):
         return found
 
     def reduction_name(self, found: list[str]) -> str:
-        """Rarely one that needs a snapshot in every cell."""
+        """Rarely one that needs a snapshot in every cell, or has no grid kernel."""
+        if not self.chance(0.02):
+            found = [name for name in found if name not in WHOLE]
         name = super().reduction_name(found)
         if name in ("first", "last") and self.chance(0.8):
             return super().reduction_name(found)

@@ -16,6 +16,7 @@ from tests.random_expressions import COMMON, STRUCTS, ExpressionWriter, Row, Sou
 from tests.random_grades import (
     Grade,
     Level,
+    reduced_grade,
     settle,
 )
 from tests.random_streams import StreamMaker
@@ -23,6 +24,7 @@ from tiltpy.interpreter import Event
 from tiltpy.ir.nodes import (
     Binary,
     Const,
+    Element,
     Exists,
     Expr,
     If,
@@ -31,9 +33,12 @@ from tiltpy.ir.nodes import (
     MakeStruct,
     Phi,
     Query,
+    Reduce,
     TemporalExpr,
+    Window,
 )
 from tiltpy.ir.traversal import drop_unused, source_cuts
+from tiltpy.ir.verify_types import reduction_type
 from tiltpy.types import BOOL, F64, SCALARS, Bound, Scalar, Struct, TDom, Type
 
 
@@ -68,6 +73,7 @@ class QueryWriter(ExpressionWriter):
             (4, self.window_body),
             (1, self.trend_body),
             (2, self.struct_body),
+            (2, self.order_body),
         )
 
     def define(self, name: str, tdom: TDom) -> TemporalExpr:
@@ -120,6 +126,27 @@ class QueryWriter(ExpressionWriter):
         above = Binary(">", gap, Const(0.0, F64), BOOL)
         grade = self.added(F64, slow[1], fast[1])
         return self.row((If(above, gap, Phi(F64)), grade))
+
+    def order_body(self) -> Row:
+        """Some of the greatest values, or several quantiles of one window."""
+        source = self.windowed()
+        window = Window(source.name, *self.window(source))
+        value, grade = self.column((Element(source.type), source.grades))
+        if grade.level is Level.ROUGH:
+            return self.window_body()
+        assert isinstance(value.type, Scalar)
+        count = self.random.choice((1, 2, 3, 20))
+        top = reduction_type("topk", value.type, count)
+        if self.chance(0.5) and isinstance(top, Struct):
+            made: Expr = Reduce("topk", window, value, top, parameter=count)
+            return made, {name: grade for name, _ in top.fields}
+        shares = self.random.sample((0.0, 0.25, 0.5, 0.75, 1.0), 3)
+        found = tuple(
+            Reduce("quantile", window, value, F64, parameter=share) for share in shares
+        )
+        shape = Struct((("low", F64), ("middle", F64), ("high", F64)))
+        grade = reduced_grade("quantile", F64, grade, 1)
+        return MakeStruct(found, shape), dict.fromkeys(dict(shape.fields), grade)
 
     def struct_body(self) -> Row:
         shape = self.random.choice(STRUCTS)

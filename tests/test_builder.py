@@ -116,6 +116,11 @@ def test_section_5_2_is_the_same_query() -> None:
         (fn.max(m[t], 5), "max(~m[t], 5)"),
         (fn.std(x[t - 5 : t], ddof=1), "std(~x[t-5 : t], ddof=1)"),
         (fn.count(q[t - 5 : t]), "count(~q[t-5 : t])"),
+        (fn.topk(m[t - 5 : t], n=2).top1, "topk(~m[t-5 : t], 2).top1"),
+        (
+            fn.quantile(x[t - 5 : t], 1, where=x[t - 5 : t] > 0),
+            "quantile(v for v in ~x[t-5 : t] if v > 0.0, 1.0)",
+        ),
         (fn.mean(q[t - 5 : t].price), "mean(~q[t-5 : t].price)"),
         (
             fn.sum(m[t - 5 : t] * 2, where=m[t - 5 : t] > 0),
@@ -134,10 +139,15 @@ def test_every_function_and_reduction_is_there() -> None:
         arguments = [x[t], x[t - 1]][: rule.arity]
         texts = ", ".join(["~x[t]", "~x[t-1]"][: rule.arity])
         assert written(getattr(fn, name)(*arguments)) == f"{name}({texts})"
-    for name in REDUCTIONS:
+    for name, reduction in REDUCTIONS.items():
         window = b[t - 1 : t] if name in ("any", "all") else x[t - 1 : t]
         of = "b" if name in ("any", "all") else "x"
-        assert written(getattr(fn, name)(window)) == f"{name}(~{of}[t-1 : t])"
+        given = {"": (), "q": (0.25,), "n": (3,)}[reduction.parameter]
+        more = "".join(f", {one}" for one in given)
+        assert (
+            written(getattr(fn, name)(window, *given))
+            == f"{name}(~{of}[t-1 : t]{more})"
+        )
 
 
 def test_sources_and_lifetimes() -> None:

@@ -172,7 +172,7 @@ class Loop:
     (the seam cell), so that it knows whether its first snapshot continues.
     `changes` bounds the number of its visits by its sources' rows; with `every_cell`
     only its number of cells does. `implicit_times`: it writes values alone, one for
-    each visit.
+    each visit. `structures` say in words what it keeps of windows as a whole.
     """
 
     name: str
@@ -183,6 +183,7 @@ class Loop:
     changes: Rows
     every_cell: bool
     implicit_times: bool
+    structures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,8 @@ def _kernel(
 def _shape(loop: Loop, optimized: str) -> str:
     """A loop's shape, and whether its machine code computes several cells at once."""
     implied = ", times implied" if loop.implicit_times else ""
-    return f"~{loop.name}: {loop.shape.value}{implied}, {_vectorised(loop, optimized)}"
+    shape = f"~{loop.name}: {loop.shape.value}{implied}, {_vectorised(loop, optimized)}"
+    return "\n".join([shape, *(f"    of {kept}" for kept in loop.structures)])
 
 
 def _vectorised(loop: Loop, optimized: str) -> str:

@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple, assert_never
 
 from tiltpy import interpreter_numbers as numbers
+from tiltpy import interpreter_orders as orders
 from tiltpy.errors import DataError
 from tiltpy.interpreter_numbers import Number
 from tiltpy.ir.cuts import leaf_cuts
@@ -46,7 +47,8 @@ from tiltpy.ir.nodes import (
     Unary,
     Window,
 )
-from tiltpy.types import Bound
+from tiltpy.ops import REDUCTIONS
+from tiltpy.types import Bound, Struct
 
 Value = Number | Mapping[str, Number | None]
 """A payload: a scalar, or a struct's fields (None is a field that is φ). An expression
@@ -407,7 +409,7 @@ class _Meaning:
             return None
         return numbers.binary(expr.op, left, right, expr.type)
 
-    def reduce(self, expr: Reduce, scope: _Scope) -> Number | None:
+    def reduce(self, expr: Reduce, scope: _Scope) -> Value | None:
         """Fold the window's snapshots in order, each once, skipping φ."""
         window = expr.window
         rows = self.objects[window.object].window(
@@ -423,6 +425,11 @@ class _Meaning:
         if not given:
             return None
         scalars = [_number(value) for value in given]
+        if isinstance(expr.type, Struct):
+            names = [name for name, _ in expr.type.fields]
+            return dict(zip(names, orders.top(scalars, len(names)), strict=True))
+        if REDUCTIONS[expr.reduction].whole:
+            return orders.reduce(expr.reduction, scalars, expr.parameter)
         return numbers.reduce(expr.reduction, scalars, expr.type, expr.ddof)
 
     def scalar(self, expr: Expr, scope: _Scope) -> Number | None:

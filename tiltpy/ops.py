@@ -75,16 +75,21 @@ class Reduction:
     """A built-in reduction (section 6.1.2 of the paper).
 
     `result` says how the result's type follows the element's: `sum`: 64-bit of the
-    integer's signedness (bool: i64), floats keep theirs; `keep`: the element's type
-    (structs too where `structs`); `float`: f32 for f32, else f64; `i64`; `bool`.
+    integer's signedness (bool: i64), floats keep theirs; `keep`: the element's type;
+    `float`: f32 for f32, else f64; `f64`; `i64`; `bool`; `top`: a struct of `n` fields
+    of the element's type.
     """
 
     name: str
-    result: Literal["sum", "keep", "float", "i64", "bool"]
+    result: Literal["sum", "keep", "float", "f64", "i64", "bool", "top"]
     bools: bool = True
     """Whether bools may be reduced (they count as 0 and 1 in sums and means)."""
     ddof: bool = False
     """Whether `ddof=` may be given."""
+    parameter: Literal["", "q", "n"] = ""
+    """The constant that it takes besides the window: a quantile or a number."""
+    whole: bool = False
+    """Whether it looks at a window as a whole: it has no merge."""
 
 
 REDUCTIONS = {
@@ -105,10 +110,18 @@ REDUCTIONS = {
         Reduction("rms", "float"),
         Reduction("skew", "float"),
         Reduction("kurtosis", "float"),
+        Reduction("median", "f64", whole=True),
+        Reduction("quantile", "f64", parameter="q", whole=True),
+        Reduction("mode", "keep", whole=True),
+        Reduction("nunique", "i64", whole=True),
+        Reduction("topk", "top", parameter="n", whole=True),
     )
 }
-"""All have a merge. `any` and `all` take bools only. `count` takes any payload and is 0
-over no snapshot, where every other reduction is φ."""
+"""All but the `whole` ones have a merge. `any` and `all` take bools only. `count`
+takes any payload and is 0 over no snapshot, where every other reduction is φ."""
+
+MOST_TOP = 64
+"""The greatest `n` of `topk`: how many fields its result has, at most."""
 
 REDUCTION_SYMBOLS = {"+": "sum", "*": "product", "<": "min", ">": "max"}
 """The paper's operator spellings inside `⊕(...)`."""

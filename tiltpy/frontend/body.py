@@ -10,7 +10,12 @@ from dataclasses import dataclass, field
 from tiltpy.errors import QueryError
 from tiltpy.frontend import syntax
 from tiltpy.frontend.broken import Broken
-from tiltpy.frontend.callees import Callee, find_callee, named_arguments
+from tiltpy.frontend.callees import (
+    Callee,
+    find_callee,
+    more_arguments,
+    reduction_parameter,
+)
 from tiltpy.frontend.misplaced import inside, misplaced
 from tiltpy.frontend.names import nearest
 from tiltpy.frontend.references import (
@@ -313,9 +318,12 @@ class Body:
 
     def _reduction(self, node: syntax.Call, level: int) -> Expr:
         name, argument = node.callee.text, node.arguments[0]
-        ddof = named_arguments(node)
+        ddof, given = more_arguments(node)
         if self.frame is not None:
             raise inside(node.span, "another reduction")
+        parameter = None
+        if given is not None:
+            parameter = reduction_parameter(name, self.expr(given, level))
         self.frame = frame = _Frame()
         try:
             if isinstance(argument, syntax.Comprehension):
@@ -331,7 +339,7 @@ class Body:
                 argument.span,
                 f"give it one, like ~x[{self.time} - 10 : {self.time}]",
             )
-        return typing.reduce(name, frame.window, element, ddof, node.span)
+        return typing.reduce(name, frame.window, element, node.span, ddof, parameter)
 
     def _comprehension(
         self, node: syntax.Comprehension, frame: _Frame, level: int

@@ -10,7 +10,9 @@ from tiltpy.frontend.words import (
     MISSING_FUNCTIONS,
     MISSING_TYPES,
 )
-from tiltpy.ops import FUNCTIONS, REDUCTIONS
+from tiltpy.ir.expr_printer import literal
+from tiltpy.ir.nodes import Const, Expr
+from tiltpy.ops import FUNCTIONS, MOST_TOP, REDUCTIONS
 from tiltpy.types import SCALARS
 
 
@@ -31,7 +33,7 @@ def find_callee(call: syntax.Call) -> Callee:
         _check_reduction(call)
         return Callee.REDUCTION
     if name in REDUCTIONS and not (name in FUNCTIONS and len(call.arguments) == 2):
-        _check_count(call, 1, "one window")
+        _check_window(call)
         return Callee.REDUCTION
     if name in ("start", "end"):
         return _simple(call, Callee.EVENT_BOUND)
@@ -47,18 +49,56 @@ def find_callee(call: syntax.Call) -> Callee:
     raise _unknown(call)
 
 
-def named_arguments(call: syntax.Call) -> int:
-    """The `ddof` of a reduction's call."""
+def more_arguments(call: syntax.Call) -> tuple[int, syntax.Expr | None]:
+    """What stands in a reduction's call besides the window: `ddof`, and its parameter.
+
+    The parameter is `q` or `n`, with its name or without.
+    """
+    rule = REDUCTIONS[call.callee.text]
     ddof = 0
+    given = list(call.arguments[1:])
     for binding in call.named:
-        if binding.name.text != "ddof" or not REDUCTIONS[call.callee.text].ddof:
+        if rule.ddof and binding.name.text == "ddof":
+            ddof = _ddof(binding.value)
+        elif binding.name.text == rule.parameter:
+            given.append(binding.value)
+        else:
             raise _no_argument(call, binding.name)
-        match binding.value:
-            case syntax.Number(value=0 | 1 as value):
-                ddof = int(value)
-            case _:
-                raise QueryError("E0206", "ddof is 0 or 1", binding.value.span)
-    return ddof
+    if len(given) == bool(rule.parameter):
+        return ddof, given[0] if given else None
+    example = f"{rule.name}(~x[t - 10 : t], {'0.9' if rule.parameter == 'q' else '3'})"
+    fault = "no" if not given else "more than one"
+    message = f"{rule.name} is given {fault} `{rule.parameter}`"
+    raise QueryError("E0206", message, call.span, f"write {example}")
+
+
+def _ddof(value: syntax.Expr) -> int:
+    match value:
+        case syntax.Number(value=0 | 1 as number):
+            return int(number)
+        case _:
+            raise QueryError("E0206", "ddof is 0 or 1", value.span)
+
+
+def reduction_parameter(reduction: str, given: Expr) -> float | int:
+    """The value of a reduction's parameter; it is a constant within bounds."""
+    wanted = REDUCTIONS[reduction].parameter
+    if not isinstance(given, Const):
+        way = f"`{wanted}` is a literal or a parameter"
+        raise QueryError("E0116", "a constant was expected", given.span, way)
+    value = given.value
+    if wanted == "q":
+        if not isinstance(value, bool) and 0 <= value <= 1:
+            return float(value) + 0.0
+        fault, way = "in [0, 1]", "the 90th percentile is quantile(..., 0.9)"
+    else:
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if whole and 1 <= value <= MOST_TOP:
+            return value
+        fault = f"a whole number from 1 to {MOST_TOP}"
+        way = "it is the number of fields of the result"
+    found = literal(given)
+    raise QueryError("E0206", f"`{wanted}` is {fault}, not {found}", given.span, way)
 
 
 def _check_reduction(call: syntax.Call) -> None:
@@ -72,7 +112,17 @@ def _check_reduction(call: syntax.Call) -> None:
             call.callee.span,
             FUNCTIONS_ELSEWHERE.get(name) or nearest(name, REDUCTIONS),
         )
-    _check_count(call, 1, "one window")
+    _check_window(call)
+
+
+def _check_window(call: syntax.Call) -> None:
+    """One window, and besides it a parameter if the reduction has one."""
+    parameter = REDUCTIONS[call.callee.text].parameter
+    if parameter and len(call.arguments) == 2:
+        return
+    _check_count(
+        call, 1, f"one window and `{parameter}`" if parameter else "one window"
+    )
 
 
 def _simple(call: syntax.Call, callee: Callee) -> Callee:

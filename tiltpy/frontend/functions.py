@@ -175,7 +175,9 @@ def hypot(x: Value, y: Value) -> Expression:
 # the result is φ.
 
 
-def _reduce(name: str, x: Value, where: Value | None, ddof: int = 0) -> Expression:
+def _reduce(
+    name: str, x: Value, where: Value | None, *parameter: Value, ddof: int = 0
+) -> Expression:
     element = lift(x)
     if where is not None:
         span = caller_span()
@@ -191,7 +193,9 @@ def _reduce(name: str, x: Value, where: Value | None, ddof: int = 0) -> Expressi
             caller_span(),
             "define an object for what is used many times, and reduce its window",
         )
-    return call(name, element, ddof=ddof) if ddof else call(name, element)
+    if ddof:
+        return call(name, element, ddof=ddof)
+    return call(name, element, *parameter)
 
 
 def sum(x: Value, where: Value | None = None) -> Expression:  # noqa: A001
@@ -251,12 +255,37 @@ def all(x: Value, where: Value | None = None) -> Expression:  # noqa: A001
 
 def var(x: Value, where: Value | None = None, ddof: int = 0) -> Expression:
     """The variance: the population's, or the sample's with `ddof=1`."""
-    return _reduce("var", x, where, ddof)
+    return _reduce("var", x, where, ddof=ddof)
 
 
 def std(x: Value, where: Value | None = None, ddof: int = 0) -> Expression:
     """The standard deviation: the population's, or the sample's with `ddof=1`."""
-    return _reduce("std", x, where, ddof)
+    return _reduce("std", x, where, ddof=ddof)
+
+
+def median(x: Value, where: Value | None = None) -> Expression:
+    """The middle value in order, or the mean of the two middle ones, as f64."""
+    return _reduce("median", x, where)
+
+
+def quantile(x: Value, q: Value, where: Value | None = None) -> Expression:
+    """The value below which a share `q` of [0, 1] lies, interpolated, as f64."""
+    return _reduce("quantile", x, where, q)
+
+
+def mode(x: Value, where: Value | None = None) -> Expression:
+    """The most frequent value, of several the one that came first."""
+    return _reduce("mode", x, where)
+
+
+def nunique(x: Value, where: Value | None = None) -> Expression:
+    """How many different values there are."""
+    return _reduce("nunique", x, where)
+
+
+def topk(x: Value, n: Value, where: Value | None = None) -> Expression:
+    """The `n` greatest values (64 at most) as the fields `top1`, `top2`, ..."""
+    return _reduce("topk", x, where, n)
 
 
 def min(x: Value, y: Value | None = None, where: Value | None = None) -> Expression:  # noqa: A001

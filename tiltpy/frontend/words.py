@@ -10,11 +10,6 @@ and temporal objects, which a dot, a declaration or `~` tells apart."""
 
 MISSING_FUNCTIONS = {
     **dict.fromkeys(
-        ("median", "quantile", "mode", "nunique"),
-        "reductions over the whole window are not in this version; "
-        "min, max, mean, std and the others are",
-    ),
-    **dict.fromkeys(
         ("starts_with", "ends_with", "contains", "matches"),
         "strings are not in this version; compare them before they come in",
     ),
@@ -37,6 +32,11 @@ FUNCTIONS_ELSEWHERE = {
     **dict.fromkeys(("stddev_samp", "std_samp"), "write std(..., ddof=1)"),
     **dict.fromkeys(("variance", "var_pop"), "write var"),
     **dict.fromkeys(("len", "size", "length"), "write count"),
+    **dict.fromkeys(("n_unique", "count_distinct", "distinct"), "write nunique"),
+    **dict.fromkeys(
+        ("percentile", "percentile_cont"), "write quantile(~x[t - 10 : t], 0.9)"
+    ),
+    **dict.fromkeys(("top_k", "nlargest", "top"), "write topk(~x[t - 10 : t], 3)"),
     **dict.fromkeys(("lag", "lead", "shift", "prev", "previous"), _PREVIOUS),
     **dict.fromkeys(("diff", "delta"), "write ~x[t] - ~x[t - 10]"),
     **dict.fromkeys(("coalesce", "ifnull", "nvl", "fillna", "fill_null"), _OTHERWISE),

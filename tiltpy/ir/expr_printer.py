@@ -195,8 +195,10 @@ class ExprPrinter:
         return "{ " + ", ".join(fields) + " }"
 
     def _reduce(self, expr: Reduce) -> str:
-        ddof = f", ddof={expr.ddof}" if expr.ddof else ""
-        return f"{expr.reduction}({self.reduced(expr.window, expr.element)}{ddof})"
+        more = f", ddof={expr.ddof}" if expr.ddof else ""
+        if expr.parameter is not None:
+            more = f", {expr.parameter!r}"
+        return f"{expr.reduction}({self.reduced(expr.window, expr.element)}{more})"
 
     def reduced(self, window: Window, element: Expr) -> str:
         """A window and what is made of its element, as a reduction's argument."""

@@ -111,14 +111,16 @@ class Reduce:
 
     `element` is an expression over `Element` alone: no points, times or reductions in
     it. A condition (`... if c`) is written as `If(c, element, Phi)`. `ddof` is 0 but
-    for `var` and `std`.
+    for `var` and `std`. `parameter` is the `q` of `quantile`, the `n` of `topk`, whose
+    result is a struct, and None for all others.
     """
 
     reduction: str
     window: Window
     element: "Expr"
-    type: Scalar
+    type: Type
     ddof: int = 0
+    parameter: float | int | None = None
     span: Span = _span()
 
 

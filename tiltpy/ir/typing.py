@@ -261,15 +261,19 @@ def with_fields(
 
 
 def reduce(
-    reduction: str, window: Window, element: Expr, ddof: int, span: Span
+    reduction: str,
+    window: Window,
+    element: Expr,
+    span: Span,
+    ddof: int = 0,
+    parameter: float | None = None,
 ) -> Expr:
     """`⊕(reduction, element for each snapshot of window)`."""
     element = finish(element, "the element")
-    result = reduction_type(reduction, element.type)
+    result = reduction_type(reduction, element.type, parameter)
     if result is None:
         raise _no_reduction(reduction, element)
-    assert isinstance(result, Scalar)
-    return Reduce(reduction, window, element, result, ddof, span)
+    return Reduce(reduction, window, element, result, ddof, parameter, span)
 
 
 def _no_reduction(reduction: str, element: Expr) -> QueryError:

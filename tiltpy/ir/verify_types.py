@@ -26,7 +26,14 @@ from tiltpy.ir.nodes import (
     Time,
     Unary,
 )
-from tiltpy.ops import ARITHMETIC, COMPARISON, FUNCTIONS, LOGICAL, REDUCTIONS
+from tiltpy.ops import (
+    ARITHMETIC,
+    COMPARISON,
+    FUNCTIONS,
+    LOGICAL,
+    MOST_TOP,
+    REDUCTIONS,
+)
 from tiltpy.types import BOOL, F32, F64, I64, U64, Scalar, Struct, Type, int_range
 
 
@@ -65,9 +72,13 @@ def type_fault(expr: Expr) -> str | None:
             assert_never(expr)
 
 
-def reduction_type(reduction: str, element: Type) -> Type | None:
+def reduction_type(
+    reduction: str, element: Type, parameter: float | None = None
+) -> Type | None:
     """The result type of a reduction over an element, or None where it has none."""
     rule = REDUCTIONS[reduction]
+    if reduction == "nunique" and isinstance(element, Struct):
+        return None
     if rule.result == "i64":
         return I64
     if isinstance(element, Struct):
@@ -81,6 +92,11 @@ def reduction_type(reduction: str, element: Type) -> Type | None:
             return element
         case "float":
             return F32 if element == F32 else F64
+        case "f64":
+            return F64
+        case "top":
+            assert isinstance(parameter, int)
+            return Struct(tuple((f"top{i + 1}", element) for i in range(parameter)))
         case "sum":
             if element.is_float:
                 return element
@@ -189,10 +205,23 @@ def _reduce_fault(expr: Reduce) -> str | None:
         return f"Reduce: no reduction {expr.reduction}"
     if expr.ddof and not rule.ddof:
         return f"Reduce: {rule.name} takes no ddof"
-    expected = reduction_type(rule.name, expr.element.type)
+    if not _sound_parameter(rule.parameter, expr.parameter):
+        return f"Reduce: {rule.name} with the parameter {expr.parameter!r}"
+    expected = reduction_type(rule.name, expr.element.type, expr.parameter)
     if expected is None:
         return f"Reduce: {rule.name} of {expr.element.type}"
     return _expect(expr, f"result of {rule.name}", expr.type, expected)
+
+
+def _sound_parameter(wanted: str, found: float | None) -> bool:
+    """Whether a reduction's parameter is what it takes."""
+    match wanted:
+        case "q":
+            return isinstance(found, float) and 0 <= found <= 1
+        case "n":
+            return isinstance(found, int) and 1 <= found <= MOST_TOP
+        case _:
+            return found is None
 
 
 def _numbers(name: str, found: Type) -> str | None:

@@ -24,6 +24,7 @@ from tiltpy.loops.nodes import LExpr, Var
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.cursors import Cursor, ScanCursor, Seen, StackCursor, StepCursor
 from tiltpy.lowering.edges import Edges
+from tiltpy.lowering.ranking import Rankings
 from tiltpy.lowering.references import reductions, references
 from tiltpy.lowering.rows import ObjectRows
 from tiltpy.lowering.skips import skipped_points
@@ -49,11 +50,13 @@ class Following:
         definition: TemporalExpr,
         objects: dict[str, ObjectRows],
         now: Var,
+        rankings: Rankings,
     ) -> None:
         self.assembly = assembly
         self.definition = definition
         self.objects = objects
         self.now = now
+        self.rankings = rankings
         self.every_tick = definition.tdom.precision == 1
         points, windows = references(definition)
         self.skipped = skipped_points(definition, objects)
@@ -85,7 +88,7 @@ class Following:
     def _window(self, window: Window) -> SlidingWindow | TreeWindow:
         rows = self.objects[window.object]
         if not rows.layout.fifo:
-            return TreeWindow(self.assembly, rows, window)
+            return TreeWindow(self.assembly, rows, window, rankings=self.rankings)
         return SlidingWindow(
             self.assembly,
             self.edges,
@@ -93,6 +96,7 @@ class Following:
             window,
             steps=self.steps and rows.disjoint,
             leaps=self.every_tick,
+            rankings=self.rankings,
         )
 
     def _always_cuts(self) -> bool:
@@ -204,6 +208,14 @@ class Following:
         changed = block.name("cut", conj(inner, disj(now, before)))
         block.set(before, now)
         return changed
+
+    def structures(self) -> tuple[str, ...]:
+        """What is kept of windows as a whole."""
+        return tuple(
+            f"~{whole.ranking.rows.name}: {whole.describe()}"
+            for window in self.windows.values()
+            for whole in window.wholes.values()
+        )
 
     def reads(self) -> tuple[Read, ...]:
         """What the loop reads of each object."""

@@ -15,6 +15,7 @@ from tiltpy.loops.build import greatest, i64, least, load, lt, sub
 from tiltpy.loops.nodes import Kernel, LExpr, Store, WriteSlot
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.maps import RowMap, maps_rows
+from tiltpy.lowering.ranking import Rankings
 from tiltpy.lowering.rows import ObjectRows, Written, input_rows, written
 from tiltpy.lowering.sweep import Sweep
 
@@ -32,12 +33,14 @@ def lower(query: Query, layouts: Mapping[str, Layout], *, maps: bool = True) -> 
     assembly, block, objects = _begin(query, layouts)
     read = {name for d in query.definitions for name in reads(d)}
     inputs = dict(objects)
+    rankings = Rankings(assembly)
     loops = []
     for definition in query.definitions:
-        shape: type[Sweep | RowMap] = Sweep
+        loop: Sweep | RowMap
         if maps and definition.name not in read and maps_rows(definition, inputs):
-            shape = RowMap
-        loop = shape(assembly, definition, objects)
+            loop = RowMap(assembly, definition, objects)
+        else:
+            loop = Sweep(assembly, definition, objects, rankings)
         rows = _append(assembly, block, loop, definition)
         objects[definition.name] = rows
         loops.append(loop.describe())

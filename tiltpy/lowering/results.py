@@ -6,7 +6,7 @@ from tiltpy.loops.nodes import Bin, CallFn, LExpr, Num
 from tiltpy.lowering.floats import minus, over, times
 from tiltpy.lowering.states import State
 from tiltpy.lowering.values import Lowered
-from tiltpy.types import BOOL, F32, F64, I64
+from tiltpy.types import BOOL, F32, F64, I64, Scalar
 
 
 def finish(node: Reduce, state: State, count: LExpr) -> tuple[LExpr, LExpr]:
@@ -14,6 +14,7 @@ def finish(node: Reduce, state: State, count: LExpr) -> tuple[LExpr, LExpr]:
 
     `first` and `last` are not here: their state is a row.
     """
+    assert isinstance(node.type, Scalar)
     some = lt(Num(0, count.type), count)
     match node.reduction:
         case "count":

@@ -12,14 +12,17 @@ merged: a tumbling window merges each of its rows once.
 
 from tiltpy.ir.nodes import Expr, Reduce, Window
 from tiltpy.loops.build import FALSE, TRUE, greatest, i64, lt, select, sub
-from tiltpy.loops.nodes import LExpr, While
+from tiltpy.loops.nodes import For, LExpr, While
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.edges import Edges
+from tiltpy.lowering.ranking import Rankings
 from tiltpy.lowering.reducers import COUNT
 from tiltpy.lowering.results import finish
 from tiltpy.lowering.rows import ObjectRows
 from tiltpy.lowering.values import Lowered
+from tiltpy.lowering.whole_windows import WholeWindow
 from tiltpy.lowering.windows import Track, kept_of, row_value
+from tiltpy.ops import REDUCTIONS
 
 LEAP = 3
 """Rows that may leave at once without a branch, where a loop skips times."""
@@ -37,13 +40,16 @@ class SlidingWindow:
         *,
         steps: bool,
         leaps: bool,
+        rankings: Rankings,
     ) -> None:
         self.assembly = assembly
+        self.rankings = rankings
         self.rows = rows
         self.window = window
         self.steps = steps
         self.leaps = leaps
         self.tracks: dict[Expr, Track] = {}
+        self.wholes: dict[Expr, WholeWindow] = {}
         edge = edges.shared if steps else edges.own
         self.lo = edge(rows, "end", window.start)
         self.hi = edge(rows, "start", window.end - 1)
@@ -52,9 +58,13 @@ class SlidingWindow:
 
     def reduce(self, node: Reduce) -> None:
         """Have a reduction over the window computed."""
-        track = self.track(node.element)
-        if track.filtered or node.reduction not in ("count", "first", "last"):
-            track.keep(kept_of(node))
+        if not REDUCTIONS[node.reduction].whole:
+            self.track(node.element).reduce(node)
+            return
+        if node.element not in self.wholes:
+            ranking = self.rankings.of(self.rows, node.element)
+            self.wholes[node.element] = WholeWindow(self.assembly, ranking)
+        self.wholes[node.element].reduce(node)
 
     def track(self, element: Expr) -> Track:
         """The track of an element."""
@@ -65,9 +75,11 @@ class SlidingWindow:
     def _stacked(self) -> list[Track]:
         return [track for track in self.tracks.values() if track.running]
 
-    def _followed(self) -> list[Track]:
-        """The tracks that must know of each row."""
-        return [t for t in self.tracks.values() if t.running or t.changed is not None]
+    def _followed(self) -> list[Track | WholeWindow]:
+        """What must know of each row."""
+        tracks = self.tracks.values()
+        known = [t for t in tracks if t.running or t.changed is not None]
+        return [*known, *self.wholes.values()]
 
     def start(self, block: Block) -> None:
         """Before the loop: the first visit fills the stacks."""
@@ -79,6 +91,17 @@ class SlidingWindow:
         if not self.steps:
             for edge in (self.lo, self.hi):
                 edge.start(block)
+        for whole in self.wholes.values():
+            whole.start(block)
+            self._fill(block, whole)
+
+    def _fill(self, block: Block, whole: WholeWindow) -> None:
+        """The rows between the edges, where a loop that steps has moved these."""
+        if self.steps:
+            row = self.assembly.fresh(f"{self.rows.name}.there")
+            each = block.inner()
+            whole.enter(each, row)
+            block.add(For(row, self.lo.row, self.hi.row, each.body()))
 
     def advance(self, block: Block, now: LExpr) -> None:
         """Move to the loop's time."""
@@ -121,7 +144,8 @@ class SlidingWindow:
     def _pass(self, block: Block, now: LExpr) -> None:
         """Move the lower edge; note whether rows leave that had come."""
         leave = block.inner()
-        noted = [t for t in self.tracks.values() if t.changed is not None]
+        changing = [t for t in self.tracks.values() if t.changed is not None]
+        noted: list[Track | WholeWindow] = [*changing, *self.wholes.values()]
         for track in noted:
             track.leave(leave, self.lo.row, lt(self.lo.row, self.hi.row))
         if self.leaps and not noted:
@@ -155,6 +179,8 @@ class SlidingWindow:
 
     def value(self, block: Block, node: Reduce) -> Lowered:
         """The value of a reduction over the window as it is now."""
+        if REDUCTIONS[node.reduction].whole:
+            return self.wholes[node.element].value(block, node)
         track = self.track(node.element)
         held = sub(self.hi.row, self.lo.row)
         if not track.filtered and node.reduction == "count":

@@ -12,7 +12,8 @@ from math import lcm
 from tiltpy.abi import LANES, MOST_CELLS, Lattice, Layout, TimeLayout
 from tiltpy.ir.nodes import CutPoint, Query, TemporalExpr, Window
 from tiltpy.lowering.lattice import Axis, Step, common_low, step, whole_vectors
-from tiltpy.lowering.references import references
+from tiltpy.lowering.references import reductions, references
+from tiltpy.ops import REDUCTIONS
 
 PANE = 32
 """Cells of a strided window from which on each is folded by itself, lane by lane."""
@@ -71,6 +72,10 @@ class Grid:
         }
         self.references = {d.name: references(d) for d in query.definitions}
         for definition in query.definitions:
+            for node in reductions(definition):
+                if REDUCTIONS[node.reduction].whole:
+                    what = f"{node.reduction} of ~{node.window.object}"
+                    raise Unfit(f"{what} looks at a window as a whole")
             if not definition.tdom.is_infinite:
                 raise Unfit(f"the time domain of ~{definition.name} is bounded")
             self.axes[definition.name] = Axis.of(definition.tdom)

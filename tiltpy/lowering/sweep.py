@@ -32,6 +32,7 @@ from tiltpy.loops.nodes import Bin, LExpr, Store, Var, While
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.cursors import ScanCursor, StepCursor
 from tiltpy.lowering.following import Following, Points
+from tiltpy.lowering.ranking import Rankings
 from tiltpy.lowering.references import uses_time
 from tiltpy.lowering.rows import ObjectRows, Written
 from tiltpy.lowering.values import Lowered
@@ -46,6 +47,7 @@ class Sweep:
         assembly: Assembly,
         definition: TemporalExpr,
         objects: dict[str, ObjectRows],
+        rankings: Rankings,
     ) -> None:
         self.assembly = assembly
         self.definition = definition
@@ -53,7 +55,7 @@ class Sweep:
         self.every_tick = self.tdom.precision == 1
         self.every_cell = uses_time(definition)
         self.now = assembly.fresh("now")
-        self.following = Following(assembly, definition, objects, self.now)
+        self.following = Following(assembly, definition, objects, self.now, rankings)
 
     def lower(self, block: Block, out: Written) -> Var:
         """Append the loop; returns the variable that counts the snapshots written."""
@@ -200,6 +202,7 @@ class Sweep:
             self._changes(reads),
             self.every_cell,
             implicit_times=False,
+            structures=self.following.structures(),
         )
 
     def _changes(self, reads: tuple[Read, ...]) -> Rows:

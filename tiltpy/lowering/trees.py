@@ -23,12 +23,15 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import Array, Bin, LExpr, Store, Var, While
 from tiltpy.lowering.assembly import Assembly, Block
+from tiltpy.lowering.ranking import Rankings
 from tiltpy.lowering.reducers import COUNT
 from tiltpy.lowering.results import finish
 from tiltpy.lowering.rows import ObjectRows
 from tiltpy.lowering.states import Kept, State, lift_where
 from tiltpy.lowering.values import Lowered
+from tiltpy.lowering.whole_windows import WholeWindow
 from tiltpy.lowering.windows import element_of, kept_of, row_value
+from tiltpy.ops import REDUCTIONS
 from tiltpy.types import BOOL, I64, Scalar
 
 _ONE, _TWO = i64(1), i64(2)
@@ -37,8 +40,16 @@ _ONE, _TWO = i64(1), i64(2)
 class TreeWindow:
     """A window over rows whose ends are in no order."""
 
-    def __init__(self, assembly: Assembly, rows: ObjectRows, window: Window) -> None:
+    def __init__(
+        self,
+        assembly: Assembly,
+        rows: ObjectRows,
+        window: Window,
+        *,
+        rankings: Rankings,
+    ) -> None:
         self.assembly = assembly
+        self.rankings = rankings
         self.rows = rows
         self.window = window
         self.label = f"{rows.name}.tree"
@@ -47,6 +58,7 @@ class TreeWindow:
         self.ends = self._array("ends", I64)
         self.states: dict[tuple[Expr, Kept], tuple[Array, ...]] = {}
         self.changed: dict[Expr, Var] = {}
+        self.wholes: dict[Expr, WholeWindow] = {}
 
     def _array(self, name: str, scalar: Scalar) -> Array:
         # At least two nodes a leaf, and leaves rounded up to a power of two.
@@ -56,8 +68,14 @@ class TreeWindow:
 
     def reduce(self, node: Reduce) -> None:
         """Have a reduction over the window computed."""
-        for kept in (COUNT, kept_of(node)):
-            self._keep(node.element, kept)
+        if not REDUCTIONS[node.reduction].whole:
+            for kept in (COUNT, kept_of(node)):
+                self._keep(node.element, kept)
+            return
+        if node.element not in self.wholes:
+            ranking = self.rankings.of(self.rows, node.element)
+            self.wholes[node.element] = WholeWindow(self.assembly, ranking)
+        self.wholes[node.element].reduce(node)
 
     def _keep(self, element: Expr, kept: Kept) -> None:
         if (element, kept) not in self.states:
@@ -74,6 +92,8 @@ class TreeWindow:
 
     def start(self, block: Block) -> None:
         """An empty tree with a leaf for every row."""
+        for whole in self.wholes.values():
+            whole.start(block)
         block.set(self.next, i64(0))
         block.set(self.leaves, _ONE)
         grow = block.inner()
@@ -122,6 +142,8 @@ class TreeWindow:
             (counts,) = self.states[element, COUNT]
             some = lt(i64(0), load(counts, node))
             block.set(changed, Bin("||", changed, some, BOOL))
+        for whole in self.wholes.values():
+            whole.leave(block, block.name("row", sub(node, self.leaves)))
         self._clear(block, node)
         self._update(block, node)
 
@@ -139,6 +161,8 @@ class TreeWindow:
             if element in self.changed:
                 inner.set(self.changed[element], TRUE)
             block.when(value.valid, inner)
+        for whole in self.wholes.values():
+            whole.enter(block, self.next)
         self._update(block, leaf)
 
     def _put(
@@ -171,6 +195,8 @@ class TreeWindow:
 
     def value(self, block: Block, node: Reduce) -> Lowered:
         """The value of a reduction over the window as it is now."""
+        if REDUCTIONS[node.reduction].whole:
+            return self.wholes[node.element].value(block, node)
         kept = kept_of(node)
         state = tuple(
             block.name("w", load(array, _ONE))

@@ -53,8 +53,13 @@ class Track:
         self.running: dict[Kept, tuple[Var, ...]] = {}
         self.front: dict[Kept, tuple[Array, ...]] = {}
         self.changed: Var | None = None
+
+    def reduce(self, node: Reduce) -> None:
+        """Have what a reduction needs kept, and the count where rows can be φ."""
         if self.filtered:
             self.keep(COUNT)
+        if self.filtered or node.reduction not in ("count", "first", "last"):
+            self.keep(kept_of(node))
 
     def keep(self, kept: Kept) -> None:
         """Have a state kept."""
