@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from tiltpy.abi import Layout
 from tiltpy.arguments import read_options, read_request
@@ -11,6 +12,7 @@ from tiltpy.errors import TiltError
 from tiltpy.explain import DEFAULT_LAYOUT, explain
 from tiltpy.frontend import builder
 from tiltpy.frontend import parse as text
+from tiltpy.ir.identity import identity
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.printer import format_query
 from tiltpy.moments import Length, Moment
@@ -154,6 +156,27 @@ class CompiledQuery:
             else Binding(frame)
             for name, frame in frames.items()
         }
+
+    def inputs(
+        self,
+        *,
+        start: Moment | None = None,
+        end: Moment | None = None,
+        allow_sort: bool = True,
+        **inputs: object,
+    ) -> Result:
+        """The inputs as the query sees them, a table of snapshots for each.
+
+        Where events overlap, a snapshot is that of the event that started last. Made to
+        be drawn above the outputs: `result.plot(inputs=query.inputs(stock=frame))`.
+        """
+        seen = CompiledQuery(identity(self.query), self._compiler.options)
+        frames: dict[str, Any] = inputs
+        result = seen.run(start=start, end=end, allow_sort=allow_sort, **frames)
+        names = [one.name for one in self.query.inputs]
+        return Result(
+            [one.renamed(n) for n, one in zip(names, result.values(), strict=True)]
+        )
 
     def explain(
         self,

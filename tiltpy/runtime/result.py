@@ -7,13 +7,15 @@ the output's unit is not the tick.
 
 from collections.abc import ItemsView, Iterator, KeysView, Sequence, ValuesView
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from tiltpy.errors import TiltError
 from tiltpy.runtime.cells import CellPiece
 from tiltpy.runtime.notebook import html_table
+from tiltpy.runtime.pictures import Form, clock_of, draw, form_of, series_of, write
 from tiltpy.runtime.presence import keep_rows
 from tiltpy.runtime.stamps import OutputStamp, from_ticks
 from tiltpy.runtime.stitch import Piece
@@ -43,14 +45,18 @@ class OutputTable:
         self.name = name
         self.type = type
         self._pieces = tuple(_events(piece, type) for piece in pieces if piece.n)
-        self._stamp = stamp
+        self.stamp = stamp
         self._table: pa.Table | None = None
+
+    def renamed(self, name: str) -> "OutputTable":
+        """The same snapshots under another name."""
+        return OutputTable(name, self.type, self._pieces, self.stamp)
 
     @property
     def schema(self) -> pa.Schema:
         """The Arrow schema of the table."""
         payload = [(n or self.name, arrow_type(t)) for n, t in columns(self.type)]
-        times = [("start", self._stamp.type), ("end", self._stamp.type)]
+        times = [("start", self.stamp.type), ("end", self.stamp.type)]
         return pa.schema(times + payload)
 
     @property
@@ -80,7 +86,7 @@ class OutputTable:
                 columns(self.type), piece.columns, strict=True
             )
         ]
-        times = (from_ticks(t, self._stamp, self.name) for t in piece.times())
+        times = (from_ticks(t, self.stamp, self.name) for t in piece.times())
         return [*times, *payload]
 
     def points(self, time: str = "time") -> pa.Table:
@@ -110,6 +116,18 @@ class OutputTable:
         except ImportError as error:
             raise TiltError("to_pandas() needs pandas: pip install pandas") from error
         return self.to_arrow().to_pandas()
+
+    def plot(
+        self,
+        path: str | Path | None = None,
+        *,
+        inputs: "Result | None" = None,
+        title: str | None = None,
+        interactive: bool = False,
+    ) -> Any:
+        """A picture of the output; see `Result.plot`."""
+        alone = Result([self])
+        return alone.plot(path, inputs=inputs, title=title, interactive=interactive)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
@@ -205,6 +223,49 @@ class Result:
     def to_pandas(self) -> "pandas.DataFrame":
         """The single output as a pandas frame."""
         return self.only().to_pandas()
+
+    def plot(
+        self,
+        path: str | Path | None = None,
+        *,
+        inputs: "Result | None" = None,
+        title: str | None = None,
+        interactive: bool = False,
+    ) -> Any:
+        """A picture: a panel for each output, or field of one, over one time axis.
+
+        Values are steps over the time that they hold for; what lasts a single tick and
+        touches nothing is a marker; φ, NaN and infinities are gaps. Of a long output
+        the extremes of each column of pixels are drawn, and the picture says so.
+
+        Gives a `matplotlib.figure.Figure`, or a layout of Bokeh if `interactive` or if
+        `path` ends in .html. With a `path` (.png, .svg, .html) it is written there,
+        too, whole or not at all. `inputs`, made by `CompiledQuery.inputs`, are drawn
+        above. Needs the extra `plot`: `pip install 'tiltpy[plot]'`.
+        """
+        form: Form = "html" if interactive else "png"
+        if path is not None:
+            path = Path(path)
+            form = form_of(path)
+            if interactive and form != "html":
+                raise TiltError(f"{path}: interactive pictures are .html")
+        shown = [] if inputs is None else [(one, True) for one in inputs.values()]
+        shown += [(one, False) for one in self.values()]
+        stamps = {one.stamp for one, _ in shown}
+        if len(stamps) != 1:
+            raise TiltError(
+                "the times of outputs and inputs are of different kinds: "
+                + " and ".join(sorted(str(stamp.type) for stamp in stamps))
+            )
+        series = [
+            column
+            for one, is_input in shown
+            for column in series_of(one.name, one.to_arrow(), is_input=is_input)
+        ]
+        figure = draw(series, clock_of(stamps.pop()), form, title)
+        if path is not None:
+            write(figure, path)
+        return figure
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.only().__arrow_c_stream__(requested_schema)

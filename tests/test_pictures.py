@@ -1,0 +1,393 @@
+"""Pictures: what the figures hold, for outputs of all kinds. Nobody compares pixels."""
+
+import datetime as dt
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from bokeh.models import FixedTicker
+from matplotlib.axes import Axes
+from matplotlib.dates import num2date
+from matplotlib.figure import Figure
+
+import tiltpy as tilt
+
+COPY = "{unit}\ninput x : {type} interval (s, e)\n~y[t] = ~x[t]\n"
+UTC = dt.UTC
+START = 1_709_200_800  # 2024-02-29 10:00 UTC
+
+
+def run(
+    spans: list[tuple[int, int]],
+    values: list[Any],
+    type: str = "f64",
+    times: pa.DataType | None = None,
+    unit: str = "",
+) -> tilt.Result:
+    """An object with these snapshots, as a query gives it."""
+    starts, ends = (
+        pa.array([span[i] for span in spans], pa.int64()).cast(times or pa.int64())
+        for i in range(2)
+    )
+    query = tilt.parse(COPY.format(unit=unit and f"unit {unit}", type=type))
+    arrow = {"f64": pa.float64(), "bool": pa.bool_(), "i64": pa.int64()}[type]
+    column = pa.array(values, arrow)
+    return query.run(x=pa.table({"s": starts, "e": ends, "x": column}))
+
+
+def lines(place: Axes) -> dict[str, Any]:
+    """The lines and the markers of a panel."""
+    return {str(line.get_label()): line for line in place.lines}
+
+
+def corners(place: Axes) -> list[tuple[float, float | None]]:
+    """The corners of a panel's steps; None where a line has ended."""
+    line = lines(place)["held"]
+    assert line.get_drawstyle() == "steps-post"
+    pairs = zip(line.get_xdata(), line.get_ydata(), strict=True)
+    return [(float(x), None if np.isnan(y) else float(y)) for x, y in pairs]
+
+
+def notes(place: Axes) -> str:
+    return place.get_title(loc="right")
+
+
+def test_held_values_are_steps_and_gaps_are_gaps() -> None:
+    figure = run([(0, 2), (2, 5), (7, 9)], [1.0, 3.0, 2.0]).plot()
+    assert isinstance(figure, Figure)
+    (place,) = figure.axes
+    first = [(0, 1), (2, 3), (5, 3), (5, None)]
+    assert corners(place) == [*first, (7, 2), (9, 2), (9, None)]
+    assert set(lines(place)) == {"held"}
+    assert (place.get_ylabel(), place.get_xlabel()) == ("~y", "ticks")
+    assert place.get_xlim() == (-0.09, 9.09)
+    assert notes(place) == ""
+
+
+def test_points_are_markers_at_their_stamps() -> None:
+    spans = [(0, 1), (4, 5), (5, 6), (9, 10)]
+    (place,) = run(spans, [1.0, 2.0, 3.0, 4.0]).plot().axes
+    marks = lines(place)["points"]
+    assert (marks.get_marker(), marks.get_linestyle()) == (".", "None")
+    assert marks.get_xdata().tolist() == [1, 10]
+    assert marks.get_ydata().tolist() == [1, 4]
+    assert corners(place) == [(4, 2), (5, 3), (6, 3), (6, None)]
+
+
+def test_a_point_is_a_tick_long_whatever_the_unit_of_the_stamps() -> None:
+    minute = 60 * 10**6
+    spans = [(0, minute), (5 * minute, 6 * minute), (9 * minute, 11 * minute)]
+    result = run(spans, [1.0, 2.0, 3.0], times=pa.timestamp("us"), unit="m")
+    (place,) = result.plot().axes
+    assert lines(place)["points"].get_ydata().tolist() == [1, 2]
+    assert [y for _, y in corners(place)] == [3, 3, None]
+
+
+def test_what_is_held_too_shortly_to_be_seen_is_marked() -> None:
+    spans = [(0, 10_000), (20_000, 20_004), (20_004, 20_006), (30_000, 40_000)]
+    (place,) = run(spans, [1.0, 2.0, 3.0, 4.0]).plot().axes
+    assert lines(place)["points"].get_xdata().tolist() == [20_004, 20_006]
+    assert [y for _, y in corners(place)] == [1, 1, None, 4, 4, None]
+
+
+def test_nan_and_infinities_are_gaps_and_are_counted() -> None:
+    nan, inf = float("nan"), float("inf")
+    spans = [(0, 2), (2, 4), (4, 6), (6, 8)]
+    (place,) = run(spans, [1.0, nan, 2.0, inf]).plot().axes
+    line = [(0, 1), (2, 1), (2, None), (4, 2), (6, 2), (6, None)]
+    assert corners(place) == line
+    assert notes(place) == "2 without a finite value"
+    assert place.get_xlim() == (-0.08, 8.08)
+    (place,) = run(spans[:2], [nan, -inf]).plot().axes
+    assert not place.lines
+    assert place.texts[0].get_text() == "2 snapshots, none with a finite value"
+
+
+def test_an_empty_result_says_so() -> None:
+    (place,) = run([], []).plot().axes
+    assert not place.lines
+    assert place.texts[0].get_text() == "no snapshots"
+
+
+@pytest.mark.parametrize("values", [[1.7e308, -1.7e308], [5e-324, 0.0], [2.0**63, 1.0]])
+def test_values_of_any_size_are_drawn(values: list[float], tmp_path: Path) -> None:
+    (place,) = run([(0, 2), (2, 4)], values).plot(tmp_path / "x.png").axes
+    scale = 1e10 if values[0] > 1e300 else 1.0
+    assert place.get_ylabel() == ("~y / 1e+10" if scale > 1 else "~y")
+    assert [y for _, y in corners(place)][:2] == [v / scale for v in values]
+    assert np.isfinite(place.get_ylim()).all()
+
+
+def test_bools_are_false_and_true() -> None:
+    (place,) = run([(0, 2), (2, 4), (4, 6)], [True, False, None], "bool").plot().axes
+    assert [label.get_text() for label in place.get_yticklabels()] == ["false", "true"]
+    assert corners(place) == [(0, 1), (2, 0), (4, 0), (4, None)]
+
+
+THREE = """
+unit s
+input x : f64 interval (s, e)
+~a[t] = ~x[t]
+~b[t] = { low = ~x[t] - 1, high = ~x[t] > 1 ? ~x[t] : φ, up = ~x[t] > 1 }
+output ~a, ~b
+"""
+
+
+def table(spans: list[tuple[int, int]], values: list[float], kind: Any) -> pa.Table:
+    starts, ends = (pa.array([s[i] for s in spans], pa.int64()) for i in range(2))
+    return pa.table({"s": starts.cast(kind), "e": ends.cast(kind), "x": values})
+
+
+def test_outputs_and_fields_are_stacked_on_one_time_axis() -> None:
+    query = tilt.parse(THREE)
+    zone = pa.timestamp("s", "America/New_York")
+    spans = [(START + a, START + b) for a, b in ((0, 600), (600, 900), (900, 1500))]
+    frame = table(spans, [1.0, 2.0, 1.0], zone)
+    inputs = query.inputs(x=frame)
+    figure = query.run(x=frame).plot(inputs=inputs, title="three")
+    labels = [place.get_ylabel() for place in figure.axes]
+    assert labels == ["~x", "~a", "~b.low", "~b.high", "~b.up"]
+    assert figure.get_suptitle() == "three"
+    first, *others = figure.axes
+    assert all(first.get_shared_x_axes().joined(first, other) for other in others)
+    colors = [place.lines[0].get_color() for place in figure.axes]
+    assert colors[0] != colors[1]
+    assert len(set(colors[1:])) == 1
+    # the field is φ but over the second snapshot: a gap before, and one behind
+    assert [y for _, y in corners(figure.axes[3])] == [2, 2, None]
+    last = figure.axes[-1]
+    assert last.get_xlabel() == "America/New_York"
+    seconds = [num2date(x).timestamp() - START for x, _ in corners(figure.axes[1])]
+    assert seconds == pytest.approx([0, 600, 900, 1500, 1500], abs=1e-3)
+    figure.canvas.draw()
+    texts = [label.get_text() for label in last.get_xticklabels()]
+    assert "05:05" in texts  # 10:05 UTC
+    alone = query.run(x=frame)["b"].plot()
+    assert len(alone.axes) == 3
+
+
+def test_dates_far_off_or_close_together_are_counted_from_a_stamp() -> None:
+    def label(times: pa.DataType, unit: str, first: int, last: int) -> str:
+        (place,) = run([(first, last)], [1.0], times=times, unit=unit).plot().axes
+        drawn = [x for x, _ in corners(place)]
+        assert drawn[0] == 0
+        assert drawn[1] > 1
+        return str(place.get_xlabel())
+
+    nanos = START * 10**9 + 123_456_789
+    zone = pa.timestamp("ns", "Asia/Kolkata")
+    assert label(pa.timestamp("ns"), "ns", nanos, nanos + 900) == (
+        "ns after 2024-02-29 10:00:00.123456789"
+    )
+    assert label(zone, "ns", nanos, nanos + 9_000_000) == (
+        "ms after 2024-02-29 15:30:00.123456789 Asia/Kolkata"
+    )
+    far = 10**12
+    assert label(pa.timestamp("s", "UTC"), "s", far, far + 10**9) == (
+        "d after 33658-09-27 01:46:40 UTC"
+    )
+
+
+def test_plain_ticks_beyond_what_floats_tell_apart() -> None:
+    low = 2**61
+    spans = [(low, low + 3), (low + 3, low + 5)]
+    (place,) = run(spans, [1.0, 2.0]).plot().axes
+    assert place.get_xlabel() == f"ticks after {low}"
+    assert [x for x, _ in corners(place)] == [0, 3, 5, 5]
+    spans = [(-(2**62), -(2**62) + 1), (2**62 - 1, 2**62)]
+    (place,) = run(spans, [1.0, 2.0]).plot().axes
+    assert lines(place)["points"].get_xdata().tolist() == [1, 2.0**63]
+
+
+LONG = """
+unit ms
+input x : f64 sampled 1ms
+~y[t] = ~x[t]
+~up[t] = ~x[t] > 1000 ? ~x[t] : φ
+"""
+
+
+def test_a_million_samples_keep_their_extremes_and_their_gaps() -> None:
+    values = np.random.default_rng(7).normal(size=1_000_000)
+    values[123_456], values[876_543] = 2e3, -3e3
+    values[400_000:402_000] = np.nan
+    nulls = pa.array(values, from_pandas=True)
+    samples = tilt.sampled(nulls, "2024-03-30", "1ms")
+    figure = tilt.parse(LONG).run(x=samples).plot()
+    place, rare = figure.axes
+    drawn = corners(place)
+    shown = [y for _, y in drawn if y is not None]
+    assert (min(shown), max(shown)) == (-3e3, 2e3)
+    assert len(drawn) < 10_000
+    assert set(shown) <= set(values.tolist())
+    ends = [x for x, y in drawn if y is None]
+    day = (dt.datetime(2024, 3, 30) - dt.datetime(1970, 1, 1)).days
+    gap, last = ((x - day) * 86_400_000 for x in ends)
+    assert (gap, last) == pytest.approx((400_000, 1_000_000), abs=1)
+    assert notes(place).endswith(" of 998,000 snapshots drawn")
+    assert lines(rare)["points"].get_ydata().tolist() == [2e3]
+
+
+def test_a_picture_has_a_bounded_number_of_panels() -> None:
+    fields = ", ".join(f"f{i} = ~x[t]" for i in range(201))
+    query = tilt.parse(f"input x : f64 point\n~y[t] = {{ {fields} }}")
+    result = query.run(x=pa.table({"t": [1], "x": [1.0]}))
+    with pytest.raises(tilt.TiltError, match="201 columns are too many"):
+        result.plot()
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "html"])
+def test_pictures_go_to_files(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"x.{suffix}"
+    result = run([(0, 2), (2, 5)], [1.0, 3.0])
+    result.plot(path, title="a & b")
+    first = path.read_bytes()
+    match suffix:
+        case "png":
+            assert first.startswith(b"\x89PNG\r\n")
+        case "svg":
+            root = ElementTree.fromstring(first)  # noqa: S314 - our own
+            texts = {text.strip() for text in root.itertext()}
+            assert {"~y", "a & b", "ticks"} <= texts
+        case _:
+            text = first.decode()
+            assert "<title>a &amp; b</title>" in text
+            assert "src=" not in text.partition("<body>")[0]
+            assert "cdn.bokeh" not in text.partition("<body>")[0]
+    result.plot(path, title="a & b")
+    assert suffix == "html" or path.read_bytes() == first  # ids of Bokeh are counted
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+
+
+def test_files_are_written_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = run([(0, 2)], [1.0])
+    path = tmp_path / "x.png"
+    path.write_bytes(b"before")
+
+    def fail(_figure: Figure, place: Path, **_: object) -> None:
+        Path(place).write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Figure, "savefig", fail)
+    with pytest.raises(tilt.TiltError, match="not written: no space left"):
+        result.plot(path)
+    assert path.read_bytes() == b"before"
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(
+        tilt.TiltError, match=r"the suffix '\.pdf' says no kind of pict"
+    ):
+        result.plot(tmp_path / "x.pdf")
+    with pytest.raises(tilt.TiltError, match="there is no directory"):
+        result.plot(tmp_path / "none" / "x.svg")
+    with pytest.raises(tilt.TiltError, match=r"interactive pictures are \.html"):
+        result.plot(path, interactive=True)
+
+
+def rows_of(page: Any) -> list[Any]:
+    return [row for row, _, _ in page.children]
+
+
+def renderers(row: Any) -> dict[str, Any]:
+    return {one.name: one for one in row.renderers}
+
+
+def test_pages_hold_the_same() -> None:
+    query = tilt.parse(THREE)
+    spans = [(START + a, START + b) for a, b in ((0, 600), (600, 601), (900, 901))]
+    frame = table(spans, [1.0, 2.0, 3.0], pa.timestamp("s", "Asia/Kolkata"))
+    page = query.run(x=frame).plot(interactive=True, title="<page>")
+    assert page.name == "<page>"
+    assert [row.yaxis[0].axis_label for row in rows_of(page)] == [
+        "~a", "~b.low", "~b.high", "~b.up"
+    ]  # fmt: skip
+    assert len({id(row.x_range) for row in rows_of(page)}) == 1
+    first, *_, last = rows_of(page)
+    assert last.xaxis[0].axis_label == "Asia/Kolkata"
+    held, points = (renderers(first)[name] for name in ("held", "points"))
+    assert held.glyph.mode == "after"
+    shift = 5.5 * 3600  # on the wall clock there
+    times = held.data_source.data["time"] / 1e3 - START - shift
+    assert times == pytest.approx([0, 600, 601, 601], abs=1e-3)
+    values = held.data_source.data["value"]
+    assert values[:-1].tolist() == [1, 2, 2]
+    assert np.isnan(values[-1])
+    assert points.data_source.data["value"].tolist() == [3]
+    ticks = last.yaxis[0]
+    assert isinstance(ticks.ticker, FixedTicker)
+    assert ticks.major_label_overrides == {0: "false", 1: "true"}
+
+
+def test_pages_are_in_utc_where_a_zone_changes_its_offset() -> None:
+    query = tilt.parse(THREE)
+    kind = pa.timestamp("s", "Europe/Berlin")
+    frame = table([(START, START + 86_400 * 60)], [1.0], kind)
+    page = query.run(x=frame).plot(interactive=True)
+    label = rows_of(page)[-1].xaxis[0].axis_label
+    assert label == "UTC (Europe/Berlin changes its offset)"
+    held = renderers(rows_of(page)[0])["held"].data_source.data["time"]
+    assert held[0] / 1e3 == pytest.approx(START, abs=1e-3)
+
+
+def test_empty_pages_say_so(tmp_path: Path) -> None:
+    page = run([], []).plot(tmp_path / "x.html")
+    (row,) = rows_of(page)
+    assert not row.renderers
+    assert row.center[-1].text == "no snapshots"
+
+
+def test_notebooks_show_figures() -> None:
+    figure = run([(0, 2)], [1.0]).plot()
+    assert figure._repr_png_().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("module", ["matplotlib", "bokeh", "tsdownsample"])
+def test_a_missing_extra_is_named(module: str) -> None:
+    code = f"""
+import sys
+sys.modules["{module}"] = None
+import pyarrow as pa
+import tiltpy as tilt
+query = tilt.parse("input x : f64 point\\n~y[t] = ~x[t]")
+result = query.run(x=pa.table({{"t": [1], "x": [1.0]}}))
+try:
+    result.plot("x.html" if "{module}" == "bokeh" else "x.png")
+except tilt.TiltError as error:
+    print(error)
+"""
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code], capture_output=True, check=False, timeout=60
+    )
+    said = done.stdout.decode()
+    assert said == f"a picture needs {module}: pip install 'tiltpy[plot]'\n", done
+
+
+def test_what_draws_is_imported_when_it_is_needed() -> None:
+    code = "import sys, tiltpy, tiltpy.cli.main; print(*sys.modules)"
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code], capture_output=True, check=True, timeout=60
+    )
+    loaded = set(done.stdout.decode().split())
+    assert not loaded & {"matplotlib", "bokeh", "tsdownsample"}
+
+
+def test_inputs_are_seen_as_the_query_sees_them() -> None:
+    text = "input x : f64 duration 4\ninput y' : i64 until_next\ninput y : i64 point\n"
+    query = tilt.parse(text + "~o[t] = ~x[t] + ~y[t] + ~y'[t]")
+    x = pa.table({"t": [1, 3], "x": [1.0, 2.0]})
+    y = pa.table({"t": [2, 5], "y": [7, 8]})
+    held = pa.table({"t": [2, 5], "v": [7, 8]})
+    seen = query.inputs(x=x, y=y, end=9, **{"y'": held})
+    assert [tuple(row.values()) for row in seen["x"].to_arrow().to_pylist()] == [
+        (0, 2, 1.0), (2, 6, 2.0)
+    ]  # fmt: skip
+    assert seen["y"].to_arrow()["end"].to_pylist() == [2, 5]
+    assert seen["y'"].to_arrow()["end"].to_pylist() == [4, 9]
+    with pytest.raises(tilt.DataError, match="nothing is bound"):
+        query.inputs(x=x)

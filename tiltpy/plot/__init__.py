@@ -1,0 +1,1 @@
+"""Pictures of temporal objects: numbers in, figures of matplotlib or Bokeh out."""

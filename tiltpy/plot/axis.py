@@ -1,0 +1,113 @@
+"""The time axis: dates in their zone where they can be told apart, else a count.
+
+A count is of ticks, or of nanoseconds and the like after a stamp: floats, which the
+libraries draw with, hold days to a third of a microsecond only, and years up to 9999.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiltpy.plot.series import Clock, Times
+from tiltpy.types import NANOSECONDS, Unit
+
+LEAST_SPAN = 10**7
+"""Nanoseconds: what is shorter has no dates, but a count after its first stamp."""
+FIRST_YEAR, LAST_YEAR = -719_162, 2_932_896
+"""Days after 1970: of the years 1 to 9999."""
+EXACT = 2**53
+"""Up to here, floats hold every whole number."""
+NUMPY_UNITS = {"d": "D"}
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """How the times from `first` to `last` become places, and what stands below.
+
+    Dates are in `days` after 1970. A count is in units of `unit` after `origin`.
+    """
+
+    clock: Clock
+    first: int
+    last: int
+    is_dates: bool = False
+    origin: int = 0
+    unit: float = 1.0
+    label: str = ""
+
+    def places(self, times: Times) -> NDArray[np.float64]:
+        """Times as days or counts."""
+        return self.days(times) if self.is_dates else self.counts(times)
+
+    def limits(self) -> tuple[float, float]:
+        """The places at which the paper ends."""
+        first, last = self.places(np.array([self.first, self.last], np.int64)).tolist()
+        edge = (last - first) / 100
+        return first - edge, last + edge
+
+    def days(self, times: Times) -> NDArray[np.float64]:
+        """Times as days after 1970."""
+        assert self.clock.unit is not None
+        day = NANOSECONDS["d"] // NANOSECONDS[self.clock.unit]
+        return times // day + (times % day) / day
+
+    def counts(self, times: Times) -> NDArray[np.float64]:
+        """Times as counts after the origin."""
+        after = times - np.int64(self.origin)
+        # nothing lies before the origin but what is near 0
+        far = after.view(np.uint64) if self.origin else after
+        return far.astype(np.float64) / self.unit
+
+
+def time_axis(clock: Clock, first: int, last: int) -> Axis:
+    """The axis for times from the first to the last."""
+    if clock.unit is None:
+        if first > -EXACT and last < EXACT:
+            return Axis(clock, first, last, label="ticks")
+        label = f"ticks after {first}"
+        return Axis(clock, first, last, origin=first, label=label)
+    length = NANOSECONDS[clock.unit]
+    span = (last - first) * length
+    day = NANOSECONDS["d"] // length
+    in_years = FIRST_YEAR * day < first and last < LAST_YEAR * day
+    if in_years and (span >= LEAST_SPAN or length >= LEAST_SPAN):
+        return Axis(clock, first, last, is_dates=True, label=clock.zone or "")
+    unit: Unit = max(
+        (u for u in NANOSECONDS if NANOSECONDS[u] * 5 <= max(span, 5)),
+        key=NANOSECONDS.__getitem__,
+    )
+    return Axis(
+        clock,
+        first,
+        last,
+        origin=first,
+        unit=NANOSECONDS[unit] / length,
+        label=f"{unit} after {_stamp(clock, first)}",
+    )
+
+
+def _stamp(clock: Clock, time: int) -> str:
+    """A time as a person writes it, in the zone where that is possible."""
+    assert clock.unit is not None
+    unit = NUMPY_UNITS.get(clock.unit, clock.unit)
+    offset, zone = offset_at(clock, time), clock.zone
+    if offset is None:
+        offset, zone = timedelta(), "UTC"
+    moved = time + offset // timedelta(microseconds=1) * 1000 // NANOSECONDS[clock.unit]
+    text = str(np.array(moved, np.int64).view(f"M8[{unit}]")).replace("T", " ")
+    return f"{text} {zone}" if clock.zone else text
+
+
+def offset_at(clock: Clock, time: int) -> timedelta | None:
+    """How far the clock's zone is from UTC at a time; None beyond the calendar."""
+    assert clock.unit is not None
+    if clock.tz is None:
+        return timedelta()
+    seconds = time * NANOSECONDS[clock.unit] // NANOSECONDS["s"]
+    try:
+        stamp = datetime.fromtimestamp(0, UTC) + timedelta(seconds=seconds)
+        return stamp.astimezone(clock.tz).utcoffset() or timedelta()
+    except OverflowError:
+        return None

@@ -1,0 +1,116 @@
+"""Pictures by matplotlib: PNG, SVG, and figures for notebooks."""
+
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from tiltpy.plot.axis import Axis
+from tiltpy.plot.panels import Panel
+
+WIDTH, HEIGHT, EACH, DPI = 10.0, 3.6, 1.7, 150
+"""Inches: of a figure, of one with a single panel, of each further panel."""
+COLORS = {False: "#1f6fb4", True: "#707070"}
+"""Of outputs, and of inputs."""
+MOST_TICKS = 12
+
+
+class Picture(Figure):
+    """A figure of matplotlib that notebooks show, whatever their backend."""
+
+    def _repr_png_(self) -> bytes:
+        place = BytesIO()
+        save_figure(self, place, "png")
+        return place.getvalue()
+
+
+def draw_figure(
+    panels: Sequence[Panel], axis: Axis | None, title: str | None
+) -> Picture:
+    """Panels below each other over one time axis; without times there is no axis."""
+    height = HEIGHT + EACH * (len(panels) - 1)
+    figure = Picture(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
+    rows = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+    for place, panel in zip(rows, panels, strict=True):
+        _draw_panel(place, panel, axis)
+    if axis is not None:
+        _draw_times(rows[-1], axis)
+    else:
+        rows[-1].set_xticks([])
+    if title is not None:
+        figure.suptitle(title)
+    return figure
+
+
+def save_figure(figure: Figure, place: Path | BytesIO, form: str) -> None:
+    """Write a figure as `png` or `svg`; the same figure gives the same bytes."""
+    metadata = {"Date": None} if form == "svg" else None
+    with rc_context({"svg.hashsalt": "tilt", "svg.fonttype": "none"}):
+        figure.savefig(place, format=form, metadata=metadata)
+
+
+def _draw_panel(place: Axes, panel: Panel, axis: Axis | None) -> None:
+    series = panel.drawing.series
+    color = COLORS[series.is_input]
+    place.set_ylabel(panel.label)
+    place.margins(y=0.08)
+    place.spines[["top", "right"]].set_visible(False)
+    place.grid(visible=True, alpha=0.25)
+    if panel.note:
+        place.set_title(panel.note, loc="right", fontsize="small", color="#707070")
+    if axis is None or panel.is_empty:
+        place.text(0.5, 0.5, panel.empty, transform=place.transAxes, ha="center")
+        place.set_yticks([])
+        return
+    # markers first, for a step that ends at one to be seen
+    marks, steps = panel.drawing.marks, panel.drawing.steps
+    if len(marks.times):
+        at = axis.places(marks.times)
+        values = panel.scaled(marks.values)
+        place.plot(at, values, ".", color=color, markersize=4, label="points")
+    if len(steps.times):
+        at = axis.places(steps.times)
+        values = panel.scaled(steps.values)
+        place.plot(
+            at,
+            values,
+            drawstyle="steps-post",
+            color=color,
+            linewidth=1.2,
+            solid_joinstyle="miter",
+            label="held",
+        )
+    if series.words is not None:
+        _draw_words(place, series.words)
+
+
+def _draw_words(place: Axes, words: Sequence[str]) -> None:
+    """The words that values stand for, instead of numbers."""
+
+    def word(value: float, _position: int | None = None) -> str:
+        number = round(value)
+        return words[number] if number == value and 0 <= number < len(words) else ""
+
+    place.set_ylim(-0.3, len(words) - 0.7)
+    if len(words) <= MOST_TICKS:
+        place.set_yticks(range(len(words)), words)
+    else:
+        place.yaxis.set_major_locator(MaxNLocator(MOST_TICKS, integer=True))
+        place.yaxis.set_major_formatter(FuncFormatter(word))
+
+
+def _draw_times(place: Axes, axis: Axis) -> None:
+    if axis.is_dates:
+        tz = axis.clock.tz
+        locator = AutoDateLocator(tz=tz)
+        place.xaxis.set_major_locator(locator)
+        place.xaxis.set_major_formatter(ConciseDateFormatter(locator, tz=tz))
+    elif axis.clock.unit is None:
+        place.xaxis.set_major_locator(MaxNLocator(MOST_TICKS, integer=True))
+    place.set_xlim(*axis.limits())
+    place.set_xlabel(axis.label)

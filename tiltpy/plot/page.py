@@ -1,0 +1,150 @@
+"""Pictures by Bokeh: an HTML page of its own, to zoom and to move in."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+from bokeh.embed import file_html
+from bokeh.layouts import gridplot
+from bokeh.models import (
+    ColumnDataSource,
+    FixedTicker,
+    GridPlot,
+    HoverTool,
+    Range1d,
+)
+from bokeh.models.annotations import Label
+from bokeh.models.renderers import DataRenderer
+from bokeh.plotting import figure
+from bokeh.resources import INLINE
+from numpy.typing import NDArray
+
+from tiltpy.plot.axis import Axis, offset_at
+from tiltpy.plot.panels import Panel
+from tiltpy.plot.series import Times
+
+FIRST_HEIGHT, HEIGHT, BELOW = 320, 150, 45
+"""Pixels: of a single panel, of each of several, and of the times below the last."""
+COLORS = {False: "#1f6fb4", True: "#707070"}
+"""Of outputs, and of inputs."""
+MOST_TICKS = 12
+LOOKS = 1000
+"""At how many times a zone's offset is asked for."""
+MILLISECONDS = 86_400_000
+
+
+def draw_page(
+    panels: Sequence[Panel], axis: Axis | None, title: str | None
+) -> GridPlot:
+    """Panels below each other that are zoomed into and moved together."""
+    offset, label = _wall_clock(axis)
+    rows: list[figure] = []
+    both = Range1d() if axis is None else _range(axis, offset)
+    for panel in panels:
+        row = figure(
+            height=FIRST_HEIGHT if len(panels) == 1 else HEIGHT,
+            sizing_mode="stretch_width",
+            x_axis_type="datetime" if axis is not None and axis.is_dates else "linear",
+            y_axis_label=panel.label,
+            tools="xpan,xwheel_zoom,box_zoom,reset,save",
+            active_scroll="xwheel_zoom",
+            title=panel.note or None,
+        )
+        row.x_range = both
+        _draw_panel(row, panel, axis, offset)
+        rows.append(row)
+        row.xaxis.visible = panel is panels[-1]
+    rows[-1].xaxis.axis_label = label
+    rows[-1].height = (rows[-1].height or 0) + BELOW
+    grid = gridplot([[row] for row in rows], sizing_mode="stretch_width")
+    assert isinstance(grid, GridPlot)
+    grid.name = title or "tilt"
+    return grid
+
+
+def save_page(page: GridPlot, place: Path) -> None:
+    """Write the page with all that it needs."""
+    place.write_text(file_html(page, INLINE, title=page.name), encoding="utf-8")
+
+
+def _draw_panel(
+    row: figure, panel: Panel, axis: Axis | None, offset: timedelta
+) -> None:
+    series = panel.drawing.series
+    color = COLORS[series.is_input]
+    if axis is None or panel.is_empty:
+        row.add_layout(
+            Label(text=panel.empty, x=20, y=20, x_units="screen", y_units="screen")
+        )
+        return
+    steps, marks = panel.drawing.steps, panel.drawing.marks
+    shown: list[DataRenderer] = []
+    if len(steps.times):
+        source = _source(axis, offset, steps.times, panel.scaled(steps.values))
+        line = row.step("time", "value", source=source, mode="after", color=color)
+        line.glyph.line_width, line.glyph.line_cap = 1.5, "square"
+        line.name = "held"
+        shown.append(line)
+    if len(marks.times):
+        source = _source(axis, offset, marks.times, panel.scaled(marks.values))
+        dots = row.scatter("time", "value", source=source, size=4, color=color)
+        dots.name = "points"
+        shown.append(dots)
+    time = "@time{%F %T}" if axis.is_dates else "@time{0.[000000]}"
+    row.add_tools(
+        HoverTool(
+            renderers=shown,
+            tooltips=[(series.name, "@value{0.[000000]}"), ("", time)],
+            formatters={"@time": "datetime" if axis.is_dates else "numeral"},
+        )
+    )
+    if series.words is not None:
+        _draw_words(row, series.words)
+
+
+def _draw_words(row: figure, words: Sequence[str]) -> None:
+    """The words that values stand for, instead of numbers."""
+    stride = -(-len(words) // MOST_TICKS)
+    ticks = list(range(0, len(words), stride))
+    row.y_range = Range1d(start=-0.3, end=len(words) - 0.7)
+    row.yaxis.ticker = FixedTicker(ticks=ticks)
+    row.yaxis.major_label_overrides = {number: words[number] for number in ticks}
+
+
+def _source(
+    axis: Axis, offset: timedelta, times: Times, values: NDArray[np.float64]
+) -> ColumnDataSource:
+    return ColumnDataSource(
+        {"time": _on_page(axis, offset, axis.places(times)), "value": values}
+    )
+
+
+def _range(axis: Axis, offset: timedelta) -> Range1d:
+    low, high = _on_page(axis, offset, np.array(axis.limits())).tolist()
+    return Range1d(start=low, end=high)
+
+
+def _on_page(
+    axis: Axis, offset: timedelta, places: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Days as the milliseconds of a browser, on the zone's wall clock."""
+    if not axis.is_dates:
+        return places
+    return places * MILLISECONDS + offset / timedelta(milliseconds=1)
+
+
+def _wall_clock(axis: Axis | None) -> tuple[timedelta, str]:
+    """What is added to stamps for them to be read in their zone, and the axis's label.
+
+    Browsers know no zones but UTC and their own. So where the offset is not the same
+    from the first time to the last, the times are those of UTC, and the label says so.
+    """
+    if axis is None or not axis.is_dates or axis.clock.tz is None:
+        return timedelta(), "" if axis is None else axis.label
+    first, last = axis.first, axis.last
+    step = max(1, (last - first) // LOOKS)
+    looks = {offset_at(axis.clock, time) for time in (*range(first, last, step), last)}
+    if len(looks) == 1 and (offset := looks.pop()) is not None:
+        return offset, axis.label
+    return timedelta(), f"UTC ({axis.label} changes its offset)"

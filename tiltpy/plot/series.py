@@ -1,0 +1,67 @@
+"""What a picture is made of: the columns of temporal objects, as plain numbers."""
+
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiltpy.types import Unit
+
+Times = NDArray[np.int64]
+Numbers = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """What the times of a picture count: a unit since 1970, or None for plain ticks.
+
+    `tick` is the length of a tick in it: a snapshot that long is a point. `zone` is how
+    the zone of the stamps is called, `tz` what it is; without, they are wall-clock
+    times.
+    """
+
+    unit: Unit | None = None
+    tick: int = 1
+    zone: str | None = None
+    tz: tzinfo | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Series:
+    """A column of an object: values over `(starts, ends]`, in order and disjoint.
+
+    `valid`, if given, says which values are not φ. Where there are `words`, a value is
+    the number of one of them. `is_input` sets what went in apart from what came out.
+    """
+
+    name: str
+    starts: Times
+    ends: Times
+    values: Numbers
+    valid: NDArray[np.bool_] | None = None
+    words: tuple[str, ...] | None = None
+    is_input: bool = False
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def drawable(self) -> "Series":
+        """The snapshots whose values have a place on paper: neither φ nor infinite."""
+        kept = self.valid
+        if self.values.dtype.kind == "f":
+            finite = np.isfinite(self.values)
+            kept = finite if kept is None else kept & finite
+        return self if kept is None or kept.all() else self.take(np.flatnonzero(kept))
+
+    def take(self, rows: NDArray[np.intp]) -> "Series":
+        """Some of the snapshots."""
+        return Series(
+            self.name,
+            self.starts[rows],
+            self.ends[rows],
+            self.values[rows],
+            words=self.words,
+            is_input=self.is_input,
+        )

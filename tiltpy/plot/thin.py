@@ -1,0 +1,163 @@
+"""Which snapshots are drawn, and how: held values as steps, points as markers.
+
+A point is a snapshot one tick long that touches no other. Where there are more
+snapshots than a picture has columns for, a line keeps the first, the last, the least
+and the greatest of each column (M4), and every gap that is wider than one; markers keep
+one in each place they would cover. Lines of less than a column, alone in theirs, would
+not be seen: they become markers. What is drawn is always a snapshot that is there.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from tsdownsample import M4Downsampler
+
+from tiltpy.plot.series import Clock, Numbers, Series, Times
+
+COLUMNS = 1500
+"""The columns of a picture: about its pixels."""
+MARKS = (375, 60)
+"""How many markers fit beside and above each other."""
+STEPS = 4 * COLUMNS
+"""How many snapshots a line has at most before some are left out."""
+
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Steps:
+    """Lines: `values[i]` holds from `times[i]` on; NaN where a line has ended."""
+
+    times: Times
+    values: Numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Marks:
+    """Markers: a point is marked at its end, which is its stamp."""
+
+    times: Times
+    values: Numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawing:
+    """How one series looks.
+
+    `drawn` of `drawable` snapshots are in the picture, out of `snapshots` in all.
+    """
+
+    series: Series
+    steps: Steps
+    marks: Marks
+    drawn: int
+    drawable: int
+    snapshots: int
+
+
+def thin(series: Series, clock: Clock) -> Drawing:
+    """Choose what is drawn of a series."""
+    shown = series.drawable()
+    points = _points(shown, clock.tick)
+    marked = shown.take(points)
+    held = shown.take(_others(points, len(shown))) if len(points) else shown
+    marked = marked.take(_one_in_each_place(marked)) if len(marked) else marked
+    rows, stops = _chosen(held)
+    seen, specks = _split(held, rows, stops)
+    steps = _steps(held, seen, stops)
+    times = np.concatenate([marked.ends, held.ends[specks]])
+    values = np.concatenate([marked.values, held.values[specks]])
+    order = np.argsort(times, kind="stable")
+    marks = Marks(times[order], values[order])
+    drawn = len(marked) + len(rows)
+    return Drawing(series, steps, marks, drawn, len(shown), len(series))
+
+
+def _points(series: Series, tick: int) -> Rows:
+    """The snapshots that are one tick long and touch no other."""
+    touch = series.starts[1:] == series.ends[:-1]
+    alone = np.ones(len(series), np.bool_)
+    alone[1:] &= ~touch
+    alone[:-1] &= ~touch
+    rows: Rows = np.flatnonzero(alone)
+    points: Rows = rows[series.ends[rows] - series.starts[rows] == tick]
+    return points
+
+
+def _others(rows: Rows, count: int) -> Rows:
+    kept = np.ones(count, np.bool_)
+    kept[rows] = False
+    return np.flatnonzero(kept)
+
+
+def _one_in_each_place(points: Series) -> Rows:
+    """The last point in each place that a marker covers, the extremes among them."""
+    across, up = MARKS
+    if len(points) <= across:
+        return np.arange(len(points))
+    values = points.values.astype(np.float64)
+    low, high = values.min(), values.max()
+    # halves, for the greatest float less the least is none
+    level = (values / 2 - low / 2) / ((high / 2 - low / 2) or 1.0)
+    time = _since(points.ends, points.ends[0])
+    row = np.minimum((level * up).astype(np.intp), up - 1)
+    column = np.minimum((time / (time[-1] or 1.0) * across).astype(np.intp), across - 1)
+    last = np.full(across * up, -1, np.intp)
+    last[column * up + row] = np.arange(len(points))
+    return np.union1d(last[last >= 0], [values.argmin(), values.argmax()])
+
+
+def _chosen(held: Series) -> tuple[Rows, Rows]:
+    """The snapshots of a line that are drawn, and those of them before a gap."""
+    if len(held) == 0:
+        return np.zeros(0, np.intp), np.zeros(0, np.intp)
+    stops = np.flatnonzero(held.starts[1:] != held.ends[:-1])
+    rows = np.arange(len(held))
+    if len(held) > STEPS:
+        stops = stops[_gaps(held, stops) > _column(held)]
+        time = _since(held.starts, held.starts[0])
+        found = M4Downsampler().downsample(time, held.values, n_out=STEPS)
+        rows = np.union1d(found.astype(np.intp), np.append(stops, stops + 1))
+        rows = np.union1d(rows, [0, len(held) - 1])
+    return rows, np.append(stops, len(held) - 1)
+
+
+def _split(held: Series, rows: Rows, stops: Rows) -> tuple[Rows, Rows]:
+    """Those of lines, and those of lines too short to be seen, which become markers."""
+    if len(stops) < 2:
+        return rows, rows[:0]
+    wide = _column(held)
+    last = stops[np.append(_gaps(held, stops[:-1]) > wide, [True])]
+    firsts = np.concatenate([[0], last[:-1] + 1])
+    lengths = (held.ends[last] - held.starts[firsts]).view(np.uint64)
+    short = (lengths < wide)[np.searchsorted(last, rows)]
+    return rows[~short], rows[short]
+
+
+def _steps(held: Series, rows: Rows, stops: Rows) -> Steps:
+    """The corners of the lines: at each stop the value goes on to its end, then NaN."""
+    stops = np.intersect1d(rows, stops)
+    twice = np.repeat(np.searchsorted(rows, stops) + 1, 2)
+    ends, nothing = held.ends[stops], np.full(len(stops), np.nan)
+    values = held.values[rows].astype(np.float64)
+    lasting = np.column_stack([held.values[stops].astype(np.float64), nothing])
+    return Steps(
+        np.insert(held.starts[rows], twice, np.repeat(ends, 2)),
+        np.insert(values, twice, lasting.ravel()),
+    )
+
+
+def _column(held: Series) -> float:
+    """The width of a column of the picture."""
+    return float(_since(held.ends[-1:], held.starts[0])[0]) / COLUMNS
+
+
+def _gaps(held: Series, stops: Rows) -> NDArray[np.uint64]:
+    """How much time is behind some snapshots until the next."""
+    return (held.starts[stops + 1] - held.ends[stops]).view(np.uint64)
+
+
+def _since(times: Times, origin: np.int64) -> NDArray[np.float64]:
+    """Times after an origin, which may be further off than 64 signed bits tell."""
+    return (times - origin).view(np.uint64).astype(np.float64)

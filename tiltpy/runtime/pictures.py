@@ -1,0 +1,144 @@
+"""From Arrow tables of snapshots to pictures."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as pt
+from numpy.typing import NDArray
+
+from tiltpy.errors import TiltError
+from tiltpy.plot.series import Clock, Series, Times
+from tiltpy.runtime.files import replacing
+from tiltpy.runtime.stamps import OutputStamp, stamp_type
+from tiltpy.runtime.views import bools_of, values_of
+
+Form = Literal["png", "svg", "html"]
+FORMS: dict[str, Form] = {".png": "png", ".svg": "svg", ".html": "html"}
+"""The form of a picture for each suffix of a file."""
+LONGEST = 24
+"""Characters of a word beside a picture."""
+
+
+def form_of(path: Path) -> Form:
+    """The form that a path's suffix stands for; `TiltError` if none does."""
+    found = FORMS.get(path.suffix.lower())
+    if found is None:
+        what = f"the suffix '{path.suffix}'" if path.suffix else "a name without suffix"
+        known = ", ".join(FORMS)
+        raise TiltError(f"{path}: {what} says no kind of picture; use {known}")
+    return found
+
+
+def clock_of(stamp: OutputStamp) -> Clock:
+    """What the times of an output count."""
+    kind = stamp_type(stamp.type)
+    assert kind is not None, f"{stamp.type} holds no times"
+    tz = None if kind.zone is None else pa.lib.string_to_tzinfo(kind.zone)
+    return Clock(kind.unit, stamp.factor, kind.zone, tz)
+
+
+def series_of(name: str, table: pa.Table, *, is_input: bool = False) -> list[Series]:
+    """The columns of an output's table, whose first two are the times."""
+    starts, ends = (_times(table.column(i)) for i in range(2))
+    found = []
+    for place in range(2, table.num_columns):
+        field = table.schema.field(place).name
+        label = f"~{name}" if field == name else f"~{name}.{field}"
+        for of, column in _leaves(label, _whole(table.column(place))):
+            values, words = _numbers(column)
+            valid = _valid(column) if column.null_count else None
+            found.append(Series(of, starts, ends, values, valid, words, is_input))
+    return found
+
+
+def _leaves(label: str, column: pa.Array) -> Iterator[tuple[str, pa.Array]]:
+    """A column, or those of its fields."""
+    if not pt.is_struct(column.type):
+        yield label, column
+        return
+    for field, part in zip(column.type, column.flatten(), strict=True):
+        yield from _leaves(f"{label}.{field.name}", part)
+
+
+def _numbers(column: pa.Array) -> tuple[NDArray[Any], tuple[str, ...] | None]:
+    """The values as numbers, and the words that they stand for, if they do."""
+    kind = column.type
+    if pt.is_boolean(kind):
+        return bools_of(column), ("false", "true")
+    if not (pt.is_integer(kind) or pt.is_floating(kind)):
+        return _coded(column)
+    letter = (
+        "f" if pt.is_floating(kind) else "u" if pt.is_unsigned_integer(kind) else "i"
+    )
+    return values_of(column, np.dtype(f"{letter}{kind.bit_width // 8}")), None
+
+
+def _coded(column: pa.Array) -> tuple[NDArray[Any], tuple[str, ...]]:
+    """Each value as its place among all that there are, in their order."""
+    coded = column.dictionary_encode() if not pt.is_dictionary(column.type) else column
+    words = coded.dictionary.cast(pa.string()).to_pylist()
+    order = sorted(range(len(words)), key=words.__getitem__)
+    rank = np.zeros(len(words) + 1, np.int32)  # one more, for codes of nulls
+    rank[order] = np.arange(len(words))
+    codes = values_of(coded.indices, np.dtype(np.int32))
+    codes = np.where(_valid(coded), codes, len(words)) if coded.null_count else codes
+    return rank[codes], tuple(_short(words[one]) for one in order)
+
+
+def _short(word: str) -> str:
+    line = " ".join(word.split())
+    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+
+
+def _valid(column: pa.Array) -> NDArray[np.bool_]:
+    return bools_of(column.is_valid()).view(np.bool_)
+
+
+def _times(column: pa.ChunkedArray) -> Times:
+    array = _whole(column)
+    width = np.dtype(f"i{array.type.bit_width // 8}")
+    return values_of(array, width).astype(np.int64, copy=False)
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    """A column in one piece."""
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays(column.chunks or [pa.array([], column.type)])
+
+
+def draw(series: Sequence[Series], clock: Clock, form: Form, title: str | None) -> Any:
+    """The figure: of matplotlib, or of Bokeh for `html`."""
+    try:
+        from tiltpy.plot.panels import lay_panels  # noqa: PLC0415 - optional
+
+        panels, axis = lay_panels(series, clock)
+        if form == "html":
+            from tiltpy.plot.page import draw_page  # noqa: PLC0415 - optional
+
+            return draw_page(panels, axis, title)
+        from tiltpy.plot.figure import draw_figure  # noqa: PLC0415 - optional
+
+        return draw_figure(panels, axis, title)
+    except ImportError as error:
+        package = (error.name or str(error)).partition(".")[0]
+        raise TiltError(
+            f"a picture needs {package}: pip install 'tiltpy[plot]'"
+        ) from error
+
+
+def write(figure: Any, path: Path) -> None:
+    """Write a figure that `draw` gave to a file, whole or not at all."""
+    form = form_of(path)
+    with replacing(path) as (place,):
+        if form == "html":
+            from tiltpy.plot.page import save_page  # noqa: PLC0415 - optional
+
+            save_page(figure, place)
+        else:
+            from tiltpy.plot.figure import save_figure  # noqa: PLC0415 - optional
+
+            save_figure(figure, place, form)
