@@ -10,6 +10,9 @@ from collections.abc import Sequence
 
 from tiltpy.source import Span
 
+MAX_PLACES = 5
+"""How many places an error shows, where it has many."""
+
 
 class TiltError(Exception):
     """Anything a user can cause."""
@@ -19,7 +22,8 @@ class QueryError(TiltError):
     """Something is wrong with a query.
 
     `code` is like `E0103` (listed in `grammar/errors.md`), `message` says what was
-    found and what was expected, `hint` the way out (shown beside the carets).
+    found and what was expected, `hint` the way out (shown beside the carets). `notes`
+    are further places, such as where the function was called in which it was found.
     """
 
     def __init__(self, code: str, message: str, span: Span, hint: str = "") -> None:
@@ -28,9 +32,15 @@ class QueryError(TiltError):
         self.message = message
         self.span = span
         self.hint = hint
+        self.notes: tuple[tuple[Span, str], ...] = ()
 
     def __str__(self) -> str:
-        return f"error[{self.code}]: {self.message}\n{self.span.render(self.hint)}"
+        shown = [self.span.render(self.hint)]
+        shown += [place.render(note) for place, note in self.notes]
+        if len(shown) > MAX_PLACES:
+            between = len(shown) - MAX_PLACES
+            shown[MAX_PLACES - 1 : -1] = [f" ... and {between} places between"]
+        return "\n".join([f"error[{self.code}]: {self.message}", *shown])
 
 
 class QueryErrors(QueryError):  # noqa: N818 - it is many of them

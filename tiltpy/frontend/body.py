@@ -5,32 +5,46 @@ construct of which a part was wrong ends in `Broken`, which says nothing again.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend import syntax
-from tiltpy.frontend.broken import Broken
+from tiltpy.frontend.broken import Broken, Exhausted
 from tiltpy.frontend.callees import (
     Callee,
     find_callee,
+    is_built_in,
     more_arguments,
+    reduction_named,
     reduction_parameter,
 )
+from tiltpy.frontend.calls import arguments_of, called, in_library, library_scope
 from tiltpy.frontend.misplaced import inside, misplaced
-from tiltpy.frontend.names import nearest
+from tiltpy.frontend.names import fresh_name, nearest
 from tiltpy.frontend.references import (
     Objects,
     payload_of,
+    read_alive,
     read_event_bound,
     read_window,
+    unknown_object,
 )
-from tiltpy.frontend.times import Ticks, Times, offset, other_time, too_deep
+from tiltpy.frontend.scope import Alias, Bound, Scope
+from tiltpy.frontend.times import (
+    Ticks,
+    constant,
+    is_duration,
+    offset,
+    other_time,
+    too_deep,
+)
 from tiltpy.frontend.words import NAMES_ELSEWHERE
 from tiltpy.ir import typing
 from tiltpy.ir.nodes import (
     At,
     Const,
     Element,
+    EventBound,
     Expr,
     Let,
     Local,
@@ -38,32 +52,47 @@ from tiltpy.ir.nodes import (
     Time,
     Window,
 )
-from tiltpy.ir.traversal import MAX_DEPTH, depth, names
+from tiltpy.ir.traversal import MAX_DEPTH, children, depth, names
 from tiltpy.ir.widening import finish, is_untyped
 from tiltpy.source import Span
-from tiltpy.types import BOOL, I64, PHI, SCALARS, Type
+from tiltpy.types import BOOL, I64, PHI, SCALARS, TDom, Type
+
+_LEAVES = (At, Const, EventBound, Local, Time)
+"""Arguments that need no name of their own."""
+MAX_SIZE = 10_000
+"""How many nodes the element of a reduction may have, written out."""
 
 
 @dataclass(slots=True)
 class _Frame:
-    """The inside of a reduction: its window, and the names of its element."""
+    """The inside of a reduction, and its window once that is known."""
 
+    active: bool
+    """Whether it goes over the events that are alive at a point."""
     window: Window | None = None
-    element: Type | None = None
-    names: dict[str, Expr] = field(default_factory=dict)
 
 
 class Body:
-    """Elaborates one body over the time variable `time`."""
+    """Elaborates one body in a scope; `tdom` is what its own objects are defined over.
+
+    `home` is the scope of the query's own functions: all that stands outside of
+    definitions.
+    """
 
     def __init__(
-        self, time: str, times: Times, objects: Objects, errors: list[QueryError]
+        self,
+        scope: Scope,
+        tdom: TDom,
+        objects: Objects,
+        errors: list[QueryError],
+        home: Scope | None = None,
     ) -> None:
-        self.time = time
-        self.times = times
+        self.scope = scope
+        self.tdom = tdom
         self.objects = objects
         self.errors = errors
-        self.locals: dict[str, Expr | None] = {}
+        self.home = home or scope
+        self.values: dict[Bound, Expr] = {}
         self.lets: list[tuple[str, Expr, Span]] = []
         self.constants: dict[str, Const] = {}
         self.taken: set[str] = set()
@@ -71,22 +100,35 @@ class Body:
 
     # -- bodies -------------------------------------------------------------------
 
-    def elaborate(self, name: str, body: syntax.Expr | syntax.Block) -> Expr:
+    def elaborate(
+        self, name: str, body: syntax.Expr | syntax.Block, level: int = 0
+    ) -> Expr:
         """The typed body of `~name`, without bindings that it does not need."""
-        if isinstance(body, syntax.Block):
-            for binding in body.bindings:
-                self._bind(binding)
-            body = body.result
-        result = finish(self.expr(body, 0), f"~{name}")
+        result = finish(self._body(body, level), f"~{name}")
         result = self._enclose(result)
         if depth(result) > MAX_DEPTH:
             raise too_deep(body.span)
         return result
 
-    def _bind(self, binding: syntax.Binding) -> None:
+    def _body(self, body: syntax.Expr | syntax.Block, level: int) -> Expr:
+        """The value of a definition's or a function's body."""
+        if not isinstance(body, syntax.Block):
+            return self.expr(body, level)
+        outer = self.scope
+        try:
+            for part in body.bindings:
+                if isinstance(part, syntax.Binding):
+                    self._bind(part, level)
+                else:
+                    self._define(part, level)
+            return self.expr(body.result, level)
+        finally:
+            self.scope = outer
+
+    def _bind(self, binding: syntax.Binding, level: int) -> None:
         """A local name: bound once more, it hides the first."""
-        word = binding.name
-        if word.text == self.time:
+        word, scope = binding.name, self.scope
+        if word.text == scope.time:
             self.errors.append(
                 QueryError(
                     "E0104",
@@ -95,23 +137,56 @@ class Body:
                     "choose another name",
                 )
             )
+        bound = Bound(word, binding.value, scope)
         try:
-            value = self.expr(binding.value, 0)
-            if isinstance(value, Const | Phi) and is_untyped(value.type):
-                self.locals[word.text] = value
-            else:
-                done = finish(value, f"`{word.text}`")
-                self.locals[word.text] = self._let(word.text, done, word.span)
+            self.scope = self._with(scope, bound, level)
         except (QueryError, Broken) as error:
             self._report(error)
-            self.locals[word.text] = None
+            bound.broken = True
+            self.scope = scope.with_name(word.text, bound, None)
+
+    def _with(self, scope: Scope, bound: Bound, level: int) -> Scope:
+        """The scope in which a name stands for what it is bound to."""
+        name, times = bound.name.text, bound.scope.times
+        if is_duration(bound.node, times):
+            return scope.with_ticks(name, constant(bound.node, times))
+        if self.frame is None:
+            value = self._value(bound, level)
+        else:  # no name reaches into a reduction: the value itself is put there
+            value = self._within(bound.scope, bound.node, level)
+            self._check_size(value, bound.node.span)
+        known = value if isinstance(value, Const) else None
+        return scope.with_name(name, bound if self.frame is None else value, known)
+
+    def _within(self, scope: Scope, node: syntax.Expr, level: int) -> Expr:
+        """The value of an expression in another scope."""
+        outer, self.scope = self.scope, scope
+        try:
+            return self.expr(node, level)
+        finally:
+            self.scope = outer
+
+    def _value(self, bound: Bound, level: int) -> Expr:
+        """What a name is bound to: a literal, a reference or a name of the result."""
+        if bound.broken:
+            raise Broken
+        if bound in self.values:
+            return self.values[bound]
+        frame, self.frame = self.frame, None
+        try:
+            value = self._within(bound.scope, bound.node, level)
+            literal = isinstance(value, Const | Phi) and is_untyped(value.type)
+            if not literal and not (bound.argument and isinstance(value, _LEAVES)):
+                name = bound.name
+                value = finish(value, f"`{name.text}`")
+                value = self._let(name.text, value, name.span)
+        finally:
+            self.frame = frame
+        self.values[bound] = value
+        return value
 
     def _let(self, name: str, value: Expr, span: Span) -> Expr:
-        fresh, count = name, 1
-        stem = name.rstrip("'")
-        while fresh in self.taken:
-            count += 1
-            fresh = f"{stem}_{count}{name[len(stem) :]}"
+        fresh = fresh_name(name, self.taken)
         self.taken.add(fresh)
         if isinstance(value, Const):
             self.constants[fresh] = value
@@ -127,8 +202,13 @@ class Body:
         return result
 
     def _report(self, error: QueryError | Broken) -> None:
+        """Keep an error and go on, but where what stands beside it is as deep."""
         if isinstance(error, QueryError):
             self.errors.append(error)
+            if error.code in ("E0301", "E0303"):
+                raise Exhausted from None
+        elif isinstance(error, Exhausted):
+            raise error
 
     def each(self, nodes: Sequence[syntax.Expr], level: int) -> list[Expr]:
         """All of some expressions; an error in one does not hide the others'."""
@@ -138,8 +218,6 @@ class Body:
                 done.append(self.expr(node, level))
             except (QueryError, Broken) as error:
                 self._report(error)
-                if isinstance(error, QueryError) and error.code == "E0301":
-                    raise Broken from None  # its siblings stand as deep
         if len(done) < len(nodes):
             raise Broken
         return done
@@ -159,7 +237,7 @@ class Body:
             case syntax.Phi():
                 return Phi(PHI, node.span)
             case syntax.Name():
-                return self._name(node)
+                return self._name(node, level)
             case syntax.Ref():
                 return self._ref(node)
             case syntax.Paren():
@@ -180,23 +258,21 @@ class Body:
                 fields = [f.name.text for f in node.fields]
                 return typing.make_struct(fields, values, node.span)
             case syntax.With():
-                return self._with(node, level)
+                return self._changed(node, level)
             case syntax.Call():
                 return self._call(node, level)
             case _:
                 raise misplaced(node)
 
-    def _name(self, name: syntax.Name) -> Expr:
-        text = name.text
-        if self.frame is not None and text in self.frame.names:
-            return self.frame.names[text]
-        if text in self.locals:
-            return self._local(name)
-        if text == self.time:
+    def _name(self, name: syntax.Name, level: int) -> Expr:
+        text, scope = name.text, self.scope
+        if text in scope.names:
+            return self._local(name, scope.names[text], level + 2)
+        if text == scope.time:
             if self.frame is not None:
                 raise inside(name.span, f"the time `{text}`")
             return Time(0, I64, name.span)
-        match self.times.params.get(text):
+        match scope.times.params.get(text):
             case Const(value=value, type=scalar):
                 return Const(value, scalar, name.span)
             case None:
@@ -209,36 +285,33 @@ class Body:
                     "durations shift and bound references, like t - 10s",
                 )
 
-    def _local(self, name: syntax.Name) -> Expr:
-        match self.locals[name.text]:
-            case None:
-                raise Broken
-            case Local(name=unique, type=type):
-                if self.frame is not None and unique in self.constants:
-                    return self.constants[unique]
-                if self.frame is not None:
-                    raise inside(name.span, f"the name `{name.text}`")
-                return Local(unique, type, name.span)
-            case Const(value=value, type=scalar):
-                return Const(value, scalar, name.span)
-            case _:
-                return Phi(PHI, name.span)
+    def _local(self, name: syntax.Name, bound: Bound | Expr, level: int) -> Expr:
+        value = self._value(bound, level) if isinstance(bound, Bound) else bound
+        if isinstance(value, Local) and self.frame is not None:
+            value = self.constants.get(value.name, value)
+        if isinstance(value, Phi | Const | Local):
+            value = replace(value, span=name.span)
+        outside = isinstance(bound, Bound) and not isinstance(value, Phi | Const)
+        if outside and self.frame is not None:
+            raise inside(name.span, f"the name `{name.text}`")
+        return value
 
     def _unknown_name(self, name: syntax.Name) -> QueryError | Broken:
-        if name.text in self.times.broken:
+        times, time = self.scope.times, self.scope.time
+        if name.text in times.broken:
             return Broken()
-        if name.text in self.times.domains or name.text == "t":
-            return other_time(name.text, self.time, name.span)
-        if name.text in self.objects.types:
-            code, way = "E0103", f"write ~{name.text}[{self.time}]"
+        if name.text in times.domains or name.text == "t":
+            return other_time(name.text, time, name.span)
+        if name.text in self._visible():
+            code, way = "E0103", f"write ~{name.text}[{time}]"
             return QueryError(
                 code, f"~{name.text} is a temporal object", name.span, way
             )
-        known = [*self.locals, *self.times.params, self.time]
+        known = [*self.scope.names, *times.params, time]
         way = NAMES_ELSEWHERE.get(name.text) or nearest(name.text, known)
         return QueryError("E0102", f"unknown name `{name.text}`", name.span, way)
 
-    def _with(self, node: syntax.With, level: int) -> Expr:
+    def _changed(self, node: syntax.With, level: int) -> Expr:
         operand = self.expr(node.operand, level)
         values = self.each([f.value for f in node.fields], level)
         if not isinstance(operand, At | Local | Element):
@@ -253,60 +326,91 @@ class Body:
 
     # -- references ---------------------------------------------------------------
 
+    def _visible(self) -> list[str]:
+        """The objects that have a name here."""
+        query = () if self.scope.closed else self.objects.named()
+        return [*self.scope.objects, *query]
+
+    def _resolve(self, ref: syntax.Ref) -> tuple[syntax.Ref, tuple[syntax.Word, ...]]:
+        """A reference to an object of the query, and which field of it is meant."""
+        alias = self.scope.objects.get(ref.object)
+        if alias is not None:
+            if alias.object is None:
+                raise Broken
+            return replace(ref, object=alias.object), alias.fields
+        if self.scope.closed or ref.object in self.objects.found.values():
+            raise unknown_object(ref, self._visible())
+        return ref, ()
+
+    def _field_of(self, value: Expr, fields: Sequence[syntax.Word]) -> Expr:
+        for word in fields:
+            value = typing.field(value, word.text, value.span, word.span)
+        return value
+
     def _ref(self, ref: syntax.Ref) -> Expr:
-        payload = payload_of(ref, self.objects)
+        target, fields = self._resolve(ref)
+        payload, time = payload_of(target, self.objects), self.scope.time
         if ref.start is None:
             raise QueryError(
                 "E0103",
                 f"~{ref.object} is a temporal object; say at which time",
                 ref.span,
-                f"write ~{ref.object}[{self.time}], or reduce a window of it",
+                f"write ~{ref.object}[{time}], or reduce a window of it",
             )
-        if ref.stop is not None:
-            return self._window_element(ref, payload)
-        if self.frame is not None:
+        if ref.stop is not None or (self.frame is not None and self.frame.active):
+            value = self._window_element(target, payload)
+        elif self.frame is not None:
             raise QueryError(
                 "E0113",
                 f"~{ref.object} at one point stands inside a reduction",
                 ref.span,
-                f"reduce a window, like ~{ref.object}[{self.time} - 10 : {self.time}], "
+                f"reduce a window, like ~{ref.object}[{time} - 10 : {time}], "
                 "or a window of an object that combines them first",
             )
-        ticks = offset(ref.start, self.time, self.times)
-        return At(ref.object, ticks, payload, ref.span)
+        else:
+            ticks = offset(ref.start, time, self.scope.times)
+            value = At(target.object, ticks, payload, ref.span)
+        return self._field_of(value, fields)
 
     def _window_element(self, ref: syntax.Ref, payload: Type) -> Expr:
-        window = read_window(ref, self.time, self.times)
-        if self.frame is None:
+        frame, scope = self.frame, self.scope
+        if frame is not None and frame.active:
+            window = read_alive(ref, scope.time, scope.times, self.objects)
+        else:
+            window = read_window(ref, scope.time, scope.times)
+        if frame is None:
             raise QueryError(
                 "E0106",
                 "a window holds many values",
                 ref.span,
                 "reduce it, like mean(...)",
             )
-        if self.frame.window not in (None, window):
+        if frame.window not in (None, window):
             raise QueryError(
                 "E0113",
                 "a second window inside one reduction",
                 ref.span,
                 "reduce each, or define an object that combines them first",
             )
-        self.frame.window = window
-        self.frame.element = payload
+        frame.window = window
         return Element(payload, ref.span)
 
     # -- calls --------------------------------------------------------------------
 
     def _call(self, node: syntax.Call, level: int) -> Expr:
-        callee = find_callee(node)
         name = node.callee.text
+        if not node.reduce and not is_built_in(name):
+            function = self._function(name)
+            if function is not None:
+                return self._expand(function, node, level)
+        callee = find_callee(node, self.scope.functions)
         match callee:
             case Callee.REDUCTION:
                 return self._reduction(node, level)
             case Callee.EVENT_BOUND:
                 if self.frame is not None:
                     raise inside(node.span, f"{name}()")
-                return read_event_bound(node, self.time, self.times, self.objects)
+                return self._event_bound(node)
             case Callee.EXISTS:
                 return typing.exists(self.expr(node.arguments[0], level), node.span)
             case Callee.CAST:
@@ -316,15 +420,23 @@ class Body:
                 arguments = self.each(node.arguments, level)
                 return typing.call(name, arguments, node.span)
 
+    def _event_bound(self, node: syntax.Call) -> Expr:
+        point = _bare(node.arguments[0])
+        if isinstance(point, syntax.Ref):
+            point, _ = self._resolve(point)
+        scope = self.scope
+        return read_event_bound(node, point, scope.time, scope.times, self.objects)
+
     def _reduction(self, node: syntax.Call, level: int) -> Expr:
-        name, argument = node.callee.text, node.arguments[0]
+        name, active = reduction_named(node.callee.text)
+        argument = node.arguments[0]
         ddof, given = more_arguments(node)
         if self.frame is not None:
             raise inside(node.span, "another reduction")
         parameter = None
         if given is not None:
             parameter = reduction_parameter(name, self.expr(given, level))
-        self.frame = frame = _Frame()
+        self.frame = frame = _Frame(active)
         try:
             if isinstance(argument, syntax.Comprehension):
                 element = self._comprehension(argument, frame, level)
@@ -333,37 +445,167 @@ class Body:
         finally:
             self.frame = None
         if frame.window is None:
+            way = f"~x[{self.scope.time}]" if active else self._some_window()
             raise QueryError(
                 "E0113",
-                f"{name} has no window to reduce",
+                f"{node.callee.text} has no window to reduce",
                 argument.span,
-                f"give it one, like ~x[{self.time} - 10 : {self.time}]",
+                f"give it one, like {way}",
             )
         return typing.reduce(name, frame.window, element, node.span, ddof, parameter)
+
+    def _some_window(self) -> str:
+        return f"~x[{self.scope.time} - 10 : {self.scope.time}]"
 
     def _comprehension(
         self, node: syntax.Comprehension, frame: _Frame, level: int
     ) -> Expr:
-        whole = node.window
-        while isinstance(whole, syntax.Paren):
-            whole = whole.operand
-        if not isinstance(whole, syntax.Ref) or whole.stop is None:
+        whole = _bare(node.window)
+        point = isinstance(whole, syntax.Ref) and whole.stop is None
+        if not isinstance(whole, syntax.Ref) or (point and not frame.active):
             raise QueryError(
                 "E0113",
                 "`for ... in` goes through a window",
                 whole.span,
-                f"like ~x[{self.time} - 10 : {self.time}]",
+                f"like {self._some_window()}",
             )
-        payload = payload_of(whole, self.objects)
-        self._window_element(whole, payload)
+        value, outer = self._ref(whole), self.scope
         for word, of in node.names:
-            value: Expr = Element(payload, word.span)
+            one = replace(value, span=word.span)
             if of is not None:
-                value = typing.field(value, of.text, word.span, of.span)
-            frame.names[word.text] = value
-        if node.condition is None:
-            return self.expr(node.element, level)
-        element, condition = self.each((node.element, node.condition), level)
+                one = typing.field(one, of.text, word.span, of.span)
+            self.scope = self.scope.with_name(word.text, one, None)
+        try:
+            if node.condition is None:
+                return self.expr(node.element, level)
+            element, condition = self.each((node.element, node.condition), level)
+        finally:
+            self.scope = outer
         element = finish(element, "the element")
         phi = Phi(element.type, node.span)
         return typing.conditional(condition, element, phi, node.span)
+
+    # -- functions ----------------------------------------------------------------
+
+    def _function(self, name: str) -> syntax.Function | None:
+        if name in self.scope.functions.broken:
+            raise Broken
+        return self.scope.functions.find(name)
+
+    def _expand(self, function: syntax.Function, node: syntax.Call, level: int) -> Expr:
+        """The body of a function, with its parameters bound to the arguments."""
+        self.objects.count_call(node.span)
+        scope = self._arguments(function, node, level)
+        before, outer = len(self.errors), self.scope
+        self.scope = scope
+        try:
+            result = self._body(function.body, level + 1)
+            if self.frame is not None:
+                self._check_size(result, function.body.span)
+        except QueryError as error:
+            called(error, function, node.span)
+            raise
+        finally:
+            self.scope = outer
+            for one in self.errors[before:]:
+                called(one, function, node.span)
+        return result
+
+    def _arguments(
+        self, function: syntax.Function, node: syntax.Call, level: int
+    ) -> Scope:
+        """The scope of a function's body."""
+        library = in_library(function)
+        unit = self.scope.times.unit
+        home = library_scope(unit) if library else self.home
+        scope = replace(home, within=function.name.text)
+        broken = False
+        for parameter, argument in arguments_of(function, node):
+            name = parameter.name
+            try:
+                if parameter.object:
+                    assert argument is not None
+                    stem = f"{function.name.text}_{name.text}"
+                    alias = self._object_argument(stem, argument, level + 3)
+                    scope = scope.with_object(name.text, alias)
+                elif argument is not None:
+                    bound = Bound(name, argument, self.scope, argument=True)
+                    scope = self._with(scope, bound, level + 3)
+                else:
+                    assert parameter.default is not None
+                    bound = Bound(name, parameter.default, home, argument=True)
+                    scope = self._with(scope, bound, level + 3)
+            except (QueryError, Broken) as error:
+                self._report(error)
+                broken = True
+        if broken:
+            raise Broken
+        return scope
+
+    def _object_argument(self, stem: str, node: syntax.Expr, level: int) -> Alias:
+        """What `~x` is in a function that is given a node for it.
+
+        An object or a field of one is that itself; anything else becomes an object.
+        """
+        members: list[syntax.Word] = []
+        inner = _bare(node)
+        while isinstance(inner, syntax.Member):
+            members.insert(0, inner.name)
+            inner = _bare(inner.operand)
+        if not isinstance(inner, syntax.Ref) or inner.start is not None:
+            return Alias(self._own_object(stem, node, node.span, level))
+        target, fields = self._resolve(inner)
+        value: Expr = At(target.object, 0, payload_of(target, self.objects), inner.span)
+        self._field_of(value, (*fields, *members))
+        return Alias(target.object, (*fields, *members))
+
+    def _define(self, node: syntax.Definition, level: int) -> None:
+        """An object of a block's own."""
+        scope, name = self.scope, node.name
+        if node.time.text != scope.time:
+            raise other_time(node.time.text, scope.time, node.time.span)
+        stem = f"{scope.within.rstrip(chr(39))}_{name.text}"
+        try:
+            alias = Alias(self._own_object(stem, node.body, name.span, level + 3))
+        except (QueryError, Broken) as error:
+            self._report(error)
+            alias = Alias(None)
+        self.scope = scope.with_object(name.text, alias)
+
+    def _own_object(
+        self, stem: str, node: syntax.Expr | syntax.Block, span: Span, level: int
+    ) -> str:
+        """Define an object of the query, over the domain of this body."""
+        if self.frame is not None:
+            raise inside(span, "an object")
+        before = len(self.errors)
+        body = Body(self.scope, self.tdom, self.objects, self.errors, self.home)
+        expr = body.elaborate(stem, node, level)
+        if len(self.errors) > before:
+            raise Broken
+        return self.objects.define(stem, self.tdom, expr, span)
+
+    def _check_size(self, expr: Expr, span: Span) -> None:
+        """What a reduction names twice is there twice: not without end."""
+        waiting, count = [(expr, 1)], 0
+        while waiting:
+            node, level = waiting.pop()
+            count += 1
+            if level > MAX_DEPTH:
+                raise too_deep(span)
+            if count > MAX_SIZE:
+                raise QueryError(
+                    "E0303",
+                    f"written out, this has more than {MAX_SIZE} parts",
+                    span,
+                    "define an object for what is used many times, and reduce its "
+                    "window",
+                )
+            waiting.extend((child, level + 1) for child in children(node))
+
+
+def _bare(node: syntax.Expr) -> syntax.Expr:
+    """An expression without the parentheses around it."""
+    while isinstance(node, syntax.Paren):
+        node = node.operand
+    return node

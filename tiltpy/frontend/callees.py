@@ -4,6 +4,7 @@ from enum import Enum, auto
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend import syntax
+from tiltpy.frontend.library import Functions
 from tiltpy.frontend.names import nearest
 from tiltpy.frontend.words import (
     FUNCTIONS_ELSEWHERE,
@@ -14,6 +15,8 @@ from tiltpy.ir.expr_printer import literal
 from tiltpy.ir.nodes import Const, Expr
 from tiltpy.ops import FUNCTIONS, MOST_TOP, REDUCTIONS
 from tiltpy.types import SCALARS
+
+_OTHERS = ("exists", "start", "end", "TDom")
 
 
 class Callee(Enum):
@@ -26,13 +29,30 @@ class Callee(Enum):
     FUNCTION = auto()
 
 
-def find_callee(call: syntax.Call) -> Callee:
+_ACTIVE = "_active"
+
+
+def is_built_in(name: str) -> bool:
+    """Whether the language itself knows a callee of that name."""
+    known = name in FUNCTIONS or name in SCALARS or name in _OTHERS
+    return known or reduction_named(name)[0] in REDUCTIONS
+
+
+def reduction_named(name: str) -> tuple[str, bool]:
+    """The reduction that a callee may be, and whether of the events alive at a time."""
+    bare = name.removesuffix(_ACTIVE)
+    return bare, bare != name
+
+
+def find_callee(call: syntax.Call, functions: Functions) -> Callee:
     """What a call calls; its plain arguments are as many as that takes."""
     name = call.callee.text
     if call.reduce:
         _check_reduction(call)
         return Callee.REDUCTION
-    if name in REDUCTIONS and not (name in FUNCTIONS and len(call.arguments) == 2):
+    reduction, _ = reduction_named(name)
+    twofold = name in FUNCTIONS and len(call.arguments) == 2
+    if reduction in REDUCTIONS and not twofold:
         _check_window(call)
         return Callee.REDUCTION
     if name in ("start", "end"):
@@ -46,7 +66,7 @@ def find_callee(call: syntax.Call) -> Callee:
         _check_count(call, arity, f"{arity} argument{'s' if arity > 1 else ''}")
         _reject_named(call)
         return Callee.FUNCTION
-    raise _unknown(call)
+    raise _unknown(call, functions)
 
 
 def more_arguments(call: syntax.Call) -> tuple[int, syntax.Expr | None]:
@@ -54,7 +74,8 @@ def more_arguments(call: syntax.Call) -> tuple[int, syntax.Expr | None]:
 
     The parameter is `q` or `n`, with its name or without.
     """
-    rule = REDUCTIONS[call.callee.text]
+    name, active = reduction_named(call.callee.text)
+    rule = REDUCTIONS[name]
     ddof = 0
     given = list(call.arguments[1:])
     for binding in call.named:
@@ -66,9 +87,11 @@ def more_arguments(call: syntax.Call) -> tuple[int, syntax.Expr | None]:
             raise _no_argument(call, binding.name)
     if len(given) == bool(rule.parameter):
         return ddof, given[0] if given else None
-    example = f"{rule.name}(~x[t - 10 : t], {'0.9' if rule.parameter == 'q' else '3'})"
+    reference = "~x[t]" if active else "~x[t - 10 : t]"
+    value = "0.9" if rule.parameter == "q" else "3"
+    example = f"{call.callee.text}({reference}, {value})"
     fault = "no" if not given else "more than one"
-    message = f"{rule.name} is given {fault} `{rule.parameter}`"
+    message = f"{call.callee.text} is given {fault} `{rule.parameter}`"
     raise QueryError("E0206", message, call.span, f"write {example}")
 
 
@@ -117,12 +140,12 @@ def _check_reduction(call: syntax.Call) -> None:
 
 def _check_window(call: syntax.Call) -> None:
     """One window, and besides it a parameter if the reduction has one."""
-    parameter = REDUCTIONS[call.callee.text].parameter
+    name, active = reduction_named(call.callee.text)
+    parameter = REDUCTIONS[name].parameter
     if parameter and len(call.arguments) == 2:
         return
-    _check_count(
-        call, 1, f"one window and `{parameter}`" if parameter else "one window"
-    )
+    wanted = "one reference of an input" if active else "one window"
+    _check_count(call, 1, f"{wanted} and `{parameter}`" if parameter else wanted)
 
 
 def _simple(call: syntax.Call, callee: Callee) -> Callee:
@@ -149,7 +172,7 @@ def _no_argument(call: syntax.Call, word: syntax.Word) -> QueryError:
     return QueryError("E0206", message, word.span, "a comparison is written ==")
 
 
-def _unknown(call: syntax.Call) -> QueryError:
+def _unknown(call: syntax.Call, functions: Functions) -> QueryError:
     name, span = call.callee.text, call.callee.span
     if name in MISSING_FUNCTIONS:
         return QueryError("E0003", MISSING_FUNCTIONS[name], span)
@@ -162,10 +185,10 @@ def _unknown(call: syntax.Call) -> QueryError:
             span,
             "name it before the definitions, like t = TDom(-∞, ∞, 1)",
         )
-    known = [*FUNCTIONS, *REDUCTIONS, *SCALARS, "exists", "start", "end"]
+    known = [*FUNCTIONS, *REDUCTIONS, *SCALARS, *_OTHERS, *functions.known()]
     way = (
         FUNCTIONS_ELSEWHERE.get(name)
         or nearest(name, known)
-        or "functions of your own are not in this version"
+        or f"define it, like def {name}(~x) = ..."
     )
     return QueryError("E0207", f"unknown function `{name}`", span, way)

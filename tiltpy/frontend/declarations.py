@@ -9,8 +9,10 @@ from tiltpy.frontend import syntax
 from tiltpy.frontend.body import Body
 from tiltpy.frontend.broken import Broken
 from tiltpy.frontend.durations import from_timedelta, unit_of_length
+from tiltpy.frontend.library import Functions
 from tiltpy.frontend.names import nearest
 from tiltpy.frontend.references import Objects
+from tiltpy.frontend.scope import Scope
 from tiltpy.frontend.times import Ticks, Times, constant, in_range, to_ticks
 from tiltpy.frontend.words import MISSING_TYPES, TYPES_ELSEWHERE
 from tiltpy.ir import nodes
@@ -95,7 +97,8 @@ def _override(value: Override, param: syntax.Param) -> syntax.Expr:
 
 def _constant_of(value: syntax.Expr, wanted: Scalar, what: str, times: Times) -> Const:
     errors: list[QueryError] = []
-    body = Body("", times, Objects({}, frozenset(), set()), errors)
+    scope = Scope("", times, Functions(), closed=True)
+    body = Body(scope, TDom(), Objects({}, frozenset(), set()), errors)
     try:
         expr = body.expr(value, 0)
     except Broken:

@@ -8,7 +8,7 @@ alone, since its errors would only repeat the first.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
@@ -16,6 +16,7 @@ from tiltpy.errors import QueryError, QueryErrors
 from tiltpy.frontend import syntax
 from tiltpy.frontend.body import Body
 from tiltpy.frontend.broken import Broken
+from tiltpy.frontend.calls import check_function
 from tiltpy.frontend.declarations import (
     Override,
     check_overrides,
@@ -25,9 +26,11 @@ from tiltpy.frontend.declarations import (
     read_param,
     read_unit,
 )
-from tiltpy.frontend.order import in_order
-from tiltpy.frontend.outputs import read_outputs
+from tiltpy.frontend.library import Functions
+from tiltpy.frontend.order import in_order, recursions
+from tiltpy.frontend.outputs import needed, read_outputs
 from tiltpy.frontend.references import Objects
+from tiltpy.frontend.scope import Scope
 from tiltpy.frontend.times import Ticks, Times
 from tiltpy.ir.nodes import Const, Input, Query, TemporalExpr
 from tiltpy.ir.traversal import source_cuts
@@ -69,11 +72,14 @@ class _Elaboration:
         times = self._times(unit)
         inputs = self._inputs(times)
         domains = self._domains(times)
-        definitions = self._definitions(times, inputs, domains)
+        functions = self._functions()
+        scope = Scope("t", times, functions)
+        definitions = self._definitions(scope, inputs, domains)
         outputs = self._outputs(definitions, inputs)
         if self.errors:
             in_place = sorted(self.errors, key=lambda e: (e.span.start, e.span.end))
-            raise QueryErrors(in_place)
+            first = {(e.code, e.message, e.span): e for e in reversed(in_place)}
+            raise QueryErrors(list(reversed(first.values())))
         return Query(unit, tuple(inputs.values()), tuple(definitions), outputs)
 
     def _all(self, kind: type[_Node]) -> list[_Node]:
@@ -129,6 +135,9 @@ class _Elaboration:
                     found.extend([] if length is None else [length])
                 case syntax.TimeDomain():
                     found.extend(node.arguments)
+                case syntax.Function():
+                    found.append(node.body)
+                    found.extend(one.default for one in node.parameters if one.default)
                 case syntax.Definition():
                     found.append(node.body)
                     found.extend(node.domain.arguments if node.domain else ())
@@ -172,41 +181,58 @@ class _Elaboration:
                 found.setdefault(node.name.text, domain)
         return found
 
+    # -- functions ----------------------------------------------------------------
+
+    def _functions(self) -> Functions:
+        """The query's own functions; those that are wrong are broken."""
+        nodes = self._all(syntax.Function)
+        self._distinct([(f"{node.name.text}()", node.name) for node in nodes])
+        found: dict[str, syntax.Function] = {}
+        for node in nodes:
+            if self._try(f"{node.name.text}()", partial(check_function, node)):
+                found.setdefault(node.name.text, node)
+        circles = recursions(found)
+        self.errors.extend(circles.values())
+        self.broken.update(f"{name}()" for name in circles)
+        broken = {name[:-2] for name in self.broken if name.endswith("()")}
+        sound = {name: one for name, one in found.items() if name not in broken}
+        return Functions(sound, frozenset(broken))
+
     # -- definitions and outputs --------------------------------------------------
 
     def _definitions(
-        self, times: Times, inputs: dict[str, Input], domains: dict[str, TDom]
+        self, scope: Scope, inputs: dict[str, Input], domains: dict[str, TDom]
     ) -> list[TemporalExpr]:
         nodes: dict[str, syntax.Definition] = {}
         for node in self._all(syntax.Definition):
             if node.name.text not in inputs:
                 nodes.setdefault(node.name.text, node)
-        ordered, cycles = in_order(list(nodes.values()))
+        ordered, cycles = in_order(list(nodes.values()), scope.functions)
         self.errors.extend(cycles)
         placed = {node.name.text for node in ordered}
         self.broken.update(f"~{name}" for name in nodes.keys() - placed)
         types = {name: declared.type for name, declared in inputs.items()}
-        objects = Objects(types, frozenset(inputs), self.broken)
-        done: list[TemporalExpr] = []
+        taken = {*inputs, *nodes}
+        objects = Objects(types, frozenset(inputs), self.broken, taken)
         for node in ordered:
             name = f"~{node.name.text}"
-            make = partial(self._definition, node, times, objects, domains)
+            make = partial(self._definition, node, scope, objects, domains)
             definition = self._try(name, make)
             if definition is not None:
-                types[definition.name] = definition.type
-                done.append(definition)
-        return done
+                objects.add(definition)
+        return needed(objects)
 
     def _definition(
         self,
         node: syntax.Definition,
-        times: Times,
+        home: Scope,
         objects: Objects,
         domains: dict[str, TDom],
     ) -> TemporalExpr:
         before = len(self.errors)
-        tdom = self._try("", partial(self._domain, node, times, domains))
-        body = Body(node.time.text, times, objects, self.errors)
+        tdom = self._try("", partial(self._domain, node, home.times, domains))
+        scope = replace(home, time=node.time.text, within=node.name.text)
+        body = Body(scope, tdom or TDom(), objects, self.errors, home)
         expr = body.elaborate(node.name.text, node.body)
         if tdom is None or len(self.errors) > before:
             raise Broken

@@ -81,9 +81,37 @@ class ExpressionReader(Transformer_NonRecursive[Token, Any]):
 
     def block(self, meta: Meta, nodes: list[Any]) -> syntax.Block:
         parts = [node for node in nodes if not isinstance(node, Token)]
-        for binding in parts[:-1]:
-            self._check_free(binding.name)
+        for part in parts[:-1]:
+            if isinstance(part, syntax.Binding):
+                self._check_free(part.name)
         return syntax.Block(tuple(parts[:-1]), parts[-1], self._span(meta))
+
+    def own_object(self, _: Meta, nodes: list[Any]) -> syntax.Definition:
+        return self._definition(nodes)
+
+    def _definition(self, nodes: list[Any]) -> syntax.Definition:
+        """`~name[time] = body`, in a block or by itself."""
+        name, time, body = self._word(nodes[0]), nodes[1], nodes[2]
+        match time:
+            case syntax.Name(text, span):
+                over = syntax.Word(text, span)
+            case None:
+                over = name
+                self._fail(
+                    "E0103",
+                    f"~{name.text} is a temporal object; say over which time",
+                    name.span,
+                    f"write ~{name.text}[t] = ...",
+                )
+            case _:
+                over = name
+                self._fail(
+                    "E0107",
+                    "an object is defined at a time variable itself",
+                    time.span,
+                    f"write ~{name.text}[t] = ... and shift the references instead",
+                )
+        return syntax.Definition(name, over, body)
 
     def binding(self, _: Meta, nodes: list[Any]) -> syntax.Binding:
         token = nodes[0]

@@ -1,7 +1,17 @@
-"""What to say about names that nobody knows."""
+"""Names: new ones, and what to say about those that nobody knows."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
+
+
+def fresh_name(name: str, taken: Collection[str]) -> str:
+    """The name, or the first of `name_2`, `name_3`, ... that is not taken."""
+    fresh, count = name, 1
+    stem = name.rstrip("'")
+    while fresh in taken:
+        count += 1
+        fresh = f"{stem}_{count}{name[len(stem) :]}"
+    return fresh
 
 
 def nearest(name: str, known: Iterable[str], prefix: str = "") -> str:

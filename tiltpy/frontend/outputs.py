@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from tiltpy.errors import QueryError
 from tiltpy.frontend import syntax
 from tiltpy.frontend.names import nearest
+from tiltpy.frontend.references import Objects
 from tiltpy.ir.nodes import At, EventBound, Reduce, TemporalExpr
 from tiltpy.ir.traversal import walk
 from tiltpy.source import Span
@@ -36,6 +37,18 @@ def read_outputs(
     for name, span in found.items():
         errors.extend(_column_faults(defined[name], span))
     return tuple(found)
+
+
+def needed(objects: Objects) -> list[TemporalExpr]:
+    """The definitions without the bodies' own objects that nothing refers to."""
+    own = set(objects.found.values())
+    kept: list[TemporalExpr] = []
+    used: set[str] = set()
+    for definition in reversed(objects.definitions):
+        if definition.name not in own or definition.name in used:
+            kept.append(definition)
+            used |= _uses(definition)
+    return kept[::-1]
 
 
 def _uses(definition: TemporalExpr) -> set[str]:

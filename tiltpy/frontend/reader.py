@@ -4,6 +4,7 @@ A statement with an error in it is left out, and its name is remembered as `brok
 that what uses it is not blamed.
 """
 
+from itertools import pairwise
 from typing import Any, cast
 
 from lark import Token, v_args
@@ -89,28 +90,40 @@ class Reader(ExpressionReader):
         return tuple(arguments)
 
     def definition(self, _: Meta, nodes: list[Any]) -> syntax.Statement | None:
-        name, time, body = self._word(nodes[0]), nodes[1], nodes[2]
-        match time:
-            case syntax.Name(text, span):
-                over = syntax.Word(text, span)
-            case None:
-                over = name
+        node = self._definition(nodes)
+        return self._statement(node, "~" + node.name.text)
+
+    # -- functions ----------------------------------------------------------------
+
+    def function(self, _: Meta, nodes: list[Any]) -> syntax.Statement | None:
+        name = self._own_name(nodes[1])
+        parameters = tuple(node for node in nodes[2:-1] if node is not None)
+        self._distinct([one.name for one in parameters], "the parameter")
+        for one, after in pairwise(parameters):
+            if one.default is not None and after.default is None:
                 self._fail(
-                    "E0103",
-                    f"~{name.text} is a temporal object; say over which time",
-                    name.span,
-                    f"write ~{name.text}[t] = ...",
+                    "E0006",
+                    f"`{after.name.text}` has no default, and `{one.name.text}` "
+                    "before it has one",
+                    after.name.span,
+                    "give it one, or move it to the front",
                 )
-            case _:
-                over = name
-                self._fail(
-                    "E0107",
-                    "an object is defined at a time variable itself",
-                    time.span,
-                    f"write ~{name.text}[t] = ... and shift the references instead",
-                )
-        node = syntax.Definition(name, over, body)
-        return self._statement(node, "~" + name.text)
+        node = syntax.Function(name, parameters, nodes[-1])
+        return self._statement(node, name.text + "()")
+
+    def parameter(self, _: Meta, nodes: list[Any]) -> syntax.Parameter:
+        if nodes[0].type == "OBJECT":
+            return syntax.Parameter(self._word(nodes[0]), object=True)
+        name = self._own_name(nodes[0])
+        if name.text == "t":
+            self._fail(
+                "E0005",
+                "`t` is the time of whoever calls the function",
+                name.span,
+                "choose another name",
+            )
+        default = nodes[1] if len(nodes) > 1 else None
+        return syntax.Parameter(name, object=False, default=default)
 
     # -- inputs -------------------------------------------------------------------
 

@@ -1,28 +1,78 @@
 """References to temporal objects: `~x[t]`, `~x[a : b]`, `start(~x[t])`."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend import syntax
 from tiltpy.frontend.broken import Broken
-from tiltpy.frontend.names import nearest
+from tiltpy.frontend.names import fresh_name, nearest
 from tiltpy.frontend.times import Times, offset
-from tiltpy.ir.nodes import EventBound, Window
+from tiltpy.ir.nodes import EventBound, Expr, TemporalExpr, Window
+from tiltpy.ir.printer import format_expr
+from tiltpy.ir.traversal import source_cuts
 from tiltpy.source import Span
-from tiltpy.types import I64, Type
+from tiltpy.types import I64, TDom, Type
+
+MAX_CALLS = 10_000
+"""How many functions a query may call, the calls inside of functions included."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Objects:
-    """The temporal objects that a body may refer to.
+    """The temporal objects that a body may refer to, and those that bodies define.
 
     `types` are those elaborated so far; `broken` has those (as `~x`) that were wrong or
-    unknown, which has been said.
+    unknown, which has been said; `taken` are all names of the query, `found` the names
+    that its bodies' own objects got, `definitions` all that is defined so far.
     """
 
     types: dict[str, Type]
     inputs: frozenset[str]
     broken: set[str]
+    taken: set[str] = field(default_factory=set)
+    found: dict[tuple[TDom, str], str] = field(default_factory=dict)
+    definitions: list[TemporalExpr] = field(default_factory=list)
+    calls: int = 0
+
+    def named(self) -> list[str]:
+        """The objects that have a name in the query's text."""
+        own = set(self.found.values())
+        return [name for name in self.types if name not in own]
+
+    def define(self, name: str, tdom: TDom, body: Expr, span: Span) -> str:
+        """The name of a body's own object; equal ones are one object."""
+        key = tdom, format_expr(body)
+        if key not in self.found:
+            fresh = fresh_name(name, self.taken)
+            self.taken.add(fresh)
+            self.found[key] = fresh
+            self.add(TemporalExpr(fresh, tdom, body, source_cuts(body), span))
+        return self.found[key]
+
+    def add(self, definition: TemporalExpr) -> None:
+        """From now on the object can be referred to."""
+        self.types[definition.name] = definition.type
+        self.definitions.append(definition)
+
+    def count_call(self, span: Span) -> None:
+        """Calls of functions multiply: refuse what would never end."""
+        self.calls += 1
+        if self.calls > MAX_CALLS + 1:
+            raise Broken
+        if self.calls > MAX_CALLS:
+            raise QueryError(
+                "E0303",
+                f"the functions of this query are called more than {MAX_CALLS} times",
+                span,
+                "give names to what is used many times",
+            )
+
+
+def unknown_object(ref: syntax.Ref, known: Iterable[str]) -> QueryError:
+    """The error that nothing is called so."""
+    way = nearest(ref.object, known, "~")
+    return QueryError("E0101", f"unknown object ~{ref.object}", _name_span(ref), way)
 
 
 def payload_of(ref: syntax.Ref, objects: Objects) -> Type:
@@ -32,8 +82,7 @@ def payload_of(ref: syntax.Ref, objects: Objects) -> Type:
         raise Broken
     if name not in objects.types:
         objects.broken.add(f"~{name}")  # said once
-        way = nearest(name, objects.types, "~")
-        raise QueryError("E0101", f"unknown object ~{name}", _name_span(ref), way)
+        raise unknown_object(ref, objects.named())
     return objects.types[name]
 
 
@@ -61,14 +110,32 @@ def read_window(ref: syntax.Ref, time: str, times: Times) -> Window:
     return Window(ref.object, start, stop, ref.span)
 
 
+def read_alive(ref: syntax.Ref, time: str, times: Times, objects: Objects) -> Window:
+    """The window `(t-1, t]` of an input, in which all events alive at `t` are."""
+    assert ref.start is not None
+    if ref.stop is not None:
+        raise QueryError(
+            "E0113",
+            "the events alive at a time are wanted here, and this is a window",
+            ref.span,
+            f"write ~{ref.object}[{time}], or a reduction without `_active`",
+        )
+    if ref.object not in objects.inputs:
+        raise QueryError(
+            "E0112",
+            f"~{ref.object} is no input; only their events overlap",
+            ref.span,
+            "a derived object has one value at a time: refer to an input",
+        )
+    ticks = offset(ref.start, time, times)
+    return Window(ref.object, ticks - 1, ticks, ref.span)
+
+
 def read_event_bound(
-    call: syntax.Call, time: str, times: Times, objects: Objects
+    call: syntax.Call, ref: syntax.Expr, time: str, times: Times, objects: Objects
 ) -> EventBound:
-    """`start(~x[t])` or `end(~x[t])` of an input."""
+    """`start(ref)` or `end(ref)`, where `ref` is a point reference of an input."""
     which = "start" if call.callee.text == "start" else "end"
-    ref = call.arguments[0]
-    while isinstance(ref, syntax.Paren):
-        ref = ref.operand
     if not isinstance(ref, syntax.Ref) or ref.start is None or ref.stop is not None:
         raise QueryError(
             "E0112",

@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import replace
 
 from tiltpy.frontend import syntax
+from tiltpy.frontend.callees import reduction_named
 from tiltpy.ops import FUNCTIONS, REDUCTIONS
 
 _LEAVES = (
@@ -43,7 +44,7 @@ def is_reduction(node: syntax.Expr) -> bool:
     match node:
         case syntax.Call(callee=callee, arguments=arguments):
             twofold = callee.text in FUNCTIONS and len(arguments) == 2
-            return callee.text in REDUCTIONS and not twofold
+            return reduction_named(callee.text)[0] in REDUCTIONS and not twofold
         case _:
             return False
 
@@ -51,7 +52,7 @@ def is_reduction(node: syntax.Expr) -> bool:
 def _operands(node: syntax.Expr) -> tuple[syntax.Expr, ...]:
     if isinstance(node, _LEAVES) or is_reduction(node):
         return ()
-    return syntax.children(node)
+    return syntax.operands(node)
 
 
 class _Sharing:

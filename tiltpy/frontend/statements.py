@@ -16,7 +16,6 @@ from tiltpy.frontend.syntax_errors import syntax_error
 from tiltpy.source import Source, Span
 
 _NOT_YET = {
-    "def": "functions of your own are not in this version",
     "reduction": "reductions of your own are not in this version",
 }
 

@@ -203,9 +203,9 @@ Expr = (
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """`{ name = value ... return result }`, the body of a definition."""
+    """`{ name = value ~name[t] = value ... return result }`, a body."""
 
-    bindings: tuple[Binding, ...]
+    bindings: tuple["Binding | Definition", ...]
     result: Expr
     span: Span
 
@@ -285,17 +285,35 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
+class Parameter:
+    """`~name`, `name` or `name = default` of a function."""
+
+    name: Word
+    object: bool
+    default: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """`def name(parameters) = body`."""
+
+    name: Word
+    parameters: tuple[Parameter, ...]
+    body: Expr | Block
+
+
+@dataclass(frozen=True, slots=True)
 class Output:
     """`output ~a, ~b`."""
 
     names: tuple[Word, ...]
 
 
-Statement = Unit | Param | Input | TimeDomain | Definition | Output
+Statement = Unit | Param | Input | TimeDomain | Definition | Function | Output
 
 
-def children(node: Expr | Block) -> tuple[Expr, ...]:
-    """The direct subexpressions."""
+def operands(node: Expr) -> tuple[Expr, ...]:
+    """The direct subexpressions of an expression."""
     match node:
         case Number() | Duration() | Bool() | Phi() | Text() | Name() | LastRows():
             return ()
@@ -316,10 +334,20 @@ def children(node: Expr | Block) -> tuple[Expr, ...]:
             return tuple(field.value for field in node.fields)
         case With():
             return (node.operand, *(field.value for field in node.fields))
-        case Block():
-            return (*(binding.value for binding in node.bindings), node.result)
         case _:
             assert_never(node)
+
+
+def children(node: Expr | Block) -> tuple[Expr | Block, ...]:
+    """What stands directly in an expression or in a block."""
+    if isinstance(node, Block):
+        return (*(part_value(part) for part in node.bindings), node.result)
+    return operands(node)
+
+
+def part_value(part: Binding | Definition) -> Expr | Block:
+    """What stands behind the `=` of a block's local name or object."""
+    return part.value if isinstance(part, Binding) else part.body
 
 
 def walk(node: Expr | Block) -> Iterator[Expr | Block]:

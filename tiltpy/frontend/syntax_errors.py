@@ -16,7 +16,6 @@ from tiltpy.source import Source, Span
 _NOT_YET = {
     "in": "`in` outside of a reduction is not in this version",
     "by": "keys are not in this version",
-    "def": "functions of your own are not in this version",
     "reduction": "reductions of your own are not in this version",
     **MISSING_FUNCTIONS,
 }

@@ -9,7 +9,7 @@ from tiltpy.frontend.durations import unit_of_length
 from tiltpy.ir.nodes import Const
 from tiltpy.ir.traversal import MAX_DEPTH
 from tiltpy.source import Span
-from tiltpy.types import MAX_OFFSET, NANOSECONDS, Unit
+from tiltpy.types import INT_LITERAL, MAX_OFFSET, NANOSECONDS, Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,25 @@ def constant(expr: syntax.Expr, times: Times) -> int:
     return in_range(ticks, expr.span)
 
 
+def is_duration(expr: syntax.Expr, times: Times) -> bool:
+    """Whether an expression is made of durations: a constant, but no number."""
+    waiting = [expr]
+    while waiting:
+        match waiting.pop():
+            case syntax.Duration():
+                return True
+            case syntax.Name(text=text):
+                if isinstance(times.params.get(text), Ticks):
+                    return True
+            case syntax.Paren(operand=operand) | syntax.Unary(operand=operand):
+                waiting.append(operand)
+            case syntax.Binary(left=left, right=right):
+                waiting += (left, right)
+            case _:
+                pass
+    return False
+
+
 def in_range(ticks: int, span: Span, limit: int = MAX_OFFSET) -> int:
     """The ticks, if kernels can take that many."""
     if abs(ticks) > limit:
@@ -128,7 +147,9 @@ def _named(name: syntax.Name, time: str | None, times: Times) -> tuple[int, int]
     match times.params.get(name.text):
         case Ticks(count):
             return 0, count
-        case Const(value=int(count), type=scalar) if scalar.is_integer:
+        case Const(value=int(count), type=scalar) if (
+            scalar.is_integer or scalar == INT_LITERAL
+        ):
             return 0, count
         case Const(type=scalar):
             raise QueryError(

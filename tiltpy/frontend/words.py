@@ -13,10 +13,6 @@ MISSING_FUNCTIONS = {
         ("starts_with", "ends_with", "contains", "matches"),
         "strings are not in this version; compare them before they come in",
     ),
-    **dict.fromkeys(
-        ("sma", "rsi", "zscore", "ffill", "impute_mean", "resample_linear"),
-        "there is no library of functions in this version; write the expression out",
-    ),
 }
 """Callees that later versions will know, and what to say meanwhile."""
 

@@ -1,0 +1,77 @@
+"""What names mean at one place of a body.
+
+A function's body is elaborated in a scope of its own: it sees its parameters and what
+stands around its definition, never the names of its caller. That is all of hygiene;
+nothing is ever renamed in a text.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from tiltpy.frontend import syntax
+from tiltpy.frontend.library import Functions
+from tiltpy.frontend.times import Ticks, Times
+from tiltpy.ir.nodes import Const, Expr
+
+
+@dataclass(eq=False, slots=True)
+class Bound:
+    """A local name or an argument: what was written, and what names meant there.
+
+    Each body elaborates it for itself, where it is first used: a block's own objects
+    are bodies too. `broken` once it was wrong, which has been said.
+    """
+
+    name: syntax.Word
+    node: syntax.Expr
+    scope: "Scope"
+    argument: bool = False
+    broken: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """What `~name` stands for here: an object of the query, or a field of one.
+
+    `object` is None where its definition was wrong.
+    """
+
+    object: str | None
+    fields: tuple[syntax.Word, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Names and what they stand for; `within` is whose body this is.
+
+    A name stands for a `Bound`, or for a value itself: the element of a reduction, and
+    what is made of it. `closed` scopes do not see the query's own objects.
+    """
+
+    time: str
+    times: Times
+    functions: Functions
+    within: str = ""
+    names: Mapping[str, Bound | Expr] = field(default_factory=dict)
+    objects: Mapping[str, Alias] = field(default_factory=dict)
+    closed: bool = False
+
+    def with_name(self, name: str, value: Bound | Expr, known: Const | None) -> "Scope":
+        """The scope in which a name has that value; `known` if it is a constant."""
+        params: dict[str, Const | Ticks] = {
+            key: one for key, one in self.times.params.items() if key != name
+        }
+        if known is not None:
+            params[name] = known
+        times = replace(self.times, params=params)
+        return replace(self, names={**self.names, name: value}, times=times)
+
+    def with_ticks(self, name: str, ticks: int) -> "Scope":
+        """The scope in which a name is a duration."""
+        names = {key: one for key, one in self.names.items() if key != name}
+        times = replace(self.times, params={**self.times.params, name: Ticks(ticks)})
+        return replace(self, names=names, times=times)
+
+    def with_object(self, name: str, alias: Alias) -> "Scope":
+        """The scope in which `~name` is that object."""
+        return replace(self, objects={**self.objects, name: alias})
