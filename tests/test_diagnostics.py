@@ -18,8 +18,6 @@ from tiltpy.frontend.words import RESERVED
 GOLDEN = Path(__file__).parent / "golden" / "diagnostics"
 CASES = sorted(GOLDEN.glob("*.tilt"))
 MARK = "#=== errors\n"
-IN_PYTHON_ONLY = {"E0303"}
-"""Codes of errors that no text can have; `test_builder.py` has them."""
 REFERENCE = Path(__file__).parent.parent / "grammar"
 
 
@@ -38,7 +36,7 @@ def test_errors_are_said_like_this(path: Path, update_golden: bool) -> None:
 
 def test_every_code_has_an_example() -> None:
     said = set(re.findall(r"error\[(E\d+)\]", "".join(p.read_text() for p in CASES)))
-    assert said | IN_PYTHON_ONLY == set(CODES)
+    assert said == set(CODES)
 
 
 def test_every_code_stands_in_the_reference() -> None:

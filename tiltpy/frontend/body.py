@@ -37,6 +37,7 @@ from tiltpy.frontend.times import (
     offset,
     other_time,
     too_deep,
+    whole_number,
 )
 from tiltpy.frontend.words import NAMES_ELSEWHERE
 from tiltpy.ir import typing
@@ -55,7 +56,7 @@ from tiltpy.ir.nodes import (
 from tiltpy.ir.traversal import MAX_DEPTH, children, depth, names
 from tiltpy.ir.widening import finish, is_untyped
 from tiltpy.source import Span
-from tiltpy.types import BOOL, I64, PHI, SCALARS, TDom, Type
+from tiltpy.types import BOOL, I64, INT_LITERAL, PHI, SCALARS, TDom, Type
 
 _LEAVES = (At, Const, EventBound, Local, Time)
 """Arguments that need no name of their own."""
@@ -155,7 +156,10 @@ class Body:
         else:  # no name reaches into a reduction: the value itself is put there
             value = self._within(bound.scope, bound.node, level)
             self._check_size(value, bound.node.span)
+        count = whole_number(bound.node, times)
         known = value if isinstance(value, Const) else None
+        if known is None and count is not None:
+            known = Const(count, INT_LITERAL, bound.node.span)
         return scope.with_name(name, bound if self.frame is None else value, known)
 
     def _within(self, scope: Scope, node: syntax.Expr, level: int) -> Expr:
@@ -578,8 +582,11 @@ class Body:
         """Define an object of the query, over the domain of this body."""
         if self.frame is not None:
             raise inside(span, "an object")
+        if level > MAX_DEPTH:
+            raise too_deep(span)
         before = len(self.errors)
-        body = Body(self.scope, self.tdom, self.objects, self.errors, self.home)
+        scope = replace(self.scope, within=stem)
+        body = Body(scope, self.tdom, self.objects, self.errors, self.home)
         expr = body.elaborate(stem, node, level)
         if len(self.errors) > before:
             raise Broken

@@ -17,6 +17,7 @@ from tiltpy.frontend.statements import read_program
 from tiltpy.source import Source
 
 _INDENT = 4
+_PARTS = ("BINDING", "RETURN")
 _COMMENT = re.compile(r"#[^\n]*")
 
 
@@ -37,6 +38,7 @@ def format_source(text: str, *, name: str = "<query>") -> str:
 def _items(text: str, tokens: list[Token], tree: ParseTree) -> list[Item]:
     """The tokens and comments of a text that parses, with the line breaks between."""
     starts = {node.meta.start_pos for node in tree.children if isinstance(node, Tree)}
+    objects = {node.meta.start_pos for node in tree.find_data("own_object")}
     found: list[Item] = []
     end = 0
     for token in [*tokens, Token("$END", "", start_pos=len(text), end_pos=len(text))]:
@@ -48,7 +50,9 @@ def _items(text: str, tokens: list[Token], tree: ParseTree) -> list[Item]:
             end = comment.end()
         breaks = text.count("\n", end, token.start_pos)
         first = token.start_pos in starts and token.type != "$END"
-        found.append(Item(token.type, str(token), breaks, first))
+        item = Item(token.type, str(token), breaks, first)
+        item.part = item.kind in _PARTS or token.start_pos in objects
+        found.append(item)
         end = token.end_pos
     for item, after in zip(found[-2::-1], found[:0:-1], strict=True):
         item.first |= item.kind == "COMMENT" and (after.first or after.kind == "$END")
@@ -68,7 +72,7 @@ def _normal(items: list[Item]) -> list[Item]:
         if item.kind in CLOSE and not item.breaks and kept[-1].kind == "COMMA":
             kept.pop()
         depth += (item.kind in OPEN) - (item.kind in CLOSE)
-        joins = item.kind in ("BINDING", "RETURN") and depth and not item.breaks
+        joins = item.part and depth and not item.breaks
         if joins and kept[-1].kind not in (*OPEN, "COMMA", "COMMENT"):
             kept.append(Item("SEMICOLON", ";"))
         kept.append(item)
@@ -127,7 +131,7 @@ class _Layout:
         innermost = self.brackets[-1]
         if item.kind in CLOSE:
             return innermost.level
-        leads = item.kind in ("BINDING", "RETURN", "COMMENT")
+        leads = item.part or item.kind == "COMMENT"
         leads |= before.kind in ("LBRACE", "COMMA", "COMMENT")
         goes_on = innermost.kind == "LBRACE" and not leads
         return innermost.level + (2 if goes_on else 1)

@@ -296,3 +296,108 @@ def min(x: Value, y: Value | None = None, where: Value | None = None) -> Express
 def max(x: Value, y: Value | None = None, where: Value | None = None) -> Expression:  # noqa: A001
     """The greatest value of a window, or the greater of two. NaN is let through."""
     return _reduce("max", x, where) if y is None else call("max", x, y)
+
+
+# -- reductions of the events alive at a time -----------------------------------------
+# Each takes a point reference of an input, like x[t], or an expression of it: the
+# window (t-1, t] of the input, reduced. Over no event the result is φ.
+
+
+def sum_active(x: Value, where: Value | None = None) -> Expression:
+    """The sum over the events alive at a time."""
+    return _reduce("sum_active", x, where)
+
+
+def product_active(x: Value, where: Value | None = None) -> Expression:
+    """The product over the events alive at a time."""
+    return _reduce("product_active", x, where)
+
+
+def count_active(x: Value, where: Value | None = None) -> Expression:
+    """How many events are alive at a time; 0 where there is none."""
+    return _reduce("count_active", x, where)
+
+
+def mean_active(x: Value, where: Value | None = None) -> Expression:
+    """The mean over the events alive at a time."""
+    return _reduce("mean_active", x, where)
+
+
+def var_active(x: Value, where: Value | None = None, ddof: int = 0) -> Expression:
+    """The variance over the events alive at a time; of the sample with `ddof=1`."""
+    return _reduce("var_active", x, where, ddof=ddof)
+
+
+def std_active(x: Value, where: Value | None = None, ddof: int = 0) -> Expression:
+    """The standard deviation over the events alive at a time; see `var_active`."""
+    return _reduce("std_active", x, where, ddof=ddof)
+
+
+def min_active(x: Value, where: Value | None = None) -> Expression:
+    """The least value of the events alive at a time."""
+    return _reduce("min_active", x, where)
+
+
+def max_active(x: Value, where: Value | None = None) -> Expression:
+    """The greatest value of the events alive at a time."""
+    return _reduce("max_active", x, where)
+
+
+def first_active(x: Value, where: Value | None = None) -> Expression:
+    """The value of the event alive that started first."""
+    return _reduce("first_active", x, where)
+
+
+def last_active(x: Value, where: Value | None = None) -> Expression:
+    """The value of the event alive that started last."""
+    return _reduce("last_active", x, where)
+
+
+def any_active(x: Value, where: Value | None = None) -> Expression:
+    """Whether any of the bools alive at a time is true."""
+    return _reduce("any_active", x, where)
+
+
+def all_active(x: Value, where: Value | None = None) -> Expression:
+    """Whether all of the bools alive at a time are true."""
+    return _reduce("all_active", x, where)
+
+
+def rms_active(x: Value, where: Value | None = None) -> Expression:
+    """The root of the mean square of the events alive at a time."""
+    return _reduce("rms_active", x, where)
+
+
+def skew_active(x: Value, where: Value | None = None) -> Expression:
+    """The skewness, biased, over the events alive at a time."""
+    return _reduce("skew_active", x, where)
+
+
+def kurtosis_active(x: Value, where: Value | None = None) -> Expression:
+    """The excess kurtosis, biased, over the events alive at a time."""
+    return _reduce("kurtosis_active", x, where)
+
+
+def median_active(x: Value, where: Value | None = None) -> Expression:
+    """The middle value of the events alive at a time, as f64."""
+    return _reduce("median_active", x, where)
+
+
+def quantile_active(x: Value, q: Value, where: Value | None = None) -> Expression:
+    """The value below which a share `q` of the events alive at a time lies, as f64."""
+    return _reduce("quantile_active", x, where, q)
+
+
+def mode_active(x: Value, where: Value | None = None) -> Expression:
+    """The most frequent value of the events alive at a time."""
+    return _reduce("mode_active", x, where)
+
+
+def nunique_active(x: Value, where: Value | None = None) -> Expression:
+    """How many different values the events alive at a time have."""
+    return _reduce("nunique_active", x, where)
+
+
+def topk_active(x: Value, n: Value, where: Value | None = None) -> Expression:
+    """The `n` greatest values of the events alive at a time, as `top1`, `top2`, ..."""
+    return _reduce("topk_active", x, where, n)

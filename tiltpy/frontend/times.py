@@ -92,6 +92,15 @@ def is_duration(expr: syntax.Expr, times: Times) -> bool:
     return False
 
 
+def whole_number(expr: syntax.Expr, times: Times) -> int | None:
+    """The value of an expression of whole constants, or None if it is none."""
+    try:
+        _, count = _linear(expr, None, times, 0)
+    except (QueryError, Broken):
+        return None
+    return count
+
+
 def in_range(ticks: int, span: Span, limit: int = MAX_OFFSET) -> int:
     """The ticks, if kernels can take that many."""
     if abs(ticks) > limit:
