@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := tiltpy tests examples $(wildcard bench)
 
-.PHONY: demo test format lint types layers tests clean
+.PHONY: demo test format lint types layers tests examples clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed-demo
@@ -38,6 +38,15 @@ layers: $(VENV)/installed-dev
 
 tests: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -n 2
+
+# The pictures: what the examples find goes to examples/output, the README's stays here.
+examples: $(VENV)/installed-dev
+	@for program in examples/[0-9]*.py; do $(BIN)/python $$program > /dev/null || exit 1; done
+	@$(BIN)/tilt plot examples/queries/trend.tilt \
+		--input stock=examples/data/AAPL.parquet --column AdjClose \
+		--start 2011-01-01 --end 2011-12-31 --with-inputs \
+		--output examples/pictures/trend.svg
+	@ls examples/output/*.svg examples/pictures/*.svg
 
 format: $(VENV)/installed-dev
 	$(BIN)/ruff format $(SOURCES)

@@ -195,7 +195,7 @@ def test_what_the_query_leaves_open_is_given(tilt: Tilt) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        ("", 2, "say what to do: run, check, explain or fmt (see tilt --help)"),
+        ("", 2, "say what to do: run, plot, check, explain or fmt (see tilt --help)"),
         ("walk", 2, "invalid choice: 'walk'"),
         ("run", 2, "the following arguments are required: QUERY (see tilt run --help)"),
         ("run gone.tilt", 2, "gone.tilt: not readable: no such file or directory"),

@@ -123,6 +123,25 @@ def test_the_data_is_small_and_its_source_is_told() -> None:
         assert path.name in notice
 
 
+def test_the_pictures_are_small_and_those_of_the_makefile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    shown = re.findall(r"!\[[^]]+\]\(([^)]+)\)", README)
+    assert shown == ["examples/pictures/trend.svg"]
+    kept = Path(shown[0]).read_text()
+    assert len(kept) < 60_000
+    makefile = Path("Makefile").read_text().replace("\\\n", "")
+    (command,) = re.findall(
+        rf"(plot .*) --output {shown[0]}\n".replace(" ", r"\s+"), makefile
+    )
+    assert main([*command.split(), "--output", str(tmp_path / "x.svg")]) == 0
+    words = re.compile(r">([^<>]+)</text>")
+    made = (tmp_path / "x.svg").read_text()
+    assert words.findall(made) == words.findall(kept)
+    assert {"~stock", "~trend", "Mar"} <= set(words.findall(kept))
+
+
 def test_the_licence_is_whole() -> None:
     text = (ROOT / "LICENSE").read_text()
     assert "Apache License" in text

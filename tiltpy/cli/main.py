@@ -1,4 +1,4 @@
-"""`tilt run | check | explain | fmt`: reading the command line, and how it ends.
+"""`tilt run | plot | check | explain | fmt`: reading the command line, and how it ends.
 
 Exit codes: 0 done, 1 the data or the run failed (or `fmt --check` found something),
 2 the query or the arguments are wrong, 130 interrupted. Errors are one line or the
@@ -18,6 +18,7 @@ from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.cli.check import add_check_arguments, check
 from tiltpy.cli.explain import add_explain_arguments, explain
 from tiltpy.cli.fmt import add_fmt_arguments, fmt
+from tiltpy.cli.plot import add_plot_arguments, plot
 from tiltpy.cli.report import FAILED, report, report_line
 from tiltpy.cli.run import add_run_arguments, run
 from tiltpy.errors import TiltError
@@ -54,6 +55,7 @@ def build_parser() -> ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for name, command, add_arguments, summary in (
         ("run", run, add_run_arguments, "run a query over files"),
+        ("plot", plot, add_plot_arguments, "draw what a query gives"),
         ("check", check, add_check_arguments, "say what is wrong with queries"),
         ("explain", explain, add_explain_arguments, "show what a query compiles to"),
         ("fmt", fmt, add_fmt_arguments, "rewrite queries in the standard format"),
@@ -91,7 +93,7 @@ def _dispatch(argv: Sequence[str] | None) -> int:
         print(f"tilt {version('tiltpy')}")
         return 0
     if not hasattr(args, "command"):
-        parser.error("say what to do: run, check, explain or fmt")
+        parser.error("say what to do: run, plot, check, explain or fmt")
     command: Callable[..., int] = args.command
     code = command(args)
     sys.stdout.flush()

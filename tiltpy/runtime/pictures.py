@@ -110,24 +110,33 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks or [pa.array([], column.type)])
 
 
-def draw(series: Sequence[Series], clock: Clock, form: Form, title: str | None) -> Any:
-    """The figure: of matplotlib, or of Bokeh for `html`."""
+def require(form: Form) -> None:
+    """Raise a `TiltError` if what draws such pictures is not installed."""
     try:
-        from tiltpy.plot.panels import lay_panels  # noqa: PLC0415 - optional
-
-        panels, axis = lay_panels(series, clock)
         if form == "html":
-            from tiltpy.plot.page import draw_page  # noqa: PLC0415 - optional
-
-            return draw_page(panels, axis, title)
-        from tiltpy.plot.figure import draw_figure  # noqa: PLC0415 - optional
-
-        return draw_figure(panels, axis, title)
+            from tiltpy.plot import page  # noqa: F401, PLC0415 - optional
+        else:
+            from tiltpy.plot import figure  # noqa: F401, PLC0415 - optional
     except ImportError as error:
         package = (error.name or str(error)).partition(".")[0]
         raise TiltError(
             f"a picture needs {package}: pip install 'tiltpy[plot]'"
         ) from error
+
+
+def draw(series: Sequence[Series], clock: Clock, form: Form, title: str | None) -> Any:
+    """The figure: of matplotlib, or of Bokeh for `html`."""
+    require(form)
+    from tiltpy.plot.panels import lay_panels  # noqa: PLC0415 - optional
+
+    panels, axis = lay_panels(series, clock)
+    if form == "html":
+        from tiltpy.plot.page import draw_page  # noqa: PLC0415 - optional
+
+        return draw_page(panels, axis, title)
+    from tiltpy.plot.figure import draw_figure  # noqa: PLC0415 - optional
+
+    return draw_figure(panels, axis, title)
 
 
 def write(figure: Any, path: Path) -> None:

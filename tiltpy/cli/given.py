@@ -1,0 +1,137 @@
+"""What commands that run a query are given: its files, parameters and options."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Mapping
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import tiltpy as tilt
+from tiltpy.cli import arguments, times
+from tiltpy.cli.arguments import ArgumentsError
+from tiltpy.cli.binding import add_binding_arguments, bind_files
+from tiltpy.types import Unit
+
+
+def add_given_arguments(parser: ArgumentParser) -> None:
+    """The query, where its inputs come from, and what a run can be told."""
+    parser.add_argument("query", metavar="QUERY", help="a .tilt file, or - for stdin")
+    add_binding_arguments(parser)
+    parser.add_argument(
+        "-p",
+        "--param",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="the value of a parameter, as in -p w=30s",
+    )
+    parser.add_argument(
+        "--start",
+        metavar="TIME",
+        help="results over (start, end] only: ticks, or a stamp like 2013-03-01",
+    )
+    parser.add_argument("--end", metavar="TIME")
+    parser.add_argument(
+        "--bound",
+        metavar="NAME=TIME",
+        action="append",
+        default=[],
+        help="a bound of a time domain that the query leaves open",
+    )
+    parser.add_argument(
+        "--workers",
+        metavar="N",
+        type=arguments.positive("--workers"),
+        help="how many chunks are worked on at once",
+    )
+    parser.add_argument(
+        "--chunk",
+        metavar="LENGTH",
+        help="the length of a chunk: ticks, or a duration like 1h30m",
+    )
+
+
+def read_given(
+    query: tilt.CompiledQuery,
+    paths: Mapping[str, Path],
+    args: Namespace,
+    method: Callable[..., object],
+    *,
+    streamed: bool = False,
+) -> dict[str, Any]:
+    """All arguments for a method that runs the query, by name: frames and options."""
+    bounds = _bounds(query)
+    _check_names([*paths, *bounds], method)
+    _check_complete(query, paths)
+    unit = query.query.unit
+    given = _options(args, unit)
+    for name, text in arguments.assign("--bound", args.bound, bounds).items():
+        given[name] = times.time("--bound", text, unit)
+    return given | bind_files(query, paths, args, streamed=streamed)
+
+
+def _options(args: Namespace, unit: Unit | None) -> dict[str, Any]:
+    """The domain, the workers and the chunks, in ticks."""
+    start, end, chunk = args.start, args.end, args.chunk
+    return {
+        "start": None if start is None else times.time("--start", start, unit),
+        "end": None if end is None else times.time("--end", end, unit),
+        "chunk": None if chunk is None else times.length("--chunk", chunk, unit),
+        "workers": args.workers,
+    }
+
+
+def _bounds(query: tilt.CompiledQuery) -> list[str]:
+    """The names that stand for bounds of time domains."""
+    domains = (definition.tdom for definition in query.query.definitions)
+    bounds = (bound for domain in domains for bound in (domain.start, domain.end))
+    return list(dict.fromkeys(bound for bound in bounds if isinstance(bound, str)))
+
+
+def _check_names(names: Iterable[str], method: Callable[..., object]) -> None:
+    """What is given to a run by name must not be called like one of its options."""
+    taken = signature(method).parameters
+    for name in names:
+        if name in taken:
+            raise ArgumentsError(
+                f"'{name}' is an option of every run; give it another name in the query"
+            )
+
+
+def _check_complete(query: tilt.CompiledQuery, paths: Mapping[str, Path]) -> None:
+    missing = [i.name for i in query.query.inputs if i.name not in paths]
+    if missing:
+        raise ArgumentsError(
+            f"no file for input {arguments.listing(missing)}; "
+            f"add --input {missing[0]}=FILE"
+        )
+
+
+def check_place(path: Path) -> None:
+    """A file can only be written into a directory that is there."""
+    if path.is_dir():
+        raise ArgumentsError(f"{path}: is a directory; name a file in it")
+    if not path.parent.is_dir():
+        raise ArgumentsError(
+            f"{path}: there is no directory {path.parent}; make it first"
+        )
+
+
+def check_apart(outputs: Mapping[str, Path], sources: Iterable[Path]) -> None:
+    """No output may overwrite what is read, nor another output.
+
+    `outputs` are the paths, by how messages call them.
+    """
+    taken = {path.resolve(): path for path in sources}
+    folders = {place for place, path in taken.items() if path.is_dir()}
+    for name, path in outputs.items():
+        if folders.intersection(path.resolve().parents):
+            raise ArgumentsError(
+                f"{name}: lies in a directory that is read as a whole; "
+                "write it elsewhere"
+            )
+        other = taken.setdefault(path.resolve(), path)
+        if other is not path:
+            raise ArgumentsError(
+                f"{name}: that file is in use already ({other}); name another one"
+            )

@@ -1,0 +1,62 @@
+"""`tilt plot`: a picture of what a query gives over files."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+import tiltpy as tilt
+from tiltpy.cli.arguments import ArgumentsError
+from tiltpy.cli.binding import are_streamed, input_paths
+from tiltpy.cli.given import add_given_arguments, check_apart, check_place, read_given
+from tiltpy.cli.progress import Progress
+from tiltpy.cli.queries import read_query
+from tiltpy.errors import TiltError
+from tiltpy.runtime.pictures import Form, form_of, require
+
+
+def add_plot_arguments(parser: ArgumentParser) -> None:
+    """What `tilt plot` understands."""
+    add_given_arguments(parser)
+    parser.add_argument(
+        "--output",
+        metavar="FILE",
+        required=True,
+        help="where the picture goes: .png, .svg, or .html to zoom in",
+    )
+    parser.add_argument(
+        "--with-inputs", action="store_true", help="draw the inputs above the outputs"
+    )
+    parser.add_argument("--title", metavar="TEXT", help="what stands above the picture")
+
+
+def plot(args: Namespace) -> int:
+    """Run a query and draw its outputs over one time axis; 0 if it went well."""
+    query = read_query(args.query, args.param)
+    paths = input_paths(query, args)
+    if are_streamed(paths.values(), None):
+        raise ArgumentsError(
+            "a picture is drawn of inputs of one file each; write the outputs with "
+            "`tilt run --output` first, and draw a query over those"
+        )
+    output = Path(args.output)
+    form = _form(output)
+    check_apart({f"--output {output}": output}, [*paths.values(), Path(args.query)])
+    require(form)
+    given = read_given(query, paths, args, tilt.CompiledQuery.run)
+    with Progress() as progress:
+        result = query.run(progress=progress, **given)
+    seen = None
+    if args.with_inputs:
+        names = {"start", "end", *paths}
+        seen = query.inputs(**{n: one for n, one in given.items() if n in names})
+    result.plot(output, inputs=seen, title=args.title)
+    return 0
+
+
+def _form(path: Path) -> Form:
+    """The form of the picture, for whose file there must be a place."""
+    try:
+        form = form_of(path)
+    except TiltError as error:
+        raise ArgumentsError(f"--output {error}") from error
+    check_place(path)
+    return form
