@@ -66,5 +66,49 @@ def _merge_moments(a: State, b: State, order: int) -> State:
     return tuple(merged)
 
 
-NARROW_MOMENTS = moments_of(2, F32)
-"""Of a few `f32` that are neither tiny nor huge."""
+def _lift_spread(_block: Block, _row: LExpr, value: Lowered) -> State:
+    return Num(1.0, F32), value.scalar, _ZERO, _ZERO
+
+
+def _join_spreads(_: Block, a: State, b: State) -> State:
+    """The counts are constants. What the sums cost, sums and means share."""
+    (na, total_a, _, qa), (nb, total_b, _, qb) = a, b
+    assert isinstance(na, Num)
+    assert isinstance(nb, Num)
+    n, total = plus(na, nb), plus(total_a, total_b)
+    if na == nb and _is_power_of_two(na):
+        delta = minus(total_b, total_a)
+        cross = times(delta, delta, Num(0.5 / float(na.value), F32))
+        return n, total, _ZERO, plus(qa, qb, cross)
+    delta = minus(spread_mean(b), spread_mean(a))
+    share = nb.value / (na.value + nb.value)
+    mean = plus(spread_mean(a), times(delta, Num(share, F32)))
+    cross = times(delta, delta, Num(na.value * share, F32))
+    return n, total, mean, plus(qa, qb, cross)
+
+
+def spread_mean(state: State) -> LExpr:
+    """The mean, which is part of the state where a division of the sum would round."""
+    n, total, mean, _ = state
+    assert isinstance(n, Num)
+    return times(total, Num(1.0 / n.value, F32)) if _is_power_of_two(n) else mean
+
+
+def _is_power_of_two(count: Num) -> bool:
+    return int(count.value).bit_count() == 1
+
+
+_ZERO = Num(0.0, F32)
+SHORT_SPREAD = Kept(
+    "spread",
+    (F32,) * 4,
+    (_ZERO,) * 4,
+    _lift_spread,
+    _join_spreads,
+)
+"""Count, sum, mean and central sum of squares of a few `f32`, neither tiny nor huge.
+
+A snapshot's own square is 0 even if it is a NaN or infinite: those spread with the
+first merge. Equal values merge without any error here, too: sums of powers of two of
+them are exact, and others are merged by their means.
+"""

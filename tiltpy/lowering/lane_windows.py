@@ -8,7 +8,7 @@ from tiltpy.ir.nodes import Expr, Reduce
 from tiltpy.loops.build import TRUE, conj, i64
 from tiltpy.loops.nodes import LExpr
 from tiltpy.lowering.assembly import Block
-from tiltpy.lowering.central_moments import NARROW_MOMENTS
+from tiltpy.lowering.central_moments import SHORT_SPREAD
 from tiltpy.lowering.folds import Fold
 from tiltpy.lowering.lane_view import LaneView
 from tiltpy.lowering.reducers import SHORT_COUNT, kept_for, narrow_for
@@ -63,7 +63,7 @@ class LaneWindows:
             count = self._count(node, newest, cells, certain=certain)
             return finished(node, (), count, certain=certain, cells=cells)
         if certain and is_short_spread(view, node, cells):
-            moments = self._window(node, NARROW_MOMENTS, newest, cells, certain=True)
+            moments = self._window(node, SHORT_SPREAD, newest, cells, certain=True)
             return lower_short_spread(view, node, moments, newest, cells)
         kept = narrow_for(node.reduction, element.type)
         state = self._window(node, kept, newest, cells, certain=certain)

@@ -5,6 +5,7 @@ from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import TRUE, add, conj, convert, disj, i64, le, lt
 from tiltpy.loops.nodes import CallFn, CountTrue, For, LExpr, Num, Splat
 from tiltpy.lowering.assembly import Block
+from tiltpy.lowering.central_moments import spread_mean
 from tiltpy.lowering.floats import minus, over, plus, times
 from tiltpy.lowering.folds import LONGEST_TREE
 from tiltpy.lowering.lane_view import LaneView
@@ -16,7 +17,7 @@ from tiltpy.types import BOOL, F32, F64, I64
 
 def is_short_spread(view: LaneView, node: Reduce, cells: int) -> bool:
     """Whether it is the variance of a few `f32` that lie in memory."""
-    few = node.ddof < cells <= LONGEST_TREE
+    few = max(node.ddof, 1) < cells <= LONGEST_TREE
     spread = node.reduction in ("var", "std") and node.element.type == F32
     return few and spread and not view.streams_here(node.window.object)
 
@@ -30,7 +31,7 @@ def lower_short_spread(
     those with a NaN, are computed again in double precision.
     """
     block = view.block
-    _, mean, squares = moments
+    mean, squares = spread_mean(moments), moments[3]
     variance = view.assembly.fresh("variance", F32)
     block.set(variance, times(squares, Num(1.0 / (cells - node.ddof), F32)))
     size = CallFn("abs", (mean,), F32)
