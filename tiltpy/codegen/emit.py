@@ -8,7 +8,7 @@ are LLVM vectors. Trapping instructions never appear: see `operators.py`.
 from typing import assert_never
 
 from tiltpy.codegen.expressions import Expressions
-from tiltpy.codegen.instructions import Instructions
+from tiltpy.codegen.instructions import RARELY, Instructions
 from tiltpy.codegen.lanes import Value, widened
 from tiltpy.codegen.memory import Memory, in_memory, size_of
 from tiltpy.codegen.operators import kind_of
@@ -46,15 +46,16 @@ end:
 }"""
 
 
-def emit_module(kernel: Kernel, *, packs: bool = False) -> str:
+def emit_module(kernel: Kernel, *, packs: bool = False, fuses: bool = True) -> str:
     """The LLVM IR of a kernel: `void kernel(ptr slots)`.
 
     Beside it stands `void kernels(ptr calls, i64 count, ptr next)`, which calls it for
     each of a number of argument arrays: small ones take less time than a call from
     Python. `next` counts those that are taken, so that threads can share them.
-    `packs`: the machine has instructions that pack the lanes of a register.
+    `packs`: the machine has instructions that pack the lanes of a register; `fuses`:
+    such that multiply and add in one.
     """
-    body = _Body(kernel, packs=packs)
+    body = _Body(kernel, packs=packs, fuses=fuses)
     outer = Instructions()
     arguments = ["ptr %slots"]
     for _, index in kernel.numbers:
@@ -79,7 +80,8 @@ def emit_module(kernel: Kernel, *, packs: bool = False) -> str:
             *body.code.lines,
             "}",
             _EACH,
-            "!0 = !{i32 1}\n",
+            "!0 = !{i32 1}",
+            f"{RARELY}\n",
         ]
     )
 
@@ -92,7 +94,7 @@ def _slot(code: Instructions, index: int) -> str:
 class _Body:
     """A kernel's statements, appended to one LLVM function."""
 
-    def __init__(self, kernel: Kernel, *, packs: bool) -> None:
+    def __init__(self, kernel: Kernel, *, packs: bool, fuses: bool) -> None:
         self.packs = packs
         self.code = Instructions()
         self.places: dict[Var, str] = {}
@@ -100,7 +102,7 @@ class _Body:
         self.memory = Memory(self.code, arrays)
         self.wide_variables = wide_variables(kernel.body)
         self.expressions = Expressions(
-            self.code, self.memory, self.places, self.wide_variables
+            self.code, self.memory, self.places, self.wide_variables, fuses=fuses
         )
         for i, (var, _) in enumerate(kernel.numbers):
             self.assign(var, Value(f"%number{i}", wide=False))

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from tiltpy.abi import LANES
+from tiltpy.codegen.division import emit_division
 from tiltpy.codegen.instructions import Instructions, constant, literal, type_of, wide
 from tiltpy.codegen.lanes import (
     Value,
@@ -49,11 +50,14 @@ class Expressions:
         memory: Memory,
         places: dict[Var, str],
         wide_variables: frozenset[Var],
+        *,
+        fuses: bool,
     ) -> None:
         self.code = code
         self.memory = memory
         self.places = places
         self.wide_variables = wide_variables
+        self.fuses = fuses
 
     def scalar(self, expr: LExpr) -> str:
         """An expression that is not wide."""
@@ -138,6 +142,12 @@ class Expressions:
                 (test, yes, no), in_lanes = self._together(parts)
                 kind = kind_of(expr.type, in_lanes=in_lanes)
                 text = self.code.select(test, kind, yes, no)
+            case Bin(op="/", left=left, right=right) if (
+                self.fuses and self._is_wide(left) and not self._is_wide(right)
+            ):
+                divisor = self.value(right)
+                in_lanes = True
+                text = emit_division(self.code, left.type, self.wide(left), divisor)
             case Bin(op=op, left=left, right=right):
                 (a, b), in_lanes = self._together((left, right))
                 kind = kind_of(left.type, in_lanes=in_lanes)

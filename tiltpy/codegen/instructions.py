@@ -67,6 +67,10 @@ def constant(value: float, scalar: Scalar) -> str:
     return str(int(value))
 
 
+RARELY = '!1 = !{!"branch_weights", i32 1, i32 1000000}'
+"""What a module says of the branches that are taken rarely."""
+
+
 class Instructions:
     """The body of one function, appended to its last block."""
 
@@ -103,9 +107,15 @@ class Instructions:
         """Go on at a block."""
         self.do(f"br label %{label}")
 
-    def choose(self, condition: str, yes: str, no: str) -> None:
-        """Go on at one of two blocks."""
-        self.do(f"br i1 {condition}, label %{yes}, label %{no}")
+    def choose(
+        self, condition: str, yes: str, no: str, *, rarely: bool = False
+    ) -> None:
+        """Go on at one of two blocks; `rarely`: hardly ever at the first one.
+
+        What is in that one is then not computed ahead of time, to no use.
+        """
+        weights = ", !prof !1" if rarely else ""
+        self.do(f"br i1 {condition}, label %{yes}, label %{no}{weights}")
 
     def stack(self, kind: str) -> str:
         """A place in the function's frame."""

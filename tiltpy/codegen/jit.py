@@ -187,7 +187,12 @@ def _optimize(text: str, machine: llvm.TargetMachine, effort: Effort) -> llvm.Mo
 
 
 def _emit(kernel: Kernel) -> str:
-    return emit_module(kernel, packs="+avx512f" in host().features)
+    target = host()
+    return emit_module(
+        kernel,
+        packs="+avx512f" in target.features,
+        fuses="x86" not in target.triple or "+fma" in target.features,
+    )
 
 
 def _effort(kernel: Kernel, text: str) -> Effort:

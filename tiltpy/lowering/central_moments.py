@@ -72,7 +72,8 @@ def _lift_spread(_block: Block, _row: LExpr, value: Lowered) -> State:
 
 def _join_spreads(_: Block, a: State, b: State) -> State:
     """The counts are constants. What the sums cost, sums and means share."""
-    (na, total_a, _, qa), (nb, total_b, _, qb) = a, b
+    na, total_a, qa = a[0], a[1], a[3]
+    nb, total_b, qb = b[0], b[1], b[3]
     assert isinstance(na, Num)
     assert isinstance(nb, Num)
     n, total = plus(na, nb), plus(total_a, total_b)

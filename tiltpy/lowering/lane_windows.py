@@ -6,7 +6,7 @@ cells are a few finer ones are gathered, each lane its own.
 
 from tiltpy.ir.nodes import Expr, Reduce
 from tiltpy.loops.build import TRUE, conj, i64
-from tiltpy.loops.nodes import LExpr
+from tiltpy.loops.nodes import LExpr, Splat
 from tiltpy.lowering.assembly import Block
 from tiltpy.lowering.central_moments import SHORT_SPREAD
 from tiltpy.lowering.folds import Fold
@@ -18,6 +18,7 @@ from tiltpy.lowering.short_spreads import is_short_spread, lower_short_spread
 from tiltpy.lowering.stages import Seen, Unfit
 from tiltpy.lowering.states import Kept, State, lift_where
 from tiltpy.lowering.values import Lowered
+from tiltpy.types import F32, F64
 
 
 class LaneWindows:
@@ -68,6 +69,9 @@ class LaneWindows:
         kept = narrow_for(node.reduction, element.type)
         state = self._window(node, kept, newest, cells, certain=certain)
         count = self._count(node, newest, cells, certain=certain)
+        if node.type == F32 and state[0].type == F64:
+            # Beside a fold of doubles a division of all lanes takes no time of its own.
+            count = Splat(count, count.type)
         return finished(node, state, count, certain=certain, cells=cells)
 
     def _count(self, node: Reduce, newest: int, cells: int, *, certain: bool) -> LExpr:
