@@ -47,6 +47,7 @@ from tiltpy.ir.nodes import (
     Unary,
     Window,
 )
+from tiltpy.ir.temporal import is_temporal
 from tiltpy.ops import REDUCTIONS
 from tiltpy.types import Bound, Struct
 
@@ -407,6 +408,11 @@ class _Meaning:
             return None if left is None or right is None else not decisive
         if left is None or right is None:
             return None
+        sides = expr.left.type, expr.right.type
+        if any(is_temporal(side) for side in sides):
+            number = next((s for s in sides if not is_temporal(s)), None)
+            assert not isinstance(number, Struct)
+            return numbers.temporal(expr.op, left, right, expr.type, number)
         return numbers.binary(expr.op, left, right, expr.type)
 
     def reduce(self, expr: Reduce, scope: _Scope) -> Value | None:
@@ -429,7 +435,8 @@ class _Meaning:
             names = [name for name, _ in expr.type.fields]
             return dict(zip(names, orders.top(scalars, len(names)), strict=True))
         if REDUCTIONS[expr.reduction].whole:
-            return orders.reduce(expr.reduction, scalars, expr.parameter)
+            found = orders.reduce(expr.reduction, scalars, expr.parameter)
+            return numbers.ticks(found) if expr.type.is_temporal else found
         return numbers.reduce(expr.reduction, scalars, expr.type, expr.ddof)
 
     def scalar(self, expr: Expr, scope: _Scope) -> Number | None:

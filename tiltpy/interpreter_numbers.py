@@ -12,14 +12,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from tiltpy.types import F32, Scalar, int_range
+from tiltpy.types import DURATION, F32, F64, Scalar, int_range
 
 Number = bool | int | float
 
 
 def fit(value: Number, scalar: Scalar) -> Number:
-    """A value of a type: integers wrap, `f32` rounds to the nearest."""
-    if scalar.is_integer:
+    """A value of a type: integers and ticks wrap, `f32` rounds to the nearest."""
+    if scalar.is_integer or scalar.is_temporal:
         least, greatest = int_range(scalar)
         return (int(value) - least) % (greatest - least + 1) + least
     if scalar.is_float:
@@ -36,14 +36,42 @@ def _single(value: Number) -> float:
     return c_float(value).value
 
 
-def cast(value: Number, scalar: Scalar) -> Number:
-    """Saturates, NaN to an integer is 0, to bool is `!= 0`."""
+def cast(value: Number, scalar: Scalar) -> Number | None:
+    """Saturates, NaN to an integer is 0, to bool is `!= 0`.
+
+    A float becomes the nearest tick, halves to even; φ if it is not finite.
+    """
+    if scalar.is_temporal:
+        return ticks(value)
     if not scalar.is_integer:
         return value != 0 if scalar.kind == "bool" else fit(value, scalar)
     if isinstance(value, float) and math.isnan(value):
         return 0
     least, greatest = int_range(scalar)
     return int(min(max(value, least), greatest))
+
+
+def ticks(value: Number) -> int | None:
+    """A number as ticks: the nearest, halves to even; φ if it is not finite."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    least, greatest = int_range(DURATION)
+    return min(max(round(value), least), greatest)
+
+
+def temporal(
+    op: str, left: Number, right: Number, result: Scalar, number: Scalar | None
+) -> Number | None:
+    """An operator of times and durations; `number` is the type of one beside them."""
+    if op in _COMPARE:
+        return _COMPARE[op](left, right)
+    if result == F64:
+        return _divide(float(left), float(right))
+    if number == F64:
+        return ticks(_ARITHMETIC[op](float(left), float(right)))
+    if op in ("//", "%") and right == 0:
+        return None
+    return fit(_ARITHMETIC[op](left, right), result)
 
 
 def binary(op: str, left: Number, right: Number, scalar: Scalar) -> Number | None:
@@ -158,6 +186,9 @@ def reduce(
             return any(values)
         case "all":
             return all(values)
+        case "mean" | "std" | "rms" if scalar.is_temporal:
+            found = reduce(name, values, F64, ddof)
+            return None if found is None else ticks(found)
         case "mean":
             return fit(_sum(values) / len(values), scalar)
         case "rms":

@@ -1,6 +1,7 @@
 """Value types, time domains and reaches: the vocabulary that both IRs share.
 
 Times are signed 64-bit counts of ticks. A payload is a scalar or a struct of scalars.
+The values of the types `time` and `duration` are such counts too.
 """
 
 from dataclasses import dataclass, field
@@ -8,7 +9,7 @@ from typing import Literal
 
 from tiltpy.source import UNKNOWN, Span
 
-Kind = Literal["bool", "int", "uint", "float", "literal", "phi"]
+Kind = Literal["bool", "int", "uint", "float", "time", "duration", "literal", "phi"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +35,21 @@ class Scalar:
     def is_number(self) -> bool:
         return self.kind in ("int", "uint", "float", "literal")
 
+    @property
+    def is_temporal(self) -> bool:
+        """Whether its values are ticks: since 1970 (`time`), or a length of time."""
+        return self.kind in ("time", "duration")
+
 
 BOOL = Scalar("bool", "bool", 1)
 I8, I16, I32, I64 = (Scalar(f"i{n}", "int", n) for n in (8, 16, 32, 64))
 U8, U16, U32, U64 = (Scalar(f"u{n}", "uint", n) for n in (8, 16, 32, 64))
 F32, F64 = (Scalar(f"f{n}", "float", n) for n in (32, 64))
 SCALARS = {s.name: s for s in (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F32, F64)}
+"""Bools and numbers: what machine code computes with."""
+TIME, DURATION = Scalar("time", "time", 64), Scalar("duration", "duration", 64)
+"""Ticks since 1970, and lengths of time; in kernels both are `i64`."""
+NAMED = {**SCALARS, "time": TIME, "duration": DURATION}
 """The types that a query can name."""
 
 INT_LITERAL = Scalar("integer literal", "literal", 0)
@@ -51,7 +61,7 @@ PHI = Scalar("phi", "phi", 0)
 
 
 def int_range(scalar: Scalar) -> tuple[int, int]:
-    """The least and the greatest value of an integer type."""
+    """The least and the greatest value of an integer type, or of ticks."""
     if scalar.kind == "uint":
         return 0, (1 << scalar.bits) - 1
     return -(1 << (scalar.bits - 1)), (1 << (scalar.bits - 1)) - 1

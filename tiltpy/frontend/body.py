@@ -36,6 +36,7 @@ from tiltpy.frontend.times import (
     is_duration,
     offset,
     other_time,
+    to_ticks,
     too_deep,
     whole_number,
 )
@@ -53,10 +54,11 @@ from tiltpy.ir.nodes import (
     Time,
     Window,
 )
+from tiltpy.ir.ticks import ticks_const
 from tiltpy.ir.traversal import MAX_DEPTH, children, depth, names
 from tiltpy.ir.widening import finish, is_untyped
 from tiltpy.source import Span
-from tiltpy.types import BOOL, I64, INT_LITERAL, PHI, SCALARS, TDom, Type
+from tiltpy.types import BOOL, DURATION, I64, INT_LITERAL, NAMED, PHI, TDom, Type
 
 _LEAVES = (At, Const, EventBound, Local, Time)
 """Arguments that need no name of their own."""
@@ -236,6 +238,9 @@ class Body:
         match node:
             case syntax.Number():
                 return typing.number(node.value, node.span)
+            case syntax.Duration():
+                ticks = to_ticks(node, self.scope.times.unit)
+                return ticks_const(ticks, DURATION, node.span)
             case syntax.Bool():
                 return Const(node.value, BOOL, node.span)
             case syntax.Phi():
@@ -281,13 +286,8 @@ class Body:
                 return Const(value, scalar, name.span)
             case None:
                 raise self._unknown_name(name)
-            case Ticks():
-                raise QueryError(
-                    "E0107",
-                    f"the duration `{text}` stands where a number was expected",
-                    name.span,
-                    "durations shift and bound references, like t - 10s",
-                )
+            case Ticks(count=count):
+                return ticks_const(count, DURATION, name.span)
 
     def _local(self, name: syntax.Name, bound: Bound | Expr, level: int) -> Expr:
         value = self._value(bound, level) if isinstance(bound, Bound) else bound
@@ -419,7 +419,7 @@ class Body:
                 return typing.exists(self.expr(node.arguments[0], level), node.span)
             case Callee.CAST:
                 operand = self.expr(node.arguments[0], level)
-                return typing.cast(operand, SCALARS[name], node.span)
+                return typing.cast(operand, NAMED[name], node.span)
             case Callee.FUNCTION:
                 arguments = self.each(node.arguments, level)
                 return typing.call(name, arguments, node.span)

@@ -14,7 +14,7 @@ from tiltpy.frontend.words import (
 from tiltpy.ir.expr_printer import literal
 from tiltpy.ir.nodes import Const, Expr
 from tiltpy.ops import FUNCTIONS, MOST_TOP, REDUCTIONS
-from tiltpy.types import SCALARS
+from tiltpy.types import NAMED
 
 _OTHERS = ("exists", "start", "end", "TDom")
 
@@ -59,7 +59,7 @@ def find_callee(call: syntax.Call, functions: Functions) -> Callee:
         return _simple(call, Callee.EVENT_BOUND)
     if name == "exists":
         return _simple(call, Callee.EXISTS)
-    if name in SCALARS:
+    if name in NAMED:
         return _simple(call, Callee.CAST)
     if name in FUNCTIONS:
         arity = FUNCTIONS[name].arity
@@ -185,7 +185,7 @@ def _unknown(call: syntax.Call, functions: Functions) -> QueryError:
             span,
             "name it before the definitions, like t = TDom(-∞, ∞, 1)",
         )
-    known = [*FUNCTIONS, *REDUCTIONS, *SCALARS, *_OTHERS, *functions.known()]
+    known = [*FUNCTIONS, *REDUCTIONS, *NAMED, *_OTHERS, *functions.known()]
     way = (
         FUNCTIONS_ELSEWHERE.get(name)
         or nearest(name, known)

@@ -21,8 +21,8 @@ from tiltpy.ir.widening import adapt, common_type, is_untyped
 from tiltpy.types import (
     BOOL,
     MAX_TIME,
+    NAMED,
     NANOSECONDS,
-    SCALARS,
     Bound,
     Duration,
     Interval,
@@ -75,11 +75,10 @@ def read_param(
         value = _override(override, param)
     if wanted == "duration":
         return Ticks(constant(value, times))
-    if wanted not in SCALARS:
-        known = ["duration", *SCALARS]
+    if wanted not in NAMED:
         message = f"`{wanted}` is no type of a parameter"
-        raise QueryError("E0202", message, param.type.span, nearest(wanted, known))
-    return _constant_of(value, SCALARS[wanted], f"the parameter `{name}`", times)
+        raise QueryError("E0202", message, param.type.span, nearest(wanted, NAMED))
+    return _constant_of(value, NAMED[wanted], f"the parameter `{name}`", times)
 
 
 def _override(value: Override, param: syntax.Param) -> syntax.Expr:
@@ -181,14 +180,14 @@ def read_scalar(word: syntax.Word) -> Scalar:
     if word.text in MISSING_TYPES:
         message = f"{word.text} payloads are not in this version"
         raise QueryError("E0003", message, word.span, "numbers and bools are")
-    if word.text not in SCALARS:
+    if word.text not in NAMED:
         way = (
             TYPES_ELSEWHERE.get(word.text)
-            or nearest(word.text, SCALARS)
-            or "types are " + " ".join(SCALARS)
+            or nearest(word.text, NAMED)
+            or "types are " + " ".join(NAMED)
         )
         raise QueryError("E0202", f"unknown type `{word.text}`", word.span, way)
-    return SCALARS[word.text]
+    return NAMED[word.text]
 
 
 def read_lifetime(node: syntax.Lifetime, times: Times) -> Lifetime:

@@ -16,7 +16,7 @@ MISSING_FUNCTIONS = {
 }
 """Callees that later versions will know, and what to say meanwhile."""
 
-MISSING_TYPES = ("string", "time", "duration")
+MISSING_TYPES = ("string",)
 """Types whose payloads later versions will know."""
 
 _PREVIOUS = "write ~x[t - 10], the value 10 ticks before"

@@ -37,10 +37,21 @@ from tiltpy.ir.nodes import (
     Unary,
     Window,
 )
+from tiltpy.ir.temporal import is_temporal
 from tiltpy.ir.traversal import names
 from tiltpy.ir.widening import to_f32
 from tiltpy.ops import COMPARISON, LOGICAL, PRECEDENCE
-from tiltpy.types import BOOL, F32, F64, I64, NANOSECONDS, Struct, Unit
+from tiltpy.types import (
+    BOOL,
+    DURATION,
+    F32,
+    F64,
+    I64,
+    NANOSECONDS,
+    Struct,
+    Unit,
+    int_range,
+)
 
 _LOWEST, _UNARY, _POSTFIX = 0, PRECEDENCE["unary"], PRECEDENCE["postfix"]
 _WORD = re.compile(r"[^\W\d]\w*'*")
@@ -101,12 +112,18 @@ class ExprPrinter:
                 offset = str(abs(expr.offset))
                 sign = "-" if expr.offset < 0 else "+"
                 shift = f" {sign} {offset}" if expr.offset else ""
-                return self.time + shift, strength
+                text = self.time + shift
+                return (
+                    (text, strength)
+                    if expr.type == I64
+                    else (f"time({text})", _POSTFIX)
+                )
             case At():
                 return f"~{expr.object}[{self.shifted(expr.offset)}]", _POSTFIX
             case EventBound():
                 time = self.shifted(expr.offset)
-                return f"{expr.which}(~{expr.object}[{time}])", _POSTFIX
+                text = f"{expr.which}(~{expr.object}[{time}])"
+                return text if expr.type == I64 else f"time({text})", _POSTFIX
             case Element():
                 return self.element, _POSTFIX
             case Local():
@@ -150,7 +167,13 @@ class ExprPrinter:
         return [*lines, f"return {self.whole(result)}"]
 
     def _const(self, expr: Const, bare: bool) -> tuple[str, int]:
+        if expr.type == DURATION and self.unit is not None:
+            text = self.ticks(int(expr.value)) if expr.value else f"0{self.unit}"
+            if expr.value > int_range(DURATION)[0]:
+                return text, _UNARY if expr.value < 0 else _POSTFIX
         text = literal(expr)
+        if expr.type.is_temporal:
+            return f"{expr.type}({text})", _POSTFIX
         if bare or expr.type == BOOL:
             return text, _UNARY if text.startswith("-") else _POSTFIX
         return f"{expr.type}({text})", _POSTFIX
@@ -163,6 +186,10 @@ class ExprPrinter:
         left_bare, right_bare = is_firm(expr.right), True
         if expr.op in LOGICAL:
             left_bare = True
+        elif is_temporal(expr.left.type) or is_temporal(expr.right.type):
+            # A bare φ would not say whether it is a time, a duration or a number.
+            left_bare = not isinstance(expr.left, Phi)
+            right_bare = not isinstance(expr.right, Phi)
         elif expr.op in ("==", "!="):  # beside a bare φ they ask for existence
             left_bare = left_bare and not isinstance(expr.left, Phi)
             right_bare = not isinstance(expr.right, Phi)
@@ -237,7 +264,7 @@ def is_firm(expr: Expr) -> bool:
     """Whether an expression, printed anywhere, has its type by itself."""
     match expr:
         case Const():
-            return expr.type == BOOL
+            return expr.type == BOOL or expr.type.is_temporal
         case Phi():
             return False
         case If():

@@ -6,8 +6,9 @@ in equality, so two queries are equal when they say the same.
 
 Conventions
 - Offsets and window bounds are ticks relative to `t`; types are final (no literal or φ
-  types are left), and operands of an arithmetic or comparison node have one type:
-  whatever widening the language does is an explicit `Cast`.
+  types are left), and operands of an arithmetic or comparison node have one type, but
+  for times and durations (`temporal.py`): whatever widening the language does is an
+  explicit `Cast`.
 - A `Let` binds a name once per temporal expression; bodies are trees otherwise.
 - An expression is φ or has a value. `Exists` and the three-valued `&&`, `||` are the
   only ones that may not be φ when an operand is.
@@ -29,7 +30,7 @@ def _span() -> Span:
 
 @dataclass(frozen=True, slots=True)
 class Const:
-    """A bool, an integer or a float of a scalar type."""
+    """A bool, an integer (ticks of a time or a duration) or a float of a type."""
 
     value: bool | int | float
     type: Scalar
@@ -56,7 +57,7 @@ class Phi:
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """`t + offset` as a number (i64 ticks)."""
+    """`t + offset` as a number (i64 ticks), or of type `time`."""
 
     offset: int
     type: Scalar
@@ -75,7 +76,10 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class EventBound:
-    """`start(~object[t + offset])` or `end(...)`: of inputs only, i64 ticks."""
+    """`start(~object[t + offset])` or `end(...)`, of inputs only.
+
+    A number (i64 ticks), or of type `time`.
+    """
 
     which: Literal["start", "end"]
     object: str
@@ -162,7 +166,7 @@ class Binary:
     """Arithmetic and comparison (φ if an operand is) and three-valued `&&`, `||`.
 
     Both operands have one type. The type is theirs, or bool for comparisons; `/` has
-    float operands.
+    float operands. What times and durations do is in `temporal.py`.
     """
 
     op: BinaryOp
@@ -197,7 +201,11 @@ class Exists:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """`type(operand)`: saturating; NaN to an integer is 0; to bool is `!= 0`."""
+    """`type(operand)`: saturating; NaN to an integer is 0; to bool is `!= 0`.
+
+    A float becomes the nearest number of ticks, halves to even; one that is not finite
+    becomes φ.
+    """
 
     operand: "Expr"
     type: Scalar

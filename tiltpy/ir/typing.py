@@ -24,12 +24,22 @@ from tiltpy.ir.nodes import (
     Unary,
     Window,
 )
+from tiltpy.ir.temporal import FUNCTIONS as TEMPORAL_FUNCTIONS
+from tiltpy.ir.temporal import beside_times, is_temporal
+from tiltpy.ir.ticks import (
+    negated,
+    no_number,
+    no_ticks_reduction,
+    ticks_arithmetic,
+    ticks_cast,
+)
 from tiltpy.ir.verify_types import reduction_type
 from tiltpy.ir.widening import adapt, common_type, finish, is_untyped, to_f32
 from tiltpy.ops import COMPARISON, FUNCTIONS, LOGICAL, REDUCTIONS, BinaryOp, UnaryOp
 from tiltpy.source import Span
 from tiltpy.types import (
     BOOL,
+    DURATION,
     F32,
     F64,
     FLOAT_LITERAL,
@@ -62,6 +72,8 @@ def unary(op: UnaryOp, operand: Expr, span: Span) -> Expr:
         return operand
     if isinstance(operand, Const) and is_untyped(scalar):
         return number(-operand.value, span)
+    if scalar == DURATION:
+        return negated(operand, span)
     _require_number(scalar, operand, "`-`")
     return Unary(op, operand, scalar, span)
 
@@ -72,7 +84,9 @@ def binary(op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr:
         sides = _bool(left, f"`{op}`"), _bool(right, f"`{op}`")
         return Binary(op, *sides, BOOL, span)
     if op in COMPARISON:
-        return _comparison(op, left, right, span)
+        return _comparison(op, *beside_times(left, right), span)
+    if is_temporal(left.type) or is_temporal(right.type):
+        return ticks_arithmetic(op, left, right, span)
     return _arithmetic(op, left, right, span)
 
 
@@ -115,6 +129,8 @@ def _float_of(scalar: Scalar) -> Scalar:
 
 
 def _require_number(scalar: Scalar, operand: Expr, what: str) -> None:
+    if scalar.is_temporal:
+        raise no_number(scalar, operand.span, what)
     if not scalar.is_number and scalar != PHI:
         raise QueryError(
             "E0201",
@@ -148,7 +164,8 @@ def conditional(condition: Expr, then: Expr, otherwise: Expr, span: Span) -> Exp
     branches = (then, otherwise)
     structs = [b.type for b in branches if isinstance(b.type, Struct)]
     if not structs:
-        scalar = common_type(branches, span)
+        then, otherwise = beside_times(then, otherwise)
+        scalar = common_type([then, otherwise], span)
         return If(condition, adapt(then, scalar), adapt(otherwise, scalar), span)
     target = structs[0]
     for branch in branches:
@@ -171,6 +188,8 @@ def cast(operand: Expr, target: Scalar, span: Span) -> Expr:
     """`target(operand)`; a literal or φ takes the type itself."""
     if operand.type == PHI:
         return adapt(operand, target)
+    if target.is_temporal or is_temporal(operand.type):
+        return ticks_cast(operand, target, span)
     if isinstance(operand, Const) and is_untyped(operand.type):
         return Const(_saturate(operand.value, target), target, span)
     operand = finish(operand, "the operand")
@@ -192,7 +211,11 @@ def _saturate(value: float, target: Scalar) -> bool | int | float:
 def call(function: str, arguments: Sequence[Expr], span: Span) -> Expr:
     """A math function of `ops.FUNCTIONS`, given as many arguments as it takes."""
     rule = FUNCTIONS[function]
+    if rule.arity == 2:
+        arguments = beside_times(*arguments)
     scalar = common_type(arguments, span)
+    if scalar in TEMPORAL_FUNCTIONS.get(function, ()):
+        return Call(function, tuple(adapt(a, scalar) for a in arguments), scalar, span)
     for argument in arguments:
         _require_number(scalar, argument, f"{function}()")
     if rule.result != "same" and not scalar.is_float:
@@ -285,6 +308,8 @@ def _no_reduction(reduction: str, element: Expr) -> QueryError:
             element.span,
             f"reduce one field, like .{name}",
         )
+    if element.type.is_temporal:
+        return no_ticks_reduction(reduction, element)
     wanted = "numbers" if element.type == BOOL else "bools"
     way = (
         "cast it, like i64(...)" if element.type == BOOL else "compare it, like ... > 0"

@@ -6,6 +6,7 @@ explicit, so every rule is an equality.
 
 from typing import assert_never
 
+from tiltpy.ir import temporal
 from tiltpy.ir.nodes import (
     At,
     Binary,
@@ -34,7 +35,19 @@ from tiltpy.ops import (
     MOST_TOP,
     REDUCTIONS,
 )
-from tiltpy.types import BOOL, F32, F64, I64, U64, Scalar, Struct, Type, int_range
+from tiltpy.types import (
+    BOOL,
+    DURATION,
+    F32,
+    F64,
+    I64,
+    TIME,
+    U64,
+    Scalar,
+    Struct,
+    Type,
+    int_range,
+)
 
 
 def type_fault(expr: Expr) -> str | None:
@@ -47,7 +60,7 @@ def type_fault(expr: Expr) -> str | None:
         case Phi() | At() | Element() | Local() | Let():
             return None  # their types come from elsewhere; `verify` compares them
         case Time() | EventBound():
-            return _expect(expr, "a time", expr.type, I64)
+            return None if expr.type == TIME else _expect(expr, "time", expr.type, I64)
         case Unary():
             return _unary_fault(expr)
         case Binary():
@@ -59,7 +72,7 @@ def type_fault(expr: Expr) -> str | None:
         case Exists():
             return _expect(expr, "result", expr.type, BOOL)
         case Cast():
-            return _scalars(expr, expr.operand)
+            return _cast_fault(expr)
         case Call():
             return _call_fault(expr)
         case MakeStruct():
@@ -83,6 +96,8 @@ def reduction_type(
         return I64
     if isinstance(element, Struct):
         return None
+    if element.is_temporal and rule.result != "top":
+        return temporal.REDUCTIONS.get(reduction, {}).get(element)
     if element == BOOL and not rule.bools:
         return None
     match rule.result:
@@ -116,10 +131,13 @@ def _expect(expr: Expr, what: str, found: Type, expected: Type) -> str | None:
     return f"{type(expr).__name__}: {what} is {found}, expected {expected}"
 
 
-def _scalars(expr: Expr, *operands: Expr) -> str | None:
-    for operand in operands:
-        if isinstance(operand.type, Struct):
-            return f"{type(expr).__name__}: operand is the struct {operand.type}"
+def _cast_fault(expr: Cast) -> str | None:
+    found = expr.operand.type
+    if isinstance(found, Struct):
+        return f"Cast: operand is the struct {found}"
+    ticks = found.is_temporal or expr.type.is_temporal
+    if ticks and not temporal.castable(found, expr.type):
+        return f"Cast: from {found} to {expr.type}"
     return None
 
 
@@ -127,7 +145,7 @@ def _const_fault(expr: Const) -> str | None:
     value, scalar = expr.value, expr.type
     if scalar == BOOL:
         good = isinstance(value, bool)
-    elif scalar.is_integer:
+    elif scalar.is_integer or scalar.is_temporal:
         low, high = int_range(scalar)
         whole = isinstance(value, int) and not isinstance(value, bool)
         good = whole and low <= value <= high
@@ -139,6 +157,8 @@ def _const_fault(expr: Const) -> str | None:
 def _unary_fault(expr: Unary) -> str | None:
     if expr.op == "!":
         fault = _expect(expr, "operand of !", expr.operand.type, BOOL)
+    elif expr.operand.type == DURATION:
+        fault = None
     else:
         fault = _numbers(f"Unary {expr.op}", expr.operand.type)
     return fault or _expect(expr, "result", expr.type, expr.operand.type)
@@ -147,6 +167,11 @@ def _unary_fault(expr: Unary) -> str | None:
 def _binary_fault(expr: Binary) -> str | None:
     left, right = expr.left.type, expr.right.type
     name = f"Binary {expr.op}"
+    if temporal.is_temporal(left) or temporal.is_temporal(right):
+        known = temporal.temporal_result(expr.op, left, right)
+        if known is None:
+            return f"{name}: operands are {left} and {right}"
+        return _expect(expr, "result", expr.type, known)
     if left != right:
         return f"{name}: operands are {left} and {right}, expected one type"
     if isinstance(left, Struct):
@@ -170,6 +195,11 @@ def _call_fault(expr: Call) -> str | None:
     if len(expr.arguments) != rule.arity:
         return f"Call {rule.name}: {len(expr.arguments)} arguments, not {rule.arity}"
     first = expr.arguments[0].type
+    if first in temporal.FUNCTIONS.get(rule.name, ()):
+        found = [argument.type for argument in expr.arguments]
+        same = found == [first] * len(found)
+        fault = None if same else f"Call {rule.name}: arguments are {found}"
+        return fault or _expect(expr, f"result of {rule.name}", expr.type, first)
     for argument in expr.arguments:
         fault = _numbers(f"Call {rule.name}", argument.type) or _expect(
             expr, "argument", argument.type, first

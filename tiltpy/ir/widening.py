@@ -77,6 +77,9 @@ def _join(left: Scalar, right: Scalar, span: Span) -> Scalar:
     """The type that holds both types' values, as far as one does."""
     if left in (right, PHI):
         return right
+    if left.is_temporal or right.is_temporal:
+        ticks, other = (left, right) if left.is_temporal else (right, left)
+        raise _no_common(ticks, other, span)
     if "bool" in (left.kind, right.kind):
         other = right if left.kind == "bool" else left
         raise QueryError(
@@ -89,6 +92,19 @@ def _join(left: Scalar, right: Scalar, span: Span) -> Scalar:
     if left.is_float or right.is_float:
         return _join_float(left, right)
     return _join_integers(left, right, span)
+
+
+def _no_common(ticks: Scalar, other: Scalar | None, span: Span) -> QueryError:
+    """The error that a time or a duration meets something else (None: a literal)."""
+    if other is not None and other.is_temporal:
+        way = "a time minus a time is a duration, a time plus a duration a time"
+    elif ticks.kind == "time":
+        way = "a number of ticks is a time as time(...); a time's ticks are i64(...)"
+    else:
+        way = "write a duration, like 5s or duration(5); its ticks are i64(...)"
+    found = "a number" if other is None else other
+    message = f"{ticks} and {found} do not go together"
+    return QueryError("E0201", message, span, way)
 
 
 def _join_float(left: Scalar, right: Scalar) -> Scalar:
@@ -127,6 +143,8 @@ def _join_untyped(type: Scalar, operand: Expr, span: Span) -> Scalar:
             "cast the bool, like i64(...), or write true or false; "
             "a < b < c is written a < b && b < c",
         )
+    if type.is_temporal:
+        raise _no_common(type, None, span)
     if type.kind == "literal":
         both = (type, operand.type)
         return FLOAT_LITERAL if FLOAT_LITERAL in both else INT_LITERAL

@@ -1,7 +1,8 @@
 """The passes in order.
 
-Each of `PIPELINE` can be left out and changes no result. `resolve_boundaries` always
-runs, last, so that the bounds are those of the query that is executed.
+First, always, payloads take the types that machine code has (`represent`). Each of
+`PIPELINE` can be left out and changes no result. `resolve_boundaries` always runs,
+last, so that the bounds are those of the query that is executed.
 """
 
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from tiltpy.ir.verify import verify, verify_source
 from tiltpy.passes.eliminate_dead import eliminate_dead
 from tiltpy.passes.fold_constants import fold_constants
 from tiltpy.passes.fuse_operators import fuse_operators
+from tiltpy.passes.represent import represent
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.passes.share_subexpressions import share_subexpressions
 
@@ -43,6 +45,11 @@ def optimize(
     verify_source(query)
     resolve_boundaries(query)  # for its errors: they are the source's
     stages: list[tuple[str, Query]] = []
+    stored = represent(query)
+    if stored != query:
+        query = stored
+        verify(query)
+        stages.append((represent.__name__, query))
     for each in (*PIPELINE, resolve_boundaries):
         if each.__name__ in disabled:
             continue

@@ -34,6 +34,7 @@ from tiltpy.runtime.stamps import (
     show,
     to_ticks,
 )
+from tiltpy.runtime.ticks import TickColumn, ticks_column
 from tiltpy.types import (
     MAX_TIME,
     Interval,
@@ -103,7 +104,7 @@ def _ingest(
     settled = complete(declared, binding)
     assert settled.lifetime is not None
     if binding.first is not None:
-        return _samples(settled, binding.first, binding.frame)
+        return _samples(settled, binding.first, binding.frame, unit)
     table, choice = read_chosen(
         declared.name,
         binding.frame,
@@ -111,7 +112,7 @@ def _ingest(
     )
     times, kind = _read_times(settled, settled.lifetime, choice, table, unit)
     order = _order(settled, choice, table, times[0], allow_sort=allow_sort)
-    payload, present = _read_payload(settled, choice, table, order)
+    payload, present = _read_payload(settled, choice, table, order, unit)
     if table.num_rows == 0:
         return Ingested(SnapshotBuffer.empty(declared.type), kind)
     ticks = [t.ticks if order is None else t.ticks[order] for t in times]
@@ -122,11 +123,13 @@ def _ingest(
     return Ingested(_events(buffer, present, declared.type), kind)
 
 
-def _samples(declared: Input, first: First, values: object) -> Ingested:
+def _samples(
+    declared: Input, first: First, values: object, unit: Unit | None
+) -> Ingested:
     """Values without a time column."""
     assert isinstance(declared.lifetime, Sampled)
     period = declared.lifetime.period
-    count, payload, present = read_samples(declared, values)
+    count, payload, present = read_samples(declared, values, unit)
     check_reach(declared, first, period, count)
     if count == 0:
         return Ingested(SnapshotBuffer.empty(declared.type), first.stamps)
@@ -215,7 +218,11 @@ def _order(
 
 
 def _read_payload(
-    declared: Input, choice: Choice, table: pa.Table, order: Rows | None
+    declared: Input,
+    choice: Choice,
+    table: pa.Table,
+    order: Rows | None,
+    unit: Unit | None,
 ) -> tuple[tuple[Column, ...], Mask | None]:
     """The payload columns, and which rows are there at all (None: every one).
 
@@ -226,9 +233,11 @@ def _read_payload(
         array = flat_column(declared.name, table, *path)
         if says_no_type(array):
             continue
+        name = ".".join(path)
+        if scalar.is_temporal:
+            array = ticks_column(TickColumn(declared.name, name, array, scalar, unit))
         if order is not None:
             array = array.take(pa.array(order))
-        name = ".".join(path)
         found.append(payload_column(array, scalar, input=declared.name, name=name))
     first = choice.payload[0]
     outer = table.column(first[0])

@@ -22,7 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltpy.errors import DataError
-from tiltpy.types import SCALARS, Scalar
+from tiltpy.types import NAMED, Scalar
 
 Array = NDArray[np.generic]
 
@@ -180,11 +180,13 @@ def dtype_of(scalar: Scalar) -> np.dtype[np.generic]:
 def _dtype_of(scalar: Scalar) -> np.dtype[np.generic]:
     if scalar.kind == "bool":
         return np.dtype(np.uint8)
+    if scalar.is_temporal:
+        return np.dtype(np.int64)
     letter = {"int": "i", "uint": "u", "float": "f"}[scalar.kind]
     return np.dtype(f"{letter}{scalar.bits // 8}")
 
 
-_DTYPES = {name: _dtype_of(scalar) for name, scalar in SCALARS.items()}
+_DTYPES = {name: _dtype_of(scalar) for name, scalar in NAMED.items()}
 
 
 class Memory:

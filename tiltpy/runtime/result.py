@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tiltpy.errors import TiltError
+from tiltpy.runtime.buffers import Column
 from tiltpy.runtime.cells import CellPiece
 from tiltpy.runtime.notebook import html_table
 from tiltpy.runtime.pictures import Form, clock_of, draw, form_of, series_of, write
 from tiltpy.runtime.presence import keep_rows
 from tiltpy.runtime.stamps import OutputStamp, from_ticks
 from tiltpy.runtime.stitch import Piece
+from tiltpy.runtime.ticks import output_type, ticks_array
 from tiltpy.runtime.views import arrow_type, column_array
 from tiltpy.types import Scalar, Type, columns
 
@@ -55,9 +57,14 @@ class OutputTable:
     @property
     def schema(self) -> pa.Schema:
         """The Arrow schema of the table."""
-        payload = [(n or self.name, arrow_type(t)) for n, t in columns(self.type)]
+        payload = [(n or self.name, self._type(t)) for n, t in columns(self.type)]
         times = [("start", self.stamp.type), ("end", self.stamp.type)]
         return pa.schema(times + payload)
+
+    def _type(self, scalar: Scalar) -> pa.DataType:
+        if scalar.is_temporal:
+            return output_type(scalar, self.stamp).type
+        return arrow_type(scalar)
 
     @property
     def num_rows(self) -> int:
@@ -81,13 +88,19 @@ class OutputTable:
 
     def _arrays(self, piece: Piece) -> list[pa.Array]:
         payload = [
-            column_array(column, piece.n, scalar)
+            self._array(column, piece.n, scalar)
             for (_, scalar), column in zip(
                 columns(self.type), piece.columns, strict=True
             )
         ]
         times = (from_ticks(t, self.stamp, self.name) for t in piece.times())
         return [*times, *payload]
+
+    def _array(self, column: Column, count: int, scalar: Scalar) -> pa.Array:
+        if not scalar.is_temporal:
+            return column_array(column, count, scalar)
+        kind = output_type(scalar, self.stamp)
+        return ticks_array(column, count, scalar, kind, self.name)
 
     def points(self, time: str = "time") -> pa.Table:
         """Rows stamped with each snapshot's end, under the column name `time`."""

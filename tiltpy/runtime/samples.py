@@ -15,13 +15,14 @@ from tiltpy.runtime.choose import choose_fields
 from tiltpy.runtime.columns import payload_column
 from tiltpy.runtime.frames import flat_column
 from tiltpy.runtime.memory import dtype_of
-from tiltpy.types import MAX_TIME, Scalar, Struct, columns
+from tiltpy.runtime.ticks import TickColumn, ticks_column
+from tiltpy.types import MAX_TIME, Scalar, Struct, Unit, columns
 
 Mask = NDArray[np.bool_]
 
 
 def read_samples(
-    declared: Input, values: object
+    declared: Input, values: object, unit: Unit | None
 ) -> tuple[int, tuple[Column, ...], Mask | None]:
     """How many samples there are, their columns, and which are there (None: all)."""
     if isinstance(values, np.ndarray) and isinstance(declared.type, Scalar):
@@ -34,6 +35,8 @@ def read_samples(
     for path, (_, scalar) in zip(paths, columns(declared.type), strict=True):
         array = flat_column(declared.name, table, *path)
         name = ".".join(path)
+        if scalar.is_temporal:
+            array = ticks_column(TickColumn(declared.name, name, array, scalar, unit))
         found.append(payload_column(array, scalar, input=declared.name, name=name))
     outer = table.column(paths[0][0])
     there = outer.is_valid().to_numpy() if len(paths[0]) > 1 else None

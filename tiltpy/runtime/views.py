@@ -14,7 +14,9 @@ Number = TypeVar("Number", bound=np.generic)
 
 
 def arrow_type(scalar: Scalar) -> pa.DataType:
-    """The Arrow type of a scalar."""
+    """The Arrow type that a scalar's values have in memory: times are `int64` ticks."""
+    if scalar.is_temporal:
+        return pa.int64()
     if scalar.kind == "bool":
         return pa.bool_()
     if scalar.kind == "float":

@@ -1,0 +1,83 @@
+"""What operators make of times and durations: which go together, and to what.
+
+Both doors, the verifier and the pass that turns ticks into `i64` read it here. `/` of a
+duration by a number and `*` by a float go through `f64` and round to the nearest tick,
+halves to even; what is not finite is φ, and so is `//` and `%` by zero. All else is
+arithmetic of 64-bit integers, which wraps.
+"""
+
+from dataclasses import replace
+
+from tiltpy.ir.nodes import EventBound, Expr, Time
+from tiltpy.ops import COMPARISON
+from tiltpy.types import BOOL, DURATION, F64, I64, TIME, Scalar, Type
+
+RESULTS: dict[tuple[str, Scalar, Scalar], Scalar] = {
+    ("-", TIME, TIME): DURATION,
+    ("+", TIME, DURATION): TIME,
+    ("-", TIME, DURATION): TIME,
+    ("+", DURATION, TIME): TIME,
+    ("+", DURATION, DURATION): DURATION,
+    ("-", DURATION, DURATION): DURATION,
+    ("*", DURATION, I64): DURATION,
+    ("*", DURATION, F64): DURATION,
+    ("*", I64, DURATION): DURATION,
+    ("*", F64, DURATION): DURATION,
+    ("/", DURATION, F64): DURATION,
+    ("/", DURATION, DURATION): F64,
+    ("//", DURATION, I64): DURATION,
+    ("//", DURATION, DURATION): I64,
+    ("%", DURATION, DURATION): DURATION,
+}
+"""The result of `left op right`; comparisons are those of one type."""
+
+FUNCTIONS = {"abs": (DURATION,), "min": (TIME, DURATION), "max": (TIME, DURATION)}
+"""The functions that take times or durations, and which."""
+
+ROUNDED = ("mean", "std", "rms", "median", "quantile")
+"""The reductions of durations that are computed in f64 and rounded to ticks."""
+
+REDUCTIONS: dict[str, dict[Scalar, Scalar]] = {
+    **{name: {TIME: TIME, DURATION: DURATION} for name in ("min", "max")},
+    **{name: {TIME: TIME, DURATION: DURATION} for name in ("first", "last", "mode")},
+    **{name: {DURATION: DURATION} for name in ("sum", *ROUNDED)},
+    **{name: {DURATION: F64} for name in ("skew", "kurtosis")},
+}
+"""The results of reductions over times and durations. `count` takes anything, and
+`topk` gives a struct of these."""
+
+
+def is_temporal(type: Type) -> bool:
+    """Whether a type is `time` or `duration`."""
+    return isinstance(type, Scalar) and type.is_temporal
+
+
+def temporal_result(op: str, left: Type, right: Type) -> Scalar | None:
+    """The type of `left op right` of which one is a time or a duration, if it has one.
+
+    Both types are final: numbers beside a duration are `i64` or `f64`.
+    """
+    if not isinstance(left, Scalar) or not isinstance(right, Scalar):
+        return None
+    if op in COMPARISON:
+        return BOOL if left == right else None
+    return RESULTS.get((op, left, right))
+
+
+def castable(found: Scalar, target: Scalar) -> bool:
+    """Whether a type that is or becomes ticks can be cast."""
+    return found == target or found.is_number or target.is_number
+
+
+def as_time(expr: Expr) -> Expr:
+    """`t`, `start(...)` or `end(...)` as a value of type `time`; others as they are."""
+    if isinstance(expr, Time | EventBound):
+        return replace(expr, type=TIME)
+    return expr
+
+
+def beside_times(left: Expr, right: Expr) -> tuple[Expr, Expr]:
+    """Two operands; `t` and an event's bound are times where the other is one."""
+    if right.type == TIME:
+        left = as_time(left)
+    return left, as_time(right) if left.type == TIME else right

@@ -1,0 +1,164 @@
+"""Represent: payloads as machine code has them, before any other pass.
+
+Times and durations become `i64` ticks, and what is rounded to ticks says so.
+
+Before:
+
+    ~o[t] = ~m[t].took / 2.0 > 5s ? mean(~m[t-1m : t].took) : φ
+
+After:
+
+    ~o[t] = { ticks = f64(~m[t].took) / 2.0
+              whole = is_finite(ticks) ? i64(round(ticks)) : φ
+              return whole > 5 ? i64(round(mean(~m[t-60 : t].took))) : φ }
+
+It always runs: no later pass, no kernel and no cache knows the types that only a result
+shows. Each `Cast` below is one that `interpreter_numbers.ticks` means.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+from typing import assert_never
+
+from tiltpy.errors import QueryError
+from tiltpy.ir.cuts import map_cuts
+from tiltpy.ir.nodes import (
+    At,
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Element,
+    EventBound,
+    Exists,
+    Expr,
+    Field,
+    If,
+    Let,
+    Local,
+    MakeStruct,
+    Phi,
+    Query,
+    Reduce,
+    TemporalExpr,
+    Time,
+    Unary,
+)
+from tiltpy.ir.temporal import ROUNDED, is_temporal
+from tiltpy.ir.traversal import MAX_DEPTH, children, depth, walk, with_children
+from tiltpy.types import BOOL, F64, I64, Scalar, Struct, Type
+
+
+def represent(query: Query) -> Query:
+    """The query over the types that machine code has."""
+    inputs = tuple(replace(one, type=stored(one.type)) for one in query.inputs)
+    definitions = tuple(_definition(one) for one in query.definitions)
+    return replace(query, inputs=inputs, definitions=definitions)
+
+
+def stored(payload: Type) -> Type:
+    """A payload type as it lies in memory."""
+    if isinstance(payload, Struct):
+        return Struct(tuple((name, _ticks(of)) for name, of in payload.fields))
+    return _ticks(payload)
+
+
+def _ticks(scalar: Scalar) -> Scalar:
+    return I64 if scalar.is_temporal else scalar
+
+
+def _definition(definition: TemporalExpr) -> TemporalExpr:
+    body = _expression(definition.body)
+    if depth(body) > MAX_DEPTH:
+        raise QueryError(
+            "E0301",
+            f"~{definition.name} is deeper than {MAX_DEPTH} levels, with what rounds "
+            "its durations to ticks",
+            definition.span,
+            "name parts of it in objects of their own",
+        )
+    return replace(definition, body=body, cuts=map_cuts(definition.cuts, _expression))
+
+
+def _expression(expr: Expr) -> Expr:
+    return _Representing(expr).of(expr)
+
+
+class _Representing:
+    """One expression that is closed: a body, or an element."""
+
+    def __init__(self, whole: Expr) -> None:
+        taken = {node.name for node in walk(whole) if isinstance(node, Let)}
+        names: Iterator[str] = (f"ticks{n}" for n in count(1))
+        self.free = (name for name in names if name not in taken)
+
+    def of(self, expr: Expr) -> Expr:
+        match expr:
+            case Reduce():
+                return self.reduction(expr)
+            case Cast():
+                return self.cast(expr)
+            case Binary() if is_temporal(expr.left.type) or is_temporal(
+                expr.right.type
+            ):
+                return self.binary(expr)
+            case _:
+                new = tuple(self.of(child) for child in children(expr))
+                return _stored(with_children(expr, new))
+
+    def reduction(self, expr: Reduce) -> Expr:
+        rounded = is_temporal(expr.type) and expr.reduction in ROUNDED
+        kind = F64 if rounded else stored(expr.type)
+        new = replace(expr, element=_expression(expr.element), type=kind)
+        return _nearest(new) if rounded else new
+
+    def cast(self, expr: Cast) -> Expr:
+        found, operand = expr.operand.type, self.of(expr.operand)
+        assert isinstance(found, Scalar)
+        if expr.type.is_temporal and found.is_float:
+            return self.finite(_to(operand, F64))
+        return _to(operand, _ticks(expr.type))
+
+    def binary(self, expr: Binary) -> Expr:
+        """An operator of ticks: that of integers, or of floats which are rounded."""
+        left, right = self.of(expr.left), self.of(expr.right)
+        if expr.type == F64 or F64 in (left.type, right.type):
+            both = replace(expr, left=_to(left, F64), right=_to(right, F64), type=F64)
+            return both if expr.type == F64 else self.finite(both)
+        return replace(expr, left=left, right=right, type=_ticks(expr.type))
+
+    def finite(self, value: Expr) -> Expr:
+        """The nearest number of ticks; φ where there is none."""
+        name = next(self.free)
+        local = Local(name, F64, value.span)
+        there = Call("is_finite", (local,), BOOL, value.span)
+        chosen = If(there, _nearest(local), Phi(I64, value.span), value.span)
+        return Let(name, value, chosen, value.span)
+
+
+def _nearest(value: Expr) -> Expr:
+    return Cast(Call("round", (value,), F64, value.span), I64, value.span)
+
+
+def _to(operand: Expr, target: Scalar) -> Expr:
+    return operand if operand.type == target else Cast(operand, target, operand.span)
+
+
+def _stored(expr: Expr) -> Expr:
+    """A node over represented operands, in its own represented type."""
+    match expr:
+        case Let() | If():
+            return expr
+        case MakeStruct():
+            kind = stored(expr.type)
+            assert isinstance(kind, Struct)
+            return replace(expr, type=kind)
+        case Phi() | At() | Local() | Element():
+            return replace(expr, type=stored(expr.type))
+        case Const() | Time() | EventBound() | Field() | Unary() | Binary() | Call():
+            return replace(expr, type=_ticks(expr.type))
+        case Exists() | Cast() | Reduce():
+            return expr
+        case _:
+            assert_never(expr)
