@@ -28,6 +28,8 @@ from tiltpy.types import Interval, Point, Scalar, Struct, columns
 
 ARROW = {
     "bool": pa.bool_(),
+    "time": pa.int64(),
+    "duration": pa.int64(),
     "f32": pa.float32(),
     "f64": pa.float64(),
     **{f"i{n}": getattr(pa, f"int{n}")() for n in (8, 16, 32, 64)},

@@ -255,7 +255,7 @@ UNTYPED: Callable[..., Object] = define
         (lambda: m[t * 2], "E0107", "t * 2"),
         (lambda: m[5], "E0107", "m[5]"),
         (lambda: m[t - "soon"], "E0004", 't - "soon"'),
-        (lambda: m[t] + "10s", "E0107", 'm[t] + "10s"'),
+        (lambda: m[t] + "10s", "E0201", 'm[t] + "10s"'),
         (lambda: m[OTHER], "E0108", ""),
         (lambda: m[t] == None, "E0201", "m[t] == None"),  # noqa: E711
         (lambda: UNTYPED("o", t, object()), "E0201", 'UNTYPED("o", t, object())'),

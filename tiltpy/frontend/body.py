@@ -151,14 +151,14 @@ class Body:
     def _with(self, scope: Scope, bound: Bound, level: int) -> Scope:
         """The scope in which a name stands for what it is bound to."""
         name, times = bound.name.text, bound.scope.times
-        if is_duration(bound.node, times):
+        count = whole_number(bound.node, times)
+        if count is not None and is_duration(bound.node, times):
             return scope.with_ticks(name, constant(bound.node, times))
         if self.frame is None:
             value = self._value(bound, level)
         else:  # no name reaches into a reduction: the value itself is put there
             value = self._within(bound.scope, bound.node, level)
             self._check_size(value, bound.node.span)
-        count = whole_number(bound.node, times)
         known = value if isinstance(value, Const) else None
         if known is None and count is not None:
             known = Const(count, INT_LITERAL, bound.node.span)

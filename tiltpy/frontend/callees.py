@@ -34,7 +34,7 @@ _ACTIVE = "_active"
 
 def is_built_in(name: str) -> bool:
     """Whether the language itself knows a callee of that name."""
-    known = name in FUNCTIONS or name in SCALARS or name in _OTHERS
+    known = name in FUNCTIONS or name in NAMED or name in _OTHERS
     return known or reduction_named(name)[0] in REDUCTIONS
 
 

@@ -18,14 +18,6 @@ def inside(span: Span, what: str) -> QueryError:
 def misplaced(node: syntax.Expr) -> QueryError:
     """The error for a node that is no value by itself."""
     match node:
-        case syntax.Duration():
-            return QueryError(
-                "E0107",
-                "a duration stands where a number was expected",
-                node.span,
-                "durations shift and bound references, like t - 10s; "
-                "`t` as a number counts ticks",
-            )
         case syntax.Text():
             return QueryError("E0003", "strings are not in this version", node.span, "")
         case syntax.LastRows():

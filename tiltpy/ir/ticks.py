@@ -5,7 +5,7 @@ from math import isfinite
 from tiltpy.errors import QueryError
 from tiltpy.ir.nodes import Binary, Cast, Const, EventBound, Expr, Phi, Time, Unary
 from tiltpy.ir.temporal import as_time, beside_times, castable, temporal_result
-from tiltpy.ir.widening import adapt, finish, is_untyped
+from tiltpy.ir.widening import adapt, common_type, finish, is_untyped, no_common
 from tiltpy.ops import BinaryOp
 from tiltpy.source import Span
 from tiltpy.types import (
@@ -52,8 +52,12 @@ def ticks_arithmetic(op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr:
     elif op == "+" and left.type == DURATION:
         right = as_time(right)
     left, right = _settled(op, left, right), _settled(op, right, left)
+    sides = [common_type([side], span) for side in (left, right)]  # no structs
     result = temporal_result(op, left.type, right.type)
     if result is None:
+        ticks, other = sides if sides[0].is_temporal else sides[::-1]
+        if op in ("+", "-") and not other.is_temporal:
+            raise no_common(ticks, other, span)
         message = f"`{op}` does not take {left.type} and {right.type}"
         raise QueryError("E0201", message, span, _RULES)
     return Binary(op, left, right, result, span)

@@ -79,7 +79,7 @@ def _join(left: Scalar, right: Scalar, span: Span) -> Scalar:
         return right
     if left.is_temporal or right.is_temporal:
         ticks, other = (left, right) if left.is_temporal else (right, left)
-        raise _no_common(ticks, other, span)
+        raise no_common(ticks, other, span)
     if "bool" in (left.kind, right.kind):
         other = right if left.kind == "bool" else left
         raise QueryError(
@@ -94,7 +94,7 @@ def _join(left: Scalar, right: Scalar, span: Span) -> Scalar:
     return _join_integers(left, right, span)
 
 
-def _no_common(ticks: Scalar, other: Scalar | None, span: Span) -> QueryError:
+def no_common(ticks: Scalar, other: Scalar | None, span: Span) -> QueryError:
     """The error that a time or a duration meets something else (None: a literal)."""
     if other is not None and other.is_temporal:
         way = "a time minus a time is a duration, a time plus a duration a time"
@@ -144,7 +144,7 @@ def _join_untyped(type: Scalar, operand: Expr, span: Span) -> Scalar:
             "a < b < c is written a < b && b < c",
         )
     if type.is_temporal:
-        raise _no_common(type, None, span)
+        raise no_common(type, None, span)
     if type.kind == "literal":
         both = (type, operand.type)
         return FLOAT_LITERAL if FLOAT_LITERAL in both else INT_LITERAL

@@ -1,5 +1,7 @@
 """Payload columns: the types that a declared type takes, without loss."""
 
+from collections.abc import Callable
+
 import pyarrow as pa
 
 from tiltpy.errors import DataError
@@ -18,7 +20,7 @@ def payload_column(array: pa.Array, scalar: Scalar, *, input: str, name: str) ->
     if array.type != target:
         if not widens(array.type, scalar):
             raise DataError(
-                f"found {array.type}, expected {scalar}; {_way_out(array.type)}",
+                f"found {array.type}, expected {scalar}; {way_out(array.type)}",
                 input=input,
                 column=name,
             )
@@ -47,13 +49,53 @@ def widens(found: pa.DataType, scalar: Scalar) -> bool:
     return (unsigned or low <= -(1 << bits)) and (1 << bits) - 1 <= high
 
 
-def _way_out(found: pa.DataType) -> str:
+def way_out(found: pa.DataType) -> str:
+    """What to do about a column of a type that was not declared, or is no payload."""
     if pa.types.is_integer(found) or pa.types.is_floating(found):
         name = str(found).replace("uint", "u").replace("int", "i")
         name = {"double": "f64", "float": "f32", "halffloat": "f32"}.get(name, name)
         return f"declare it as {name}, or cast it"
-    if pa.types.is_boolean(found):
-        return "declare it as bool, or cast it"
-    if pa.types.is_decimal(found):
-        return "cast it to a float or an integer: decimals are no payload yet"
-    return "cast it to a number or a bool: other types are no payload yet"
+    for same, declared in _DECLARED:
+        if same(found):
+            return f"declare it as {declared}, or cast it"
+    return next((way for same, way in _ELSEWHERE if same(found)), _CAST)
+
+
+_CAST = "cast it to a type of the query language"
+_types = pa.types
+_DECLARED: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
+    (_types.is_boolean, "bool"),
+    (_types.is_timestamp, "time"),
+    (_types.is_date, "time"),
+    (_types.is_duration, "duration"),
+    (_types.is_struct, "a struct, like { a: f64, b: i64 }"),
+)
+_ELSEWHERE: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
+    (
+        _types.is_decimal,
+        "decimals are no payload: cast it to f64, or to an integer of its smallest "
+        "part (1.25 as 125 cents)",
+    ),
+    (
+        _types.is_time,
+        "a time of day is no payload: add its day and declare a time, or cast it to an "
+        "integer",
+    ),
+    (
+        _types.is_interval,
+        "months have no fixed length: cast it to a duration, or to a number of months",
+    ),
+    (
+        _types.is_map,
+        "a map is no payload: give each key that is needed a column of its own",
+    ),
+    (
+        _types.is_nested,
+        "a list is no payload: give each of its items a row, or a column of its own",
+    ),
+    (
+        lambda found: "binary" in str(found),
+        "bytes are no payload: decode them to numbers first",
+    ),
+)
+"""What to do about types that are no payload; lists are what else is nested."""

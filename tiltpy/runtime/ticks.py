@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tiltpy.errors import DataError
 from tiltpy.runtime.buffers import Column
+from tiltpy.runtime.columns import way_out
 from tiltpy.runtime.stamps import (
     OutputStamp,
     StampType,
@@ -79,26 +80,13 @@ def _unit_of(column: TickColumn) -> Unit | None:
             "time": "timestamps, dates or integer ticks",
             "duration": "durations (Arrow's duration[...]) or integer ticks",
         }
-        way = _way_out(found, what)
-        raise column.error(f"found {found}, expected {wanted[what]}; {way}")
+        raise column.error(f"found {found}, expected {wanted[what]}; {way_out(found)}")
     if column.tick is None:
         raise column.error(
             f"found {found}, but the query has no unit and counts plain ticks; "
             f"write `unit {unit}` in the query, or bind integers"
         )
     return unit
-
-
-def _way_out(found: pa.DataType, what: str) -> str:
-    if pa.types.is_duration(found):
-        return "declare it as duration, or cast it"
-    if stamp_type(found) is not None:
-        return "declare it as time, or cast it"
-    if pa.types.is_time(found) and what == "duration":
-        return "a time of day is no duration: subtract midnight, or cast it to integers"
-    if pa.types.is_interval(found):
-        return "months have no fixed length: cast it to a duration"
-    return "cast it"
 
 
 def _within(column: TickColumn, raw: Integers, factor: int) -> Integers:
