@@ -24,7 +24,8 @@ from tiltpy.runtime.domain import Request
 from tiltpy.runtime.ingest import Ingested, ingest
 from tiltpy.runtime.result import OutputTable
 from tiltpy.runtime.run import RunOptions, run
-from tiltpy.types import Interval, Point, Scalar, Struct, columns
+from tiltpy.runtime.ticks import output_type
+from tiltpy.types import DURATION, Interval, Point, Scalar, Struct, columns
 
 ARROW = {
     "bool": pa.bool_(),
@@ -121,7 +122,11 @@ def snapshots(output: OutputTable) -> list[Snapshot]:
     table = output.to_arrow()
     starts, ends = table["start"].to_pylist(), table["end"].to_pylist()
     names = table.column_names[2:]
-    values = [table[name].to_pylist() for name in names]
+    scalars = [scalar for _, scalar in columns(output.type)]
+    values = [
+        in_ticks(table[name], output) if scalar.is_temporal else table[name].to_pylist()
+        for name, scalar in zip(names, scalars, strict=True)
+    ]
     if isinstance(output.type, Scalar):
         payload: Sequence[object] = values[0]
     else:
@@ -130,6 +135,14 @@ def snapshots(output: OutputTable) -> list[Snapshot]:
         ]
     rows = zip(starts, ends, payload, strict=True)
     return [Snapshot(s, e, v) for s, e, v in rows]  # type: ignore[arg-type]
+
+
+def in_ticks(column: pa.ChunkedArray, output: OutputTable) -> list[int | None]:
+    """The ticks of times or durations that went out."""
+    factor = output_type(DURATION, output._stamp).factor
+    whole = pa.int32() if pa.types.is_date32(column.type) else pa.int64()
+    found = column.cast(whole).to_pylist()
+    return [None if value is None else value // factor for value in found]
 
 
 def table_of(

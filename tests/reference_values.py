@@ -1,6 +1,6 @@
 """Values and rows as the language reference writes them.
 
-A value is written as in a query: `10`, `2.5`, `nan`, `true`, `φ`, `"text"`,
+A value is written as in a query: `10`, `2.5`, `nan`, `true`, `φ`, `"text"`, `10s`,
 `{ price = 2.5, size = φ }`; rows are `10 over (0, 1], 20 over (1, 2]`, or by their
 stamps `10 at 1, 20 at 3`. `φ` alone is no row at all.
 """
@@ -16,6 +16,7 @@ import numpy as np
 from tiltpy.interpreter import Event, Value
 from tiltpy.ir.nodes import Input
 from tiltpy.types import (
+    DURATION,
     F32,
     Duration,
     Interval,
@@ -102,6 +103,8 @@ class _Reader:
         if word.startswith('"'):
             text: Value = json.loads(word)
             return text
+        if re.fullmatch(r"-?\d+s", word):
+            return int(word[:-1])
         return float(word) if re.search(r"[.e]", word) else int(word)
 
     def fields(self) -> Value:
@@ -126,6 +129,8 @@ def write_value(value: object, type: Type) -> str:
         case dict(), Struct(fields):
             inner = (f"{name} = {write_value(value[name], of)}" for name, of in fields)
             return "{ " + ", ".join(inner) + " }"
+        case int(), Scalar() if type == DURATION:
+            return f"{value}s"
         case str(), _:
             return json.dumps(value, ensure_ascii=False)
         case _:
