@@ -139,7 +139,7 @@ def snapshots(output: OutputTable) -> list[Snapshot]:
 
 def in_ticks(column: pa.ChunkedArray, output: OutputTable) -> list[int | None]:
     """The ticks of times or durations that went out."""
-    factor = output_type(DURATION, output._stamp).factor
+    factor = output_type(DURATION, output.stamp).factor
     whole = pa.int32() if pa.types.is_date32(column.type) else pa.int64()
     found = column.cast(whole).to_pylist()
     return [None if value is None else value // factor for value in found]

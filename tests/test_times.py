@@ -325,3 +325,19 @@ def test_samples_of_numpy() -> None:
     values = pd.to_timedelta([1, 2], unit="s").to_numpy()
     found = query.run(x=tilt.sampled(values, 0, 1))
     assert [row[2] for row in listed(found)] == [timedelta(seconds=n) for n in (2, 4)]
+
+
+def test_local_names_of_durations_and_times() -> None:
+    text = """unit s; input o : { at: time, took: duration } time ts point
+    ~out[t] = {
+        short = 2s * 2
+        half = 5s * 0.5
+        late = ~o[t].took - short
+        now = time(t)
+        return late > half ? now - ~o[t].at : sum(v.took + short for v in ~o[t-1s : t])
+    }"""
+    query = parse(text)
+    assert parse(format_query(query)) == query
+    rows = [(0, 1, {"at": 0, "took": 9}), (1, 2, {"at": 0, "took": 5})]
+    found = check_engines(text, {"o": rows})["out"]
+    assert [row[2] for row in found] == [1, 9]
