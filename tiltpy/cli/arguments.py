@@ -5,9 +5,9 @@ Everything wrong with them is an `ArgumentsError`, which ends the command with c
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from difflib import get_close_matches
 
 from tiltpy.errors import TiltError
+from tiltpy.names import closest
 from tiltpy.runtime.sizes import size_of
 
 
@@ -57,8 +57,8 @@ def _assign(
 def unknown(name: str, names: Iterable[str]) -> str:
     """That a name is not among those known, and the nearest that is."""
     known = list(names)
-    near = get_close_matches(name, known, 1)
-    hint = f"did you mean '{near[0]}'?" if near else f"known: {listing(known)}"
+    near = closest(name, known)
+    hint = f"did you mean '{near}'?" if near else f"known: {listing(known)}"
     return f"there is no '{name}'; {hint}"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tiltpy.errors import QueryError
-from tiltpy.frontend import syntax
+from tiltpy.frontend import advice, syntax
 from tiltpy.frontend.broken import Broken, Exhausted
 from tiltpy.frontend.callees import (
     Callee,
@@ -19,6 +19,7 @@ from tiltpy.frontend.callees import (
     reduction_parameter,
 )
 from tiltpy.frontend.calls import arguments_of, called, in_library, library_scope
+from tiltpy.frontend.elsewhere import NAMES_ELSEWHERE
 from tiltpy.frontend.misplaced import inside, misplaced
 from tiltpy.frontend.names import fresh_name, nearest
 from tiltpy.frontend.references import (
@@ -40,7 +41,6 @@ from tiltpy.frontend.times import (
     too_deep,
     whole_number,
 )
-from tiltpy.frontend.words import NAMES_ELSEWHERE
 from tiltpy.ir import typing
 from tiltpy.ir.nodes import (
     At,
@@ -301,19 +301,21 @@ class Body:
         return value
 
     def _unknown_name(self, name: syntax.Name) -> QueryError | Broken:
-        times, time = self.scope.times, self.scope.time
-        if name.text in times.broken:
+        text, times, time = name.text, self.scope.times, self.scope.time
+        if text in times.broken:
             return Broken()
-        if name.text in times.domains or name.text == "t":
-            return other_time(name.text, time, name.span)
-        if name.text in self._visible():
-            code, way = "E0103", f"write ~{name.text}[{time}]"
-            return QueryError(
-                code, f"~{name.text} is a temporal object", name.span, way
-            )
-        known = [*self.scope.names, *times.params, time]
-        way = NAMES_ELSEWHERE.get(name.text) or nearest(name.text, known)
-        return QueryError("E0102", f"unknown name `{name.text}`", name.span, way)
+        if text in times.domains or text == "t":
+            return other_time(text, time, name.span)
+        if text in self._visible():
+            way = advice.which_time(text, time, reducing=self.frame is not None)
+            code = "E0103"
+            return QueryError(code, f"~{text} is a temporal object", name.span, way)
+        way = (
+            advice.comment(name.span)
+            or NAMES_ELSEWHERE.get(text.lower())
+            or nearest(text, [*self.scope.names, *times.params, time])
+        )
+        return QueryError("E0102", f"unknown name `{text}`", name.span, way)
 
     def _changed(self, node: syntax.With, level: int) -> Expr:
         operand = self.expr(node.operand, level)
@@ -359,7 +361,7 @@ class Body:
                 "E0103",
                 f"~{ref.object} is a temporal object; say at which time",
                 ref.span,
-                f"write ~{ref.object}[{time}], or reduce a window of it",
+                advice.which_time(ref.object, time, reducing=self.frame is not None),
             )
         if ref.stop is not None or (self.frame is not None and self.frame.active):
             value = self._window_element(target, payload)
@@ -368,8 +370,7 @@ class Body:
                 "E0113",
                 f"~{ref.object} at one point stands inside a reduction",
                 ref.span,
-                f"reduce a window, like ~{ref.object}[{time} - 10 : {time}], "
-                "or a window of an object that combines them first",
+                advice.window_for(ref, time),
             )
         else:
             ticks = offset(ref.start, time, self.scope.times)
@@ -387,7 +388,7 @@ class Body:
                 "E0106",
                 "a window holds many values",
                 ref.span,
-                "reduce it, like mean(...)",
+                advice.reduced(ref),
             )
         if frame.window not in (None, window):
             raise QueryError(

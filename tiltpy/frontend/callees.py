@@ -4,13 +4,11 @@ from enum import Enum, auto
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend import syntax
+from tiltpy.frontend.call_advice import count_of, instead_of
+from tiltpy.frontend.elsewhere import FUNCTIONS_ELSEWHERE
 from tiltpy.frontend.library import Functions
 from tiltpy.frontend.names import nearest
-from tiltpy.frontend.words import (
-    FUNCTIONS_ELSEWHERE,
-    MISSING_FUNCTIONS,
-    MISSING_TYPES,
-)
+from tiltpy.frontend.words import MISSING_FUNCTIONS, MISSING_TYPES
 from tiltpy.ir.expr_printer import literal
 from tiltpy.ir.nodes import Const, Expr
 from tiltpy.ops import FUNCTIONS, MOST_TOP, REDUCTIONS
@@ -100,7 +98,8 @@ def _ddof(value: syntax.Expr) -> int:
         case syntax.Number(value=0 | 1 as number):
             return int(number)
         case _:
-            raise QueryError("E0206", "ddof is 0 or 1", value.span)
+            way = "0 divides by n, 1 by n - 1"
+            raise QueryError("E0206", "ddof is 0 or 1", value.span, way)
 
 
 def reduction_parameter(reduction: str, given: Expr) -> float | int:
@@ -133,7 +132,7 @@ def _check_reduction(call: syntax.Call) -> None:
             "E0207",
             f"unknown reduction `{name}`",
             call.callee.span,
-            FUNCTIONS_ELSEWHERE.get(name) or nearest(name, REDUCTIONS),
+            FUNCTIONS_ELSEWHERE.get(name.lower()) or nearest(name, REDUCTIONS),
         )
     _check_window(call)
 
@@ -159,7 +158,7 @@ def _check_count(call: syntax.Call, count: int, wanted: str) -> None:
     if found != count:
         name = call.callee.text
         message = f"{name} takes {wanted}, not {found}"
-        raise QueryError("E0206", message, call.span)
+        raise QueryError("E0206", message, call.span, count_of(call))
 
 
 def _reject_named(call: syntax.Call) -> None:
@@ -169,7 +168,9 @@ def _reject_named(call: syntax.Call) -> None:
 
 def _no_argument(call: syntax.Call, word: syntax.Word) -> QueryError:
     message = f"{call.callee.text} takes no argument `{word.text}`"
-    return QueryError("E0206", message, word.span, "a comparison is written ==")
+    takes = call.callee.text in REDUCTIONS and word.text in ("where", "filter")
+    way = "write for v in ~x[t - 10 : t] if ..." if takes else "leave it out"
+    return QueryError("E0206", message, word.span, f"{way}; a comparison is written ==")
 
 
 def _unknown(call: syntax.Call, functions: Functions) -> QueryError:
@@ -186,9 +187,5 @@ def _unknown(call: syntax.Call, functions: Functions) -> QueryError:
             "name it before the definitions, like t = TDom(-∞, ∞, 1)",
         )
     known = [*FUNCTIONS, *REDUCTIONS, *NAMED, *_OTHERS, *functions.known()]
-    way = (
-        FUNCTIONS_ELSEWHERE.get(name)
-        or nearest(name, known)
-        or f"define it, like def {name}(~x) = ..."
-    )
+    way = instead_of(call, known) or f"define it, like def {name}(~x) = ..."
     return QueryError("E0207", f"unknown function `{name}`", span, way)

@@ -9,15 +9,18 @@ from tiltpy.frontend import syntax
 from tiltpy.frontend.body import Body
 from tiltpy.frontend.broken import Broken
 from tiltpy.frontend.durations import from_timedelta, unit_of_length
+from tiltpy.frontend.elsewhere import TYPES_ELSEWHERE
 from tiltpy.frontend.library import Functions
 from tiltpy.frontend.names import nearest
+from tiltpy.frontend.number_advice import advise_length
 from tiltpy.frontend.references import Objects
 from tiltpy.frontend.scope import Scope
 from tiltpy.frontend.times import Ticks, Times, constant, in_range, to_ticks
-from tiltpy.frontend.words import MISSING_TYPES, TYPES_ELSEWHERE
+from tiltpy.frontend.words import MISSING_TYPES
 from tiltpy.ir import nodes
 from tiltpy.ir.nodes import Const
 from tiltpy.ir.widening import adapt, common_type, is_untyped
+from tiltpy.names import article
 from tiltpy.types import (
     BOOL,
     MAX_TIME,
@@ -35,6 +38,7 @@ from tiltpy.types import (
     Type,
     Unit,
     UntilNext,
+    int_range,
 )
 
 Override = int | float | bool | timedelta | syntax.Expr
@@ -48,7 +52,8 @@ def read_unit(word: syntax.Word) -> Unit:
             return unit
     known = " ".join(NANOSECONDS)
     message = f"`{word.text}` is no unit of time; there are {known}"
-    raise QueryError("E0110", message, word.span)
+    way = advise_length("", word.text) or "write one of these"
+    raise QueryError("E0110", message, word.span, way)
 
 
 def finest_unit(exprs: Sequence[syntax.Expr | syntax.Block]) -> Unit | None:
@@ -77,7 +82,8 @@ def read_param(
         return Ticks(constant(value, times))
     if wanted not in NAMED:
         message = f"`{wanted}` is no type of a parameter"
-        raise QueryError("E0202", message, param.type.span, nearest(wanted, NAMED))
+        way = TYPES_ELSEWHERE.get(wanted.lower()) or nearest(wanted, NAMED)
+        raise QueryError("E0202", message, param.type.span, way)
     return _constant_of(value, NAMED[wanted], f"the parameter `{name}`", times)
 
 
@@ -111,18 +117,17 @@ def _constant_of(value: syntax.Expr, wanted: Scalar, what: str, times: Times) ->
     if not isinstance(expr, Const):
         way = "literals and parameters, with + - * / // %"
         raise QueryError("E0116", "a constant was expected", value.span, way)
-    message = f"{what} is of type {wanted}, its value is {_article(expr.type)}"
-    raise QueryError("E0115", message, value.span, f"such as {_example(wanted)}")
+    message = f"{what} is of type {wanted}, its value is {article(expr.type)}"
+    raise QueryError("E0115", message, value.span, _values(wanted))
 
 
-def _article(type: Type) -> str:
-    return f"an {type}" if str(type)[0] in "aeiou" else f"a {type}"
-
-
-def _example(wanted: Scalar) -> str:
+def _values(wanted: Scalar) -> str:
+    """What a type holds."""
     if wanted == BOOL:
-        return "true"
-    return "10" if wanted.is_integer else "2.5"
+        return "true or false"
+    if wanted.is_integer:
+        return "whole numbers from {} to {}".format(*int_range(wanted))
+    return "such as 2.5"
 
 
 def check_overrides(given: Mapping[str, object], known: Sequence[str]) -> None:
@@ -182,7 +187,7 @@ def read_scalar(word: syntax.Word) -> Scalar:
         raise QueryError("E0003", message, word.span, "numbers and bools are")
     if word.text not in NAMED:
         way = (
-            TYPES_ELSEWHERE.get(word.text)
+            TYPES_ELSEWHERE.get(word.text.lower())
             or nearest(word.text, NAMED)
             or "types are " + " ".join(NAMED)
         )
@@ -214,7 +219,7 @@ def _interval(node: syntax.Lifetime) -> Interval:
     start, end = node.columns
     if start.text == end.text:
         message = f"the column `{end.text}` is both start and end"
-        raise QueryError("E0006", message, end.span)
+        raise QueryError("E0006", message, end.span, "name two columns")
     return Interval(start.text, end.text)
 
 
@@ -222,7 +227,8 @@ def positive(expr: syntax.Expr, times: Times, what: str) -> int:
     """A constant number of ticks, at least one."""
     ticks = constant(expr, times)
     if ticks <= 0:
-        raise QueryError("E0111", f"{what} is at least one tick", expr.span)
+        way = "write 1, or a duration"
+        raise QueryError("E0111", f"{what} is at least one tick", expr.span, way)
     return ticks
 
 
@@ -256,7 +262,8 @@ def _bound(expr: syntax.Expr, times: Times, open_end: float) -> Bound:
             if sign * value == open_end:
                 return None
             side = "start is -∞" if open_end < 0 else "end is ∞"
-            raise QueryError("E0111", f"an infinite {side}", expr.span)
+            way = "write TDom(-∞, ∞, 1) for all of time"
+            raise QueryError("E0111", f"an infinite {side}", expr.span, way)
         case syntax.Name(text=text) if bare is expr and text not in times.params:
             if text in times.domains:
                 message = f"the time variable `{text}` as a bound"

@@ -60,7 +60,8 @@ class ExpressionReader(Transformer_NonRecursive[Token, Any]):
         seen: set[str] = set()
         for word in words:
             if word.text in seen:
-                self._fail("E0006", f"{what} `{word.text}` stands twice", word.span)
+                message = f"{what} `{word.text}` stands twice"
+                self._fail("E0006", message, word.span, "give it another name")
             seen.add(word.text)
 
     def word(self, _: Meta, nodes: list[Any]) -> syntax.Word:

@@ -1,7 +1,11 @@
 """Names: new ones, and what to say about those that nobody knows."""
 
 from collections.abc import Collection, Iterable
-from difflib import get_close_matches
+
+from tiltpy.names import closest
+
+FEW = 8
+"""As many known names are all said."""
 
 
 def fresh_name(name: str, taken: Collection[str]) -> str:
@@ -17,9 +21,9 @@ def fresh_name(name: str, taken: Collection[str]) -> str:
 def nearest(name: str, known: Iterable[str], prefix: str = "") -> str:
     """A hint with the nearest known name, or with all of a few, or nothing."""
     names = sorted(set(known))
-    close = get_close_matches(name[:100], names, 1, 0.6)
-    if close:
-        return f"did you mean {prefix}{close[0]}?"
-    if 0 < len(names) <= 8:
+    close = closest(name, names)
+    if close is not None:
+        return f"did you mean {prefix}{close}?"
+    if 0 < len(names) <= FEW:
         return "there is " + ", ".join(prefix + n for n in names)
     return ""

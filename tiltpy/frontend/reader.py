@@ -10,7 +10,7 @@ from typing import Any, cast
 from lark import Token, v_args
 from lark.tree import Meta
 
-from tiltpy.frontend import syntax
+from tiltpy.frontend import advice, syntax
 from tiltpy.frontend.expression_reader import ExpressionReader
 from tiltpy.source import Source
 
@@ -58,8 +58,7 @@ class Reader(ExpressionReader):
                 f"`{name.text}` stands outside of a definition, where only time "
                 "domains, parameters and temporal objects can be",
                 name.span,
-                f"write {name.text} = TDom(...), param {name.text} : ... = ..., or "
-                f"~{name.text}[t] = ...",
+                advice.assignment(name.text, value),
             )
             arguments: tuple[syntax.Expr, ...] = ()
         else:
@@ -132,7 +131,8 @@ class Reader(ExpressionReader):
         found: dict[str, Any] = {}
         for kind, word, value in clauses:
             if kind in found:
-                self._fail("E0006", f"a second {kind} for this input", word.span)
+                message = f"a second {kind} for this input"
+                self._fail("E0006", message, word.span, "leave one of them out")
             found[kind] = value
         node = syntax.Input(
             name,

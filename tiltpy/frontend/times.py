@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tiltpy.errors import QueryError
-from tiltpy.frontend import syntax
+from tiltpy.frontend import advice, syntax
 from tiltpy.frontend.broken import Broken
 from tiltpy.frontend.durations import unit_of_length
 from tiltpy.ir.nodes import Const
@@ -62,7 +62,7 @@ def offset(expr: syntax.Expr, time: str, times: Times) -> int:
             "E0107",
             f"a reference's time is `{time}` plus or minus a constant",
             expr.span,
-            f"write {time}, or {time} - 10",
+            advice.shifted(expr, time),
         )
     return in_range(ticks, expr.span)
 
@@ -105,7 +105,8 @@ def in_range(ticks: int, span: Span, limit: int = MAX_OFFSET) -> int:
     """The ticks, if kernels can take that many."""
     if abs(ticks) > limit:
         power = limit.bit_length() - 1
-        raise QueryError("E0302", f"this is beyond ±2^{power} ticks", span)
+        message = f"this is beyond ±2^{power} ticks"
+        raise QueryError("E0302", message, span, "a coarser `unit` makes fewer of them")
     return ticks
 
 
@@ -130,21 +131,21 @@ def _linear(
             c, d = _linear(expr.right, time, times, level + 1)
             if op == "*":
                 if a and c:
-                    raise _not_a_time(expr, time)
+                    raise _not_a_time(expr, time, times)
                 return a * d + b * c, b * d
             sign = 1 if op == "+" else -1
             return a + sign * c, b + sign * d
         case syntax.Name():
             return _named(expr, time, times)
         case _:
-            raise _not_a_time(expr, time)
+            raise _not_a_time(expr, time, times)
 
 
 def _whole(number: syntax.Number) -> int:
     if isinstance(number.value, int):
         return number.value
     if number.value == float("inf"):
-        way = "offsets and windows are; a time domain need not be"
+        way = "offsets, windows and precisions have a length, like 1d"
         raise QueryError("E0109", "a time here is finite", number.span, way)
     way = "write a duration, like 500ms"
     raise QueryError("E0107", "times are whole ticks", number.span, way)
@@ -172,7 +173,7 @@ def _named(name: syntax.Name, time: str | None, times: Times) -> tuple[int, int]
                 raise Broken
             if time is not None and (name.text in times.domains or name.text == "t"):
                 raise other_time(name.text, time, name.span)
-            raise _not_a_time(name, time)
+            raise _not_a_time(name, time, times)
 
 
 def other_time(name: str, time: str, span: Span) -> QueryError:
@@ -195,7 +196,7 @@ def too_deep(span: Span) -> QueryError:
     )
 
 
-def _not_a_time(expr: syntax.Expr, time: str | None) -> QueryError:
+def _not_a_time(expr: syntax.Expr, time: str | None, times: Times) -> QueryError:
     if time is None:
         return QueryError(
             "E0116",
@@ -207,5 +208,5 @@ def _not_a_time(expr: syntax.Expr, time: str | None) -> QueryError:
         "E0107",
         f"a reference's time is `{time}` plus or minus a constant",
         expr.span,
-        "only durations, whole numbers and parameters are constants here",
+        advice.constant_time(expr, time, frozenset(times.params)),
     )

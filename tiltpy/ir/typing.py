@@ -35,6 +35,7 @@ from tiltpy.ir.ticks import (
 )
 from tiltpy.ir.verify_types import reduction_type
 from tiltpy.ir.widening import adapt, common_type, finish, is_untyped, to_f32
+from tiltpy.names import article, closest
 from tiltpy.ops import COMPARISON, FUNCTIONS, LOGICAL, REDUCTIONS, BinaryOp, UnaryOp
 from tiltpy.source import Span
 from tiltpy.types import (
@@ -94,12 +95,19 @@ def _comparison(op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr:
     if op in ("==", "!=") and (is_bare_phi(left) or is_bare_phi(right)):
         found = exists(left if is_bare_phi(right) else right, span)
         return found if op == "!=" else Unary("!", found, BOOL, span)
+    if left.type == BOOL != right.type and _is_comparison(left):
+        message = f"`a < b {op} c` compares a bool with {article(right.type)}"
+        raise QueryError("E0201", message, span, f"write a < b && b {op} c")
     scalar = common_type([left, right], span)
     if is_untyped(scalar):
         if isinstance(left, Const) and isinstance(right, Const):
             return Const(fold_comparison(op, left.value, right.value), BOOL, span)
         return _comparison(op, *_finish_both(left, right, scalar), span)
     return Binary(op, adapt(left, scalar), adapt(right, scalar), BOOL, span)
+
+
+def _is_comparison(expr: Expr) -> bool:
+    return isinstance(expr, Binary) and expr.op in COMPARISON
 
 
 def _finish_both(left: Expr, right: Expr, scalar: Scalar) -> tuple[Expr, Expr]:
@@ -146,16 +154,11 @@ def _bool(operand: Expr, what: str) -> Expr:
     if operand.type != BOOL:
         raise QueryError(
             "E0201",
-            f"{what} takes a bool, not {_article(operand)}",
+            f"{what} takes a bool, not {article(operand.type)}",
             operand.span,
             "compare it, like ... != 0",
         )
     return operand
-
-
-def _article(operand: Expr) -> str:
-    kind = operand.type
-    return f"an {kind}" if str(kind)[0] in "aeiou" else f"a {kind}"
 
 
 def conditional(condition: Expr, then: Expr, otherwise: Expr, span: Span) -> Expr:
@@ -254,10 +257,12 @@ def field(operand: Expr, name: str, span: Span, place: Span) -> Expr:
 def no_field(operand: Expr, name: str, place: Span) -> QueryError:
     """The error that an expression has no such field."""
     if not isinstance(operand.type, Struct):
-        message = f"`.{name}` of {_article(operand)}; only structs have fields"
-        return QueryError("E0205", message, place)
-    known = ", ".join(n for n, _ in operand.type.fields)
-    return QueryError("E0205", f"no field `{name}`; there are {known}", place)
+        message = f"`.{name}` of {article(operand.type)}; only structs have fields"
+        return QueryError("E0205", message, place, "leave it out")
+    known = [n for n, _ in operand.type.fields]
+    close = closest(name, known)
+    way = f"did you mean {close}?" if close else f"there is {', '.join(known)}"
+    return QueryError("E0205", f"no field `{name}` in {operand.type}", place, way)
 
 
 def with_fields(

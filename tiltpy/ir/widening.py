@@ -86,8 +86,7 @@ def _join(left: Scalar, right: Scalar, span: Span) -> Scalar:
             "E0201",
             f"bool and {other} do not go together",
             span,
-            f"cast the bool, like {other}(...), or compare the number with 0; "
-            "a < b < c is written a < b && b < c",
+            f"cast the bool, like {other}(...), or compare the number with 0",
         )
     if left.is_float or right.is_float:
         return _join_float(left, right)
@@ -140,8 +139,7 @@ def _join_untyped(type: Scalar, operand: Expr, span: Span) -> Scalar:
             "E0201",
             "bool and a number do not go together",
             span,
-            "cast the bool, like i64(...), or write true or false; "
-            "a < b < c is written a < b && b < c",
+            "cast the bool, like i64(...), or write true or false",
         )
     if type.is_temporal:
         raise no_common(type, None, span)

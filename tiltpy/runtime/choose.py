@@ -6,12 +6,12 @@ is no second candidate; otherwise the candidates are listed and the user chooses
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 import pyarrow as pa
 
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
+from tiltpy.names import closest
 from tiltpy.types import Interval, Struct
 
 TIME_NAMES = ("t", "ts", "time", "timestamp", "date", "datetime")
@@ -160,8 +160,8 @@ def _existing(declared: Input, schema: pa.Schema, name: str) -> str:
 def _missing(
     declared: Input, name: str, found: list[str], within: str | None = None
 ) -> DataError:
-    near = get_close_matches(name, found, n=1)
-    hint = f"; did you mean '{near[0]}'?" if near else ""
+    near = closest(name, found)
+    hint = f"; did you mean '{near}'?" if near else ""
     place = f"in the struct column '{within}' " if within else ""
     return DataError(
         f"there is no such column {place}among {_list(found) or 'no columns'}{hint}",

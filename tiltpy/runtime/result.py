@@ -6,13 +6,13 @@ the output's unit is not the tick.
 """
 
 from collections.abc import ItemsView, Iterator, KeysView, Sequence, ValuesView
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from tiltpy.errors import TiltError
+from tiltpy.names import closest
 from tiltpy.runtime.buffers import Column
 from tiltpy.runtime.cells import CellPiece
 from tiltpy.runtime.notebook import html_table
@@ -173,8 +173,8 @@ class Result:
     def __getitem__(self, name: str) -> OutputTable:
         if name in self._outputs:
             return self._outputs[name]
-        near = get_close_matches(str(name), self._outputs, n=1)
-        hint = f"; did you mean '{near[0]}'?" if near else ""
+        near = closest(str(name), self._outputs)
+        hint = f"; did you mean '{near}'?" if near else ""
         raise UnknownOutputError(
             f"there is no output '{name}' among {self._names()}{hint}"
         )

@@ -1,0 +1,99 @@
+"""The way out of what reads well and means nothing: what to write instead.
+
+Texts are quoted as they were written, so that a hint can be pasted; what comes from
+Python is named instead.
+"""
+
+from tiltpy.frontend import syntax
+from tiltpy.names import closest
+from tiltpy.source import Span
+
+
+def written(node: syntax.Expr, otherwise: str = "x") -> str:
+    """A part of a text as it stands there, if it is short."""
+    text = node.span.source.text[node.span.start : node.span.end]
+    in_text = not node.span.source.name.endswith(".py")
+    return text if in_text and 0 < len(text) <= 60 and "\n" not in text else otherwise
+
+
+def which_time(name: str, time: str, *, reducing: bool) -> str:
+    """For an object without a time."""
+    if reducing:
+        return f"say which window, like ~{name}[{time} - 10 : {time}]"
+    return f"write ~{name}[{time}], or reduce a window of it"
+
+
+def reduced(window: syntax.Ref) -> str:
+    """For a window that nothing reduces."""
+    name = f"~{window.object}[...]"
+    return f"reduce it, like mean({written(window, name)})"
+
+
+def window_for(ref: syntax.Ref, time: str) -> str:
+    """For a reference at one time inside a reduction."""
+    match ref.start:
+        case syntax.Number() | syntax.Duration():
+            length = written(ref.start, "10")
+            return f"reduce a window, like ~{ref.object}[{time} - {length} : {time}]"
+        case _:
+            return (
+                f"reduce a window, like ~{ref.object}[{time} - 10 : {time}], "
+                "or a window of an object that combines them first"
+            )
+
+
+def shifted(expr: syntax.Expr, time: str) -> str:
+    """For a time that is not the time variable plus or minus a constant."""
+    match expr:
+        case syntax.Number(value=0):
+            return f"write {time}; windows are as long at every time"
+        case syntax.Number() | syntax.Duration():
+            return f"write {time} - {written(expr, '10')}"
+        case syntax.Unary(op="-", operand=syntax.Number() | syntax.Duration()):
+            return f"write {time} {written(expr, '- 10').replace('-', '- ')}"
+        case _:
+            return f"write {time}, or {time} - 10"
+
+
+def constant_time(expr: syntax.Expr, time: str, params: frozenset[str]) -> str:
+    """For what is no constant inside of a time."""
+    match expr:
+        case syntax.Text():
+            return f"a duration has no quotes: {written(expr, '10s').strip(chr(34))}"
+        case syntax.Ref() | syntax.Call() | syntax.Conditional():
+            return "the data cannot shift a reference; constants can, like t - 10"
+        case syntax.Name(text=text):
+            close = closest(text, params)
+            if close is not None:
+                return f"did you mean {close}?"
+            return f"write {time}, or declare param {text} : duration = 10s"
+        case _:
+            return "only durations, whole numbers and parameters are constants here"
+
+
+def comment(span: Span) -> str:
+    """For a word behind what other languages begin a comment with."""
+    text = span.source.text
+    before = text[text.rfind("\n", 0, span.start) + 1 : span.start].rstrip()
+    return "a comment starts with #" if before.endswith(("--", "//")) else ""
+
+
+def assignment(name: str, value: syntax.Expr | syntax.Block) -> str:
+    """For `name = value` outside of definitions."""
+    nodes = list(syntax.walk(value))
+    if any(isinstance(node, syntax.Ref) for node in nodes):
+        return f"write ~{name}[t] = ..."
+    match value:
+        case syntax.Duration():
+            return f"write param {name} : duration = {written(value)}"
+        case syntax.Bool():
+            return f"write param {name} : bool = {written(value)}"
+        case syntax.Number(value=number):
+            kind = "i64" if isinstance(number, int) else "f64"
+            return f"write param {name} : {kind} = {written(value)}"
+        case syntax.Call(callee=syntax.Word(text="TDom" | "Tdom" | "tdom" | "range")):
+            return f"write {name} = TDom(-∞, ∞, 1)"
+        case _:
+            return f"write {name} = TDom(...), param {name} : ... = ..., or " + (
+                f"~{name}[t] = ..."
+            )

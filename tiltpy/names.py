@@ -1,0 +1,20 @@
+"""Names and types in messages: the nearest known name, the right article."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+LONGEST = 100
+"""Longer names are compared by their beginnings alone."""
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is most like one that is not known; case matters least."""
+    names = {other.lower(): other for other in sorted(known, reverse=True)}
+    found = get_close_matches(name[:LONGEST].lower(), names, 1, 0.6)
+    return names[found[0]] if found else None
+
+
+def article(noun: object) -> str:
+    """`a bool`, `an i64`, `an f32`, `a u8`."""
+    text = str(noun)
+    return f"an {text}" if text[:1] in "aeio" or text in ("f32", "f64") else f"a {text}"
