@@ -1,0 +1,180 @@
+"""The applications of the examples against pandas and NumPy.
+
+Each function here computes the same thing in another way: row by row, with windows of
+pandas, or by reshaping. What the examples print is their own to assert.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from numpy.typing import NDArray
+
+import tiltpy as tilt
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+COMPANIES = ("AAPL", "GOOG", "IBM", "MSFT")
+
+
+def load(name: str) -> tilt.CompiledQuery:
+    return tilt.load(EXAMPLES / "queries" / f"{name}.tilt")
+
+
+def data(name: str) -> pa.Table:
+    return pq.read_table(EXAMPLES / "data" / f"{name}.parquet")
+
+
+def samples(
+    result: pa.Table, column: str, first: int, count: int
+) -> NDArray[np.float64]:
+    """The value at each tick from `first` on, NaN where there is none."""
+    values = np.full(count, np.nan)
+    at = result["start"].to_numpy()
+    lengths = result["end"].to_numpy() - at
+    ticks = np.repeat(at + 1, lengths) + np.concatenate([np.arange(n) for n in lengths])
+    values[ticks - first] = np.repeat(result[column].to_numpy(), lengths)
+    return values
+
+
+@pytest.mark.parametrize("company", COMPANIES)
+def test_trends_of_figure_2_are_those_of_pandas(company: str) -> None:
+    prices = data(company)
+    found = load("figure2").run(stock=tilt.bind(prices, column="AdjClose")).to_arrow()
+
+    # A held price counts once, whichever part of its hold the window meets.
+    stamps = prices["Date"].to_numpy().astype("datetime64[D]").astype(int)
+    starts, ends = stamps - 1, np.append(stamps[1:] - 1, stamps[-1])
+    until = np.append(0, np.cumsum(prices["AdjClose"]))
+    days = np.arange(starts[0] + 1, ends[-1] + 1)
+
+    def average(width: int) -> NDArray[np.float64]:
+        first = np.searchsorted(ends, days - width, side="right")
+        sums = until[np.searchsorted(starts, days)] - until[first]
+        return np.asarray(sums / width)
+
+    expected = average(10) - average(20)
+    expected[expected <= 0] = np.nan
+    at = table_of_days(found)
+    actual = samples(at, "where", days[0], len(days))
+    np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=1e-9)
+
+
+def table_of_days(found: pa.Table) -> pa.Table:
+    """Dates as numbers of days."""
+    dates = [found[name].cast(pa.int32()).cast(pa.int64()) for name in ("start", "end")]
+    return pa.table({"start": dates[0], "end": dates[1], "where": found["where"]})
+
+
+@pytest.mark.parametrize("company", COMPANIES)
+def test_orders_are_where_averages_of_pandas_cross(company: str) -> None:
+    prices = data(company)
+    found = load("trading").run(price=tilt.bind(prices, column="AdjClose"))
+
+    rows = prices.to_pandas().set_index("Date")["AdjClose"]
+    rows.index = pd.DatetimeIndex(rows.index)
+    up = rows.rolling("28D").mean() > rows.rolling("70D").mean()
+    orders = rows[up.ne(up.shift()) & (up.index > up.index[0])]
+    assert found.to_arrow()["end"].to_pylist() == [day.date() for day in orders.index]
+    assert found.to_arrow()["buy"].to_pylist() == up[orders.index].tolist()
+    assert found.to_arrow()["price"].to_pylist() == orders.tolist()
+
+
+@pytest.mark.parametrize("company", COMPANIES)
+def test_rsi_is_that_of_pandas(company: str) -> None:
+    prices = data(company)["AdjClose"]
+    found = load("rsi").run(price=tilt.sampled(prices, start=0, period=1)).to_arrow()
+
+    change = prices.to_pandas().diff()
+    gain = change.clip(lower=0).rolling(14).mean()
+    loss = (-change).clip(lower=0).rolling(14).mean()
+    expected = 100 - 100 / (1 + gain / loss)
+    actual = samples(found, "rsi", 1, len(prices))
+    np.testing.assert_allclose(actual, expected, rtol=1e-9)
+    assert np.isfinite(actual).sum() == len(prices) - 14
+
+
+def test_normalized_samples_are_those_of_numpy() -> None:
+    ecg = data("ecg")["adu"]
+    found = load("normalize").run(ecg=tilt.sampled(ecg, start=0, period=1)).to_arrow()
+
+    windows = ecg.to_numpy().reshape(-1, 3600).astype(float)
+    mean, std = windows.mean(axis=1), windows.std(axis=1)
+    expected = (windows - mean[:, None]) / std[:, None]
+    np.testing.assert_allclose(found["z"], expected.ravel(), rtol=1e-9, atol=1e-12)
+
+
+def test_imputed_minutes_are_those_of_pandas() -> None:
+    power = data("power")
+    found = load("impute").run(watts=power).to_arrow()
+
+    watts = power.to_pandas().set_index("minute")["watts"].astype(float)
+    hours = watts.resample("h", closed="right", label="right").mean()
+    own = hours.reindex(watts.index.ceil("h")).to_numpy()
+    expected = watts.fillna(pd.Series(own, watts.index))
+    assert watts.isna().sum() > 100
+    assert 0 < expected.isna().sum() < watts.isna().sum()
+
+    actual = pd.Series(
+        np.repeat(
+            found["filled"],
+            (np.diff([found["start"], found["end"]], axis=0))[0]
+            .astype("timedelta64[m]")
+            .astype(int),
+        )
+    )
+    np.testing.assert_allclose(actual, expected.dropna(), rtol=1e-12)
+
+
+def test_resampled_signals_are_those_of_interpolation() -> None:
+    ecg = data("ecg")["adu"]
+    found = load("resample").run(ecg=tilt.sampled(ecg, start=0, period=25))
+
+    old = np.arange(1, len(ecg) + 1) * 25
+    resampled = found["resampled"].to_arrow()
+    new = resampled["end"].to_numpy()
+    assert list(np.unique(np.diff(new))) == [36]
+    expected = np.interp(new, old, ecg.to_numpy())
+    np.testing.assert_allclose(resampled["resampled"], expected, rtol=1e-9, atol=1e-9)
+
+    restored = found["restored"].to_arrow()
+    again = np.interp(restored["end"].to_numpy(), new, expected)
+    np.testing.assert_allclose(restored["restored"], again, rtol=1e-9, atol=1e-9)
+    assert len(restored) > len(ecg) - 4
+
+
+def test_vibration_is_that_of_the_moments() -> None:
+    ankle = data("gait")["ankle"]
+    found = load("vibration").run(acceleration=tilt.sampled(ankle, start=0, period=1))
+
+    windows = ankle.to_numpy()[: len(ankle) // 128 * 128].reshape(-1, 128).astype(float)
+    swing = windows - windows.mean(axis=1, keepdims=True)
+    rms = np.sqrt((swing**2).mean(axis=1))
+    table = found.to_arrow().slice(0, len(windows))
+    np.testing.assert_allclose(table["rms"], rms, rtol=1e-9)
+    np.testing.assert_allclose(table["crest"], abs(swing).max(axis=1) / rms, rtol=1e-9)
+    kurtosis = (swing**4).mean(axis=1) / rms**4 - 3
+    np.testing.assert_allclose(table["kurtosis"], kurtosis, rtol=1e-9)
+
+
+def test_suspect_sales_are_those_of_a_loop() -> None:
+    sales = data("retail")
+    found = load("fraud").run(quantity=tilt.bind(sales, column="quantity")).to_arrow()
+
+    frame = sales.to_pandas()
+    sold = frame["sold"].to_numpy()
+    quantity = frame["quantity"].to_numpy()
+    expected = []
+    for minute in np.unique(sold):
+        low, high = np.searchsorted(sold, [minute - np.timedelta64(10, "D"), minute])
+        usual = quantity[low:high]
+        usual = usual[usual > 0]
+        largest = quantity[sold == minute].max()
+        if len(usual) and largest > usual.mean() + 3 * usual.std():
+            expected.append((minute, largest, usual.mean() + 3 * usual.std()))
+    assert len(expected) > 50
+    assert [row[0] for row in expected] == list(found["end"].to_numpy())
+    assert [row[1] for row in expected] == found["quantity"].to_pylist()
+    np.testing.assert_allclose(found["limit"], [row[2] for row in expected], rtol=1e-9)
