@@ -9,6 +9,8 @@ from tiltpy.compiler import LazyCode, Specialised
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.printer import format_query
 from tiltpy.loops.printer import format_kernel
+from tiltpy.lowering.own_reductions import way_of
+from tiltpy.lowering.references import reductions
 from tiltpy.types import Boundary
 
 
@@ -27,6 +29,8 @@ def explain(
     parts = [("query", format_query(source)), *_passes(source, compiled)]
     parts.append(("boundaries", "\n".join(_boundaries(compiled.query))))
     parts.append(("layouts", "\n".join(_layouts(compiled))))
+    if compiled.query.reductions:
+        parts.append(("reductions", "\n".join(_own_reductions(compiled))))
     parts.extend(_kernel("kernel", compiled.general_code, llvm=llvm, asm=asm))
     if lattices is not None:
         title, grid = "grid kernel", compiled.lattice_code(lattices)
@@ -64,6 +68,19 @@ def _time(name: str, boundary: Boundary, direction: int) -> str:
 def _layouts(compiled: Specialised) -> Iterator[str]:
     for name, layout in compiled.layouts.items():
         yield f"~{name}: {layout}"
+
+
+def _own_reductions(compiled: Specialised) -> Iterator[str]:
+    """How each use of the query's own reductions follows its window."""
+    own = {one.name: one for one in compiled.query.reductions}
+    for definition in compiled.query.definitions:
+        for node in reductions(definition):
+            if node.reduction in own:
+                name = node.window.object
+                layout = compiled.layouts.get(name)
+                in_order = layout is None or layout.fifo
+                way = way_of(own[node.reduction], in_order=in_order)
+                yield f"~{definition.name}: {node.reduction} of ~{name} {way.value}"
 
 
 def _kernel(

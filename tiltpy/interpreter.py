@@ -45,11 +45,12 @@ from tiltpy.ir.nodes import (
     TemporalExpr,
     Time,
     Unary,
-    Window,
+    UserReduction,
 )
+from tiltpy.ir.reductions import END, START, STATE
 from tiltpy.ir.temporal import is_temporal
-from tiltpy.ops import REDUCTIONS
-from tiltpy.types import Bound, Struct
+from tiltpy.ops import WHOLE_WINDOW
+from tiltpy.types import Bound, Struct, Type
 
 Value = Number | Mapping[str, Number | None]
 """A payload: a scalar, or a struct's fields (None is a field that is φ). An expression
@@ -229,6 +230,7 @@ class _Meaning:
     """All objects of a query, and what its expressions mean over them."""
 
     objects: dict[str, _Object]
+    own: Mapping[str, UserReduction] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -238,7 +240,7 @@ class _Meaning:
         bounds: Mapping[str, int],
     ) -> "_Meaning":
         """The objects of a query over given events."""
-        meaning = cls({})
+        meaning = cls({}, {one.name: one for one in query.reductions})
         for each in query.inputs:
             if each.name not in events:
                 raise DataError("no data was given for it", input=each.name)
@@ -292,7 +294,7 @@ class _Meaning:
                 seen = self.objects[cut.object]
                 return seen.same(early + cut.offset, late + cut.offset)
             case CutWindow():
-                return self.contributes_same(cut.window, cut.element, early, late)
+                return self.contributes_same(cut, early, late)
             case CutTime():
                 return False
             case CutInlined():
@@ -304,25 +306,25 @@ class _Meaning:
             case _:
                 assert_never(cut)
 
-    def contributes_same(
-        self, window: Window, element: Expr, early: int, late: int
-    ) -> bool:
+    def contributes_same(self, cut: CutWindow, early: int, late: int) -> bool:
         """Whether two windows have the same contributing snapshots.
 
         Both are taken from one stretch that covers both windows, so that a snapshot is
         the same one where its place in that stretch is the same.
         """
+        window = cut.window
         seen = self.objects[window.object]
         rows = seen.window(early + window.start, late + window.end)
 
-        def contributing(time: int) -> list[int]:
+        def contributing(time: int) -> list[tuple[int, ...]]:
             start, end = time + window.start, time + window.end
             return [
-                i
+                (i, *_cut_to(row, start, end)) if cut.bounds else (i,)
                 for i, row in enumerate(rows)
                 if row.start < end
                 and start < row.end
-                and self.evaluate(element, _Scope(time, element=row.value)) is not None
+                and self.evaluate(cut.element, _Scope(time, element=row.value))
+                is not None
             ]
 
         return contributing(early) == contributing(late)
@@ -418,9 +420,10 @@ class _Meaning:
     def reduce(self, expr: Reduce, scope: _Scope) -> Value | None:
         """Fold the window's snapshots in order, each once, skipping φ."""
         window = expr.window
-        rows = self.objects[window.object].window(
-            scope.time + window.start, scope.time + window.end
-        )
+        start, end = scope.time + window.start, scope.time + window.end
+        rows = self.objects[window.object].window(start, end)
+        if expr.reduction in self.own:
+            return self.fold(self.own[expr.reduction], expr.element, rows, start, end)
         values = [
             self.evaluate(expr.element, _Scope(scope.time, element=row.value))
             for row in rows
@@ -434,14 +437,50 @@ class _Meaning:
         if isinstance(expr.type, Struct):
             names = [name for name, _ in expr.type.fields]
             return dict(zip(names, orders.top(scalars, len(names)), strict=True))
-        if REDUCTIONS[expr.reduction].whole:
+        if expr.reduction in WHOLE_WINDOW:
             found = orders.reduce(expr.reduction, scalars, expr.parameter)
             return numbers.ticks(found) if expr.type.is_temporal else found
         return numbers.reduce(expr.reduction, scalars, expr.type, expr.ddof)
 
+    def fold(
+        self,
+        own: UserReduction,
+        element: Expr,
+        rows: Sequence[Snapshot | Event],
+        start: int,
+        end: int,
+    ) -> Value | None:
+        """A reduction of the query's own, by `acc` alone, over `(start, end]`."""
+
+        def part(expr: Expr, names: Mapping[str, Value | None]) -> Value | None:
+            return self.evaluate(expr, _Scope(end, names))
+
+        state, some = _whole(part(own.init, {}), own.state), False
+        for row in rows:
+            value = self.evaluate(element, _Scope(end, element=row.value))
+            if value is None:
+                continue
+            first, last = _cut_to(row, start, end)
+            seen = {own.parameter: value, START: first, END: last}
+            state = _whole(part(own.acc, {STATE: state, **seen}), own.state)
+            some = True
+        return part(own.result, {STATE: state}) if some else None
+
     def scalar(self, expr: Expr, scope: _Scope) -> Number | None:
         value = self.evaluate(expr, scope)
         return None if value is None else _number(value)
+
+
+def _cut_to(row: Snapshot | Event, start: int, end: int) -> tuple[int, int]:
+    """The bounds of a snapshot, cut to `(start, end]`."""
+    return max(row.start, start), min(row.end, end)
+
+
+def _whole(state: Value | None, type: Type) -> Value | None:
+    """A state: a struct that is φ has fields that are."""
+    if state is None and isinstance(type, Struct):
+        return dict.fromkeys(name for name, _ in type.fields)
+    return state
 
 
 def _number(value: Value) -> Number:

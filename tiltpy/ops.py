@@ -120,6 +120,9 @@ REDUCTIONS = {
 """All but the `whole` ones have a merge. `any` and `all` take bools only. `count`
 takes any payload and is 0 over no snapshot, where every other reduction is φ."""
 
+WHOLE_WINDOW = frozenset(r.name for r in REDUCTIONS.values() if r.whole)
+"""Those that look at a window as a whole."""
+
 MOST_TOP = 64
 """The greatest `n` of `topk`: how many fields its result has, at most."""
 

@@ -106,8 +106,8 @@ class Body:
     def elaborate(
         self, name: str, body: syntax.Expr | syntax.Block, level: int = 0
     ) -> Expr:
-        """The typed body of `~name`, without bindings that it does not need."""
-        result = finish(self._body(body, level), f"~{name}")
+        """The typed body called `name`, without bindings that it does not need."""
+        result = finish(self._body(body, level), name)
         result = self._enclose(result)
         if depth(result) > MAX_DEPTH:
             raise too_deep(body.span)
@@ -313,7 +313,7 @@ class Body:
         way = (
             advice.comment(name.span)
             or NAMES_ELSEWHERE.get(text.lower())
-            or nearest(text, [*self.scope.names, *times.params, time])
+            or nearest(text, [*self.scope.names, *times.params, *filter(None, [time])])
         )
         return QueryError("E0102", f"unknown name `{text}`", name.span, way)
 
@@ -404,11 +404,15 @@ class Body:
 
     def _call(self, node: syntax.Call, level: int) -> Expr:
         name = node.callee.text
-        if not node.reduce and not is_built_in(name):
+        functions = self.scope.functions
+        if name in functions.broken:
+            raise Broken
+        own = name in functions.reductions
+        if not node.reduce and not own and not is_built_in(name):
             function = self._function(name)
             if function is not None:
                 return self._expand(function, node, level)
-        callee = find_callee(node, self.scope.functions)
+        callee = find_callee(node, functions)
         match callee:
             case Callee.REDUCTION:
                 return self._reduction(node, level)
@@ -434,8 +438,11 @@ class Body:
 
     def _reduction(self, node: syntax.Call, level: int) -> Expr:
         name, active = reduction_named(node.callee.text)
+        if node.callee.text in self.scope.functions.reductions:
+            name, active = node.callee.text, False
         argument = node.arguments[0]
-        ddof, given = more_arguments(node)
+        own = self.scope.functions.reductions.get(node.callee.text)
+        ddof, given = (0, None) if own is not None else more_arguments(node)
         if self.frame is not None:
             raise inside(node.span, "another reduction")
         parameter = None
@@ -457,6 +464,8 @@ class Body:
                 argument.span,
                 f"give it one, like {way}",
             )
+        if own is not None:
+            return typing.reduce_own(own, frame.window, element, node.span)
         return typing.reduce(name, frame.window, element, node.span, ddof, parameter)
 
     def _some_window(self) -> str:
@@ -493,8 +502,6 @@ class Body:
     # -- functions ----------------------------------------------------------------
 
     def _function(self, name: str) -> syntax.Function | None:
-        if name in self.scope.functions.broken:
-            raise Broken
         return self.scope.functions.find(name)
 
     def _expand(self, function: syntax.Function, node: syntax.Call, level: int) -> Expr:
@@ -588,7 +595,7 @@ class Body:
         before = len(self.errors)
         scope = replace(self.scope, within=stem)
         body = Body(scope, self.tdom, self.objects, self.errors, self.home)
-        expr = body.elaborate(stem, node, level)
+        expr = body.elaborate(f"~{stem}", node, level)
         if len(self.errors) > before:
             raise Broken
         return self.objects.define(stem, self.tdom, expr, span)

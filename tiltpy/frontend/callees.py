@@ -45,8 +45,12 @@ def reduction_named(name: str) -> tuple[str, bool]:
 def find_callee(call: syntax.Call, functions: Functions) -> Callee:
     """What a call calls; its plain arguments are as many as that takes."""
     name = call.callee.text
+    if name in functions.reductions:
+        _check_count(call, 1, "one window")
+        _reject_named(call)
+        return Callee.REDUCTION
     if call.reduce:
-        _check_reduction(call)
+        _check_reduction(call, functions)
         return Callee.REDUCTION
     reduction, _ = reduction_named(name)
     twofold = name in FUNCTIONS and len(call.arguments) == 2
@@ -68,7 +72,7 @@ def find_callee(call: syntax.Call, functions: Functions) -> Callee:
 
 
 def more_arguments(call: syntax.Call) -> tuple[int, syntax.Expr | None]:
-    """What stands in a reduction's call besides the window: `ddof`, and its parameter.
+    """What stands in a built-in one's call besides the window: `ddof`, its parameter.
 
     The parameter is `q` or `n`, with its name or without.
     """
@@ -123,7 +127,7 @@ def reduction_parameter(reduction: str, given: Expr) -> float | int:
     raise QueryError("E0206", f"`{wanted}` is {fault}, not {found}", given.span, way)
 
 
-def _check_reduction(call: syntax.Call) -> None:
+def _check_reduction(call: syntax.Call, functions: Functions) -> None:
     name = call.callee.text
     if name not in REDUCTIONS:
         if name in MISSING_FUNCTIONS:
@@ -132,7 +136,8 @@ def _check_reduction(call: syntax.Call) -> None:
             "E0207",
             f"unknown reduction `{name}`",
             call.callee.span,
-            FUNCTIONS_ELSEWHERE.get(name.lower()) or nearest(name, REDUCTIONS),
+            FUNCTIONS_ELSEWHERE.get(name.lower())
+            or nearest(name, [*REDUCTIONS, *functions.reductions]),
         )
     _check_window(call)
 

@@ -155,7 +155,7 @@ def read_input(node: syntax.Input, times: Times) -> nodes.Input:
         )
     return nodes.Input(
         name=node.name.text,
-        type=_payload(node.type),
+        type=read_payload(node.type),
         lifetime=lifetime,
         time=None if node.time is None else node.time.text,
         order=tuple(word.text for word in node.order),
@@ -163,7 +163,8 @@ def read_input(node: syntax.Input, times: Times) -> nodes.Input:
     )
 
 
-def _payload(node: syntax.Type) -> Type:
+def read_payload(node: syntax.Type) -> Type:
+    """The type of an input's payload, or of what a reduction takes."""
     if isinstance(node, syntax.TypeName):
         return read_scalar(node.name)
     return Struct(tuple((name.text, _field(name, t)) for name, t in node.fields))

@@ -1,7 +1,7 @@
 """Elaboration: the surface syntax of a whole query -> the functional IR.
 
-    statements -> unit -> parameters -> inputs, time domains -> definitions, each after
-    those it needs -> outputs
+    statements -> unit -> parameters -> inputs, time domains -> reductions ->
+    definitions, each after those it needs -> outputs
 
 Errors are collected over the whole query; what depends on something broken is left
 alone, since its errors would only repeat the first.
@@ -29,10 +29,11 @@ from tiltpy.frontend.declarations import (
 from tiltpy.frontend.library import Functions
 from tiltpy.frontend.order import in_order, recursions
 from tiltpy.frontend.outputs import needed, read_outputs
+from tiltpy.frontend.own_reductions import read_reduction
 from tiltpy.frontend.references import Objects
 from tiltpy.frontend.scope import Scope
 from tiltpy.frontend.times import Ticks, Times
-from tiltpy.ir.nodes import Const, Input, Query, TemporalExpr
+from tiltpy.ir.nodes import Const, Input, Query, TemporalExpr, UserReduction
 from tiltpy.ir.traversal import source_cuts
 from tiltpy.source import Span
 from tiltpy.types import TDom, Unit
@@ -73,6 +74,9 @@ class _Elaboration:
         inputs = self._inputs(times)
         domains = self._domains(times)
         functions = self._functions()
+        reductions = self._reductions(Scope("", times, functions, closed=True))
+        broken = functions.broken.union(self._broken_callees())
+        functions = replace(functions, reductions=reductions, broken=broken)
         scope = Scope("t", times, functions)
         definitions = self._definitions(scope, inputs, domains)
         outputs = self._outputs(definitions, inputs)
@@ -80,7 +84,13 @@ class _Elaboration:
             in_place = sorted(self.errors, key=lambda e: (e.span.start, e.span.end))
             first = {(e.code, e.message, e.span): e for e in reversed(in_place)}
             raise QueryErrors(list(reversed(first.values())))
-        return Query(unit, tuple(inputs.values()), tuple(definitions), outputs)
+        return Query(
+            unit,
+            tuple(inputs.values()),
+            tuple(definitions),
+            outputs,
+            reductions=tuple(reductions.values()),
+        )
 
     def _all(self, kind: type[_Node]) -> list[_Node]:
         return [node for node in self.program.statements if isinstance(node, kind)]
@@ -138,6 +148,8 @@ class _Elaboration:
                 case syntax.Function():
                     found.append(node.body)
                     found.extend(one.default for one in node.parameters if one.default)
+                case syntax.OwnReduction():
+                    found.extend(part.body for part in node.parts)
                 case syntax.Definition():
                     found.append(node.body)
                     found.extend(node.domain.arguments if node.domain else ())
@@ -186,7 +198,9 @@ class _Elaboration:
     def _functions(self) -> Functions:
         """The query's own functions; those that are wrong are broken."""
         nodes = self._all(syntax.Function)
-        self._distinct([(f"{node.name.text}()", node.name) for node in nodes])
+        callees = [node.name for node in nodes]
+        callees += [node.name for node in self._all(syntax.OwnReduction)]
+        self._distinct([(f"{word.text}()", word) for word in callees])
         found: dict[str, syntax.Function] = {}
         for node in nodes:
             if self._try(f"{node.name.text}()", partial(check_function, node)):
@@ -194,9 +208,24 @@ class _Elaboration:
         circles = recursions(found)
         self.errors.extend(circles.values())
         self.broken.update(f"{name}()" for name in circles)
-        broken = {name[:-2] for name in self.broken if name.endswith("()")}
+        broken = self._broken_callees()
         sound = {name: one for name, one in found.items() if name not in broken}
-        return Functions(sound, frozenset(broken))
+        return Functions(sound, broken)
+
+    def _broken_callees(self) -> frozenset[str]:
+        return frozenset(name[:-2] for name in self.broken if name.endswith("()"))
+
+    def _reductions(self, scope: Scope) -> dict[str, UserReduction]:
+        """The query's own reductions; they see constants and its functions."""
+        found: dict[str, UserReduction] = {}
+        for node in self._all(syntax.OwnReduction):
+            name = f"{node.name.text}()"
+            reduction = self._try(
+                name, partial(read_reduction, node, scope, self.errors)
+            )
+            if reduction is not None:
+                found.setdefault(reduction.name, reduction)
+        return found
 
     # -- definitions and outputs --------------------------------------------------
 
@@ -233,7 +262,7 @@ class _Elaboration:
         tdom = self._try("", partial(self._domain, node, home.times, domains))
         scope = replace(home, time=node.time.text, within=node.name.text)
         body = Body(scope, tdom or TDom(), objects, self.errors, home)
-        expr = body.elaborate(node.name.text, node.body)
+        expr = body.elaborate(f"~{node.name.text}", node.body)
         if tdom is None or len(self.errors) > before:
             raise Broken
         cuts = source_cuts(expr)

@@ -13,6 +13,7 @@ from importlib.resources import files
 from tiltpy.frontend import syntax
 from tiltpy.frontend.grammar import parser
 from tiltpy.frontend.reader import Reader
+from tiltpy.ir.nodes import UserReduction
 from tiltpy.source import Source
 
 _HEAD = re.compile(r"^def (\w+)", re.MULTILINE)
@@ -22,12 +23,14 @@ _HEAD = re.compile(r"^def (\w+)", re.MULTILINE)
 class Functions:
     """What can be called by name, besides what is built in.
 
-    `own` are the query's; `broken` has the names of those that were wrong. The library
+    `own` are the query's functions, `reductions` its own reductions; `broken` has the
+    names of those that were wrong. The library
     calls itself only: nothing that a query defines changes what its functions mean.
     """
 
     own: Mapping[str, syntax.Function] = field(default_factory=dict)
     broken: frozenset[str] = frozenset()
+    reductions: Mapping[str, UserReduction] = field(default_factory=dict)
 
     def find(self, name: str) -> syntax.Function | None:
         """The function of that name; a query's own hides the library's."""
@@ -35,7 +38,7 @@ class Functions:
 
     def known(self) -> list[str]:
         """The names of all functions."""
-        return [*self.own, *_places()]
+        return [*self.own, *self.reductions, *_places()]
 
 
 def library_text() -> str:

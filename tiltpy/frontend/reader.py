@@ -124,6 +124,21 @@ class Reader(ExpressionReader):
         default = nodes[1] if len(nodes) > 1 else None
         return syntax.Parameter(name, object=False, default=default)
 
+    # -- reductions of one's own --------------------------------------------------
+
+    def own_reduction(self, _: Meta, nodes: list[Any]) -> syntax.Statement | None:
+        name = self._own_name(nodes[1])
+        parameters = tuple(n for n in nodes if isinstance(n, syntax.ElementParameter))
+        parts = tuple(n for n in nodes if isinstance(n, syntax.Part))
+        node = syntax.OwnReduction(name, parameters, parts)
+        return self._statement(node, f"{name.text}()")
+
+    def element(self, _: Meta, nodes: list[Any]) -> syntax.ElementParameter:
+        return syntax.ElementParameter(self._own_name(nodes[0]), nodes[1])
+
+    def part(self, _: Meta, nodes: list[Any]) -> syntax.Part:
+        return syntax.Part(self._word(nodes[0]), nodes[1])
+
     # -- inputs -------------------------------------------------------------------
 
     def input(self, _: Meta, nodes: list[Any]) -> syntax.Statement | None:

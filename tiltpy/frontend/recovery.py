@@ -92,7 +92,8 @@ def _head(text: str, start: int) -> Piece | None:
     subject = match["subject"] or ""
     if match["object"] or (keyword == "input" and subject):
         return Piece(start, start, keyword, "~" + (match["object"] or subject))
-    named = {"param": subject, "def": f"{subject}()"}.get(keyword, "")
+    callee = f"{subject}()" if subject else ""
+    named = {"param": subject, "def": callee, "reduction": callee}.get(keyword, "")
     name = match["name"] or named
     return Piece(start, start, keyword, name)
 

@@ -55,9 +55,9 @@ class Spacing:
         return space
 
     def _is_field(self, kind: str) -> bool:
-        """Whether a colon stands after a field's name, as in `{ a: f64 }`."""
-        within = self.brackets[-1]
-        return kind == "COLON" and within == "LBRACE" and not self.questions[-1]
+        """Whether a colon stands after a name, as in `{ a: f64 }` and `f(a: f64)`."""
+        within = self.brackets[-1] in ("LBRACE", "LPAR")
+        return kind == "COLON" and within and not self.questions[-1]
 
     def _leans_left(self, kind: str, field: bool) -> bool:
         within = self.brackets[-1]

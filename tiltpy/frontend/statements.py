@@ -15,10 +15,6 @@ from tiltpy.frontend.recovery import Piece, pieces
 from tiltpy.frontend.syntax_errors import syntax_error
 from tiltpy.source import Source, Span
 
-_NOT_YET = {
-    "reduction": "reductions of your own are not in this version",
-}
-
 
 def read_program(source: Source) -> Program:
     """The statements of a text, and what was wrong with its syntax."""
@@ -73,16 +69,8 @@ class _Reading:
 
     def read_alone(self, piece: Piece) -> None:
         """Read what looks like a statement."""
-        if piece.keyword in _NOT_YET:
-            end = piece.start + len(piece.keyword)
-            place = Span(self.source, piece.start, end)
-            error = QueryError(
-                "E0003", _NOT_YET[piece.keyword], place, "write the expression out"
-            )
-        else:
-            found = self.read(piece)
-            if found is None:
-                return
-            error = found
+        error = self.read(piece)
+        if error is None:
+            return
         self.errors.append(error)
         self.broken |= {piece.name} - {""}

@@ -309,7 +309,34 @@ class Output:
     names: tuple[Word, ...]
 
 
-Statement = Unit | Param | Input | TimeDomain | Definition | Function | Output
+@dataclass(frozen=True, slots=True)
+class ElementParameter:
+    """`name: type`, or `start` and `end` alone, of a reduction of one's own."""
+
+    name: Word
+    type: Type | None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """`name = body` of a reduction of one's own."""
+
+    name: Word
+    body: Expr | Block
+
+
+@dataclass(frozen=True, slots=True)
+class OwnReduction:
+    """`reduction name(parameters) { init = ... acc = ... }`."""
+
+    name: Word
+    parameters: tuple[ElementParameter, ...]
+    parts: tuple[Part, ...]
+
+
+Statement = (
+    Unit | Param | Input | TimeDomain | Definition | Function | OwnReduction | Output
+)
 
 
 def operands(node: Expr) -> tuple[Expr, ...]:

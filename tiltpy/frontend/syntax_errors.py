@@ -16,7 +16,6 @@ from tiltpy.source import Source, Span
 _NOT_YET = {
     "in": "`in` outside of a reduction is not in this version",
     "by": "keys are not in this version",
-    "reduction": "reductions of your own are not in this version",
     **MISSING_FUNCTIONS,
 }
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
@@ -32,6 +31,7 @@ _EXPECTED = {
     "COMMA": "`,`",
     "IN": "`in`",
     "RETURN": "`return`",
+    "CALLEE": "a name and its parameters, like r(v: f64)",
 }
 """Terminals that are worth naming, in the order in which they are named."""
 

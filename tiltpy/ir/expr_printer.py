@@ -250,7 +250,8 @@ class ExprPrinter:
             case CutPoint():
                 return f"~{cut.object}[{self.shifted(cut.offset)}]"
             case CutWindow():
-                return self.reduced(cut.window, cut.element)
+                bounds = " and where its snapshots start and end" if cut.bounds else ""
+                return self.reduced(cut.window, cut.element) + bounds
             case CutTime():
                 return self.time
             case CutInlined():

@@ -116,7 +116,8 @@ class Reduce:
     `element` is an expression over `Element` alone: no points, times or reductions in
     it. A condition (`... if c`) is written as `If(c, element, Phi)`. `ddof` is 0 but
     for `var` and `std`. `parameter` is the `q` of `quantile`, the `n` of `topk`, whose
-    result is a struct, and None for all others.
+    result is a struct, and None for all others. `reduction` is built in or one of the
+    query's own; `bounds` says whether that sees where snapshots start and end.
     """
 
     reduction: str
@@ -125,6 +126,7 @@ class Reduce:
     type: Type
     ddof: int = 0
     parameter: float | int | None = None
+    bounds: bool = False
     span: Span = _span()
 
 
@@ -275,11 +277,13 @@ class CutWindow:
     """A window: cuts where the snapshots whose `element` is not φ are others.
 
     `window.span` takes no part. `element` is `Element` itself where every snapshot
-    contributes.
+    contributes. With `bounds` it cuts as well where one of those snapshots starts or
+    ends elsewhere, cut to the window.
     """
 
     window: Window
     element: Expr
+    bounds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,11 +345,43 @@ class TemporalExpr:
 
 
 @dataclass(frozen=True, slots=True)
+class UserReduction:
+    """A reduction of the query's own (section 6.1.2 of the paper).
+
+    Over the snapshots of a window, in order, the state goes from `init` to `acc` of
+    itself and each; `result` is made of the last one. `deacc` takes the oldest snapshot
+    out again, `merge` makes one state of two neighbouring ones. A state is a scalar or
+    a struct; its fields may be φ.
+
+    The parts refer to their surroundings as free `Local`s: `state`, `parameter` (of the
+    element's `type`) and with `bounds` also `start` and `end`; `merge` to `a` and `b`,
+    the older first (see `ir.reductions`).
+    """
+
+    name: str
+    parameter: str
+    type: Type
+    bounds: bool
+    init: Expr
+    acc: Expr
+    deacc: Expr | None
+    merge: Expr | None
+    result: Expr
+    span: Span = _span()
+
+    @property
+    def state(self) -> Type:
+        """The type of its state."""
+        return self.init.type
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """Inputs, temporal expressions (each after those it refers to), and outputs.
 
     `unit` is the tick, or None for plain ticks. `boundaries` holds what
-    `resolve_boundaries` found: per output, per input it depends on.
+    `resolve_boundaries` found: per output, per input it depends on. `reductions` are
+    the query's own.
     """
 
     unit: Unit | None
@@ -353,6 +389,7 @@ class Query:
     definitions: tuple[TemporalExpr, ...]
     outputs: tuple[str, ...]
     boundaries: tuple[tuple[str, tuple[tuple[str, Boundary], ...]], ...] = ()
+    reductions: tuple[UserReduction, ...] = ()
 
     def input(self, name: str) -> Input | None:
         """The input of that name, if there is one."""

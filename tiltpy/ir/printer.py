@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from tiltpy.ir.expr_printer import ExprPrinter, column, format_cut, format_expr
-from tiltpy.ir.nodes import Input, Let, Query, TemporalExpr
+from tiltpy.ir.nodes import Expr, Input, Let, Query, TemporalExpr, UserReduction
+from tiltpy.ir.reductions import parts
 from tiltpy.ir.traversal import walk
 from tiltpy.types import (
     Bound,
@@ -37,16 +38,17 @@ def format_query(query: Query, *, annotate: bool = False) -> str:
     for declared in query.inputs:
         head += _input_lines(declared, plain, annotate)
     head += [f"{name} = {_domain(tdom, plain)}" for tdom, name in times.items()]
-    parts = ["\n".join(head)]
+    texts = ["\n".join(head)]
+    texts += [_reduction(reduction, plain) for reduction in query.reductions]
     for definition in query.definitions:
         printer = ExprPrinter(query.unit, times[definition.tdom])
         lines = list(_boundary_lines(query, definition.name, plain)) if annotate else []
         lines += _cut_lines(definition, printer) if annotate else []
         lines.append(_definition(definition, printer))
-        parts.append("\n".join(lines))
+        texts.append("\n".join(lines))
     if query.outputs:
-        parts.append("output " + ", ".join(f"~{name}" for name in query.outputs))
-    return "\n\n".join(part for part in parts if part) + "\n"
+        texts.append("output " + ", ".join(f"~{name}" for name in query.outputs))
+    return "\n\n".join(text for text in texts if text) + "\n"
 
 
 def _name_domains(query: Query) -> dict[TDom, str]:
@@ -123,11 +125,23 @@ def _lifetime(lifetime: Lifetime, printer: ExprPrinter) -> str:
 
 
 def _definition(definition: TemporalExpr, printer: ExprPrinter) -> str:
-    head = f"~{definition.name}[{printer.time}] = "
-    if not isinstance(definition.body, Let):
-        return head + printer.whole(definition.body)
-    lines = [f"    {line}\n" for line in printer.block(definition.body)]
-    return head + "{\n" + "".join(lines) + "}"
+    return f"~{definition.name}[{printer.time}] = " + _body(definition.body, printer)
+
+
+def _body(body: Expr, printer: ExprPrinter, indent: str = "") -> str:
+    if not isinstance(body, Let):
+        return printer.whole(body)
+    lines = [f"{indent}    {line}\n" for line in printer.block(body)]
+    return "{\n" + "".join(lines) + indent + "}"
+
+
+def _reduction(reduction: UserReduction, printer: ExprPrinter) -> str:
+    bounds = ", start, end" if reduction.bounds else ""
+    parameter = f"{reduction.parameter}: {_payload(reduction.type)}"
+    lines = [f"reduction {reduction.name}({parameter}{bounds}) {{"]
+    for name, part in parts(reduction):
+        lines.append(f"    {name} = {_body(part, printer, '    ')}")
+    return "\n".join([*lines, "}"])
 
 
 def _cut_lines(definition: TemporalExpr, printer: ExprPrinter) -> Iterator[str]:

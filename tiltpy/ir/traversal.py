@@ -145,7 +145,7 @@ def source_cuts(body: Expr) -> tuple[Cut, ...]:
             case Time():
                 cuts.setdefault(CutTime())
             case Reduce():
-                cuts.setdefault(CutWindow(node.window, node.element))
+                cuts.setdefault(CutWindow(node.window, node.element, node.bounds))
             case _:
                 pass
     return tuple(cuts)

@@ -14,6 +14,7 @@ from tiltpy.ir.nodes import (
     Call,
     Cast,
     Const,
+    Element,
     Exists,
     Expr,
     Field,
@@ -22,6 +23,7 @@ from tiltpy.ir.nodes import (
     Phi,
     Reduce,
     Unary,
+    UserReduction,
     Window,
 )
 from tiltpy.ir.temporal import FUNCTIONS as TEMPORAL_FUNCTIONS
@@ -48,6 +50,7 @@ from tiltpy.types import (
     PHI,
     Scalar,
     Struct,
+    Type,
     int_range,
 )
 
@@ -301,7 +304,85 @@ def reduce(
     result = reduction_type(reduction, element.type, parameter)
     if result is None:
         raise _no_reduction(reduction, element)
-    return Reduce(reduction, window, element, result, ddof, parameter, span)
+    return Reduce(reduction, window, element, result, ddof, parameter, span=span)
+
+
+def reduce_own(own: UserReduction, window: Window, element: Expr, span: Span) -> Expr:
+    """A reduction of the query's own; the element widens to what it takes."""
+    if is_bare_phi(element):
+        element = adapt(element, own.type)
+    fitted = _fit(element, own.type)
+    if fitted is None:
+        raise QueryError(
+            "E0201",
+            f"{own.name} takes {own.type}, not {element.type}",
+            element.span,
+            _way_to_fit(own),
+        )
+    return Reduce(
+        own.name, window, fitted, own.result.type, bounds=own.bounds, span=span
+    )
+
+
+def _way_to_fit(own: UserReduction) -> str:
+    if isinstance(own.type, Scalar):
+        return f"cast it, like {own.type}(...), or reduce one field of a struct"
+    fields = ", ".join(f"{name} = ..." for name, _ in own.type.fields)
+    return f"reduce an element with its fields, like {{ {fields} }} for v in ..."
+
+
+def _fit(element: Expr, wanted: Type) -> Expr | None:
+    """The element as a value of a type, if that loses nothing.
+
+    Of a struct the fields are taken that the type has.
+    """
+    if element.type == wanted:
+        return element
+    if isinstance(wanted, Scalar):
+        if isinstance(element.type, Struct):
+            return None
+        model = Phi(wanted, element.span)
+        try:
+            joined = common_type([element, model], element.span)
+        except QueryError:
+            return None
+        return adapt(element, wanted) if joined == wanted else None
+    return _fit_struct(element, wanted)
+
+
+def _fit_struct(element: Expr, wanted: Struct) -> Expr | None:
+    match element:
+        case Phi():
+            return Phi(wanted, element.span)
+        case If():
+            then = _fit(element.then, wanted)
+            otherwise = _fit(element.otherwise, wanted)
+            if then is None or otherwise is None:
+                return None
+            return If(element.condition, then, otherwise, element.span)
+        case Element() | MakeStruct():
+            values = []
+            for name, scalar in wanted.fields:
+                found = _field_of(element, name)
+                value = None if found is None else _fit(found, scalar)
+                if value is None:
+                    return None
+                values.append(value)
+            return MakeStruct(tuple(values), wanted, element.span)
+        case _:
+            return None
+
+
+def _field_of(element: Element | MakeStruct, name: str) -> Expr | None:
+    if not isinstance(element.type, Struct):
+        return None
+    scalar = element.type.field(name)
+    if scalar is None:
+        return None
+    if isinstance(element, MakeStruct):
+        names = [each for each, _ in element.type.fields]
+        return element.fields[names.index(name)]
+    return Field(element, name, scalar, element.span)
 
 
 def _no_reduction(reduction: str, element: Expr) -> QueryError:

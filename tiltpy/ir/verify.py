@@ -4,7 +4,8 @@ A violation is a bug of ours, so it is an `AssertionError` with the object, the 
 and the fault. It runs on every query before and after each pass.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from tiltpy.ir.cuts import leaf_cuts
 from tiltpy.ir.nodes import (
@@ -23,8 +24,10 @@ from tiltpy.ir.nodes import (
     Reduce,
     TemporalExpr,
     Time,
+    UserReduction,
     Window,
 )
+from tiltpy.ir.reductions import OUTSIDE, names_in, parts
 from tiltpy.ir.traversal import (
     MAX_DEPTH,
     children,
@@ -33,7 +36,7 @@ from tiltpy.ir.traversal import (
     source_cuts,
     walk,
 )
-from tiltpy.ir.verify_types import type_fault
+from tiltpy.ir.verify_types import own_reduction_fault, type_fault
 from tiltpy.types import MAX_OFFSET, MAX_TIME, TDom, Type
 
 
@@ -44,9 +47,14 @@ def verify(query: Query) -> None:
         assert declared.name not in objects, f"~{declared.name} is declared twice"
         objects[declared.name] = declared.type
     inputs = frozenset(objects)
+    own: dict[str, UserReduction] = {}
+    for reduction in query.reductions:
+        assert reduction.name not in own, f"{reduction.name} is defined twice"
+        _verify_reduction(reduction)
+        own[reduction.name] = reduction
     for definition in query.definitions:
         assert definition.name not in objects, f"~{definition.name} is defined twice"
-        _verify_definition(definition, objects, inputs)
+        _verify_definition(definition, objects, inputs, own)
         objects[definition.name] = definition.type
     for output in query.outputs:
         assert query.definition(output) is not None, f"output ~{output} is undefined"
@@ -80,17 +88,41 @@ class _Scope:
     locals: dict[str, Type]
     bound: set[str]
     element: Type | None = None
+    own: Mapping[str, UserReduction] = field(default_factory=dict)
 
     def require(self, condition: bool, fault: str, expr: Expr | None = None) -> None:
         place = f" ({expr.span})" if expr is not None else ""
         assert condition, f"{self.where}{place}: {fault}"
 
 
+def _verify_reduction(reduction: UserReduction) -> None:
+    """The state is of one type in every part, and each part sees its names alone."""
+    for name, part in parts(reduction):
+        seen = names_in(
+            name,
+            reduction.state,
+            reduction.parameter,
+            reduction.type,
+            bounds=reduction.bounds,
+        )
+        where = f"{name} of {reduction.name}"
+        scope = _Scope(where, {}, frozenset(), seen, set(seen))
+        outside = next((node for node in walk(part) if isinstance(node, OUTSIDE)), None)
+        scope.require(outside is None, f"{outside} is none of its names", outside)
+        _verify_body(part, scope)
+        if name != "result":
+            fault = f"{part.type}, not the state's {reduction.state}"
+            scope.require(part.type == reduction.state, fault, part)
+
+
 def _verify_definition(
-    definition: TemporalExpr, objects: dict[str, Type], inputs: frozenset[str]
+    definition: TemporalExpr,
+    objects: dict[str, Type],
+    inputs: frozenset[str],
+    own: Mapping[str, UserReduction],
 ) -> None:
     where = f"~{definition.name}"
-    scope = _Scope(where, objects, inputs, {}, set())
+    scope = _Scope(where, objects, inputs, {}, set(), own=own)
     _verify_tdom(definition.tdom, scope)
     _verify_body(definition.body, scope)
     _verify_cuts(definition.cuts, scope)
@@ -129,8 +161,14 @@ def _verify_expr(expr: Expr, scope: _Scope) -> None:
             for child in children(expr):
                 _verify_expr(child, scope)
             _verify_reference(expr, scope)
-    fault = type_fault(expr)
+    fault = _type_fault(expr, scope)
     scope.require(fault is None, str(fault), expr)
+
+
+def _type_fault(expr: Expr, scope: _Scope) -> str | None:
+    if isinstance(expr, Reduce) and expr.reduction in scope.own:
+        return own_reduction_fault(expr, scope.own[expr.reduction])
+    return type_fault(expr)
 
 
 def _verify_reference(expr: Expr, scope: _Scope) -> None:
@@ -217,7 +255,7 @@ def _verify_covered(expr: Expr, cuts: tuple[Cut, ...], scope: _Scope) -> None:
             case Time():
                 needed = CutTime()
             case Reduce():
-                needed = CutWindow(node.window, node.element)
+                needed = CutWindow(node.window, node.element, node.bounds)
             case _:
                 continue
         scope.require(needed in covered, f"{needed} is read but does not cut", node)

@@ -26,6 +26,7 @@ from tiltpy.ir.nodes import (
     Reduce,
     Time,
     Unary,
+    UserReduction,
 )
 from tiltpy.ops import (
     ARITHMETIC,
@@ -233,6 +234,8 @@ def _reduce_fault(expr: Reduce) -> str | None:
     rule = REDUCTIONS.get(expr.reduction)
     if rule is None:
         return f"Reduce: no reduction {expr.reduction}"
+    if expr.bounds:
+        return f"Reduce: {rule.name} does not see bounds"
     if expr.ddof and not rule.ddof:
         return f"Reduce: {rule.name} takes no ddof"
     if not _sound_parameter(rule.parameter, expr.parameter):
@@ -252,6 +255,17 @@ def _sound_parameter(wanted: str, found: float | None) -> bool:
             return isinstance(found, int) and 1 <= found <= MOST_TOP
         case _:
             return found is None
+
+
+def own_reduction_fault(expr: Reduce, own: UserReduction) -> str | None:
+    """What is wrong with the use of a reduction of the query's own."""
+    if expr.ddof or expr.parameter is not None:
+        return f"Reduce: {own.name} takes nothing but its window"
+    if expr.bounds != own.bounds:
+        return f"Reduce: {own.name} and its use differ in whether they see bounds"
+    return _expect(expr, "element", expr.element.type, own.type) or _expect(
+        expr, f"result of {own.name}", expr.type, own.result.type
+    )
 
 
 def _numbers(name: str, found: Type) -> str | None:

@@ -1,18 +1,25 @@
 """What a kernel is put together in: its slots, arrays, scratch and names."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from tiltpy.abi import Layout, Rows, Scratch, Slot, SlotKind
+from tiltpy.ir.nodes import UserReduction
 from tiltpy.loops.build import TRUE
 from tiltpy.loops.nodes import Array, Assign, Branch, LExpr, Num, Stmt, Var
 from tiltpy.types import I64, Scalar
 
 
 class Assembly:
-    """Collects what the statements of a kernel refer to."""
+    """Collects what the statements of a kernel refer to.
 
-    def __init__(self, layouts: Mapping[str, Layout]) -> None:
+    `own` are the reductions of the query's own.
+    """
+
+    def __init__(
+        self, layouts: Mapping[str, Layout], own: Iterable[UserReduction] = ()
+    ) -> None:
         self.layouts = layouts
+        self.own = {one.name: one for one in own}
         self.slots: list[Slot] = []
         self.numbers: dict[Slot, Var] = {}
         self.arrays: dict[Slot, Array] = {}

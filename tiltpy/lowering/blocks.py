@@ -8,7 +8,7 @@ vector, however long the window.
 from collections.abc import Callable
 
 from tiltpy.abi import LANES
-from tiltpy.loops.build import add, eq, f64, i64, lt, select, sub
+from tiltpy.loops.build import add, eq, i64, lt, select, sub
 from tiltpy.loops.nodes import (
     Array,
     Bin,
@@ -79,10 +79,14 @@ class Blocks:
         self, state: State, part_of: Callable[[int], LExpr], vectors: LExpr
     ) -> State:
         """A state of that many vectors: constants of one are multiplied (counts)."""
+
+        def several(constant: Num) -> LExpr:
+            if not self.kept.counted:
+                return constant
+            return Bin("*", constant, Convert(vectors, F64), F64)
+
         return tuple(
-            Bin("*", value, Convert(vectors, F64), F64)
-            if isinstance(value, Num)
-            else part_of(part)
+            several(value) if isinstance(value, Num) else part_of(part)
             for part, value in enumerate(state)
         )
 
@@ -112,9 +116,9 @@ class Blocks:
         older = self._state(state, suffix, left)
         newer = self._state(state, self._prefix, add(self.number, i64(1)))
         merged = self._merge(block, older, newer)
-        total = f64(float(self.vectors))
+        times = self.vectors if self.kept.counted else 1
         return tuple(
-            f64(value.value * total.value)
+            Num(value.value * times, value.type)
             if isinstance(value, Num)
             else block.name("w", select(last, self.prefix[part], merged[part]))
             for part, value in enumerate(state)

@@ -36,7 +36,7 @@ def moments_of(order: int, kind: Scalar = F64) -> Kept:
         )
 
     kinds, zeros = (kind,) * (order + 1), (nothing,) * (order + 1)
-    return Kept(f"moments{order}", kinds, zeros, lift, merge, joined=join)
+    return Kept(f"moments{order}", kinds, zeros, lift, merge, joined=join, counted=True)
 
 
 def _merge_moments(a: State, b: State, order: int) -> State:

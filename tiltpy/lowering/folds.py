@@ -81,11 +81,13 @@ class Fold:
 
     def lift(self, block: Block, lifted: State) -> None:
         """The states of this round's cells."""
-        if not self.certain:
+        kept = lifted[:1] if self.certain and self.kept.ordered else ()
+        if not self.certain or self.kept.ordered:
             lifted = tuple(
                 Splat(part, part.type) if isinstance(part, Num) else part
                 for part in lifted
             )
+        lifted = (*kept, *lifted[len(kept) :])  # that there is something in each
         self._level(block, 1, lifted)
 
     def _level(self, block: Block, size: int, state: State) -> Sequence:

@@ -75,7 +75,7 @@ class Following:
         if not self.always_cuts:
             for cut in leaf_cuts(definition.cuts):
                 if isinstance(cut, CutWindow):
-                    self.windows[cut.window].cut(cut.element)
+                    self.windows[cut.window].cut(cut.element, bounds=cut.bounds)
 
     def _cursor(self, point: CutPoint) -> Cursor:
         rows = self.objects[point.object]
@@ -87,8 +87,11 @@ class Following:
 
     def _window(self, window: Window) -> SlidingWindow | TreeWindow:
         rows = self.objects[window.object]
+        precision = self.definition.tdom.precision
         if not rows.layout.fifo:
-            return TreeWindow(self.assembly, rows, window, rankings=self.rankings)
+            return TreeWindow(
+                self.assembly, rows, window, precision, rankings=self.rankings
+            )
         return SlidingWindow(
             self.assembly,
             self.edges,
@@ -97,6 +100,7 @@ class Following:
             steps=self.steps and rows.disjoint,
             leaps=self.every_tick,
             rankings=self.rankings,
+            precision=precision,
         )
 
     def _always_cuts(self) -> bool:
@@ -117,6 +121,8 @@ class Following:
         match cut:
             case CutPoint(object=name):
                 return self.objects[name].disjoint and self.objects[name].complete
+            case CutWindow(bounds=True):
+                return False
             case CutWindow(window=window, element=element):
                 slide = self.windows[window]
                 if not isinstance(slide, SlidingWindow):
@@ -128,6 +134,19 @@ class Following:
                 return False
             case _:
                 assert_never(cut)
+
+    @property
+    def cuts_anywhere(self) -> bool:
+        """Whether a snapshot may begin at times at which no row starts or ends.
+
+        So it is where the edges of a window cut rows, which those of one tick are not.
+        """
+        return any(
+            isinstance(cut, CutWindow)
+            and cut.bounds
+            and not self.objects[cut.window.object].layout.points
+            for cut in leaf_cuts(self.definition.cuts)
+        )
 
     def start(self, block: Block, first: LExpr) -> None:
         """Before the loop."""
@@ -190,8 +209,8 @@ class Following:
         match cut:
             case CutPoint():
                 return moved[cut]
-            case CutWindow(window=window, element=element):
-                return self.windows[window].cut(element)
+            case CutWindow(window=window, element=element, bounds=bounds):
+                return self.windows[window].cut(element, bounds=bounds)
             case CutTime():
                 return TRUE
             case CutInlined(value=value, cuts=cuts):

@@ -73,7 +73,7 @@ class _GridKernel:
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
-        self.assembly = Assembly(grid.layouts)
+        self.assembly = Assembly(grid.layouts, grid.query.reductions)
         self.block = Block(self.assembly)
         self.starts = self.block.inner()
         self.tile = grid.tile

@@ -62,17 +62,17 @@ class LaneWindows:
             return found
         if node.reduction == "count":
             count = self._count(node, newest, cells, certain=certain)
-            return finished(node, (), count, certain=certain, cells=cells)
+            return finished(view.block, node, (), count, certain=certain, cells=cells)
         if certain and is_short_spread(view, node, cells):
             moments = self._window(node, SHORT_SPREAD, newest, cells, certain=True)
             return lower_short_spread(view, node, moments, newest, cells)
-        kept = narrow_for(node.reduction, element.type)
+        kept = narrow_for(node.reduction, element.type, view.assembly.own)
         state = self._window(node, kept, newest, cells, certain=certain)
         count = self._count(node, newest, cells, certain=certain)
         if node.type == F32 and state[0].type == F64:
             # Beside a fold of doubles a division of all lanes takes no time of its own.
             count = Splat(count, count.type)
-        return finished(node, state, count, certain=certain, cells=cells)
+        return finished(view.block, node, state, count, certain=certain, cells=cells)
 
     def _count(self, node: Reduce, newest: int, cells: int, *, certain: bool) -> LExpr:
         """How many snapshots contribute."""
@@ -148,7 +148,7 @@ class LaneWindows:
             return view.element(view.block, name, element, view.place(step))
         if node.reduction == "count":
             return Lowered(node.type, i64(seen.cells), TRUE)
-        kept = kept_for(node.reduction, element.type)
+        kept = kept_for(node.reduction, element.type, view.assembly.own)
         state: State | None = None
         for cell in range(seen.cells):
             at = view.place(seen.oldest.further(cell))
@@ -159,4 +159,4 @@ class LaneWindows:
             state = tuple(view.block.name("w", part) for part in lifted)
         assert state is not None
         count = i64(seen.cells)
-        return finished(node, state, count, certain=True, cells=seen.cells)
+        return finished(view.block, node, state, count, certain=True, cells=seen.cells)

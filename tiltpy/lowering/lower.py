@@ -50,7 +50,7 @@ def lower(query: Query, layouts: Mapping[str, Layout], *, maps: bool = True) -> 
 def _begin(
     query: Query, layouts: Mapping[str, Layout]
 ) -> tuple[Assembly, Block, dict[str, ObjectRows]]:
-    assembly = Assembly(layouts)
+    assembly = Assembly(layouts, query.reductions)
     block = Block(assembly)
     used = {name for d in query.definitions for name in reads(d)}
     objects = {

@@ -140,10 +140,15 @@ class PaneLoop:
         count = self._count(window, element)
         if node.reduction == "count":
             return Lowered(node.type, count, TRUE)
-        state = self.states[window, element, kept_for(node.reduction, element.type)]
+        kept = kept_for(node.reduction, element.type, self.assembly.own)
+        state = self.states[window, element, kept]
         pane = self._pane(window, element)
         certain = pane.certain(self.block)
-        found = finished(node, state, count, certain=certain, cells=pane.cells)
+        found = finished(
+            self.block, node, state, count, certain=certain, cells=pane.cells
+        )
+        if found.fields:
+            return found
         return replace(found, value=self.block.name("v", found.scalar))
 
     def _count(self, window: Window, element: Expr) -> LExpr:

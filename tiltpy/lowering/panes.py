@@ -109,7 +109,7 @@ def fold(
     running = {
         kept: [
             tuple(block.assembly.fresh(kept.name, kind) for kind in kept.types)
-            for _ in range(unroll)
+            for _ in range(1 if kept.ordered else unroll)
         ]
         for kept in kinds
         if kept != COUNT
@@ -117,7 +117,7 @@ def fold(
     for kept, lanes in running.items():
         for state in lanes:
             for var, nothing in zip(state, kept.identity, strict=True):
-                block.set(var, Splat(nothing, var.type))
+                block.set(var, nothing if kept.ordered else Splat(nothing, var.type))
     step = unroll * LANES
     whole, rest = divmod(pane.cells, step)
     if pane.cells <= STRAIGHT:
@@ -127,9 +127,11 @@ def fold(
         if fetch:
             pane.source.prefetch(inner, at)
         for kept, vectors in running.items():
-            state = vectors[lane]
-            merged = kept.merge(inner, state, kinds[kept](inner, Place(at), inside))
-            _assign(inner, state, merged)
+            state = vectors[0 if kept.ordered else lane]
+            lifted = kinds[kept](inner, Place(at), inside)
+            if kept.ordered:
+                lifted = _in_order(inner, kept, lifted)
+            _assign(inner, state, kept.merge(inner, state, lifted))
         if counted is not None:
             contributes = conj(pane.value(inner, Place(at)).valid, inside)
             more = CountTrue(Splat(contributes, BOOL), I64)
@@ -147,7 +149,10 @@ def fold(
         if rest < (lane + 1) * LANES:
             inside = lt(Lane(I64), i64(rest - lane * LANES))
         take(block, add(end, i64(lane * LANES)), lane % unroll, inside)
-    states = {kept: _merged(block, kept, lanes) for kept, lanes in running.items()}
+    states = {
+        kept: lanes[0] if kept.ordered else _merged(block, kept, lanes)
+        for kept, lanes in running.items()
+    }
     return states if counted is None else {**states, COUNT: (counted,)}
 
 
@@ -158,7 +163,7 @@ def _assign(block: Block, state: Iterable[Var], values: State) -> None:
 
 
 def _merged(block: Block, kept: Kept, lanes: list[tuple[Var, ...]]) -> State:
-    """All lanes of all vectors as one state."""
+    """All lanes of all vectors as one state, in any order."""
     states: list[State] = [*lanes]
     while len(states) > 1:
         pairs = zip(states[::2], states[1::2], strict=True)
@@ -170,6 +175,15 @@ def _merged(block: Block, kept: Kept, lanes: list[tuple[Var, ...]]) -> State:
         turned = tuple(Earlier(part, part, by, part.type) for part in state)
         state = _named(block, kept.merge(block, _named(block, turned), state))
     return _named(block, tuple(Extract(part, 0, part.type) for part in state))
+
+
+def _in_order(block: Block, kept: Kept, lanes: State) -> State:
+    """All lanes of a vector as one state: the last has itself and all before it."""
+    state = tuple(block.name("m", Splat(part, part.type)) for part in lanes)
+    for by in (1, 2, 4, 8):
+        older = tuple(Earlier(part, part, by, part.type) for part in state)
+        state = _named(block, kept.merge(block, _named(block, older), state))
+    return _named(block, tuple(Extract(p, LANES - 1, p.type) for p in state))
 
 
 def _named(block: Block, state: State) -> State:
@@ -259,7 +273,7 @@ def states_of(block: Block, pane: Pane, names: set[str]) -> dict[Kept, State]:
     """What the reductions of a pane need; moments take a second pass."""
     lifts: dict[Kept, Lift] = {}
     for name in sorted(names.difference(ORDERS, ("count",))):
-        kept = kept_for(name, pane.element.type)
+        kept = kept_for(name, pane.element.type, block.assembly.own)
         lifts[kept] = lift_with(pane, kept)
     if not pane.certain(block):
         lifts[COUNT] = lift_with(pane, COUNT)

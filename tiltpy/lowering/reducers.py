@@ -4,12 +4,15 @@ Sums of floats are kept in doubles; `min` and `max` work on integers that order 
 floats do, with NaN beyond the end. What becomes of a state is in `results`.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
+from tiltpy.ir.nodes import UserReduction
 from tiltpy.loops.build import convert, f64, greatest, i64, least
 from tiltpy.loops.nodes import Bin, CallFn, LExpr, Num
 from tiltpy.lowering.assembly import Block
 from tiltpy.lowering.central_moments import ORDERS, moments_of
+from tiltpy.lowering.own_reductions import kept_of_own
 from tiltpy.lowering.states import Kept, Merge, State
 from tiltpy.lowering.values import Lowered
 from tiltpy.ops import BinaryOp
@@ -123,8 +126,13 @@ def _mean_type(scalar: Scalar) -> Scalar:
     return F64 if scalar.is_float or scalar.bits == 64 else I64
 
 
-def kept_for(reduction: str, element: Type) -> Kept:
-    """The state that a reduction over elements of a type needs, besides the count."""
+def kept_for(reduction: str, element: Type, own: Mapping[str, UserReduction]) -> Kept:
+    """The state that a reduction over elements of a type needs, besides the count.
+
+    `own` are the query's own reductions.
+    """
+    if reduction in own:
+        return kept_of_own(own[reduction])
     if reduction in ORDERS:
         return moments_of(ORDERS[reduction])
     if not isinstance(element, Scalar):
@@ -159,12 +167,12 @@ def _kept_of_rows(reduction: str) -> Kept:
             raise AssertionError(f"no reduction {reduction}")
 
 
-def narrow_for(reduction: str, element: Type) -> Kept:
+def narrow_for(reduction: str, element: Type, own: Mapping[str, UserReduction]) -> Kept:
     """As `kept_for`, for trees of a few merges.
 
     Sums of `f32` round no worse than pairwise summation there, and are twice as fast.
     """
-    kept = kept_for(reduction, element)
+    kept = kept_for(reduction, element, own)
     if element == F32 and reduction in ("sum", "mean"):
         return replace(_total(F32), wider=kept)
     return kept

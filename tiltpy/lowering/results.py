@@ -1,47 +1,60 @@
 """What reductions make of their states: the last step of each window."""
 
+from dataclasses import replace
+
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import TRUE, conj, convert, eq, f64, i64, lt, ne, select
 from tiltpy.loops.nodes import Bin, CallFn, LExpr, Num
+from tiltpy.lowering.assembly import Block
 from tiltpy.lowering.floats import minus, over, times
+from tiltpy.lowering.own_reductions import finish_own
 from tiltpy.lowering.states import State
 from tiltpy.lowering.values import Lowered
 from tiltpy.types import BOOL, F32, F64, I64, Scalar
 
 
-def finish(node: Reduce, state: State, count: LExpr) -> tuple[LExpr, LExpr]:
-    """The value of a reduction and whether there is one, from its state and count.
+def finish(block: Block, node: Reduce, state: State, count: LExpr) -> Lowered:
+    """The value of a reduction, from its state and count.
 
     `first` and `last` are not here: their state is a row.
     """
+    own = block.assembly.own.get(node.reduction)
+    if own is not None:
+        return finish_own(block, own, state)
     assert isinstance(node.type, Scalar)
+    return Lowered(node.type, *_built_in(node, node.type, state, count))
+
+
+def _built_in(
+    node: Reduce, scalar: Scalar, state: State, count: LExpr
+) -> tuple[LExpr, LExpr]:
     some = lt(Num(0, count.type), count)
     match node.reduction:
         case "count":
             return convert(count, I64), TRUE
         case "sum" | "product":
-            return convert(state[0], node.type), some
+            return convert(state[0], scalar), some
         case "any":
             return ne(state[0], i64(0)), some
         case "all":
             return eq(state[0], convert(count, I64)), some
         case "mean":
-            return convert(_mean(state[0], count), node.type), some
+            return convert(_mean(state[0], count), scalar), some
         case "rms":
-            mean = convert(_mean(state[0], count), node.type)
-            return CallFn("sqrt", (mean,), node.type), some
+            mean = convert(_mean(state[0], count), scalar)
+            return CallFn("sqrt", (mean,), scalar), some
         case "min" | "max":
-            if node.type.is_float:
-                return CallFn("from_key", (state[0],), node.type), some
+            if scalar.is_float:
+                return CallFn("from_key", (state[0],), scalar), some
             return state[0], some
         case "var" | "std":
             free = minus(state[0], f64(float(node.ddof)))
-            spread = convert(_share(state[2], free), node.type)
+            spread = convert(_share(state[2], free), scalar)
             if node.reduction == "std":
-                spread = CallFn("sqrt", (spread,), node.type)
+                spread = CallFn("sqrt", (spread,), scalar)
             return spread, conj(some, lt(Num(node.ddof, count.type), count))
         case "skew" | "kurtosis":
-            return convert(_shape(node.reduction, state), node.type), some
+            return convert(_shape(node.reduction, state), scalar), some
         case _:
             raise AssertionError(f"no reduction {node.reduction}")
 
@@ -88,13 +101,19 @@ _NEVER = lt(i64(1), i64(0))
 
 
 def finished(
-    node: Reduce, state: State, count: LExpr, *, certain: bool, cells: int
+    block: Block,
+    node: Reduce,
+    state: State,
+    count: LExpr,
+    *,
+    certain: bool,
+    cells: int,
 ) -> Lowered:
     """As `finish`, of a window over cells; `certain`: each of them contributes."""
     if node.reduction in ("sum", "mean") and state[0].type.is_float:
         # Of negative zeros alone, too: a sum that is zero is positive.
         state = (Bin("+", state[0], Num(0.0, state[0].type), state[0].type),)
-    value, valid = finish(node, state, count)
-    if certain:
-        valid = TRUE if node.ddof < cells else _NEVER
-    return Lowered(node.type, value, valid)
+    found = finish(block, node, state, count)
+    if certain and node.reduction not in block.assembly.own:
+        return replace(found, valid=TRUE if node.ddof < cells else _NEVER)
+    return found

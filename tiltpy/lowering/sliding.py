@@ -11,10 +11,12 @@ merged: a tumbling window merges each of its rows once.
 """
 
 from tiltpy.ir.nodes import Expr, Reduce, Window
-from tiltpy.loops.build import FALSE, TRUE, greatest, i64, lt, select, sub
+from tiltpy.loops.build import FALSE, TRUE, add, disj, greatest, i64, lt, select, sub
 from tiltpy.loops.nodes import For, LExpr, While
+from tiltpy.lowering.anew import Bounds, Stretch, fold_anew
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.edges import Edges
+from tiltpy.lowering.own_reductions import Way, way_of
 from tiltpy.lowering.ranking import Rankings
 from tiltpy.lowering.reducers import COUNT
 from tiltpy.lowering.results import finish
@@ -22,7 +24,7 @@ from tiltpy.lowering.rows import ObjectRows
 from tiltpy.lowering.values import Lowered
 from tiltpy.lowering.whole_windows import WholeWindow
 from tiltpy.lowering.windows import Track, kept_of, row_value
-from tiltpy.ops import REDUCTIONS
+from tiltpy.ops import WHOLE_WINDOW
 
 LEAP = 3
 """Rows that may leave at once without a branch, where a loop skips times."""
@@ -41,6 +43,7 @@ class SlidingWindow:
         steps: bool,
         leaps: bool,
         rankings: Rankings,
+        precision: int,
     ) -> None:
         self.assembly = assembly
         self.rankings = rankings
@@ -50,6 +53,8 @@ class SlidingWindow:
         self.leaps = leaps
         self.tracks: dict[Expr, Track] = {}
         self.wholes: dict[Expr, WholeWindow] = {}
+        self.bounds = Bounds(window, precision)
+        self.now: LExpr = i64(0)
         edge = edges.shared if steps else edges.own
         self.lo = edge(rows, "end", window.start)
         self.hi = edge(rows, "start", window.end - 1)
@@ -58,7 +63,7 @@ class SlidingWindow:
 
     def reduce(self, node: Reduce) -> None:
         """Have a reduction over the window computed."""
-        if not REDUCTIONS[node.reduction].whole:
+        if node.reduction not in WHOLE_WINDOW:
             self.track(node.element).reduce(node)
             return
         if node.element not in self.wholes:
@@ -78,7 +83,7 @@ class SlidingWindow:
     def _followed(self) -> list[Track | WholeWindow]:
         """What must know of each row."""
         tracks = self.tracks.values()
-        known = [t for t in tracks if t.running or t.changed is not None]
+        known = [t for t in tracks if t.running or t.sees_leave]
         return [*known, *self.wholes.values()]
 
     def start(self, block: Block) -> None:
@@ -91,6 +96,8 @@ class SlidingWindow:
         if not self.steps:
             for edge in (self.lo, self.hi):
                 edge.start(block)
+        for track in self.tracks.values():
+            track.begin(block, self.lo.row, self.hi.row)
         for whole in self.wholes.values():
             whole.start(block)
             self._fill(block, whole)
@@ -112,6 +119,14 @@ class SlidingWindow:
             self._step(block)
         else:
             self._run(block, now)
+        self.now = now
+        self.bounds.advance(block, now, self._stretch())
+
+    def _stretch(self) -> Stretch:
+        """The rows that are in the window now."""
+        low = add(self.now, i64(self.window.start))
+        high = add(self.now, i64(self.window.end))
+        return Stretch(self.rows, self.lo.row, self.hi.row, low, high, mixed=False)
 
     def _step(self, block: Block) -> None:
         """The edges have moved by a row at most: one leaves, one comes."""
@@ -144,7 +159,7 @@ class SlidingWindow:
     def _pass(self, block: Block, now: LExpr) -> None:
         """Move the lower edge; note whether rows leave that had come."""
         leave = block.inner()
-        changing = [t for t in self.tracks.values() if t.changed is not None]
+        changing = [t for t in self.tracks.values() if t.sees_leave]
         noted: list[Track | WholeWindow] = [*changing, *self.wholes.values()]
         for track in noted:
             track.leave(leave, self.lo.row, lt(self.lo.row, self.hi.row))
@@ -171,17 +186,28 @@ class SlidingWindow:
 
     def changes(self) -> list[LExpr]:
         """The first times of the loop at which the window holds other rows."""
-        return [self.lo.due, self.hi.due]
+        return [self.lo.due, self.hi.due, *self.bounds.changes]
 
-    def cut(self, element: Expr) -> LExpr:
-        """Whether other snapshots contribute than at the visit before."""
-        return self.track(element).mark()
+    def cut(self, element: Expr, *, bounds: bool) -> LExpr:
+        """Whether other snapshots contribute than at the visit before.
+
+        With `bounds`: or one of them is cut elsewhere than at the grid point before.
+        """
+        changed = self.track(element).mark()
+        if not bounds:
+            return changed
+        return disj(changed, self.bounds.watch(self.assembly, self.rows, element))
 
     def value(self, block: Block, node: Reduce) -> Lowered:
         """The value of a reduction over the window as it is now."""
-        if REDUCTIONS[node.reduction].whole:
+        if node.reduction in WHOLE_WINDOW:
             return self.wholes[node.element].value(block, node)
         track = self.track(node.element)
+        own = self.assembly.own.get(node.reduction)
+        if own is not None and way_of(own) is Way.OUT:
+            return track.taken[own.name].value(block)
+        if own is not None and way_of(own) is Way.ANEW:
+            return fold_anew(block, own, node.element, self._stretch())
         held = sub(self.hi.row, self.lo.row)
         if not track.filtered and node.reduction == "count":
             return Lowered(node.type, held, TRUE)
@@ -191,9 +217,9 @@ class SlidingWindow:
             some = lt(self.lo.row, self.hi.row)
             return row_value(block, self.rows, node, row, some)
         top = block.name("top", sub(self.lo.row, self.base))
-        state = track.state(block, kept_of(node), top)
+        state = track.state(block, kept_of(self.assembly, node), top)
         count = track.state(block, COUNT, top)[0] if track.filtered else held
         if node.reduction in ("first", "last"):
             some = block.name("some", lt(i64(0), count))
             return row_value(block, self.rows, node, state[0], some)
-        return Lowered(node.type, *finish(node, state, count))
+        return finish(block, node, state, count)

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from math import lcm
 
 from tiltpy.abi import LANES, MOST_CELLS, Lattice, Layout, TimeLayout
-from tiltpy.ir.nodes import CutPoint, Query, TemporalExpr, Window
+from tiltpy.ir.nodes import CutPoint, Query, TemporalExpr, UserReduction, Window
 from tiltpy.lowering.lattice import Axis, Step, common_low, step, whole_vectors
+from tiltpy.lowering.own_reductions import Way, way_of
 from tiltpy.lowering.references import reductions, references
-from tiltpy.ops import REDUCTIONS
+from tiltpy.ops import WHOLE_WINDOW
 
 PANE = 32
 """Cells of a strided window from which on each is folded by itself, lane by lane."""
@@ -73,7 +74,7 @@ class Grid:
         self.references = {d.name: references(d) for d in query.definitions}
         for definition in query.definitions:
             for node in reductions(definition):
-                if REDUCTIONS[node.reduction].whole:
+                if node.reduction in WHOLE_WINDOW:
                     what = f"{node.reduction} of ~{node.window.object}"
                     raise Unfit(f"{what} looks at a window as a whole")
             if not definition.tdom.is_infinite:
@@ -82,6 +83,9 @@ class Grid:
             for name in self.objects(definition):
                 if name not in self.axes:
                     raise Unfit(f"~{name} is neither regular nor of short rows")
+        for own in self._own_reductions():
+            if way_of(own, in_order=False) is Way.ANEW:
+                raise Unfit(f"{own.name} {Way.ANEW.value}")
         sparse = next(self._sparse(), None)
         if sparse is not None:
             raise Unfit(f"~{sparse} has far fewer rows than there are cells")
@@ -95,6 +99,10 @@ class Grid:
         self.lags = dict.fromkeys(self.definitions, 0)
         for stage in self.stages:
             self._find_lags(stage)
+
+    def _own_reductions(self) -> Iterator[UserReduction]:
+        used = {n.reduction for d in self.query.definitions for n in reductions(d)}
+        return (one for one in self.query.reductions if one.name in used)
 
     def objects(self, reader: TemporalExpr) -> tuple[str, ...]:
         """The objects that a definition refers to."""

@@ -28,7 +28,8 @@ class Kept:
 
     `merge` is associative and `identity` its neutral element. `joined` is a simpler
     merge, of states of which neither is the identity. Over many snapshots the kind
-    `wider` rounds less.
+    `wider` rounds less. `ordered`: a merge of other than neighbours would be wrong.
+    `counted`: what is constant in the state of one snapshot is how many they are.
     """
 
     name: str
@@ -38,6 +39,8 @@ class Kept:
     merge: Merge = field(compare=False)
     joined: Merge | None = field(default=None, compare=False)
     wider: "Kept | None" = field(default=None, compare=False)
+    ordered: bool = False
+    counted: bool = False
 
     def join(self, block: Block, a: State, b: State, *, certain: bool) -> State:
         """Two states as one; `certain`: neither is the identity."""

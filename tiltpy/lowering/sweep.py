@@ -200,7 +200,7 @@ class Sweep:
             Shape.SWEEP,
             reads,
             self._changes(reads),
-            self.every_cell,
+            self.every_cell or self.following.cuts_anywhere,
             implicit_times=False,
             structures=self.following.structures(),
         )

@@ -6,12 +6,13 @@ of its leaves and the least of their ends. A row comes or goes in logarithmic ti
 the root is the window's state.
 """
 
-from tiltpy.ir.nodes import Expr, Reduce, Window
+from tiltpy.ir.nodes import Expr, Reduce, UserReduction, Window
 from tiltpy.loops.build import (
     FALSE,
     INF,
     TRUE,
     add,
+    disj,
     i64,
     le,
     least,
@@ -22,7 +23,9 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Array, Bin, LExpr, Store, Var, While
+from tiltpy.lowering.anew import Bounds, Stretch, fold_anew
 from tiltpy.lowering.assembly import Assembly, Block
+from tiltpy.lowering.own_reductions import Way, way_of
 from tiltpy.lowering.ranking import Rankings
 from tiltpy.lowering.reducers import COUNT
 from tiltpy.lowering.results import finish
@@ -31,7 +34,7 @@ from tiltpy.lowering.states import Kept, State, lift_where
 from tiltpy.lowering.values import Lowered
 from tiltpy.lowering.whole_windows import WholeWindow
 from tiltpy.lowering.windows import element_of, kept_of, row_value
-from tiltpy.ops import REDUCTIONS
+from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.types import BOOL, I64, Scalar
 
 _ONE, _TWO = i64(1), i64(2)
@@ -45,6 +48,7 @@ class TreeWindow:
         assembly: Assembly,
         rows: ObjectRows,
         window: Window,
+        precision: int,
         *,
         rankings: Rankings,
     ) -> None:
@@ -59,6 +63,9 @@ class TreeWindow:
         self.states: dict[tuple[Expr, Kept], tuple[Array, ...]] = {}
         self.changed: dict[Expr, Var] = {}
         self.wholes: dict[Expr, WholeWindow] = {}
+        self.bounds = Bounds(window, precision)
+        self.oldest: Var | None = None
+        self.now: LExpr = i64(0)
 
     def _array(self, name: str, scalar: Scalar) -> Array:
         # At least two nodes a leaf, and leaves rounded up to a power of two.
@@ -68,8 +75,11 @@ class TreeWindow:
 
     def reduce(self, node: Reduce) -> None:
         """Have a reduction over the window computed."""
-        if not REDUCTIONS[node.reduction].whole:
-            for kept in (COUNT, kept_of(node)):
+        if self._anew(node) is not None:
+            self._follow_oldest()
+            return
+        if node.reduction not in WHOLE_WINDOW:
+            for kept in (COUNT, kept_of(self.assembly, node)):
                 self._keep(node.element, kept)
             return
         if node.element not in self.wholes:
@@ -77,14 +87,41 @@ class TreeWindow:
             self.wholes[node.element] = WholeWindow(self.assembly, ranking)
         self.wholes[node.element].reduce(node)
 
+    def _anew(self, node: Reduce) -> UserReduction | None:
+        """A reduction that goes through all rows, if it is one."""
+        own = self.assembly.own.get(node.reduction)
+        if own is None or way_of(own, in_order=False) is not Way.ANEW:
+            return None
+        return own
+
+    def _follow_oldest(self) -> Var:
+        """Have a place kept before which every row has left."""
+        if self.oldest is None:
+            self.oldest = self.assembly.fresh(f"{self.label}.oldest")
+        return self.oldest
+
+    def _stretch(self) -> Stretch:
+        """The rows among which are those in the window now."""
+        assert self.oldest is not None
+        low = add(self.now, i64(self.window.start))
+        high = add(self.now, i64(self.window.end))
+        return Stretch(self.rows, self.oldest, self.next, low, high, mixed=True)
+
     def _keep(self, element: Expr, kept: Kept) -> None:
         if (element, kept) not in self.states:
             self.states[element, kept] = tuple(
                 self._array(kept.name, scalar) for scalar in kept.types
             )
 
-    def cut(self, element: Expr) -> LExpr:
-        """Whether other snapshots contribute than at the visit before."""
+    def cut(self, element: Expr, *, bounds: bool) -> LExpr:
+        """Whether other snapshots contribute than at the visit before.
+
+        With `bounds`: or one of them is cut elsewhere than at the grid point before.
+        """
+        if bounds:
+            self._follow_oldest()
+            elsewhere = self.bounds.watch(self.assembly, self.rows, element)
+            return disj(elsewhere, self.cut(element, bounds=False))
         if element not in self.changed:
             self.changed[element] = self.assembly.fresh(f"{self.label}.changed", BOOL)
             self._keep(element, COUNT)
@@ -95,6 +132,8 @@ class TreeWindow:
         for whole in self.wholes.values():
             whole.start(block)
         block.set(self.next, i64(0))
+        if self.oldest is not None:
+            block.set(self.oldest, i64(0))
         block.set(self.leaves, _ONE)
         grow = block.inner()
         grow.set(self.leaves, mul(self.leaves, _TWO))
@@ -128,6 +167,14 @@ class TreeWindow:
         come.when(stays, enter)
         come.set(self.next, add(self.next, _ONE))
         block.add(While(lt(self.rows.start_or_never(self.next), high), come.body()))
+        self.now = now
+        if self.oldest is not None:
+            pass_by = block.inner()
+            pass_by.set(self.oldest, add(self.oldest, _ONE))
+            # What is left of the rows that have come; a row past the last never ends.
+            over = le(self.rows.end_or_never(self.oldest), low)
+            block.add(While(over, pass_by.body()))
+            self.bounds.advance(block, now, self._stretch())
 
     def _evict(self, block: Block, low: LExpr) -> None:
         """Follow the least end down to its leaf and empty that."""
@@ -191,13 +238,17 @@ class TreeWindow:
     def changes(self) -> list[LExpr]:
         """The first times of the loop at which the window holds other rows."""
         coming = sub(self.rows.start_or_never(self.next), i64(self.window.end - 1))
-        return [coming, sub(load(self.ends, _ONE), i64(self.window.start))]
+        leaving = sub(load(self.ends, _ONE), i64(self.window.start))
+        return [coming, leaving, *self.bounds.changes]
 
     def value(self, block: Block, node: Reduce) -> Lowered:
         """The value of a reduction over the window as it is now."""
-        if REDUCTIONS[node.reduction].whole:
+        if node.reduction in WHOLE_WINDOW:
             return self.wholes[node.element].value(block, node)
-        kept = kept_of(node)
+        own = self._anew(node)
+        if own is not None:
+            return fold_anew(block, own, node.element, self._stretch())
+        kept = kept_of(self.assembly, node)
         state = tuple(
             block.name("w", load(array, _ONE))
             for array in self.states[node.element, kept]
@@ -205,6 +256,6 @@ class TreeWindow:
         (counts,) = self.states[node.element, COUNT]
         count = block.name("count", load(counts, _ONE))
         if node.reduction not in ("first", "last"):
-            return Lowered(node.type, *finish(node, state, count))
+            return finish(block, node, state, count)
         some = block.name("some", lt(i64(0), count))
         return row_value(block, self.rows, node, state[0], some)

@@ -4,7 +4,7 @@ The value of something φ is unspecified but harmless: all loop operations are t
 both branches of a conditional are computed and one is selected.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -83,9 +83,14 @@ def phi(payload: Type) -> Lowered:
     return Lowered(payload, zero(payload), FALSE)
 
 
-def lower_expr(block: Block, leaf: Leaf, expr: Expr) -> Lowered:
-    """Append what computes an expression, and return where it is."""
-    return _Lowering(block, leaf).lower(expr, {})
+def lower_expr(
+    block: Block, leaf: Leaf, expr: Expr, names: Mapping[str, Lowered] | None = None
+) -> Lowered:
+    """Append what computes an expression, and return where it is.
+
+    `names` are those that it uses and does not bind.
+    """
+    return _Lowering(block, leaf).lower(expr, dict(names or {}))
 
 
 class _Lowering:

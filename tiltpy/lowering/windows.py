@@ -3,27 +3,50 @@
 The states of the rows in a window are in two stacks: those at the front have the merged
 states of their suffixes in an array, the others one running state. Every row is merged
 at most twice, whatever the window's size, and what has left leaves no trace.
+What a query's own reduction can take out of integers is taken out of one running state.
 """
 
 from dataclasses import replace
 
-from tiltpy.ir.nodes import At, Call, Element, EventBound, Expr, Reduce, Time
+from tiltpy.ir.nodes import (
+    At,
+    Call,
+    Element,
+    EventBound,
+    Expr,
+    Reduce,
+    Time,
+    UserReduction,
+)
 from tiltpy.ir.traversal import walk
 from tiltpy.loops.build import (
     TRUE,
+    add,
     conj,
+    convert,
     disj,
     i64,
     load,
+    lt,
     select,
+    sub,
 )
-from tiltpy.loops.nodes import Array, LExpr, Store, Var
+from tiltpy.loops.nodes import Array, For, LExpr, Store, Var
 from tiltpy.lowering.assembly import Assembly, Block
+from tiltpy.lowering.own_reductions import (
+    Way,
+    accumulated,
+    initial,
+    result_of,
+    taken_out,
+    types_of,
+    way_of,
+)
 from tiltpy.lowering.reducers import COUNT, kept_for
 from tiltpy.lowering.rows import ObjectRows
 from tiltpy.lowering.states import Kept, State, lift_where
 from tiltpy.lowering.values import Lowered, lower_expr
-from tiltpy.types import BOOL
+from tiltpy.types import BOOL, I64
 
 
 def element_of(block: Block, rows: ObjectRows, row: LExpr, element: Expr) -> Lowered:
@@ -41,6 +64,38 @@ def element_of(block: Block, rows: ObjectRows, row: LExpr, element: Expr) -> Low
     return replace(value, valid=conj(exists, value.valid))
 
 
+class Running:
+    """A reduction that takes out what leaves: a state, and of how many snapshots."""
+
+    def __init__(self, assembly: Assembly, own: UserReduction) -> None:
+        self.own = own
+        self.count = assembly.fresh(f"{own.name}.count")
+        self.state = tuple(assembly.fresh(own.name, kind) for kind in types_of(own))
+
+    def reset(self, block: Block) -> None:
+        """Before the loop."""
+        block.set(self.count, i64(0))
+        assign_state(block, self.state, initial(block, self.own))
+
+    def enter(self, block: Block, value: Lowered, valid: LExpr) -> None:
+        """A snapshot comes in, if `valid`."""
+        self._become(block, accumulated(block, self.own, self.state, value), valid)
+        block.set(self.count, add(self.count, convert(valid, I64)))
+
+    def leave(self, block: Block, value: Lowered, valid: LExpr) -> None:
+        """The oldest leaves, if `valid`."""
+        self._become(block, taken_out(block, self.own, self.state, value), valid)
+        block.set(self.count, sub(self.count, convert(valid, I64)))
+
+    def _become(self, block: Block, state: State, valid: LExpr) -> None:
+        pairs = zip(state, self.state, strict=True)
+        assign_state(block, self.state, tuple(select(valid, *pair) for pair in pairs))
+
+    def value(self, block: Block) -> Lowered:
+        """The reduction of what is in it."""
+        return result_of(block, self.own, self.state, lt(i64(0), self.count))
+
+
 class Track:
     """One element of a window: the states of the reductions over it."""
 
@@ -52,14 +107,20 @@ class Track:
         self.filtered = trial.valid != TRUE
         self.running: dict[Kept, tuple[Var, ...]] = {}
         self.front: dict[Kept, tuple[Array, ...]] = {}
+        self.taken: dict[str, Running] = {}
         self.changed: Var | None = None
 
     def reduce(self, node: Reduce) -> None:
         """Have what a reduction needs kept, and the count where rows can be φ."""
+        own = self.assembly.own.get(node.reduction)
+        if own is not None and way_of(own) is not Way.MERGED:
+            if way_of(own) is Way.OUT:
+                self.take(own)
+            return
         if self.filtered:
             self.keep(COUNT)
         if self.filtered or node.reduction not in ("count", "first", "last"):
-            self.keep(kept_of(node))
+            self.keep(kept_of(self.assembly, node))
 
     def keep(self, kept: Kept) -> None:
         """Have a state kept."""
@@ -72,6 +133,16 @@ class Track:
             for t in kept.types
         )
 
+    def take(self, own: UserReduction) -> None:
+        """Have a reduction computed that takes out what leaves."""
+        if own.name not in self.taken:
+            self.taken[own.name] = Running(self.assembly, own)
+
+    @property
+    def sees_leave(self) -> bool:
+        """Whether it must know of each row that leaves."""
+        return self.changed is not None or bool(self.taken)
+
     def mark(self) -> Var:
         """Have it noted whether the contributing snapshots change."""
         if self.changed is None:
@@ -83,12 +154,26 @@ class Track:
         for kept, state in self.running.items():
             assign_state(block, state, kept.identity)
 
+    def begin(self, block: Block, first: LExpr, stop: LExpr) -> None:
+        """Before the loop: rows that are in the window and do not come in any more."""
+        for running in self.taken.values():
+            running.reset(block)
+        row = self.assembly.fresh(f"{self.rows.name}.begin")
+        inner = block.inner()
+        value = element_of(inner, self.rows, row, self.element)
+        for running in self.taken.values():
+            running.enter(inner, value, value.valid)
+        if self.taken:
+            block.add(For(row, first, stop, inner.body()))
+
     def enter(self, block: Block, row: LExpr, moved: LExpr = TRUE) -> None:
         """A row comes in, if `moved`: it exists in any case."""
         come = block.inner()
         value = element_of(come, self.rows, row, self.element)
         valid = come.name("come", conj(moved, value.valid))
         self._merge(come, row, value, valid)
+        for running in self.taken.values():
+            running.enter(come, value, valid)
         if self.changed is not None:
             come.set(self.changed, disj(self.changed, valid))
         block.when(TRUE if self._cheap() else moved, come)
@@ -96,7 +181,8 @@ class Track:
     def _cheap(self) -> bool:
         """Whether it costs less than a mispredicted branch to merge a row in vain."""
         calls = any(isinstance(node, Call) for node in walk(self.element))
-        return not calls and all(len(kept.types) == 1 for kept in self.running)
+        simple = all(len(kept.types) == 1 for kept in self.running)
+        return simple and not calls and not self.taken
 
     def _merge(self, block: Block, row: LExpr, value: Lowered, valid: LExpr) -> None:
         for kept, state in self.running.items():
@@ -104,12 +190,19 @@ class Track:
             assign_state(block, state, kept.merge(block, state, lifted))
 
     def leave(self, block: Block, row: LExpr, moved: LExpr) -> None:
-        """Note that a row leaves, if `moved`: it exists in any case."""
-        if self.changed is None:
+        """A row leaves, if `moved`: it exists in any case."""
+        if not self.sees_leave:
             return
-        value = element_of(block, self.rows, row, self.element)
+        out = block.inner() if self.taken else block
+        value = element_of(out, self.rows, row, self.element)
         gone = conj(moved, value.valid)
-        block.set(self.changed, disj(self.changed, gone))
+        if self.changed is not None:
+            out.set(self.changed, disj(self.changed, gone))
+        if self.taken:
+            gone = out.name("gone", gone)
+            for running in self.taken.values():
+                running.leave(out, value, gone)
+            block.when(moved, out)
 
     def stack(self, block: Block, row: LExpr, at: LExpr) -> None:
         """Put a row onto the front, whose state is the running one for now."""
@@ -149,6 +242,6 @@ def assign_state(block: Block, state: tuple[Var, ...], new: State) -> None:
         block.set(var, value)
 
 
-def kept_of(node: Reduce) -> Kept:
+def kept_of(assembly: Assembly, node: Reduce) -> Kept:
     """The state that a reduction needs besides the count."""
-    return kept_for(node.reduction, node.element.type)
+    return kept_for(node.reduction, node.element.type, assembly.own)

@@ -1,4 +1,4 @@
-"""Drop what no output needs: unused names and unused definitions.
+"""Drop what no output needs: unused names, definitions and reductions.
 
 Before:
 
@@ -18,9 +18,9 @@ they are the query's signature.
 
 from dataclasses import replace
 
-from tiltpy.ir.cuts import map_definition, reads
-from tiltpy.ir.nodes import Query, TemporalExpr
-from tiltpy.ir.traversal import drop_unused
+from tiltpy.ir.cuts import expressions, map_definition, reads
+from tiltpy.ir.nodes import Query, Reduce, TemporalExpr, UserReduction
+from tiltpy.ir.traversal import drop_unused, walk
 
 
 def eliminate_dead(query: Query) -> Query:
@@ -41,4 +41,18 @@ def drop_definitions(query: Query) -> Query:
         if definition.name in needed:
             needed.update(reads(definition))
     kept = tuple(each for each in query.definitions if each.name in needed)
-    return replace(query, definitions=kept)
+    return replace(query, definitions=kept, reductions=_used(query.reductions, kept))
+
+
+def _used(
+    reductions: tuple[UserReduction, ...], definitions: tuple[TemporalExpr, ...]
+) -> tuple[UserReduction, ...]:
+    """The query's own reductions that some definition reduces with."""
+    used = {
+        node.reduction
+        for definition in definitions
+        for expr in expressions(definition)
+        for node in walk(expr)
+        if isinstance(node, Reduce)
+    }
+    return tuple(each for each in reductions if each.name in used)

@@ -36,7 +36,9 @@ from tiltpy.ir.nodes import (
     Reduce,
     TemporalExpr,
     Unary,
+    UserReduction,
 )
+from tiltpy.ir.reductions import END, NEWER, OLDER, START, STATE, map_parts
 from tiltpy.ir.traversal import MAX_DEPTH, children, depth, walk, with_children
 from tiltpy.passes.constants import fold_binary, fold_call, fold_cast, fold_unary
 from tiltpy.passes.strictness import never_phi
@@ -50,7 +52,18 @@ MAX_PATTERN = 32
 def fold_constants(query: Query) -> Query:
     """The query with every constant subexpression computed."""
     definitions = tuple(_fold_definition(each) for each in query.definitions)
-    return replace(query, definitions=definitions)
+    reductions = tuple(_fold_reduction(each) for each in query.reductions)
+    return replace(query, definitions=definitions, reductions=reductions)
+
+
+def _fold_reduction(reduction: UserReduction) -> UserReduction:
+    seen = {STATE, START, END, OLDER, NEWER, reduction.parameter}
+
+    def rule(part: Expr) -> Expr:
+        folded = _Folding(Names(seen | Names.of(part).taken)).fold(part, {})
+        return folded if depth(folded) <= MAX_DEPTH else part
+
+    return map_parts(reduction, rule)
 
 
 def _fold_definition(definition: TemporalExpr) -> TemporalExpr:

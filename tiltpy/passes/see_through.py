@@ -93,8 +93,11 @@ def _boundaries_on_grid(
 def see_through(reader: TemporalExpr, object: str, map: Map) -> TemporalExpr | None:
     """The reader with its windows of an object replaced by windows of what it maps.
 
-    None if an element would grow too large.
+    None if an element would grow too large, or if it matters where the snapshots start
+    and end: those of an object that looks elsewhere do so at other times.
     """
+    if any(_sees_bounds(cut, object) for cut in leaf_cuts(reader.cuts)):
+        return None
     if any(expanded_size(each) > MAX_ELEMENT for each in _elements(reader.cuts)):
         return None
 
@@ -118,6 +121,10 @@ def see_through(reader: TemporalExpr, object: str, map: Map) -> TemporalExpr | N
     if any(expanded_size(each) > MAX_ELEMENT for each in _elements(cuts)):
         return None
     return replace(reader, body=rewrite(reader.body, rule), cuts=cuts)
+
+
+def _sees_bounds(cut: Cut, object: str) -> bool:
+    return isinstance(cut, CutWindow) and cut.bounds and cut.window.object == object
 
 
 def _elements(cuts: tuple[Cut, ...]) -> Iterator[Expr]:
