@@ -65,7 +65,7 @@ def test_the_first_error_is_the_errors_own() -> None:
     with pytest.raises(QueryErrors) as caught:
         parse("~a[t] = ~x[t]", name="my.tilt")
     error = caught.value
-    assert (error.code, error.hint) == ("E0101", "")
+    assert (error.code, error.hint) == ("E0101", "declare it, like input x : f64")
     assert str(error.span) == "my.tilt:1:9"
 
 

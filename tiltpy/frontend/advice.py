@@ -26,7 +26,7 @@ def which_time(name: str, time: str, *, reducing: bool) -> str:
 def reduced(window: syntax.Ref) -> str:
     """For a window that nothing reduces."""
     name = f"~{window.object}[...]"
-    return f"reduce it, like mean({written(window, name)})"
+    return f"write mean({written(window, name)}), or another reduction"
 
 
 def window_for(ref: syntax.Ref, time: str) -> str:
@@ -46,13 +46,20 @@ def shifted(expr: syntax.Expr, time: str) -> str:
     """For a time that is not the time variable plus or minus a constant."""
     match expr:
         case syntax.Number(value=0):
-            return f"write {time}; windows are as long at every time"
+            return f"write {time} - 10; a window is as long at every time"
         case syntax.Number() | syntax.Duration():
             return f"write {time} - {written(expr, '10')}"
         case syntax.Unary(op="-", operand=syntax.Number() | syntax.Duration()):
             return f"write {time} {written(expr, '- 10').replace('-', '- ')}"
         case _:
             return f"write {time}, or {time} - 10"
+
+
+def constant(expr: syntax.Expr) -> str:
+    """For what is no constant where no time variable is either."""
+    if isinstance(expr, syntax.Text):
+        return "write a duration without quotes, or ticks; dates are given to a run"
+    return "durations, whole numbers and parameters, with + - *"
 
 
 def constant_time(expr: syntax.Expr, time: str, params: frozenset[str]) -> str:
@@ -66,7 +73,9 @@ def constant_time(expr: syntax.Expr, time: str, params: frozenset[str]) -> str:
             close = closest(text, params)
             if close is not None:
                 return f"did you mean {close}?"
-            return f"write {time}, or declare param {text} : duration = 10s"
+            return f"declare it, like param {text} : duration = 10s"
+        case syntax.Binary():
+            return f"write {time}, or {time} - 10; constants have + - * alone"
         case _:
             return "only durations, whole numbers and parameters are constants here"
 

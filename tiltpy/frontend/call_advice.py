@@ -70,8 +70,9 @@ def count_of(call: syntax.Call) -> str:
         case _ if name in REDUCTIONS:
             return f"write {name}(~{_object(call)}[t - {_length(call)} : t])"
         case _ if name in FUNCTIONS:
-            names = ("a", "b", "c")[: FUNCTIONS[name].arity]
-            return f"write {name}({', '.join(names)})"
+            arity = FUNCTIONS[name].arity
+            taken = [*values, *"ab"[len(values) :]][:arity]
+            return f"write {name}({', '.join(taken)})"
         case _:
             return f"write {name}(x)"
 

@@ -149,6 +149,7 @@ def _check_window(call: syntax.Call) -> None:
     if parameter and len(call.arguments) == 2:
         return
     wanted = "one reference of an input" if active else "one window"
+    wanted += " or two values" if call.callee.text in FUNCTIONS else ""
     _check_count(call, 1, f"{wanted} and `{parameter}`" if parameter else wanted)
 
 

@@ -57,6 +57,8 @@ def _input(spot: Spot) -> str:
         return "a lifetime is at least one tick"
     if text == "[":
         return "a payload is a scalar or a struct, like { a: f64, b: f64 }"
+    if text.lower() in ("on", "at") and spot.next():
+        return f"write time {spot.next()}"
     return LIFETIMES_ELSEWHERE.get(text.lower(), "")
 
 

@@ -101,6 +101,10 @@ def _override(value: Override, param: syntax.Param) -> syntax.Expr:
 
 
 def _constant_of(value: syntax.Expr, wanted: Scalar, what: str, times: Times) -> Const:
+    for node in syntax.walk(value):
+        if isinstance(node, syntax.Ref):
+            way = "what the data decides is an object, like ~y[t] = ..."
+            raise QueryError("E0116", "a constant was expected", node.span, way)
     errors: list[QueryError] = []
     scope = Scope("", times, Functions(), closed=True)
     body = Body(scope, TDom(), Objects({}, frozenset(), set()), errors)

@@ -117,7 +117,7 @@ class _Elaboration:
                         "E0104",
                         f"a second {name if name[0] == '~' else f'`{name}`'}",
                         word.span,
-                        f"the first is on line {line}",
+                        f"the first is on line {line}; give it another name",
                     )
                 )
             first.setdefault(name, word.span)
@@ -128,7 +128,8 @@ class _Elaboration:
         stated = self._all(syntax.Unit)
         for more in stated[1:]:
             message = "a second unit; a query has one tick"
-            self.errors.append(QueryError("E0104", message, more.name.span))
+            way = "leave one of them out"
+            self.errors.append(QueryError("E0104", message, more.name.span, way))
         if stated:
             return self._try("unit", partial(read_unit, stated[0].name)) or "ns"
         if self.program.errors:

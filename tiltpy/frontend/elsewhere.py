@@ -82,7 +82,7 @@ KEYWORDS_ELSEWHERE = {
 """Words, in lower case."""
 
 LIFETIMES_ELSEWHERE = {
-    **dict.fromkeys(("on", "at", "ts", "timestamp", "date"), "write time Column"),
+    **dict.fromkeys(("ts", "timestamp", "date"), "write time Column"),
     **dict.fromkeys(("until", "hold", "held", "ffill", "last"), "write until_next"),
     **dict.fromkeys(("every", "period", "freq", "rate"), "write sampled 1s"),
     **dict.fromkeys(("points", "instant", "event", "events"), "write point"),

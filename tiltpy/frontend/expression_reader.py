@@ -242,7 +242,6 @@ def _parse_number(text: str, span: Span) -> int | float:
         return int(digits)
     value = float(text)
     if value == float("inf"):
-        raise QueryError(
-            "E0203", "this float is beyond the range of f64", span, "infinity is ∞"
-        )
+        way = "write ∞, or a smaller number"
+        raise QueryError("E0203", "this float is beyond the range of f64", span, way)
     return value

@@ -37,8 +37,9 @@ def advise_length(count: str, unit: str) -> str:
     for name, others in _UNITS.items():
         if unit in others or lower in others:
             return f"write {count}{name}"
-    if lower in ("w", "wk", "week") and count.isdecimal():
-        return f"write {7 * int(count[:9])}d"
+    if lower in ("w", "wk", "week"):
+        whole = count.isdecimal()
+        return f"write {7 * int(count[:9])}d" if whole else "write d; a week is 7d"
     if lower in ("mo", "mon", "month", "mth"):
         return "months differ in length; write days, like 30d"
     if lower in ("y", "yr", "year", "a", "q", "quarter"):

@@ -151,5 +151,6 @@ def _cycle(stuck: Mapping[str, tuple[syntax.Ref, ...]], path: list[str]) -> Quer
         "E0105",
         f"~{path[0]} needs itself: {around}",
         place,
-        "an object can refer to others only, at whatever offset",
+        "an object refers to others only; what was before is in windows of those, "
+        "like sum(~x[t - 10 : t])",
     )

@@ -81,9 +81,11 @@ def _output_fault(
         )
     if name not in defined:
         message = f"unknown object ~{name}"
-        return QueryError("E0101", message, word.span, nearest(name, defined, "~"))
+        way = nearest(name, defined, "~") or f"define it, like ~{name}[t] = ..."
+        return QueryError("E0101", message, word.span, way)
     if name in found:
-        return QueryError("E0114", f"~{name} is an output already", word.span)
+        message = f"~{name} is an output already"
+        return QueryError("E0114", message, word.span, "leave it out")
     return None
 
 

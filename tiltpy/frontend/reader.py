@@ -76,15 +76,16 @@ class Reader(ExpressionReader):
                     "E0206",
                     f"TDom has no place for `{binding.name.text}`",
                     binding.name.span,
-                    "TDom(start, end, precision, offset = 0)",
+                    "write TDom(start, end, precision), without names",
                 )
+                return ()
         if len(arguments) not in (3, 4):
             self._fail(
                 "E0206",
                 f"TDom takes a start, an end and a precision, not {len(arguments)} "
                 "arguments",
                 call.span,
-                "such as TDom(-∞, ∞, 1)",
+                "write TDom(-∞, ∞, 1), or other bounds and another precision",
             )
         return tuple(arguments)
 

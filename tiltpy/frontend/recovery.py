@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 _TOKEN = re.compile(
-    r"""(?P<blank>(?:\s|\#[^\n]*)+)
+    r"""(?P<blank>(?:[ \t\r\n\f]|\#[^\n]*)+)
       | (?P<string>"(?:[^"\\\n]|\\.)*"?)
       | (?P<word>~?[^\W\d]\w*'*)
       | (?P<number>\.?\d[\w.]*)
       | (?P<open>[(\[{])
       | (?P<close>[)\]}])
-      | (?P<mark>//|==|!=|<=|>=|&&|\|\||\S)
+      | (?P<mark>//|==|!=|<=|>=|&&|\|\||.)
     """,
     re.VERBOSE,
 )

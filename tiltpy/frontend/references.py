@@ -71,7 +71,9 @@ class Objects:
 
 def unknown_object(ref: syntax.Ref, known: Iterable[str]) -> QueryError:
     """The error that nothing is called so."""
-    way = nearest(ref.object, known, "~")
+    way = (
+        nearest(ref.object, known, "~") or f"declare it, like input {ref.object} : f64"
+    )
     return QueryError("E0101", f"unknown object ~{ref.object}", _name_span(ref), way)
 
 

@@ -29,6 +29,12 @@ def advise(spot: Spot) -> str:
 # The rules, each by what it looks at
 
 
+def _invisible(spot: Spot) -> str:
+    if not spot.text.strip():
+        return "write a plain space"
+    return "" if spot.text.isprintable() else "delete it"
+
+
 def _quote(spot: Spot) -> str:
     return 'strings are written "text"' if spot.text in set("'`“”„‘’«»") else ""
 
@@ -113,12 +119,14 @@ def _fields(spot: Spot) -> str:
     text = spot.text
     if spot.inside != "{":
         return ""
-    if text == "}" and spot.previous() == "{":
-        return "a struct has a field at least, like { a = 1 }"
-    if text == "}":
-        return "a block ends in `return ...`; commas separate a struct's fields"
     if "for" in spot.words[-4:] and text in (",", "}"):
         return f"write {spot.previous()}: name"
+    if text == "}" and spot.previous() == "{":
+        return "a struct has a field at least, like { a = 1 }"
+    if text == ",":
+        return "every field has a name: { a = ..., b = ... }"
+    if text == "}":
+        return "a block ends in `return ...`; commas separate a struct's fields"
     if spot.found.kind == "word" and spot.next() == ":":
         return f"write {text} = ..."
     if spot.previous() in ("{", ",") and spot.found.kind == "word":
@@ -158,6 +166,8 @@ def _word(spot: Spot) -> str:
         return "say of what, like count(~x[t - 10 : t])"
     if previous == "lambda":
         return "reductions have names, like ⊕(sum, ~x[t - 10 : t])"
+    if text == "~" and spot.next() == "(":
+        return "write ! for not"
     if text == "~":
         way = f"write ~{spot.next()}" if spot.next().isidentifier() else ""
         return way or "names begin with a letter"
@@ -173,6 +183,8 @@ def _word(spot: Spot) -> str:
 def _beside(spot: Spot) -> str:
     """A token where nothing is known of it."""
     words = spot.words
+    if spot.found.kind == "close":
+        return "brackets close in the order in which they were opened, the last first"
     if spot.leads:
         return "a statement is unit, param, input, output, t = TDom(...), ~y[t] = ..."
     if not spot.complete:
@@ -181,7 +193,7 @@ def _beside(spot: Spot) -> str:
     if any(word.lower() in _CONDITIONS for word in words):
         return _CHOICE
     if words[-1:] == [")"] and len(words) > 2 and words[-3] == "(":
-        return "a cast is written like a call: f64(...)"
+        return f"write {words[-2]}(...), like a call"
     if spot.found.kind in ("word", "number", "open", "string") and spot.before:
         return "an operator is missing before it"
     if spot.text == ":":
@@ -190,6 +202,7 @@ def _beside(spot: Spot) -> str:
 
 
 _RULES: tuple[Callable[[Spot], str], ...] = (
+    _invisible,
     _quote,
     _comment,
     advise_declaration,

@@ -1,5 +1,6 @@
 """What to say where a text does not parse."""
 
+from itertools import pairwise
 from unicodedata import name
 
 from lark import UnexpectedCharacters, UnexpectedToken
@@ -10,7 +11,7 @@ from tiltpy.frontend.number_advice import advise_number
 from tiltpy.frontend.recovery import Mark, marks, unclosed
 from tiltpy.frontend.spot import Spot
 from tiltpy.frontend.syntax_advice import advise
-from tiltpy.frontend.words import MISSING_FUNCTIONS
+from tiltpy.frontend.words import MISSING_FUNCTIONS, RESERVED
 from tiltpy.source import Source, Span
 
 _NOT_YET = {
@@ -18,6 +19,7 @@ _NOT_YET = {
     "by": "keys are not in this version",
     **MISSING_FUNCTIONS,
 }
+CHOOSE = "choose another name"
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 _EXPECTED = {
     "EQUAL": "`=`",
@@ -72,9 +74,13 @@ def _at_end(source: Source, start: int, end: int, expected: set[str]) -> QueryEr
         return _at(source, start, stray, {"PLUS"})
     last = max(marks(source.text, start, end), key=lambda m: m.end, default=None)
     place = Span(source, start, end) if last is None else _span(source, last)
+    before = source.text[place.start : place.end]
     wanted = _wanted(expected)
-    if wanted == "`:`" and "?" in source.text[start:end]:
-        wanted = "`: φ`, or another value,"
+    if wanted == "`:`":
+        conditional = "?" in source.text[start:end]
+        wanted = "`: φ`, or another value," if conditional else "`:` and a type"
+    elif before in ("sampled", "duration", "max"):
+        wanted = "a duration, like 1s,"
     return QueryError(
         "E0001", "the statement ends too soon", place, f"expected {wanted} after this"
     )
@@ -91,13 +97,16 @@ def _at(source: Source, start: int, found: Mark, expected: set[str]) -> QueryErr
     if found.kind == "string" and (len(text) < 2 or not text.endswith('"')):
         message = "this string never ends on its line"
         return QueryError("E0004", message, span, 'end it with "')
+    before = _statement(source, start, found)
+    reserved = _reserved(source, before, text)
+    if reserved is not None:
+        return reserved
     if text in _NOT_YET:
         return QueryError("E0003", _NOT_YET[text], span)
     opener = unclosed(source.text, start, found.start)
     if found.kind == "close" and opener is None:
         message = f"this `{text}` closes nothing"
         return QueryError("E0001", message, span, "leave it out, or open it before")
-    before = _statement(source, start, found)
     ended = "UNIT" in expected and "=" in [source.text[m.start : m.end] for m in before]
     spot = Spot(source, found, before, opener, "PLUS" in expected or ended)
     if spot.leads:
@@ -108,6 +117,16 @@ def _at(source: Source, start: int, found: Mark, expected: set[str]) -> QueryErr
         wanted = f"`{_CLOSERS[spot.inside]}`" if opener else ""
     message = f"unexpected {_named(text)}" + (f"; expected {wanted}" if wanted else "")
     return QueryError("E0001", message, span, advise(spot))
+
+
+def _reserved(source: Source, before: tuple[Mark, ...], text: str) -> QueryError | None:
+    """The error that a word was given a value above, which it cannot have."""
+    words = [source.text[mark.start : mark.end] for mark in before]
+    for mark, (word, sign) in zip(before, pairwise(words), strict=False):
+        if word == text and sign == "=" and text in RESERVED:
+            message = f"`{text}` is a reserved word"
+            return QueryError("E0005", message, _span(source, mark), CHOOSE)
+    return None
 
 
 def _statement(source: Source, start: int, found: Mark) -> tuple[Mark, ...]:
@@ -126,7 +145,8 @@ def _statement(source: Source, start: int, found: Mark) -> tuple[Mark, ...]:
 
 def _stray(source: Source, start: int, end: int) -> Mark | None:
     """The object on a line after a whole expression, which reads as a definition."""
-    found, depth, last, defined = None, 0, None, False
+    found, depth, last = None, 0, None
+    defined = source.text.startswith("output", start)
     for mark in marks(source.text, start, end):
         text = source.text[mark.start : mark.end]
         if depth == 0 and text.startswith("~") and last is not None:

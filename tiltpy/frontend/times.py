@@ -202,7 +202,7 @@ def _not_a_time(expr: syntax.Expr, time: str | None, times: Times) -> QueryError
             "E0116",
             "a constant time was expected",
             expr.span,
-            "durations, whole numbers and parameters, with + - *",
+            advice.constant(expr),
         )
     return QueryError(
         "E0107",
