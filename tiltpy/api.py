@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tiltpy.abi import Layout
 from tiltpy.arguments import read_options, read_request
@@ -16,6 +16,9 @@ from tiltpy.ir.identity import identity
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.printer import format_query
 from tiltpy.moments import Length, Moment
+from tiltpy.outline.card import query_card
+from tiltpy.outline.forms import FORMS
+from tiltpy.outline.outline import outline
 from tiltpy.passes import resolve_boundaries
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.domain import Request
@@ -29,6 +32,7 @@ from tiltpy.types import Unit, columns
 
 RUN_ARGUMENTS = ("self", "start", "end", "workers", "chunk", "allow_sort", "progress")
 STREAM_ARGUMENTS = ("self", "start", "end", "workers", "chunk", "memory")
+Format = Literal["stages", "tree", "json", "dot", "mermaid"]
 MEMORY = "256MB"
 """What a streamed run holds at a time, where the caller does not say."""
 
@@ -181,16 +185,26 @@ class CompiledQuery:
     def explain(
         self,
         *,
+        format: Format = "stages",
         llvm: bool = False,
         asm: bool = False,
         inputs: Mapping[str, object] | None = None,
     ) -> str:
-        """Every stage of the query: source, passes, boundaries, loops, compile times.
+        """What becomes of the query, as text.
 
-        Kernels depend on how the data lies in time; `inputs` (frames by name) shows
-        those chosen for it, otherwise events without gaps or nulls are assumed. `llvm`
-        and `asm` add the code that LLVM made.
+        "stages" are all of them: source, passes, boundaries, loops, compile times;
+        `llvm` and `asm` add the code that LLVM made. Kernels depend on how the data
+        lies in time; `inputs` (frames by name) shows those chosen for it, otherwise
+        events without gaps or nulls are assumed.
+
+        The other formats show what refers to what, and what was fused into one loop: a
+        "tree" of text, "json", or a graph as "dot" (Graphviz) or "mermaid".
         """
+        if format != "stages" and format not in FORMS:
+            known = ", ".join(f"'{name}'" for name in ("stages", *FORMS))
+            raise TiltError(f"there is no format {format!r} to explain in; use {known}")
+        if format != "stages" and (llvm or asm):
+            raise TiltError("machine code is shown in the format 'stages' only")
         layouts = {
             one.name: Layout(DEFAULT_LAYOUT, (False,) * len(columns(one.type)))
             for one in self.query.inputs
@@ -203,10 +217,15 @@ class CompiledQuery:
             found = {name: lattice_of(one.buffer) for name, one in bound.items()}
             lattices = {name: one for name, one in found.items() if one is not None}
         compiled = self._compiler.specialised(layouts)
+        if format != "stages":
+            return FORMS[format](outline(self.query, compiled.query))
         return explain(self.query, compiled, lattices, llvm=llvm, asm=asm)
 
     def __str__(self) -> str:
         return format_query(self.query)
+
+    def _repr_html_(self) -> str:
+        return query_card(resolve_boundaries(self.query))
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"~{one.name}" for one in self.query.inputs)

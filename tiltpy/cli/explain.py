@@ -1,7 +1,10 @@
 """`tilt explain`: every stage that a query goes through."""
 
 from argparse import ArgumentParser, Namespace
+from typing import get_args
 
+from tiltpy.api import Format
+from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.cli.binding import add_binding_arguments, bind_files, input_paths
 from tiltpy.cli.queries import read_query
 
@@ -13,6 +16,13 @@ def add_explain_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "-p", "--param", metavar="NAME=VALUE", action="append", default=[]
     )
+    parser.add_argument(
+        "--format",
+        choices=get_args(Format),
+        default="stages",
+        help="all stages (the default), or what refers to what: a tree, json, or a "
+        "graph for Graphviz (dot) or Mermaid",
+    )
     parser.add_argument("--llvm", action="store_true", help="show the LLVM IR too")
     parser.add_argument("--asm", action="store_true", help="show the machine code too")
 
@@ -21,5 +31,12 @@ def explain(args: Namespace) -> int:
     """Print a query's stages; with inputs, the kernels chosen for their layouts."""
     query = read_query(args.query, args.param)
     frames = bind_files(query, input_paths(query, args), args)
-    print(query.explain(llvm=args.llvm, asm=args.asm, inputs=frames or None))
+    if args.format != "stages" and (args.llvm or args.asm):
+        raise ArgumentsError(
+            f"--format {args.format} has no machine code; leave it out"
+        )
+    text = query.explain(
+        format=args.format, llvm=args.llvm, asm=args.asm, inputs=frames or None
+    )
+    print(text.rstrip("\n"))
     return 0

@@ -113,7 +113,7 @@ def _store(folder: Path) -> Store:
     return Store(folder)
 
 
-NOT_COMPILING = ("__pycache__", "cli", "frontend", "plot", "runtime")
+NOT_COMPILING = ("__pycache__", "cli", "frontend", "outline", "plot", "runtime")
 """Folders of this package that have no part in making machine code of a query's IR."""
 
 

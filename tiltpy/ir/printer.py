@@ -27,7 +27,7 @@ from tiltpy.types import (
     UntilNext,
 )
 
-__all__ = ["format_cut", "format_expr", "format_query"]
+__all__ = ["format_cut", "format_expr", "format_query", "statements"]
 
 
 def format_query(query: Query, *, annotate: bool = False) -> str:
@@ -49,6 +49,21 @@ def format_query(query: Query, *, annotate: bool = False) -> str:
     if query.outputs:
         texts.append("output " + ", ".join(f"~{name}" for name in query.outputs))
     return "\n\n".join(text for text in texts if text) + "\n"
+
+
+def statements(query: Query) -> dict[str | TDom, str]:
+    """The statement that declares each object, by its name, and each time domain.
+
+    Definitions say `t` for their time variable, whatever the whole text calls it.
+    """
+    plain = ExprPrinter(query.unit)
+    found: dict[str | TDom, str] = {}
+    for declared in query.inputs:
+        found[declared.name] = "\n".join(_input_lines(declared, plain, annotate=False))
+    for definition in query.definitions:
+        found[definition.name] = _definition(definition, plain)
+        found[definition.tdom] = _domain(definition.tdom, plain)
+    return found
 
 
 def _name_domains(query: Query) -> dict[TDom, str]:

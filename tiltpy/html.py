@@ -1,0 +1,24 @@
+"""The little HTML that notebooks show: escaped, and in the notebook's own colours."""
+
+from collections.abc import Iterable
+from html import escape
+
+
+def paragraph(text: str) -> str:
+    """A line of text."""
+    return f"<p>{escape(text)}</p>"
+
+
+def preformatted(text: str) -> str:
+    """A text as it stands."""
+    return f'<pre style="text-align: left">{escape(text)}</pre>'
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table; all cells are text."""
+    body = "".join(_row("td", row) for row in rows)
+    return f"<table>{_row('th', head)}{body}</table>"
+
+
+def _row(tag: str, cells: Iterable[str]) -> str:
+    return "<tr>" + "".join(f"<{tag}>{escape(c)}</{tag}>" for c in cells) + "</tr>"

@@ -1,0 +1,30 @@
+"""How a query looks in a notebook: its text, and how far each output looks."""
+
+from tiltpy.html import paragraph, preformatted, table
+from tiltpy.ir.nodes import Query
+from tiltpy.ir.printer import format_query
+from tiltpy.outline.outline import reach
+
+MOST = 40
+"""Lines of a query that are shown."""
+
+
+def query_card(query: Query) -> str:
+    """A query whose boundaries are resolved, as HTML."""
+    names = ", ".join(f"~{one.name}" for one in query.inputs) or "no input"
+    title = f"query: {names} → " + ", ".join(f"~{name}" for name in query.outputs)
+    lines = format_query(query).splitlines()
+    if len(lines) > MOST:
+        lines = [*lines[:MOST], f"# and {len(lines) - MOST} lines more"]
+    looks: dict[str, list[str]] = {name: [] for name in query.outputs}
+    for one in reach(query):
+        looks[one.output].append(f"~{one.input}: {one.text}")
+    outputs = (
+        (f"~{name}", str(query.type_of(name)), "; ".join(found))
+        for name, found in looks.items()
+    )
+    return (
+        paragraph(title)
+        + preformatted("\n".join(lines))
+        + table(("output", "type", "looks"), outputs)
+    )
