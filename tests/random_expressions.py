@@ -15,6 +15,7 @@ from tests.random_grades import (
     small,
     sound_reductions,
 )
+from tests.random_reductions import Elements, random_own
 from tiltpy.ir.nodes import (
     At,
     Binary,
@@ -32,6 +33,7 @@ from tiltpy.ir.nodes import (
     Reduce,
     Time,
     Unary,
+    UserReduction,
     Window,
 )
 from tiltpy.ir.traversal import source_cuts
@@ -82,6 +84,7 @@ class ExpressionWriter:
         self.locals: list[Row] = []
         self.bindings: list[tuple[str, Expr]] = []
         self.element: Row | None = None
+        self.own: dict[str, UserReduction] = {}
 
     def chance(self, probability: float) -> bool:
         return self.random.random() < probability
@@ -207,6 +210,10 @@ class ExpressionWriter:
         rough = grade.level < Level.ROUGH and small(grade) and not firm
         if rough and element.type != BOOL and self.chance(0.15 if self.exact else 0.4):
             found = sorted(ROUGH_REDUCTIONS)
+        if self.chance(0.2):
+            drawn = self.own_reduction(source, (start, end), (element, grade), most)
+            if drawn is not None:
+                return drawn
         name = self.reduction_name(found)
         if name == "count" and self.chance(0.3):
             element, grade = Element(source.type), Grade()
@@ -220,6 +227,22 @@ class ExpressionWriter:
             top, result = self.random.choice(result.fields)
             made = Field(made, top, result)
         return made, reduced_grade(name, result, grade, most)
+
+    def own_reduction(
+        self, source: Source, bounds: tuple[int, int], reduced: Graded, most: int
+    ) -> Graded | None:
+        """A reduction of the query's own, if one can be compared."""
+        element, grade = reduced
+        if isinstance(source.type, Struct) and self.chance(0.3):
+            element, grade = Element(source.type), Grade()
+        drawn = random_own(self.random, Elements(element.type, grade, most))
+        if drawn is None:
+            return None
+        own = drawn.reduction
+        self.own[own.name] = own
+        window = Window(source.name, *bounds)
+        made = Reduce(own.name, window, element, own.result.type, bounds=own.bounds)
+        return self.column((made, drawn.grades))
 
     def parameter(self, name: str) -> float | int | None:
         """The `q` of a quantile, the `n` of the greatest values."""

@@ -281,7 +281,8 @@ class GridWriter(QueryWriter):
         names = [definition.name for definition in definitions]
         outputs = [n for n in names[:-1] if self.chance(0.4)] + names[-1:]
         inputs = tuple(Input(name, one.payload) for name, one in rows.items())
-        return Query(None, inputs, definitions, tuple(outputs))
+        own = tuple(self.own.values())
+        return Query(None, inputs, definitions, tuple(outputs), reductions=own)
 
     def difference_body(self) -> Row:
         """A cell less one before it: what moving sums are often made of."""

@@ -188,7 +188,13 @@ def random_case(seed: int, *, exact: bool, specials: bool = False) -> Case:
     ]
     names = [definition.name for definition in definitions]
     outputs = [n for n in names[:-1] if random.random() < 0.5] + names[-1:]
-    query = Query(None, tuple(inputs), tuple(definitions), tuple(outputs))
+    query = Query(
+        None,
+        tuple(inputs),
+        tuple(definitions),
+        tuple(outputs),
+        reductions=tuple(writer.own.values()),
+    )
     return Case(query, events, *random_domain(random, maker), bounds)
 
 

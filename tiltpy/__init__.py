@@ -112,6 +112,7 @@ from tiltpy.frontend.functions import (
     var,
     var_active,
 )
+from tiltpy.frontend.own_builder import reduction
 from tiltpy.runtime.result import OutputTable, Result
 from tiltpy.runtime.scan import ParquetScan, scan_parquet
 from tiltpy.types import SCALARS, Struct
@@ -129,8 +130,8 @@ __all__ = [
     "CompileOptions", "CompiledQuery", "DataError", "OutputTable", "ParquetScan",
     "QueryError", "Result", "Struct", "TDom", "TiltError",
     "bind", "cast", "compile", "define", "duration", "end", "exists", "interval",
-    "library", "load", "parse", "phi", "point", "sampled", "scan_parquet", "source",
-    "start", "struct", "until_next", "when",
+    "library", "load", "parse", "phi", "point", "reduction", "sampled", "scan_parquet",
+    "source", "start", "struct", "until_next", "when",
     "abs", "acos", "all", "any", "asin", "atan", "atan2", "cbrt", "ceil", "cos",
     "cosh", "count", "exp", "exp2", "expm1", "first", "floor", "hypot", "is_finite",
     "is_inf", "is_nan", "kurtosis", "last", "log", "log10", "log1p", "log2", "max",

@@ -39,7 +39,7 @@ from tiltpy.types import Lifetime, Scalar, Struct, Unit
 
 _NAME = re.compile(r"[^\W\d]\w*'*")
 _TIME = "t"
-_serials = count()
+SERIALS = count()
 
 Length = str | int | timedelta
 """A length of time: "10s", a number of ticks, or a `timedelta`."""
@@ -133,13 +133,13 @@ def source(
     span = caller_span()
     columns = (order,) if isinstance(order, str) else order
     node = syntax.Input(
-        _named(name, span),
-        _payload(type, span),
+        named(name, span),
+        payload_written(type, span),
         _lifetime(lifetime, span),
         None if time is None else syntax.Word(time, span),
         tuple(syntax.Word(column, span) for column in columns),
     )
-    return Object(Declared(next(_serials), node, frozenset()))
+    return Object(Declared(next(SERIALS), node, frozenset()))
 
 
 def define(name: str, t: TDom, value: Value) -> Object:
@@ -158,9 +158,9 @@ def define(name: str, t: TDom, value: Value) -> Object:
             "write all its references relative to the TDom that define is given",
         )
     node = syntax.Definition(
-        _named(name, span), syntax.Word(_TIME, span), share(body.syntax), domain
+        named(name, span), syntax.Word(_TIME, span), share(body.syntax), domain
     )
-    return Object(Declared(next(_serials), node, body.parts.objects))
+    return Object(Declared(next(SERIALS), node, body.parts.objects))
 
 
 def build_query(*outputs: Object, unit: Unit | None = None) -> Query:
@@ -273,9 +273,10 @@ def lifetime_in(lifetime: syntax.Lifetime, unit: Unit | None) -> Lifetime:
 # -- names, types and bounds ----------------------------------------------------------
 
 
-def _named(name: str, span: Span) -> syntax.Word:
+def named(name: str, span: Span) -> syntax.Word:
+    """The name of an object or a reduction."""
     if not _NAME.fullmatch(name):
-        message = f'"{name}" is no name of a temporal object'
+        message = f'"{name}" is no name'
         raise QueryError("E0005", message, span, "letters, digits and _")
     return syntax.Word(name, span)
 
@@ -288,7 +289,8 @@ def _lifetime(given: object, span: Span) -> syntax.Lifetime | None:
     raise QueryError("E0206", message, span, way)
 
 
-def _payload(type: PayloadType, span: Span) -> syntax.Type:
+def payload_written(type: PayloadType, span: Span) -> syntax.Type:
+    """A type as a text would have it."""
     match type:
         case Scalar() | str():
             return syntax.TypeName(syntax.Word(str(type), span))
@@ -299,7 +301,9 @@ def _payload(type: PayloadType, span: Span) -> syntax.Type:
             way = "write a scalar type like tilt.f64, or one per field: {'a': tilt.f64}"
             raise QueryError("E0202", message, span, way)
     pairs = type.fields if isinstance(type, Struct) else type.items()
-    fields = ((syntax.Word(name, span), _payload(of, span)) for name, of in pairs)
+    fields = (
+        (syntax.Word(name, span), payload_written(of, span)) for name, of in pairs
+    )
     return syntax.StructType(tuple(fields), span)
 
 

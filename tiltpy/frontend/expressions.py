@@ -24,10 +24,10 @@ MAX_SIZE = 10_000
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Declared:
-    """An input or a definition, and the objects that it refers to."""
+    """An input, a definition or a reduction, and what it refers to."""
 
     serial: int
-    statement: syntax.Input | syntax.Definition
+    statement: syntax.Input | syntax.Definition | syntax.OwnReduction
     needs: frozenset["Declared"]
 
 

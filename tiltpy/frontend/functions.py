@@ -175,9 +175,8 @@ def hypot(x: Value, y: Value) -> Expression:
 # the result is φ.
 
 
-def _reduce(
-    name: str, x: Value, where: Value | None, *parameter: Value, ddof: int = 0
-) -> Expression:
+def reduced_element(name: str, x: Value, where: Value | None) -> Expression:
+    """What a reduction goes over: an element, and φ where a condition is not true."""
     element = lift(x)
     if where is not None:
         span = caller_span()
@@ -193,6 +192,13 @@ def _reduce(
             caller_span(),
             "define an object for what is used many times, and reduce its window",
         )
+    return element
+
+
+def _reduce(
+    name: str, x: Value, where: Value | None, *parameter: Value, ddof: int = 0
+) -> Expression:
+    element = reduced_element(name, x, where)
     if ddof:
         return call(name, element, ddof=ddof)
     return call(name, element, *parameter)

@@ -42,6 +42,8 @@ def share(expr: syntax.Expr) -> syntax.Expr | syntax.Block:
 def is_reduction(node: syntax.Expr) -> bool:
     """Whether a node is a reduction of a window."""
     match node:
+        case syntax.Call(reduce=True):
+            return True
         case syntax.Call(callee=callee, arguments=arguments):
             twofold = callee.text in FUNCTIONS and len(arguments) == 2
             return reduction_named(callee.text)[0] in REDUCTIONS and not twofold
