@@ -1,13 +1,15 @@
 """How many values of a window have which rank: a tree that finds the k-th in order.
 
-The ranks are the leaves of a complete binary tree, each of whose nodes counts the rows
-in its left half. A row comes and goes by one addition a level, the k-th value is found
-by one comparison a level. A window has one tree for all its quantiles and greatest
-values. NaNs are counted beside it.
+The ranks are the leaves of a tree whose nodes have `LANES` children each, and hold for
+each of these how many rows there are in it and in those before it. A row comes and goes
+by one addition of vectors a level, the k-th value is found by one comparison of vectors
+a level. A window has one tree for all its quantiles and greatest values. NaNs are
+counted beside it.
 """
 
 from collections.abc import Callable
 
+from tiltpy.abi import LANES
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import (
     add,
@@ -26,18 +28,35 @@ from tiltpy.loops.build import (
     select,
     sub,
 )
-from tiltpy.loops.nodes import Array, Bin, CallFn, For, LExpr, Num, Store, While
+from tiltpy.loops.nodes import (
+    Array,
+    Bin,
+    CallFn,
+    CountTrue,
+    For,
+    Lane,
+    LExpr,
+    Num,
+    Store,
+    While,
+    Wide,
+)
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.ranking import Ranking
 from tiltpy.lowering.values import Lowered
-from tiltpy.types import BOOL, F64, I64, Struct
+from tiltpy.types import BOOL, F64, I32, I64, Struct
 
 Change = Callable[[LExpr, LExpr], LExpr]
-_ONE, _TWO = i64(1), i64(2)
+_ONE = i64(1)
+MOST_LEVELS = 16
+"""Of a tree over as many ranks as there can be."""
 
 
 class CountTree:
-    """The counts of one window. `size` is the number of values that are not NaN."""
+    """The counts of one window. `size` is the number of values that are not NaN.
+
+    The levels stand one after the other in one array, the lowest first.
+    """
 
     name = "a tree of counts by rank"
 
@@ -45,7 +64,9 @@ class CountTree:
         self.assembly = assembly
         self.ranking = ranking
         name = f"{ranking.rows.name}.tree"
-        self.left = ranking.array("tree", I64)
+        self.counts = ranking.array("tree", I32, LANES * MOST_LEVELS)
+        self.offsets = assembly.temporary(f"{name}.offsets", I64, (), MOST_LEVELS)
+        self.levels = assembly.fresh(f"{name}.levels")
         self.size = assembly.fresh(f"{name}.size")
         self.nans = assembly.fresh(f"{name}.nans")
         self.best: dict[Reduce, Array] = {}
@@ -59,10 +80,21 @@ class CountTree:
             )
 
     def start(self, block: Block) -> None:
-        """Nothing is there."""
-        node = self.assembly.fresh("node")
-        clear = Store(self.left, node, i64(0))
-        block.add(For(node, i64(0), self.ranking.leaves, (clear,)))
+        """Lay out the levels; nothing is there."""
+        rest, total = self.assembly.fresh("rest"), self.assembly.fresh("total")
+        block.set(self.levels, i64(0))
+        block.set(total, i64(0))
+        block.set(rest, self.ranking.count)
+        level = block.inner()
+        nodes = level.name("nodes", _over_lanes(add(rest, i64(LANES - 1))))
+        level.add(Store(self.offsets, self.levels, total))
+        level.set(total, add(total, mul(nodes, i64(LANES))))
+        level.set(self.levels, add(self.levels, _ONE))
+        level.set(rest, select(lt(_ONE, nodes), nodes, i64(0)))
+        block.add(While(lt(i64(0), rest), level.body()))
+        place = self.assembly.fresh("place")
+        clear = Store(self.counts, place, Num(0, I32))
+        block.add(For(place, i64(0), total, (clear,)))
         block.set(self.size, i64(0))
         block.set(self.nans, i64(0))
 
@@ -80,14 +112,19 @@ class CountTree:
         number, nan = block.inner(), block.inner()
         nan.set(self.nans, by(self.nans, _ONE))
         number.set(self.size, by(self.size, _ONE))
-        node = self.assembly.fresh("node")
-        number.set(node, add(rank, self.ranking.leaves))
+        index, level = self.assembly.fresh("index"), self.assembly.fresh("level")
+        number.set(index, rank)
+        number.set(level, i64(0))
         up = number.inner()
-        above = up.name("above", Bin("//", node, _TWO, I64))
-        is_left = convert(eq(node, mul(above, _TWO)), I64)
-        up.add(Store(self.left, above, by(load(self.left, above), is_left)))
-        up.set(node, above)
-        number.add(While(lt(_ONE, node), up.body()))
+        node = up.name("node", _over_lanes(index))
+        start = up.name("start", mul(node, i64(LANES)))
+        child = up.name("child", convert(sub(index, start), I32))
+        at = up.name("at", add(load(self.offsets, level), start))
+        behind = convert(le(child, Lane(I32)), I32)
+        up.add(Store(self.counts, at, by(Wide(self.counts, at, I32), behind)))
+        up.set(index, node)
+        up.set(level, add(level, _ONE))
+        number.add(While(lt(level, self.levels), up.body()))
         if self.ranking.nan is None:
             block.add(*number.statements)
         else:
@@ -102,20 +139,28 @@ class CountTree:
 
     def _find(self, block: Block, *places: LExpr) -> list[LExpr]:
         """The ranks at some places in order, from 0 on; any where there is none."""
-        leaves = self.ranking.leaves
+        level, last = self.assembly.fresh("level"), sub(self.size, _ONE)
         nodes = [self.assembly.fresh("node") for _ in places]
-        rests = [self.assembly.fresh("rest") for _ in places]
+        rests = [self.assembly.fresh("rest", I32) for _ in places]
+        block.set(level, self.levels)
         for node, rest, place in zip(nodes, rests, places, strict=True):
-            block.set(node, _ONE)
-            block.set(rest, place)
+            block.set(node, i64(0))
+            # No further than the last one: behind it nodes may have no children.
+            block.set(rest, convert(least(place, last), I32))
         down = block.inner()
+        down.set(level, sub(level, _ONE))
+        offset = down.name("offset", load(self.offsets, level))
         for node, rest in zip(nodes, rests, strict=True):
-            left = down.name("left", load(self.left, node))
-            right = down.name("right", le(left, rest))
-            down.set(rest, sub(rest, select(right, left, i64(0))))
-            down.set(node, add(mul(node, _TWO), convert(right, I64)))
-        block.add(While(lt(nodes[0], leaves), down.body()))
-        return [sub(node, leaves) for node in nodes]
+            start = down.name("start", mul(node, i64(LANES)))
+            at = down.name("at", add(offset, start))
+            before = le(Wide(self.counts, at, I32), rest)
+            child = down.name("child", CountTrue(before, I64))
+            before_it = load(self.counts, greatest(add(at, sub(child, _ONE)), at))
+            passed = select(lt(i64(0), child), before_it, Num(0, I32))
+            down.set(rest, sub(rest, passed))
+            down.set(node, add(start, child))
+        block.add(While(lt(i64(0), level), down.body()))
+        return list(nodes)
 
     def _quantile(self, block: Block, node: Reduce, share: float) -> Lowered:
         """On the line between the two values next to the place (see semantics).
@@ -160,6 +205,10 @@ class CountTree:
             there = lt(i64(place), total)
             fields.append(Lowered(scalar, block.name("top", value), there))
         return Lowered(node.type, None, lt(i64(0), total), tuple(fields))
+
+
+def _over_lanes(number: LExpr) -> LExpr:
+    return Bin("//", number, i64(LANES), I64)
 
 
 def _between(block: Block, low: LExpr, high: LExpr, part: LExpr) -> LExpr:

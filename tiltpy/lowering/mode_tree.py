@@ -40,8 +40,8 @@ class ModeTree:
         self.assembly = assembly
         self.ranking = ranking
         self.rows = ranking.rows
-        self.counts = ranking.array("mode.count", I64, 2)
-        self.firsts = ranking.array("mode.first", I64, 2)
+        self.counts = ranking.array("mode.count", I64, 4, 4)
+        self.firsts = ranking.array("mode.first", I64, 4, 4)
         self.lasts = ranking.array("mode.last", I64)
         self.later = self._by_row("mode.later")
         self.earlier = self._by_row("mode.earlier")

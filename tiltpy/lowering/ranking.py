@@ -67,14 +67,16 @@ class Ranking:
             self.nan = assembly.fresh(f"{name}.nan")
         self._done = False
 
-    def array(self, name: str, scalar: Scalar, factor: int = 1) -> Array:
-        """An array with some entries for each rank: also for each that pads `leaves`.
+    def array(
+        self, name: str, scalar: Scalar, constant: int = 2, factor: int = 2
+    ) -> Array:
+        """An array with `factor` entries for each rank and `constant` more.
 
-        There are less than twice as many leaves as rows, and one at least.
+        Of `leaves` there are less than twice as many as rows, and one at least.
         """
-        rows = ((self.rows.name, 2 * factor),)
+        rows = ((self.rows.name, factor),)
         label = f"{self.rows.name}.{name}"
-        return self.assembly.temporary(label, scalar, rows, 2 * factor)
+        return self.assembly.temporary(label, scalar, rows, constant)
 
     def value_at(self, rank: LExpr) -> LExpr:
         """The value of a rank; any value where there is none."""
