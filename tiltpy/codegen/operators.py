@@ -60,6 +60,8 @@ def _integer_floor(
     code: Instructions, op: str, scalar: Scalar, kind: str, a: str, b: str
 ) -> str:
     """Python's `//` and `%`; by zero it is 0, the least integer by -1 wraps."""
+    if b.isdecimal() and int(b).bit_count() == 1:
+        return _by_power_of_two(code, op, scalar, kind, a, int(b))
     zero, one = literal(kind, "0"), literal(kind, "1")
     test = like(kind, "i1")
     is_zero = code.value(f"icmp eq {kind} {b}, {zero}")
@@ -87,6 +89,16 @@ def _integer_floor(
         by_minus = zero
     result = code.select(is_minus, kind, by_minus, floored)
     return code.select(is_zero, kind, zero, result)
+
+
+def _by_power_of_two(
+    code: Instructions, op: str, scalar: Scalar, kind: str, a: str, b: int
+) -> str:
+    """A constant power of two: bits are shifted out, or kept; floors as they are."""
+    if op == "%":
+        return code.value(f"and {kind} {a}, {b - 1}")
+    shift = "ashr" if scalar.kind == "int" else "lshr"
+    return code.value(f"{shift} {kind} {a}, {b.bit_length() - 1}")
 
 
 def _float_floor(code: Instructions, op: str, kind: str, a: str, b: str) -> str:

@@ -1,10 +1,10 @@
 """How many values of a window have which rank: a tree that finds the k-th in order.
 
 The ranks are the leaves of a tree whose nodes have `LANES` children each, and hold for
-each of these how many rows there are in it and in those before it. A row comes and goes
-by one addition of vectors a level, the k-th value is found by one comparison of vectors
-a level. A window has one tree for all its quantiles and greatest values. NaNs are
-counted beside it.
+each of these how many rows there are in those before it. A row comes and goes by one
+addition of vectors a level, the k-th value is found by one comparison of vectors a
+level: it is in the last child with no more than k rows before it. A window has one tree
+for all its quantiles and greatest values. NaNs are counted beside it.
 """
 
 from collections.abc import Callable
@@ -120,7 +120,7 @@ class CountTree:
         start = up.name("start", mul(node, i64(LANES)))
         child = up.name("child", convert(sub(index, start), I32))
         at = up.name("at", add(load(self.offsets, level), start))
-        behind = convert(le(child, Lane(I32)), I32)
+        behind = convert(lt(child, Lane(I32)), I32)
         up.add(Store(self.counts, at, by(Wide(self.counts, at, I32), behind)))
         up.set(index, node)
         up.set(level, add(level, _ONE))
@@ -138,35 +138,30 @@ class CountTree:
         return self._quantile(block, node, float(share))
 
     def _find(self, block: Block, *places: LExpr) -> list[LExpr]:
-        """The ranks at some places in order, from 0 on; any where there is none."""
-        level, last = self.assembly.fresh("level"), sub(self.size, _ONE)
+        """The ranks at places in order, from 0 to `size - 1`; any if that is empty."""
+        level = self.assembly.fresh("level")
         nodes = [self.assembly.fresh("node") for _ in places]
         rests = [self.assembly.fresh("rest", I32) for _ in places]
-        block.set(level, self.levels)
+        # Without rows all children look like the last, which may not be there.
+        block.set(level, select(lt(i64(0), self.size), self.levels, i64(0)))
         for node, rest, place in zip(nodes, rests, places, strict=True):
             block.set(node, i64(0))
-            # No further than the last one: behind it nodes may have no children.
-            block.set(rest, convert(least(place, last), I32))
+            block.set(rest, convert(place, I32))
         down = block.inner()
         down.set(level, sub(level, _ONE))
         offset = down.name("offset", load(self.offsets, level))
         for node, rest in zip(nodes, rests, strict=True):
             start = down.name("start", mul(node, i64(LANES)))
             at = down.name("at", add(offset, start))
-            before = le(Wide(self.counts, at, I32), rest)
-            child = down.name("child", CountTrue(before, I64))
-            before_it = load(self.counts, greatest(add(at, sub(child, _ONE)), at))
-            passed = select(lt(i64(0), child), before_it, Num(0, I32))
-            down.set(rest, sub(rest, passed))
+            here = le(Wide(self.counts, at, I32), rest)
+            child = down.name("child", sub(CountTrue(here, I64), _ONE))
+            down.set(rest, sub(rest, load(self.counts, add(at, child))))
             down.set(node, add(start, child))
         block.add(While(lt(i64(0), level), down.body()))
         return list(nodes)
 
     def _quantile(self, block: Block, node: Reduce, share: float) -> Lowered:
-        """On the line between the two values next to the place (see semantics).
-
-        A window of one value or none has the place 0 or less, where any rank is found.
-        """
+        """On the line between the two values next to its place among them."""
         steps = convert(sub(self.size, _ONE), F64)
         place = block.name("place", _times(f64(share), steps))
         below = block.name("below", CallFn("floor", (place,), F64))

@@ -8,6 +8,7 @@ they came, so that each of them can go, and the next becomes the first.
 
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import (
+    TRUE,
     add,
     conj,
     disj,
@@ -16,6 +17,7 @@ from tiltpy.loops.build import (
     load,
     lt,
     mul,
+    ne,
     select,
     sub,
 )
@@ -24,7 +26,7 @@ from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.ranking import Ranking
 from tiltpy.lowering.values import Lowered
 from tiltpy.lowering.windows import row_value
-from tiltpy.types import I64
+from tiltpy.types import BOOL, I64
 
 _ONE, _TWO = i64(1), i64(2)
 _NONE = -1
@@ -92,9 +94,11 @@ class ModeTree:
         self._play(block, leaf)
 
     def _play(self, block: Block, leaf: LExpr) -> None:
-        """Play all matches again from a leaf to the root."""
+        """Play matches again from a leaf up, for as long as their outcomes change."""
         node = self.assembly.fresh("node")
+        changes = self.assembly.fresh("changes", BOOL)
         block.set(node, leaf)
+        block.set(changes, TRUE)
         up = block.inner()
         up.set(node, Bin("//", node, _TWO, I64))
         a = up.name("a", mul(node, _TWO))
@@ -103,11 +107,12 @@ class ModeTree:
         first_a, first_b = (up.name("first", load(self.firsts, x)) for x in (a, b))
         sooner = conj(eq(count_a, count_b), lt(first_b, first_a))
         wins = up.name("wins", disj(lt(count_a, count_b), sooner))
-        up.add(
-            Store(self.counts, node, select(wins, count_b, count_a)),
-            Store(self.firsts, node, select(wins, first_b, first_a)),
-        )
-        block.add(While(lt(_ONE, node), up.body()))
+        count = up.name("count", select(wins, count_b, count_a))
+        first = up.name("first", select(wins, first_b, first_a))
+        others = ne(count, load(self.counts, node)), ne(first, load(self.firsts, node))
+        up.set(changes, disj(*others))
+        up.add(Store(self.counts, node, count), Store(self.firsts, node, first))
+        block.add(While(conj(lt(_ONE, node), changes), up.body()))
 
     def value(self, block: Block, node: Reduce) -> Lowered:
         """The first row of the most frequent value."""

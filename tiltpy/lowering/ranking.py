@@ -7,8 +7,9 @@ same object and element, whoever's they are, share the ranks. What a window hold
 array with an entry for each rank, in which a row comes and goes in logarithmic time.
 
 The rows are those of a chunk and its halo. Their number is bounded by what
-`runtime/pace.py` says, and by the memory that is there: the arrays here take some 50
-bytes a row, and are asked for as any others are.
+`runtime/pace.py` says, and by the memory that is there: the arrays here take 36 bytes a
+row and those of a window some 10 or 50, and are asked for as any others are. Rows and
+ranks are numbers of 32 bits: the runtime refuses chunks of more.
 """
 
 from tiltpy.ir.nodes import Expr
@@ -57,8 +58,7 @@ class Ranking:
         trial = element_of(Block(assembly), rows, i64(0), element)
         self.filtered = trial.valid != TRUE
         self.sort = RadixSort.of(assembly, name)
-        self.keys = assembly.temporary(f"{name}.keys", U64, ((name, 1),), 1)
-        self.rank = assembly.temporary(f"{name}.rank", I64, ((name, 1),), 1)
+        self.rank = assembly.temporary(f"{name}.rank", I32, ((name, 1),), 1)
         self.value = assembly.temporary(f"{name}.value", self.type, ((name, 1),), 1)
         self.count = assembly.fresh(f"{name}.ranks")
         self.leaves = assembly.fresh(f"{name}.leaves")
@@ -100,7 +100,7 @@ class Ranking:
         block.add(While(lt(self.leaves, self.count), grow.body()))
 
     def _read(self, block: Block, found: Var, low: Var) -> None:
-        """The keys of all rows, and which of these contribute."""
+        """The rows that contribute, and their keys."""
         block.set(found, i64(0))
         block.set(low, Num(2**64 - 1, U64))
         row = self.assembly.fresh("row")
@@ -108,23 +108,25 @@ class Ranking:
         value = element_of(each, self.rows, row, self.element)
         valid = each.name("ok", value.valid)
         key = each.name("key", order_key(value.scalar, self.type))
-        each.add(Store(self.keys, row, key), Store(self.sort.order, found, row))
+        each.add(
+            Store(self.sort.order, found, convert(row, I32)),
+            Store(self.sort.rest, found, key),
+        )
         if self.filtered:
-            each.add(Store(self.rank, row, i64(NOWHERE)))
+            each.add(Store(self.rank, row, Num(NOWHERE, I32)))
         each.set(low, least(low, select(valid, key, low)))
         each.set(found, add(found, convert(valid, I64)))
         block.add(For(row, i64(0), self.rows.count, each.body()))
 
     def _compare(self, block: Block, found: Var, low: Var) -> None:
-        """Keys from 0 on: the closer the values, the fewer bytes have to be sorted."""
-        span = self.sort.span
+        """Keys from 0 on: the closer the values, the fewer digits have to be sorted."""
+        span, rest = self.sort.span, self.sort.rest
         block.set(span, Num(0, U64))
         place = self.assembly.fresh("place")
         each = block.inner()
-        key = load(self.keys, load(self.sort.order, place))
-        rest = each.name("rest", Bin("-", key, low, U64))
-        each.add(Store(self.sort.rest, place, rest))
-        each.set(span, greatest(span, rest))
+        key = each.name("key", Bin("-", load(rest, place), low, U64))
+        each.add(Store(rest, place, key))
+        each.set(span, greatest(span, key))
         block.add(For(place, i64(0), found, each.body()))
 
     def _number(self, block: Block, found: Var) -> None:
@@ -135,15 +137,15 @@ class Ranking:
         block.set(before, Num(0, U64))
         place = self.assembly.fresh("place")
         each = block.inner()
-        row = each.name("row", load(self.sort.order, place))
-        key = each.name("key", load(self.keys, row))
+        row = each.name("row", convert(load(self.sort.order, place), I64))
+        value = element_of(each, self.rows, row, self.element).scalar
+        key = each.name("key", order_key(value, self.type))
         other = each.name("other", disj(eq(place, base), ne(key, before)))
         new = each.inner()
-        value = element_of(new, self.rows, row, self.element).scalar
         new.add(Store(self.value, self.count, _without_sign(value)))
         new.set(self.count, add(self.count, i64(1)))
         each.when(other, new)
-        each.add(Store(self.rank, row, sub(self.count, i64(1))))
+        each.add(Store(self.rank, row, convert(sub(self.count, i64(1)), I32)))
         each.set(before, key)
         block.add(For(place, base, add(base, found), each.body()))
         if self.nan is not None:

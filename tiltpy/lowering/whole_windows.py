@@ -121,7 +121,7 @@ class WholeWindow:
     def enter(self, block: Block, row: LExpr, moved: LExpr = TRUE) -> None:
         """A row comes in, if `moved`: it exists in any case."""
         come = block.inner()
-        rank = come.name("rank", load(self.ranking.rank, row))
+        rank = come.name("rank", convert(load(self.ranking.rank, row), I64))
         inner = come.inner()
         for structure in self.structures.values():
             structure.enter(inner, row, rank)
@@ -131,7 +131,7 @@ class WholeWindow:
     def leave(self, block: Block, row: LExpr, moved: LExpr = TRUE) -> None:
         """A row that had come leaves, if `moved`: it exists in any case."""
         gone = block.inner()
-        rank = gone.name("rank", load(self.ranking.rank, row))
+        rank = gone.name("rank", convert(load(self.ranking.rank, row), I64))
         inner = gone.inner()
         for structure in self.structures.values():
             structure.leave(inner, row, rank)
