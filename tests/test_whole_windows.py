@@ -6,20 +6,23 @@ by hand, and windows too long for the interpreter against other libraries.
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
 from tests.engines import run_everywhere
 from tests.test_semantics import Rows, assert_numbers, check, reduced
-from tiltpy.errors import QueryErrors
+from tiltpy.errors import DataError, QueryErrors
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter import Event, Value
 from tiltpy.interpreter_numbers import Number
 from tiltpy.ir.printer import format_query
+from tiltpy.runtime import execute
 
 NAN, INF = math.nan, math.inf
 
@@ -291,3 +294,27 @@ def test_windows_over_one_element_share_the_ranks() -> None:
     assert (
         "x.rank." not in tilt.parse("input x : f64\n~o[t] = max(~x[t-9:t])").explain()
     )
+
+
+def test_more_rows_than_can_be_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execute, "MOST_RANKED", 90)
+    query = tilt.parse("input x : f64 sampled 1\n~o[t] = median(~x[t-9:t])")
+    values = tilt.sampled(np.zeros(1000), 0, 1)
+    with pytest.raises(DataError, match=r"~x could have 1,000 rows .* shorter chunk"):
+        query.run(x=values)
+    assert query.run(x=values, chunk=50).to_arrow().num_rows > 0
+
+
+def test_streams_find_the_same() -> None:
+    """Batches of any length, each with ranks of its own."""
+    values = noise(30_000) % 89
+    query = tilt.parse(
+        """input x : f64 sampled 1
+        ~o[t] = { middle = median(~x[t-700:t]), most = mode(floor(~x[t-50:t])) }"""
+    )
+    whole = query.run(x=tilt.sampled(values, 0, 1)).to_arrow()
+    cuts = [0, 1, 800, 801, 12_000, 30_000]
+    pieces = (values[a:b] for a, b in pairwise(cuts))
+    parts = query.stream(x=tilt.sampled(pieces, 0, 1), memory="1MB")
+    found = pa.concat_tables(part.to_arrow() for part in parts)
+    assert found.combine_chunks().equals(whole.combine_chunks())

@@ -147,6 +147,10 @@ class Scratch:
     constant: int = 0
 
 
+MOST_RANKED = 2**31 - 1
+"""Rows of an object in a chunk, at most, where a loop keeps `structures` of them."""
+
+
 class Shape(Enum):
     """The shape of a loop.
 

@@ -9,7 +9,17 @@ from typing import Protocol
 
 import numpy as np
 
-from tiltpy.abi import Lattice, Loop, Rows, Shape, Signature, SlotKind, TimeLayout
+from tiltpy.abi import (
+    MOST_RANKED,
+    Lattice,
+    Loop,
+    Rows,
+    Shape,
+    Signature,
+    SlotKind,
+    TimeLayout,
+)
+from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query
 from tiltpy.runtime import memory
 from tiltpy.runtime.buffers import SnapshotBuffer
@@ -95,6 +105,8 @@ class Chunk:
         self.capacity: dict[str, int] = {}
         for loop in signature.loops:
             self.capacity[loop.name] = self._capacity(loop)
+        if any(loop.structures for loop in signature.loops):
+            self._check_ranked()
         self.visits = {
             loop.name: self._row_range(loop)
             if loop.shape is Shape.ROWS
@@ -125,6 +137,16 @@ class Chunk:
         if start is not None and end is not None and start >= end:
             return NOTHING
         return Extent(first, last)
+
+    def _check_ranked(self) -> None:
+        """Structures of windows number rows with 32 bits."""
+        rows = {name: piece.n for name, piece in self.pieces.items()}
+        for name, count in (rows | self.capacity).items():
+            if count > MOST_RANKED:
+                raise DataError(
+                    f"~{name} could have {count:,} rows in a chunk, and median, mode "
+                    f"and their like take {MOST_RANKED:,}; give a shorter chunk"
+                )
 
     def rows_of(self, rows: Rows, constant: int) -> int:
         """The value of a row count."""
