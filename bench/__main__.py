@@ -1,7 +1,8 @@
 """`python -m bench`: every workload by tiltpy and by its peers, in turns, as one table.
 
 `python -m bench fusion`, `threads` or `buffers` (and names of workloads, if you like)
-draw the paper's figures 10, 8 and 9 as tables; `memory` is a run over more than fits.
+draw the paper's figures 10, 8 and 9 as tables; `memory` is a run over more than fits,
+`median` a look at windows of growing length.
 """
 
 import argparse
@@ -9,7 +10,7 @@ import os
 import platform
 import sys
 
-from bench import buffers, fusion, memory, threads
+from bench import buffers, fusion, median, memory, threads
 from bench.c import bandwidth
 from bench.measure import Wanted, measure
 from bench.peers import NAMES, missing
@@ -24,6 +25,7 @@ FIGURES = {
     "threads": threads.lines,
     "buffers": buffers.lines,
     "memory": memory.lines,
+    "median": median.lines,
 }
 
 

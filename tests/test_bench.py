@@ -2,10 +2,12 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from bench import (
@@ -15,6 +17,7 @@ from bench import (
     fusion,
     leaks,
     measure,
+    median,
     threads,
 )
 from bench.compile_time import compile_once, slowest_imports
@@ -211,6 +214,21 @@ def test_figures_have_a_line_for_each_workload() -> None:
     _, at_once, each = buffers.lines(chosen, WANTED)
     assert len(at_once.split()) == 1 + 2 * 4
     assert len(each.split()) == 2 * 4
+
+
+def test_rolling_medians_of_ever_longer_windows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(median, "WINDOWS", (10, 100, 10**9))
+    header, *rates = median.lines(None, replace(WANTED, events=1000))
+    assert header.split()[-2:] == ["Polars", "pandas"]
+    assert [line.split()[2] for line in rates] == ["10", "100"]
+    monkeypatch.setattr(median, "ROLLING", dict.fromkeys(median.ROLLING, _adding))
+    assert "Polars finds other medians" in list(median.lines(None, WANTED))[1]
+
+
+def _adding(values: median.Values) -> Callable[[int], object]:
+    return lambda window: pl.Series(values) + window
 
 
 @pytest.mark.parametrize("name", ["where", "trading", "impute", "vibration"])

@@ -6,10 +6,11 @@ and each different value gets its number in that order, its *rank*. All windows 
 same object and element, whoever's they are, share the ranks. What a window holds is an
 array with an entry for each rank, in which a row comes and goes in logarithmic time.
 
-The rows are those of a chunk and its halo. Their number is bounded by what
-`runtime/pace.py` says, and by the memory that is there: the arrays here take 36 bytes a
-row and those of a window some 10 or 50, and are asked for as any others are. Rows and
-ranks are numbers of 32 bits: the runtime refuses chunks of more.
+The rows are those of a chunk and its halo, some `MOST_RANKED` of `runtime/pace.py` or
+nine times as many as the longest window holds, whichever is more. The arrays here take
+36 bytes a row at most, and those of a window 8 to 64: they are asked for as any others
+are, and refused where there is not enough memory. Rows and ranks are numbers of 32
+bits: the runtime refuses chunks of more.
 """
 
 from tiltpy.ir.nodes import Expr

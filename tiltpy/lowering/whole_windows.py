@@ -10,14 +10,16 @@ from typing import Protocol
 
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import TRUE, add, convert, eq, i64, le, load, lt, sub
-from tiltpy.loops.nodes import For, LExpr, Store
+from tiltpy.loops.nodes import For, LExpr, Num, Store
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.count_tree import CountTree
 from tiltpy.lowering.mode_tree import ModeTree
 from tiltpy.lowering.ranking import Ranking
 from tiltpy.lowering.values import Lowered
 from tiltpy.ops import REDUCTIONS
-from tiltpy.types import I64
+from tiltpy.types import I32, I64
+
+_NOTHING, _ONE = Num(0, I32), Num(1, I32)
 
 
 class Structure(Protocol):
@@ -49,7 +51,7 @@ class DistinctCount:
     def __init__(self, assembly: Assembly, ranking: Ranking) -> None:
         self.assembly = assembly
         self.ranking = ranking
-        self.counts = ranking.array("times", I64)
+        self.counts = ranking.array("times", I32)
         self.different = assembly.fresh(f"{ranking.rows.name}.different")
 
     def reduce(self, node: Reduce) -> None:
@@ -58,7 +60,7 @@ class DistinctCount:
     def start(self, block: Block) -> None:
         """Nothing is there."""
         rank = self.assembly.fresh("rank")
-        clear = Store(self.counts, rank, i64(0))
+        clear = Store(self.counts, rank, _NOTHING)
         block.add(For(rank, i64(0), self.ranking.count, (clear,)))
         block.set(self.different, i64(0))
 
@@ -66,16 +68,16 @@ class DistinctCount:
         """The first of a rank counts."""
         del row
         before = block.name("before", load(self.counts, rank))
-        block.add(Store(self.counts, rank, add(before, i64(1))))
-        new = convert(eq(before, i64(0)), I64)
+        block.add(Store(self.counts, rank, add(before, _ONE)))
+        new = convert(eq(before, _NOTHING), I64)
         block.set(self.different, add(self.different, new))
 
     def leave(self, block: Block, row: LExpr, rank: LExpr) -> None:
         """The last of a rank counts no longer."""
         del row
-        after = block.name("after", sub(load(self.counts, rank), i64(1)))
+        after = block.name("after", sub(load(self.counts, rank), _ONE))
         block.add(Store(self.counts, rank, after))
-        gone = convert(eq(after, i64(0)), I64)
+        gone = convert(eq(after, _NOTHING), I64)
         block.set(self.different, sub(self.different, gone))
 
     def value(self, block: Block, node: Reduce) -> Lowered:

@@ -17,6 +17,9 @@ from tiltpy.types import Boundary
 
 MOST = 1 << 21
 """Rows of all inputs, or cells, in a chunk, at most ..."""
+MOST_RANKED = 1 << 17
+"""... where a loop keeps structures of windows, which take 100 bytes a row: so they
+stay in the caches, and little beside the rows ..."""
 LEAST = 1 << 16
 """... and at least, where there are fewer than `ENOUGH` chunks."""
 ENOUGH = 10
@@ -25,9 +28,9 @@ HALOS = 8
 """How many times its halo a chunk is at least."""
 
 
-def chunk_count(work: int) -> int:
+def chunk_count(work: int, most: int = MOST) -> int:
     """How many chunks some rows or cells are cut into, whatever the workers."""
-    return max(1, work // MOST, min(ENOUGH, work // LEAST))
+    return max(1, work // most, min(ENOUGH, work // LEAST))
 
 
 def general_interval(
@@ -36,10 +39,15 @@ def general_interval(
     cells: int,
     rows: Mapping[str, SnapshotBuffer],
     reaches: Iterable[Boundary],
+    *,
+    ranked: bool,
 ) -> int | None:
-    """An interval for general kernels; None: no cut is needed."""
+    """An interval for general kernels; None: no cut is needed.
+
+    `ranked`: a loop keeps structures of windows.
+    """
     total = sum(buffer.n for buffer in rows.values())
-    chunks = chunk_count(max(total, cells))
+    chunks = chunk_count(max(total, cells), MOST_RANKED if ranked else MOST)
     if chunks == 1:
         return None
     length = high - low

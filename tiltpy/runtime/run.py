@@ -215,7 +215,10 @@ class Job:
             phase = self.grid.low  # so that all chunks but the last are of one length
         elif interval is None:
             reaches = [b for reach in self.reach.values() for b in reach.values()]
-            interval = general_interval(low, high, cells, self.rows, reaches)
+            ranked = any(loop.structures for loop in self.general.signature.loops)
+            interval = general_interval(
+                low, high, cells, self.rows, reaches, ranked=ranked
+            )
         for start, end in cut_chunks(
             low,
             high,
