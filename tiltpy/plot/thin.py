@@ -113,8 +113,9 @@ def _chosen(held: Series) -> tuple[Rows, Rows]:
     if len(held) == 0:
         return np.zeros(0, np.intp), np.zeros(0, np.intp)
     stops = np.flatnonzero(held.starts[1:] != held.ends[:-1])
-    rows = np.arange(len(held))
-    if len(held) > STEPS:
+    if len(held) <= STEPS:
+        rows = np.arange(len(held))
+    else:
         stops = stops[_gaps(held, stops) > _column(held)]
         time = _since(held.starts, held.starts[0])
         found = M4Downsampler().downsample(time, held.values, n_out=STEPS)
