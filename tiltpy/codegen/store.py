@@ -113,7 +113,9 @@ def _store(folder: Path) -> Store:
     return Store(folder)
 
 
-NOT_COMPILING = ("__pycache__", "cli", "frontend", "outline", "plot", "runtime")
+NOT_COMPILING = (
+    "__pycache__", "cli", "editors", "frontend", "outline", "plot", "runtime"
+)  # fmt: skip
 """Folders of this package that have no part in making machine code of a query's IR."""
 
 

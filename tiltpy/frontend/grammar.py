@@ -52,6 +52,11 @@ def build_parser(grammar: str) -> Lark:
     )
 
 
+def terminals() -> list[tuple[str, str]]:
+    """The grammar's terminals and their regular expressions."""
+    return [(one.name, one.pattern.to_regexp()) for one in parser().terminals]
+
+
 def _place() -> Path | None:
     """Where the tables are kept, if the user has a place for such things."""
     with suppress(RuntimeError):  # no home

@@ -88,7 +88,7 @@ def _draw_panel(place: Axes, panel: Panel, axis: Axis | None) -> None:
     if series.words is not None:
         _draw_words(place, series.words)
     elif series.values.dtype.kind in "iu":
-        place.yaxis.get_major_locator().set_params(integer=True)
+        place.yaxis.set_major_locator(MaxNLocator("auto", integer=True))
 
 
 def _draw_words(place: Axes, words: Sequence[str]) -> None:

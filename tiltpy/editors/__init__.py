@@ -1,0 +1,1 @@
+"""Colours for queries: Pygments, and editors that read TextMate grammars."""

@@ -1,0 +1,99 @@
+"""What is coloured in a query, from the terminals of `grammar/tilt.lark`.
+
+Both kinds of grammars are made of the same rules, and the rules of what the parser
+reads, so that a word of the language is coloured as soon as it is one.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from tiltpy.frontend.grammar import terminals
+from tiltpy.frontend.words import RESERVED
+from tiltpy.ops import FUNCTIONS, REDUCTIONS
+from tiltpy.types import SCALARS
+
+Kind = Literal[
+    "comment",
+    "string",
+    "object",
+    "number",
+    "keyword",
+    "declaration",
+    "constant",
+    "type",
+    "builtin",
+    "function",
+    "operator",
+    "punctuation",
+    "name",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A kind of token and the regular expression of one; the first that fits wins.
+
+    Those of a `declaration` hold behind `input` only, to the end of the line.
+    """
+
+    kind: Kind
+    pattern: str
+
+
+CONSTANTS = ("true", "false", "phi", "φ", "inf", "nan")
+BRACKETS = frozenset("()[]{},;:.=")
+_KEYWORD = re.compile(r"(\w+)\(\?!\[\\w'\]\)")
+"""How the grammar writes a word that is no part of a longer one."""
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """The rules in order; together they match everything but blanks."""
+    found = dict(terminals())
+    return (
+        Rule("comment", found["COMMENT"]),
+        Rule("string", found["STRING"]),
+        Rule("object", found["OBJECT"]),
+        Rule("number", found["DURATION"]),
+        Rule("number", found["NUMBER"]),
+        Rule("builtin", found["REDUCE"]),
+        Rule(
+            "declaration", _words(word for word in keywords() if word not in RESERVED)
+        ),
+        Rule("keyword", _words(word for word in keywords() if word in RESERVED)),
+        Rule("constant", f"{_words(CONSTANTS)}|{found['INFINITY']}"),
+        Rule("type", _words([*SCALARS, "duration"])),
+        Rule("builtin", _words([*FUNCTIONS, *REDUCTIONS, "TDom"]) + r"(?=[ \t]*\()"),
+        Rule("function", found["CALLEE"]),
+        Rule("name", found["WORD"]),
+        Rule("operator", _signs(found.values(), brackets=False)),
+        Rule("punctuation", _signs(found.values(), brackets=True)),
+    )
+
+
+def keywords() -> list[str]:
+    """The words that the grammar knows, those of declarations among them."""
+    found = (_KEYWORD.fullmatch(pattern) for pattern in dict(terminals()).values())
+    return [match[1] for match in found if match]
+
+
+def _words(words: Iterable[str]) -> str:
+    """Any of these words, but not as a field or a part of a longer one."""
+    return rf"(?<![\w.'])(?:{'|'.join(sorted(set(words)))})(?![\w'])"
+
+
+def _signs(patterns: Iterable[str], *, brackets: bool) -> str:
+    """Any sign of the grammar, longer ones first: brackets and the like, or others."""
+    signs: set[str] = set()
+    for pattern in patterns:
+        found = re.fullmatch(r"\(\?:(.*)\)", pattern)
+        parts = re.findall(r"(?:\\.|[^|\\])+", found[1] if found else pattern)
+        plain = [re.sub(r"\\(\W)", r"\1", part) for part in parts]
+        if all(re.fullmatch(r"[^\w\s\\∞]{1,2}", sign) for sign in plain):
+            signs.update(plain)
+    chosen = [sign for sign in signs if (sign in BRACKETS) == brackets]
+    ordered = sorted(chosen, key=lambda sign: (-len(sign), sign))
+    return "|".join(re.escape(sign) for sign in ordered)
