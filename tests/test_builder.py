@@ -343,15 +343,17 @@ def test_a_query_needs_outputs_that_are_defined() -> None:
 
 
 def test_expressions_are_not_containers() -> None:
-    uses: tuple[Callable[..., object], ...] = (
-        iter,
-        len,
-        lambda e: 3 in e,
-        lambda e: e._private,
-    )
+    uses: tuple[Callable[..., object], ...] = (lambda e: 3 in e, lambda e: e._private)
     for use in uses:
         with pytest.raises((TypeError, AttributeError)):
             use(m)
+    for ask in (iter, len, float, int):
+        with pytest.raises(QueryError, match="while the query is written"):
+            ask(m)
+    with pytest.raises(QueryError, match="is a field here, no method"):
+        m[t].mean()
+    with pytest.raises(QueryError, match=r"write \.price"):
+        m[t]["price"]
     assert len({m[t], m[t]}) == 2
     assert repr(m) == "<temporal object ~m>"
     assert repr(m[t]).startswith("<expression at ")

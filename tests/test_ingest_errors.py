@@ -72,7 +72,9 @@ def test_what_is_declared_wins_and_must_agree() -> None:
 
 
 def test_bad_frames() -> None:
-    check([1, 2], m(), "expected a table (pyarrow, Polars, pandas, DuckDB")
+    check([1, 2], m(), "found a list; make it a table first")
+    check("a.csv", m(), "found the path of a file; read it first")
+    check(None, m(), "expected a table (pyarrow, Polars, pandas, DuckDB")
     check(3, m(), "found builtins.int")
     check(
         pl.DataFrame({"t": [1]}).lazy(), m(), "a LazyFrame has no rows yet; collect it"

@@ -46,7 +46,7 @@ def shifted(expr: syntax.Expr, time: str) -> str:
     """For a time that is not the time variable plus or minus a constant."""
     match expr:
         case syntax.Number(value=0):
-            return f"write {time} - 10; a window is as long at every time"
+            return f"write {time}, or {time} - 10; a window is as long at every time"
         case syntax.Number() | syntax.Duration():
             return f"write {time} - {written(expr, '10')}"
         case syntax.Unary(op="-", operand=syntax.Number() | syntax.Duration()):

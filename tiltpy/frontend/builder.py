@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from itertools import count
 
-from tiltpy.errors import QueryError, TiltError
+from tiltpy.errors import QueryError, QueryErrors, TiltError
 from tiltpy.frontend import syntax
 from tiltpy.frontend.caller import caller_span
 from tiltpy.frontend.declarations import read_lifetime
@@ -31,6 +31,7 @@ from tiltpy.frontend.expressions import (
     combine,
     lift,
 )
+from tiltpy.frontend.python_advice import in_python, no_lifetime, no_type
 from tiltpy.frontend.sharing import share
 from tiltpy.frontend.times import Times
 from tiltpy.ir.nodes import Query
@@ -100,10 +101,11 @@ class Object(Expression):
 
     def __getitem__(self, time: Value | slice) -> Expression:
         span = caller_span()
-        if not isinstance(time, slice):
+        if not isinstance(time, slice | tuple):
             at = lift(time)
             return combine(syntax.Ref(self.name, at.syntax, None, span), [self, at])
-        if time.start is None or time.stop is None or time.step is not None:
+        whole = isinstance(time, slice) and time.step is None
+        if not whole or time.start is None or time.stop is None:
             raise QueryError(
                 "E0109",
                 "a window has a start and an end",
@@ -174,16 +176,29 @@ def build_query(*outputs: Object, unit: Unit | None = None) -> Query:
         raise TiltError("a query has at least one output")
     for output in outputs:
         if not isinstance(output, Object):
+            kind = "a list" if isinstance(output, list | tuple) else repr(output)
             raise TiltError(
-                f"an output is a temporal object made by define(), found {output!r}"
+                f"an output is a temporal object made by define(), found {kind}"
+                + ("; write compile(a, b)" if kind == "a list" else "")
+            )
+        if isinstance(output._declared.statement, syntax.Input):  # noqa: SLF001
+            raise QueryError(
+                "E0114",
+                f"~{output.name} is an input; outputs are defined",
+                span,
+                f'write compile(define("out", t, {output.name}[t]))',
             )
     declared = _reachable([output._declared for output in outputs])  # noqa: SLF001
     statements: list[syntax.Statement] = [one.statement for one in declared]
     if unit is not None:
         statements.append(syntax.Unit(syntax.Word(unit, span)))
-    names = tuple(syntax.Word(output.name, span) for output in outputs)
+    distinct = dict.fromkeys(output.name for output in outputs)
+    names = tuple(syntax.Word(name, span) for name in distinct)
     statements.append(syntax.Output(names))
-    return elaborate(Program(tuple(statements), span), {})
+    try:
+        return elaborate(Program(tuple(statements), span), {})
+    except QueryErrors as errors:
+        raise in_python(errors) from None
 
 
 def _reachable(outputs: Sequence[Declared]) -> list[Declared]:
@@ -213,6 +228,8 @@ def exists(value: Value) -> Expression:
 
 def cast(value: Value, type: Scalar | str) -> Expression:
     """The value in another scalar type: saturating; NaN to an integer is 0."""
+    if not isinstance(type, Scalar | str):
+        raise no_type(type, caller_span())
     return call(str(type), value)
 
 
@@ -277,16 +294,16 @@ def named(name: str, span: Span) -> syntax.Word:
     """The name of an object or a reduction."""
     if not _NAME.fullmatch(name):
         message = f'"{name}" is no name'
-        raise QueryError("E0005", message, span, "letters, digits and _")
+        plain = re.sub(r"\W+", "_", name).strip("_")
+        way = f'write "{plain}"' if _NAME.fullmatch(plain) else "letters, digits and _"
+        raise QueryError("E0005", message, span, way)
     return syntax.Word(name, span)
 
 
 def _lifetime(given: object, span: Span) -> syntax.Lifetime | None:
     if given is None or isinstance(given, syntax.Lifetime):
         return given
-    message = f"expected a lifetime, found {given!r}"
-    way = 'write point(), duration("10s"), until_next(), sampled("1s") or interval()'
-    raise QueryError("E0206", message, span, way)
+    raise no_lifetime(given, span)
 
 
 def payload_written(type: PayloadType, span: Span) -> syntax.Type:
@@ -297,9 +314,7 @@ def payload_written(type: PayloadType, span: Span) -> syntax.Type:
         case Struct() | Mapping():
             pass
         case _:
-            message = f"{type!r} is no type of a payload"
-            way = "write a scalar type like tilt.f64, or one per field: {'a': tilt.f64}"
-            raise QueryError("E0202", message, span, way)
+            raise no_type(type, span)
     pairs = type.fields if isinstance(type, Struct) else type.items()
     fields = (
         (syntax.Word(name, span), payload_written(of, span)) for name, of in pairs

@@ -4,7 +4,7 @@ An `Expression` looks like a number and holds what was written, where. Nothing i
 or computed before `build_query` elaborates it like a text.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from numbers import Integral, Real
@@ -13,6 +13,8 @@ from tiltpy.errors import QueryError
 from tiltpy.frontend import syntax
 from tiltpy.frontend.caller import caller_span
 from tiltpy.frontend.durations import from_timedelta, is_duration, parse_duration
+from tiltpy.frontend.number_advice import advise_text
+from tiltpy.frontend.python_advice import no_method, no_truth, no_value
 from tiltpy.frontend.times import too_deep
 from tiltpy.ir.traversal import MAX_DEPTH
 from tiltpy.ops import BinaryOp, UnaryOp
@@ -155,16 +157,40 @@ class Expression:
         return combine(syntax.With(operand.syntax, bindings, span), [operand, *values])
 
     def __bool__(self) -> bool:
-        raise QueryError(
-            "E0201",
-            "an expression has no truth value while the query is written",
-            caller_span(),
-            "use & | ~ instead of and, or, not; when(...) instead of if; and "
-            "(a < b) & (b < c) instead of a < b < c",
-        )
+        raise no_truth(caller_span())
+
+    # What Python's own functions ask for: values, which there are none of yet.
+
+    def __iter__(self) -> "Iterator[Expression]":
+        raise no_value("values", caller_span())
+
+    def __len__(self) -> int:
+        raise no_value("length", caller_span())
+
+    def __float__(self) -> float:
+        raise no_value("value", caller_span())
+
+    def __int__(self) -> int:
+        raise no_value("value", caller_span())
+
+    def __round__(self, digits: int | None = None) -> "Expression":
+        if digits is None:
+            return call("round", self)
+        scale: float = 10.0**digits
+        return call("round", self * scale) / scale
+
+    def __call__(self, *_: object, **__: object) -> "Expression":
+        named = self.syntax.name.text if isinstance(self.syntax, syntax.Member) else ""
+        raise no_method(named, caller_span())
+
+    def __getitem__(self, time: "Value | slice") -> "Expression":
+        span = caller_span()
+        message, way = "only objects have values at times", "write q[t].price"
+        if isinstance(time, str):
+            way = f"write .{time}"
+        raise QueryError("E0107", message, span, way)
 
     __hash__ = object.__hash__
-    __iter__ = None
     __contains__ = None
 
     def __repr__(self) -> str:
@@ -197,7 +223,7 @@ def lift(value: object) -> Expression:
             return Expression(parse_duration(value, span))
         case str():
             message = f'"{value[:40]}" is no duration'
-            raise QueryError("E0004", message, span, 'durations are like "1h30m"')
+            raise QueryError("E0004", message, span, advise_text(value))
         case None:
             message = "None is no value of a query"
             raise QueryError("E0201", message, span, "write phi")

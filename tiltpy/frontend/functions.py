@@ -180,6 +180,10 @@ def reduced_element(name: str, x: Value, where: Value | None) -> Expression:
     element = lift(x)
     if where is not None:
         span = caller_span()
+        if not isinstance(where, Expression | bool):
+            way = f"write ddof={where}" if name in ("var", "std") else "like w > 0"
+            message = f"`where` is a condition, not {where!r}"
+            raise QueryError("E0206", message, span, way)
         condition = lift(where)
         node = syntax.Conditional(
             condition.syntax, element.syntax, syntax.Phi(span), span
@@ -296,12 +300,23 @@ def topk(x: Value, n: Value, where: Value | None = None) -> Expression:
 
 def min(x: Value, y: Value | None = None, where: Value | None = None) -> Expression:  # noqa: A001
     """The least value of a window, or the smaller of two. NaN is let through."""
-    return _reduce("min", x, where) if y is None else call("min", x, y)
+    return _reduce("min", x, where) if y is None else _of_two("min", x, y, where)
 
 
 def max(x: Value, y: Value | None = None, where: Value | None = None) -> Expression:  # noqa: A001
     """The greatest value of a window, or the greater of two. NaN is let through."""
-    return _reduce("max", x, where) if y is None else call("max", x, y)
+    return _reduce("max", x, where) if y is None else _of_two("max", x, y, where)
+
+
+def _of_two(name: str, x: Value, y: Value, where: Value | None) -> Expression:
+    if where is not None:
+        raise QueryError(
+            "E0206",
+            f"{name} takes one window, with a condition, or two values",
+            caller_span(),
+            f"write {name}(a, {name}(b, c)) for three",
+        )
+    return call(name, x, y)
 
 
 # -- reductions of the events alive at a time -----------------------------------------

@@ -2,6 +2,8 @@
 
 import re
 
+from tiltpy.frontend.durations import is_duration
+
 _UNITS = {
     "ns": ("nano", "nanosec", "nanosecond", "n"),
     "us": ("micro", "microsec", "microsecond", "µs", "μs", "µ", "μ", "u", "U"),
@@ -29,6 +31,17 @@ def advise_number(text: str) -> str:
     return advise_length(count or "", unit) or (
         "durations are numbers with ns us ms s m h d, like 1h30m"
     )
+
+
+def advise_text(text: str) -> str:
+    """The way out of a text in quotes that is no duration."""
+    close = text.replace(" ", "")
+    if is_duration(close):
+        return f'write "{close}"'
+    way = advise_number(close)
+    if way.startswith("write ") and " " not in way[6:]:
+        return f'write "{way[6:]}"'
+    return way if close[:1].isdigit() else 'durations are like "1h30m"'
 
 
 def advise_length(count: str, unit: str) -> str:

@@ -183,6 +183,8 @@ def _word(spot: Spot) -> str:
 def _beside(spot: Spot) -> str:
     """A token where nothing is known of it."""
     words = spot.words
+    if spot.leads and spot.next() == "." and spot.next(2) == "tilt":
+        return "a file is read by load(...), a text by parse(...)"
     if spot.found.kind == "close":
         return "brackets close in the order in which they were opened, the last first"
     if spot.leads:

@@ -161,10 +161,10 @@ def _missing(
     declared: Input, name: str, found: list[str], within: str | None = None
 ) -> DataError:
     near = closest(name, found)
-    hint = f"; did you mean '{near}'?" if near else ""
+    hint = f"did you mean '{near}'?" if near else "rename one, or name another"
     place = f"in the struct column '{within}' " if within else ""
     return DataError(
-        f"there is no such column {place}among {_list(found) or 'no columns'}{hint}",
+        f"there is no such column {place}among {_list(found) or 'no columns'}; {hint}",
         input=declared.name,
         column=name,
     )

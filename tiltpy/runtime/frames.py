@@ -1,6 +1,7 @@
 """Whatever a user binds, as an Arrow table: the Arrow PyCapsule interface."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,12 @@ def read_frame(input: str, frame: object) -> pa.Table:
             f"a {package} Series is one column; give a frame that has the times too",
             input=input,
         )
+    if isinstance(frame, str | Path):
+        way = f"read it first, like pyarrow.parquet.read_table({str(frame)!r})"
+        raise DataError(f"found the path of a file; {way}", input=input)
+    if isinstance(frame, dict | list):
+        way = "make it a table first, like pyarrow.table({'ts': ..., 'price': ...})"
+        raise DataError(f"found a {kind.__name__}; {way}", input=input)
     if not any(hasattr(frame, f"__arrow_c_{how}__") for how in ("stream", "array")):
         raise DataError(
             "expected a table (pyarrow, Polars, pandas, DuckDB, or anything with the "
