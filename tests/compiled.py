@@ -58,7 +58,8 @@ class Setting:
     """Whether grid kernels are used wherever they can be; by default as users have it,
     for larger inputs."""
     small: bool = False
-    """Whether a few cells fill the tiles and the longest trees of grid kernels."""
+    """Whether a few cells fill the tiles and the longest trees of grid kernels, and two
+    objects are a long chain."""
 
 
 @contextmanager
@@ -69,6 +70,7 @@ def small_sizes(setting: Setting) -> Iterator[None]:
         return
     with (
         patch.object(stages, "TILE", 64),
+        patch.object(stages, "LONG_CHAIN", 2),
         patch.object(folds, "LONGEST_TREE", 32),
         patch.object(short_spreads, "LONGEST_TREE", 32),
         patch.object(outputs, "MUCH", 32),

@@ -51,6 +51,8 @@ def of_grid(grid: Grid) -> Forms:
         yield "grid: not fused"
     if any(grid.lags.values()):
         yield "grid: looks ahead"
+    if any(map(grid.is_long_chain, grid.stages)):
+        yield "grid: long chain"
     if len({grid.definitions[name].tdom.precision for name in grid.query.outputs}) > 1:
         yield "grid: outputs of different precision"
     for reader in grid.query.definitions:

@@ -18,6 +18,7 @@ REACHED = (
     "grid: one tile",
     "grid: several tiles",
     "grid: not fused",
+    "grid: long chain",
     "grid: looks ahead",
     "grid: much to write",
     "grid: less than a vector",

@@ -185,6 +185,22 @@ def test_samples_over_the_seams_of_chunks_and_tiles(name: str) -> None:
     assert found[0].start == 800
 
 
+CHAIN = """
+~sum[t] = sum(~x[t-6 : t])
+~low[t] = sum(~sum[t-6 : t])
+~high[t] = ~low[t-16] - sum(~low[t-32 : t]) * 0.125
+~slope[t] = 2.0 * ~high[t] - ~high[t-3]
+~o[t] = sum(~slope[t-30 : t])
+output ~o, ~low"""
+
+
+@pytest.mark.parametrize("nulls", [False, True])
+def test_a_long_chain_of_objects_in_step(*, nulls: bool) -> None:
+    """Each is computed of what the one before it was a round ago."""
+    values = drawn("f64", 1200, 5, 1200, nulls=nulls)
+    grid_run(f"input x : f64{CHAIN}", {"x": samples(values)}, settings=(GRID, SMALL))
+
+
 def test_outputs_of_different_precision() -> None:
     text = (
         "input x : f64\nu = TDom(-∞, ∞, 4)\nw = TDom(-∞, ∞, 32)\n"

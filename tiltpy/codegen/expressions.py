@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from tiltpy.abi import LANES
-from tiltpy.codegen.division import emit_division
+from tiltpy.codegen.division import emit_division, is_power_of_two
 from tiltpy.codegen.instructions import Instructions, constant, literal, type_of, wide
 from tiltpy.codegen.lanes import (
     Value,
@@ -143,7 +143,10 @@ class Expressions:
                 kind = kind_of(expr.type, in_lanes=in_lanes)
                 text = self.code.select(test, kind, yes, no)
             case Bin(op="/", left=left, right=right) if (
-                self.fuses and self._is_wide(left) and not self._is_wide(right)
+                self.fuses
+                and self._is_wide(left)
+                and not self._is_wide(right)
+                and not is_power_of_two(right)
             ):
                 divisor = self.value(right)
                 in_lanes = True

@@ -42,7 +42,7 @@ from tiltpy.lowering.objects import Place, Stored
 from tiltpy.lowering.reducers import COUNT, FIRST, kept_for
 from tiltpy.lowering.states import Kept, State, lift_where
 from tiltpy.lowering.values import Lowered, lower_expr
-from tiltpy.types import BOOL, F64, I64
+from tiltpy.types import BOOL, F32, F64, I64
 
 
 def unrolled(cells: int) -> int:
@@ -209,20 +209,8 @@ def _powers(name: str, number: int) -> Kept:
     return Kept(name, (F64,) * number, zeros, lambda _block, _row, _value: (), merge)
 
 
-def moments(
-    block: Block, pane: Pane, order: int, count: LExpr, first: tuple[LExpr, LExpr]
-) -> State:
-    """Count, mean and central sums of powers, as `reducers` keeps them.
-
-    `first`: a value of the pane, and the sum of all deviations from it. So equal values
-    have a variance of exactly 0.
-    """
-    origin, deviations = first
-    number = block.name("n", convert(count, F64))
-    some = number
-    if not isinstance(number, Num):
-        some = select(lt(f64(0.0), number), number, f64(1.0))
-    mean = block.name("mean", plus(origin, over(deviations, some)))
+def moments(block: Block, pane: Pane, order: int, number: LExpr, mean: LExpr) -> State:
+    """Count, mean and central sums of powers, as `reducers` keeps them."""
     powers = _powers("powers", order - 1)
     found = fold(block, pane, {powers: _powers_of(pane, powers, mean, first=2)})
     return (number, mean, *found[powers])
@@ -278,14 +266,24 @@ def states_of(block: Block, pane: Pane, names: set[str]) -> dict[Kept, State]:
     if not pane.certain(block):
         lifts[COUNT] = lift_with(pane, COUNT)
     orders = sorted({ORDERS[name] for name in names.intersection(ORDERS)})
-    origin: LExpr = i64(0)
-    if orders:
+    origin: LExpr = f64(0.0)
+    # A mean must be exact where all values are equal. Doubles have room for the sum of
+    # more of the same single than a pane can have; of others they sum deviations.
+    single = pane.element.type == F32
+    about = kept_for("sum", F32, {}) if single else DEVIATIONS
+    if orders and not single:
         origin = block.name("origin", some_value(block, pane))
-        lifts[DEVIATIONS] = deviations_from(pane, origin)
+        lifts[about] = deviations_from(pane, origin)
+    elif orders:
+        lifts[about] = lift_with(pane, about)
     fetch = pane.source.start is not None
     found = fold(block, pane, lifts, fetch=fetch) if lifts else {}
-    count = found[COUNT][0] if COUNT in found else i64(pane.cells)
-    for order in orders:
-        first = origin, found[DEVIATIONS][0]
-        found[moments_of(order)] = moments(block, pane, order, count, first)
+    if orders:
+        count = found[COUNT][0] if COUNT in found else i64(pane.cells)
+        number = some = block.name("n", convert(count, F64))
+        if not isinstance(number, Num):
+            some = select(lt(f64(0.0), number), number, f64(1.0))
+        mean = block.name("mean", plus(origin, over(found[about][0], some)))
+        for order in orders:
+            found[moments_of(order)] = moments(block, pane, order, number, mean)
     return found

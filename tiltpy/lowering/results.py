@@ -1,6 +1,7 @@
 """What reductions make of their states: the last step of each window."""
 
 from dataclasses import replace
+from math import frexp
 
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import TRUE, conj, convert, eq, f64, i64, lt, ne, select
@@ -73,6 +74,8 @@ def _mean(total: LExpr, count: LExpr) -> LExpr:
     number = float(count.value)
     share = Num(1.0 / number, F32)
     quotient = Bin("*", total, share, F32)
+    if abs(frexp(number)[0]) == 0.5:  # then the reciprocal is exact
+        return quotient
     rest = CallFn("fma", (quotient, Num(-number, F32), total), F32)
     corrected = CallFn("fma", (rest, share, quotient), F32)
     return select(CallFn("is_finite", (quotient,), BOOL), corrected, quotient)

@@ -23,6 +23,10 @@ TILE = 4096
 LARGEST_TILE = 1 << 20
 
 
+LONG_CHAIN = 4
+"""Objects of a loop, each made of the one before, that no processor looks through."""
+
+
 class Unfit(Exception):  # noqa: N818 - no error: another kernel serves
     """A query has no grid kernel; the message says why."""
 
@@ -218,14 +222,27 @@ class Grid:
 
     def _find_lags(self, stage: Stage) -> None:
         """How far behind the loop's counter each object is, to see what is ahead."""
+        apart = LANES if self.is_long_chain(stage) else 0
         for definition in stage.definitions:
             lag = 0
             for name, newest in self._newest(definition):
                 if self.is_streamed(definition, name):
-                    lag = max(lag, self.lags[name] + newest)
+                    lag = max(lag, self.lags[name] + newest + apart)
             if definition.name in self.query.outputs:
                 lag = whole_vectors(lag)
             self.lags[definition.name] = lag
+
+    def is_long_chain(self, stage: Stage) -> bool:
+        """Whether a loop's objects are computed faster in step, none from this round's.
+
+        A processor that waits for one object then goes on with another's vector.
+        """
+        lengths: dict[str, int] = {}
+        for definition in stage.definitions:
+            seen = [n for n in self.objects(definition) if n in lengths]
+            lengths[definition.name] = 1 + max((lengths[n] for n in seen), default=0)
+        kept = any(map(self.materialised, self.definitions))
+        return max(lengths.values()) >= LONG_CHAIN and not kept
 
     def _newest(self, reader: TemporalExpr) -> list[tuple[str, int]]:
         points, windows = self.references[reader.name]

@@ -61,9 +61,15 @@ class History:
         whole, by = divmod(back, LANES)
         late = self._vector(block, whole)
         if by == 0:
-            return late
+            return self._kept(block, late) if whole else late
         early = self._vector(block, whole + 1)
         return block.name(self.name, Earlier(late, early, by, self.type))
+
+    def _kept(self, block: Block, vector: LExpr) -> LExpr:
+        """A copy: at the end of a round its variable moves on, maybe before others."""
+        copy = self.assembly.fresh(self.name, self.type)
+        block.set(copy, vector)
+        return copy
 
     def _vector(self, block: Block, rounds: int) -> LExpr:
         if rounds == 0:
