@@ -88,7 +88,13 @@ def first_difference(
 
 
 def payload_column(value: Value, name: str) -> Number | None:
-    return value[name] if isinstance(value, Mapping) else value
+    if not isinstance(value, Mapping):
+        return value
+    if name in value:  # of a struct in a struct: whether it is there
+        found = value[name]
+        return True if isinstance(found, Mapping) else found
+    outer, _, inner = name.partition(".")
+    return None if value[outer] is None else payload_column(value[outer], inner)
 
 
 def tolerance(scalar: Scalar, values: Sequence[Number | None]) -> float:

@@ -25,7 +25,7 @@ from tiltpy.runtime.ingest import Ingested, ingest
 from tiltpy.runtime.result import OutputTable
 from tiltpy.runtime.run import RunOptions, run
 from tiltpy.runtime.ticks import output_type
-from tiltpy.types import DURATION, Interval, Point, Scalar, Struct, columns
+from tiltpy.types import DURATION, Interval, Point, Scalar, Struct, Type
 
 ARROW = {
     "bool": pa.bool_(),
@@ -124,10 +124,12 @@ def snapshots(output: OutputTable) -> list[Snapshot]:
     table = output.to_arrow()
     starts, ends = table["start"].to_pylist(), table["end"].to_pylist()
     names = table.column_names[2:]
-    scalars = [scalar for _, scalar in columns(output.type)]
+    kinds = [output.type]
+    if isinstance(output.type, Struct):
+        kinds = [of for _, of in output.type.fields]
     values = [
-        in_ticks(table[name], output) if scalar.is_temporal else table[name].to_pylist()
-        for name, scalar in zip(names, scalars, strict=True)
+        listed_column(table[name], of, output)
+        for name, of in zip(names, kinds, strict=True)
     ]
     if isinstance(output.type, Scalar):
         payload: Sequence[object] = values[0]
@@ -137,6 +139,23 @@ def snapshots(output: OutputTable) -> list[Snapshot]:
         ]
     rows = zip(starts, ends, payload, strict=True)
     return [Snapshot(s, e, v) for s, e, v in rows]  # type: ignore[arg-type]
+
+
+def listed_column(
+    column: pa.ChunkedArray, of: Type, output: OutputTable
+) -> list[object]:
+    """A column's values as the interpreter writes them."""
+    if isinstance(of, Struct):
+        parts = zip(of.fields, column.combine_chunks().flatten(), strict=True)
+        inner = {name: listed_column(part, t, output) for (name, t), part in parts}
+        rows = zip(*inner.values(), strict=True)
+        there = column.is_valid().to_pylist()
+        made = (dict(zip(inner, row, strict=True)) for row in rows)
+        return [one if valid else None for one, valid in zip(made, there, strict=True)]
+    if of.is_temporal:
+        return list(in_ticks(column, output))
+    found: list[object] = column.to_pylist()
+    return found
 
 
 def in_ticks(column: pa.ChunkedArray, output: OutputTable) -> list[int | None]:
@@ -155,13 +174,21 @@ def table_of(
         "start": pa.array([e[0] for e in events], pa.int64()),
         "end": pa.array([e[1] for e in events], pa.int64()),
     }
-    for name, scalar in columns(declared.type):
-        if isinstance(declared.type, Struct):
+    if isinstance(declared.type, Struct):
+        for name, of in declared.type.fields:
             cells = [e[2][name] for e in events]  # type: ignore[index]
-        else:
-            cells = [e[2] for e in events]
-        named[name or declared.name] = pa.array(cells, ARROW[scalar.name])
+            named[name] = pa.array(cells, arrow_of(of))
+    else:
+        cells = [e[2] for e in events]
+        named[declared.name] = pa.array(cells, arrow_of(declared.type))
     return pa.table(named)
+
+
+def arrow_of(payload: Type) -> pa.DataType:
+    """The Arrow type of a column."""
+    if isinstance(payload, Struct):
+        return pa.struct([(name, arrow_of(of)) for name, of in payload.fields])
+    return ARROW[payload.name]
 
 
 def _ingest(declared: Input, events: Sequence[Event], setting: Setting) -> Ingested:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 import tiltpy as tilt
 from tiltpy import compiler
-from tiltpy.types import Struct
+from tiltpy.types import Struct, columns
 
 STAGES = ("compile_object", "optimize", "lower")
 VALUES = (0.5, -2.25, 3.0, 0.0, 1.5, float("nan"), -0.75, 8.0)
@@ -34,10 +34,10 @@ def frame(query: tilt.CompiledQuery) -> pa.Table:
     payload = query.query.inputs[0].type
     assert isinstance(payload, Struct)
     kinds = {"f32": pa.float32(), "f64": pa.float64()}
-    columns = (VALUES, VALUES[::-1])
+    lists = (VALUES, VALUES[::-1])
     named = {
         name: pa.array(values, kinds[scalar.name])
-        for (name, scalar), values in zip(payload.fields, columns, strict=True)
+        for (name, scalar), values in zip(columns(payload), lists, strict=True)
     }
     return pa.table({"time": pa.array(range(len(VALUES)), pa.int64()), **named})
 

@@ -39,7 +39,17 @@ from tiltpy.ir.nodes import (
 from tiltpy.ir.traversal import source_cuts
 from tiltpy.ir.verify_types import reduction_type
 from tiltpy.ops import BinaryOp
-from tiltpy.types import BOOL, F32, F64, I64, SCALARS, Scalar, Struct, Type
+from tiltpy.types import (
+    BOOL,
+    F32,
+    F64,
+    I64,
+    SCALARS,
+    Scalar,
+    Struct,
+    Type,
+    columns,
+)
 
 Graded = tuple[Expr, Grade]
 Row = tuple[Expr, dict[str, Grade]]
@@ -117,7 +127,7 @@ class ExpressionWriter:
             return self.random.choice(COMMON)
         found = self.source().type
         if isinstance(found, Struct):
-            return self.random.choice([scalar for _, scalar in found.fields])
+            return self.random.choice([scalar for _, scalar in columns(found)])
         return found
 
     def leaf(self, scalar: Scalar, *, firm: bool = False) -> Graded:
@@ -155,8 +165,12 @@ class ExpressionWriter:
         expr, grades = row
         if not isinstance(expr.type, Struct):
             return expr, grades[""]
-        name, scalar = self.random.choice(expr.type.fields)
-        return Field(expr, name, scalar), grades[name]
+        name, of = self.random.choice(expr.type.fields)
+        if isinstance(of, Struct):
+            inner, scalar = self.random.choice(of.fields)
+            found = Field(Field(expr, name, of), inner, scalar)
+            return found, grades[f"{name}.{inner}"]
+        return Field(expr, name, of), grades[name]
 
     def clock(self) -> Graded:
         """`t` as a number, or the bounds of an input's event."""
@@ -208,6 +222,7 @@ class ExpressionWriter:
             most = -(-(end - start) // source.period) + (source.period > 1)
         found = sound_reductions(element.type, grade, most, firm=firm, exact=self.exact)
         rough = grade.level < Level.ROUGH and small(grade) and not firm
+        rough = rough and not element.type.is_temporal
         if rough and element.type != BOOL and self.chance(0.15 if self.exact else 0.4):
             found = sorted(ROUGH_REDUCTIONS)
         if self.chance(0.2):
@@ -224,7 +239,7 @@ class ExpressionWriter:
         window = Window(source.name, start, end)
         made: Expr = Reduce(name, window, element, result, ddof, parameter)
         if isinstance(result, Struct):
-            top, result = self.random.choice(result.fields)
+            top, result = self.random.choice(columns(result))
             made = Field(made, top, result)
         return made, reduced_grade(name, result, grade, most)
 

@@ -58,8 +58,8 @@ def settle(scalar: Scalar, grade: Grade) -> Grade:
     """The grade after an operation that is exact but for its result's width."""
     if scalar == BOOL:
         return Grade()
-    if scalar.is_integer:
-        widest = scalar.bits - (scalar.kind == "int")
+    if scalar.is_integer or scalar.is_temporal:
+        widest = scalar.bits - (scalar.kind != "uint")
         found = widest if grade.magnitude is None else min(grade.magnitude, widest)
         return Grade(magnitude=found)
     if grade.level is Level.EXACT and not fits(scalar, grade, 0):
@@ -101,10 +101,12 @@ def reduced_grade(name: str, scalar: Scalar, grade: Grade, most: int) -> Grade:
         return Grade(magnitude=bits)
     if name in ("first", "last", "min", "max", "mode", "topk"):
         return grade
-    if name in ("median", "quantile"):
+    if name in ("median", "quantile") and not scalar.is_temporal:
         return replace(grade, level=max(grade.level, Level.FIRM))
     if name in ("any", "all"):
         return Grade()
+    if scalar.is_temporal:
+        return settle(scalar, grade.grown(bits))
     if scalar.is_integer:
         unbounded = replace(grade, magnitude=None)
         return settle(scalar, unbounded if name == "product" else grade.grown(bits))
@@ -126,6 +128,8 @@ def sound_reductions(
     if scalar == BOOL:
         found = ["sum", "count", "mean", "any", "all", "first", "last", "min", "max"]
         return [*found, *WHOLE] + ["var", "rms"] * (not firm)
+    if scalar.is_temporal:
+        return temporal_reductions(scalar, grade, most)
     if grade.level is Level.ROUGH:
         return ["count"] + ["sum", "mean"] * (small(grade) and not firm and not exact)
     wide = F64 if scalar.is_integer else scalar
@@ -141,3 +145,12 @@ def sound_reductions(
         else grade.magnitude <= 0
     )
     return found + ["sum", "sum"] * (sums or loose) + ["product"] * (short and sums)
+
+
+def temporal_reductions(scalar: Scalar, grade: Grade, most: int) -> list[str]:
+    """The reductions of times or durations whose results agree to the tick."""
+    found = ["count", "first", "last", "min", "max", "mode", "nunique", "topk"]
+    if scalar.kind == "time":
+        return found
+    sums = fits(F64, grade, sum_bits(most))
+    return [*found, "sum", "sum"] + ["mean", "mean", "median", "quantile"] * sums

@@ -17,7 +17,6 @@ from tests.random_queries import (
     Case,
     QueryWriter,
     Templates,
-    columns_of,
     input_grade,
     random_domain,
     random_payload,
@@ -39,7 +38,7 @@ from tiltpy.ir.nodes import (
 from tiltpy.lowering.grid import lower_grid
 from tiltpy.passes.pipeline import PASS_NAMES, optimize
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
-from tiltpy.types import Scalar, Struct, TDom, Type
+from tiltpy.types import Scalar, Struct, TDom, Type, columns
 
 CELLS = (20, 60, 60, 100, 150, 250, 400)
 """Cells of a case besides those that the first result needs to be complete."""
@@ -273,7 +272,7 @@ class GridWriter(QueryWriter):
         for name, one in rows.items():
             grades = {
                 column: input_grade(scalar, exact=self.exact, specials=specials)
-                for column, scalar in columns_of(one.payload)
+                for column, scalar in columns(one.payload)
             }
             made = Source(name, one.payload, grades, True, period=one.period)
             self.sources.append(made)
@@ -344,7 +343,7 @@ def has_grid_kernel(query: Query, rows: Mapping[str, Rows]) -> bool:
     layouts, lattices = {}, {}
     for name, one in rows.items():
         time = TimeLayout.SAMPLED if one.sampled else TimeLayout.INTERVALS
-        nullable = tuple(one.lost > 0 for _ in columns_of(one.payload))
+        nullable = tuple(one.lost > 0 for _ in columns(one.payload))
         layouts[name] = Layout(time, nullable)
         lattices[name] = Lattice(one.period, 0)
     _, optimized = optimize(specialise(query, layouts), frozenset())[-1]

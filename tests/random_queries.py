@@ -6,7 +6,7 @@ associates, but for the reductions and functions that `compare.is_rough` names. 
 both kinds of comparison sound each expression carries a grade (`random_grades`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
@@ -39,7 +39,7 @@ from tiltpy.ir.nodes import (
 )
 from tiltpy.ir.traversal import drop_unused, source_cuts
 from tiltpy.ir.verify_types import reduction_type
-from tiltpy.types import BOOL, F64, SCALARS, Bound, Scalar, Struct, TDom, Type
+from tiltpy.types import BOOL, F64, SCALARS, Bound, Scalar, Struct, TDom, Type, columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +132,9 @@ class QueryWriter(ExpressionWriter):
         source = self.windowed()
         window = Window(source.name, *self.window(source))
         value, grade = self.column((Element(source.type), source.grades))
-        if grade.level is Level.ROUGH:
-            return self.window_body()
         assert isinstance(value.type, Scalar)
+        if grade.level is Level.ROUGH or value.type.is_temporal:
+            return self.window_body()
         count = self.random.choice((1, 2, 3, 20))
         top = reduction_type("topk", value.type, count)
         if self.chance(0.5) and isinstance(top, Struct):
@@ -151,7 +151,8 @@ class QueryWriter(ExpressionWriter):
     def struct_body(self) -> Row:
         shape = self.random.choice(STRUCTS)
         fields = [
-            self.number(scalar, self.random.randint(0, 2)) for _, scalar in shape.fields
+            self.number(scalar, self.random.randint(0, 2))
+            for _, scalar in columns(shape)
         ]
         made: Expr = MakeStruct(tuple(value for value, _ in fields), shape)
         if self.chance(0.6):
@@ -178,7 +179,7 @@ def random_case(seed: int, *, exact: bool, specials: bool = False) -> Case:
         inputs.append(Input(name, payload))
         grades = {
             column: input_grade(scalar, exact=exact, specials=specials)
-            for column, scalar in columns_of(payload)
+            for column, scalar in columns(payload)
         }
         writer.sources.append(Source(name, payload, grades, True, disjoint))
     bounds: dict[str, int] = {}
@@ -207,15 +208,11 @@ def random_payload(random: Random) -> Type:
     return random.choice(COMMON)
 
 
-def columns_of(payload: Type) -> Sequence[tuple[str, Scalar]]:
-    return payload.fields if isinstance(payload, Struct) else (("", payload),)
-
-
 def input_grade(scalar: Scalar, *, exact: bool, specials: bool) -> Grade:
     """What is known of an input's payloads; infinities and NaN sum the same anyhow."""
     if scalar == BOOL:
         return Grade()
-    if scalar.is_integer:
+    if scalar.is_integer or scalar.is_temporal:
         return settle(scalar, Grade(magnitude=None if specials else 4))
     return Grade(places=3, magnitude=3) if exact else Grade(Level.FIRM, 0, 4)
 

@@ -1,13 +1,14 @@
 """Random streams of events for random queries: small times, few values, many edges."""
 
 import math
+from collections.abc import Iterator
 from ctypes import c_float
 from itertools import pairwise
 from random import Random
 
 from tiltpy.interpreter import Event, Value
 from tiltpy.interpreter_numbers import Number
-from tiltpy.types import F32, Scalar, Struct, Type, int_range
+from tiltpy.types import F32, Scalar, Struct, Type, columns, int_range
 
 Spans = list[tuple[int, int]]
 
@@ -103,28 +104,31 @@ class StreamMaker:
 
     def pools(self, payload: Type) -> list[list[Number]]:
         """A few values per column, so that neighbours are often equal."""
-        scalars = (
-            [payload]
-            if isinstance(payload, Scalar)
-            else [scalar for _, scalar in payload.fields]
-        )
         size = self.random.choice((2, 3, 6, 30))
+        scalars = [scalar for _, scalar in columns(payload)]
         return [[self.number(scalar) for _ in range(size)] for scalar in scalars]
 
     def payload(self, payload: Type, pools: list[list[Number]]) -> Value:
-        drawn = [self.random.choice(pool) for pool in pools]
+        drawn = iter([self.random.choice(pool) for pool in pools])
         if not isinstance(payload, Struct):
-            return drawn[0]
-        return {
-            name: None if self.random.random() < self.null_fields else value
-            for (name, _), value in zip(payload.fields, drawn, strict=True)
-        }
+            return next(drawn)
+        return self.fields(payload, drawn)
+
+    def fields(self, payload: Struct, drawn: Iterator[Number]) -> Value:
+        found: dict[str, Value | None] = {}
+        for name, of in payload.fields:
+            value: Value = next(drawn)
+            if isinstance(of, Struct):
+                value = self.fields(of, drawn)
+            null = self.random.random() < self.null_fields
+            found[name] = None if null else value
+        return found
 
     def number(self, scalar: Scalar) -> Number:
         if scalar.kind == "bool":
             return self.random.random() < 0.5
         special = self.specials and self.random.random() < 0.25
-        if scalar.is_integer:
+        if scalar.is_integer or scalar.is_temporal:
             least, greatest = int_range(scalar)
             if special:
                 return self.random.choice((least, greatest, greatest - 1))

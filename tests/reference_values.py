@@ -114,7 +114,7 @@ class _Reader:
             self.take("=")
             found[name] = self.value()
             if self.take(",", "}") == "}":
-                return found  # type: ignore[return-value]
+                return found
 
 
 def write_value(value: object, type: Type) -> str:

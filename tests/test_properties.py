@@ -14,12 +14,16 @@ import pytest
 from tests.compare import first_difference
 from tests.compiled import Setting, random_setting, run_compiled
 from tests.random_grids import random_grid_case, random_grid_setting
+from tests.random_payloads import random_payload_case
 from tests.random_queries import Case, random_case
+from tiltpy.frontend.parse import parse
 from tiltpy.interpreter import interpret
 from tiltpy.ir.printer import format_query
 
 BATCH = 50
 EXACT, ROUNDED = 2000, 500
+PAYLOADS = 500
+"""Of times, durations and structs in structs; every fifth with arbitrary floats."""
 GRID_BATCH = 10
 GRIDS = 80
 """Every fourth of them with arbitrary floats."""
@@ -63,6 +67,24 @@ def test_machine_code_equals_the_interpreter_to_rounding(
 ) -> None:
     for first in range(batch * BATCH, ROUNDED * (DEEPER if deep else 1), ROUNDED):
         check_batch(first, exact=False)
+
+
+def check_payload_case(seed: int) -> None:
+    exact = seed % 5 != 4
+    case = random_payload_case(seed, exact=exact, specials=exact and seed % 3 == 0)
+    setting = random_setting(Random(seed), span=80)  # noqa: S311
+    difference = check(case, setting, exact=exact)
+    assert difference is None, f"payload seed {seed}, {setting}\n{difference}"
+    assert parse(format_query(case.query)) == case.query, f"payload seed {seed}"
+
+
+@pytest.mark.parametrize("batch", range(PAYLOADS // BATCH))
+def test_times_and_nested_structs_equal_the_interpreter(
+    batch: int, *, deep: bool
+) -> None:
+    for first in range(batch * BATCH, PAYLOADS * (DEEPER if deep else 1), PAYLOADS):
+        for seed in range(first, first + BATCH):
+            check_payload_case(seed)
 
 
 def check_grid_case(seed: int) -> None:

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import NamedTuple, assert_never
+from typing import Any, NamedTuple, assert_never
 
 from tiltpy import interpreter_numbers as numbers
 from tiltpy import interpreter_orders as orders
@@ -52,7 +52,7 @@ from tiltpy.ir.temporal import is_temporal
 from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.types import Bound, Struct, Type
 
-Value = Number | Mapping[str, Number | None]
+Value = Number | Mapping[str, Any]
 """A payload: a scalar, or a struct's fields (None is a field that is φ). An expression
 gives a `Value` or None, which is φ."""
 
@@ -362,7 +362,7 @@ class _Meaning:
                 return scope.names[expr.name]
             case MakeStruct():
                 return {
-                    name: self.scalar(each, scope)
+                    name: self.evaluate(each, scope)
                     for (name, _), each in zip(
                         expr.type.fields, expr.fields, strict=True
                     )
@@ -488,7 +488,7 @@ def _number(value: Value) -> Number:
     return value
 
 
-def _fields(value: Value) -> Mapping[str, Number | None]:
+def _fields(value: Value) -> Mapping[str, Value | None]:
     assert isinstance(value, Mapping), "a scalar where a struct is expected"
     return value
 

@@ -1,7 +1,7 @@
 """Value types, time domains and reaches: the vocabulary that both IRs share.
 
-Times are signed 64-bit counts of ticks. A payload is a scalar or a struct of scalars.
-The values of the types `time` and `duration` are such counts too.
+Times are signed 64-bit counts of ticks, and so are the values of the types `time` and
+`duration`. A payload is a scalar, or a struct of scalars and of structs of scalars.
 """
 
 from dataclasses import dataclass, field
@@ -69,14 +69,14 @@ def int_range(scalar: Scalar) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """A payload with named scalar fields, in order."""
+    """A payload with named fields, in order: scalars, or structs of scalars."""
 
-    fields: tuple[tuple[str, Scalar], ...]
+    fields: tuple[tuple[str, "Type"], ...]
 
     def __str__(self) -> str:
         return "{ " + ", ".join(f"{n}: {t}" for n, t in self.fields) + " }"
 
-    def field(self, name: str) -> Scalar | None:
+    def field(self, name: str) -> "Type | None":
         """The type of a field, or None where there is no such field."""
         return dict(self.fields).get(name)
 
@@ -85,8 +85,41 @@ Type = Scalar | Struct
 
 
 def columns(payload: Type) -> tuple[tuple[str, Scalar], ...]:
-    """A payload's columns: its fields, or one nameless column for a scalar."""
-    return payload.fields if isinstance(payload, Struct) else (("", payload),)
+    """A payload's columns: its fields, or one nameless column for a scalar.
+
+    A field that is a struct has a column of its own name, a bool that is null where the
+    struct is φ and never false, and then one for each of its fields, like `bid.price`.
+    """
+    if isinstance(payload, Scalar):
+        return (("", payload),)
+    taken = {name for name, _ in payload.fields}
+    found: list[tuple[str, Scalar]] = []
+    for name, of in payload.fields:
+        if isinstance(of, Scalar):
+            found.append((name, of))
+            continue
+        found.append((name, BOOL))
+        for inner, scalar in of.fields:
+            assert isinstance(scalar, Scalar), "structs nest one level"
+            column = column_name(name, inner, taken)
+            taken.add(column)
+            found.append((column, scalar))
+    return tuple(found)
+
+
+def column_name(name: str, inner: str, taken: set[str]) -> str:
+    """The name of the column of a field within a field; a primed one if need be."""
+    column = f"{name}.{inner}"
+    while column in taken:
+        column += "'"
+    return column
+
+
+def is_nested(payload: Type) -> bool:
+    """Whether a payload is a struct with a field that is one."""
+    return isinstance(payload, Struct) and any(
+        isinstance(of, Struct) for _, of in payload.fields
+    )
 
 
 Unit = Literal["ns", "us", "ms", "s", "m", "h", "d"]

@@ -48,6 +48,7 @@ from tiltpy.ir.nodes import (
     Element,
     EventBound,
     Expr,
+    Field,
     Let,
     Local,
     Phi,
@@ -320,7 +321,8 @@ class Body:
     def _changed(self, node: syntax.With, level: int) -> Expr:
         operand = self.expr(node.operand, level)
         values = self.each([f.value for f in node.fields], level)
-        if not isinstance(operand, At | Local | Element):
+        whole = operand.operand if isinstance(operand, Field) else operand
+        if not isinstance(whole, At | Local | Element):
             if self.frame is not None:
                 raise inside(node.span, "`with` of anything but the element")
             operand = self._let("changed", operand, node.operand.span)

@@ -171,18 +171,27 @@ def read_payload(node: syntax.Type) -> Type:
     """The type of an input's payload, or of what a reduction takes."""
     if isinstance(node, syntax.TypeName):
         return read_scalar(node.name)
-    return Struct(tuple((name.text, _field(name, t)) for name, t in node.fields))
+    return _struct(node)
 
 
-def _field(name: syntax.Word, node: syntax.Type) -> Scalar:
+def _struct(node: syntax.StructType) -> Struct:
+    return Struct(tuple((name.text, _field(t)) for name, t in node.fields))
+
+
+def _field(node: syntax.Type) -> Type:
+    """A field: a scalar, or a struct of scalars."""
     if isinstance(node, syntax.TypeName):
         return read_scalar(node.name)
-    raise QueryError(
-        "E0202",
-        f"the field `{name.text}` is a struct; fields are scalars",
-        node.span,
-        "give each of its fields a name of its own",
-    )
+    for name, inner in node.fields:
+        if isinstance(inner, syntax.StructType):
+            raise QueryError(
+                "E0202",
+                f"the field `{name.text}` is a struct in a struct in a struct; structs "
+                "nest one level",
+                inner.span,
+                "give each of its fields a name of its own",
+            )
+    return _struct(node)
 
 
 def read_scalar(word: syntax.Word) -> Scalar:

@@ -9,7 +9,7 @@ from tiltpy.frontend.references import Objects
 from tiltpy.ir.nodes import At, EventBound, Reduce, TemporalExpr
 from tiltpy.ir.traversal import walk
 from tiltpy.source import Span
-from tiltpy.types import columns
+from tiltpy.types import Struct
 
 _TIME_COLUMNS = ("start", "end")
 
@@ -98,6 +98,13 @@ def _column_faults(definition: TemporalExpr, span: Span) -> list[QueryError]:
             span,
             "outputs have columns start and end already; give it another name",
         )
-        for column in (name or definition.name for name, _ in columns(definition.type))
+        for column in _columns(definition)
         if column in _TIME_COLUMNS
     ]
+
+
+def _columns(definition: TemporalExpr) -> list[str]:
+    """The payload columns that an output has."""
+    if not isinstance(definition.type, Struct):
+        return [definition.name]
+    return [name for name, _ in definition.type.fields]

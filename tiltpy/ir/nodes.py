@@ -239,7 +239,7 @@ class Field:
 
     operand: "Expr"
     name: str
-    type: Scalar
+    type: Type
     span: Span = _span()
 
 

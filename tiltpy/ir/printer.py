@@ -115,7 +115,7 @@ def _input_lines(
 def _payload(payload: Type) -> str:
     if not isinstance(payload, Struct):
         return str(payload)
-    fields = (f"{column(name)}: {scalar}" for name, scalar in payload.fields)
+    fields = (f"{column(name)}: {_payload(of)}" for name, of in payload.fields)
     return "{ " + ", ".join(fields) + " }"
 
 

@@ -52,6 +52,7 @@ from tiltpy.types import (
     Struct,
     Type,
     int_range,
+    is_nested,
 )
 
 
@@ -233,14 +234,15 @@ def call(function: str, arguments: Sequence[Expr], span: Span) -> Expr:
 
 
 def make_struct(names: Sequence[str], values: Sequence[Expr], span: Span) -> Expr:
-    """`{ name = value, ... }` of scalar fields."""
+    """`{ name = value, ... }` of scalars, and of structs of scalars."""
     fields, types = [], []
     for name, value in zip(names, values, strict=True):
         done = finish(value, f"the field `{name}`")
-        if isinstance(done.type, Struct):
+        if is_nested(done.type):
             raise QueryError(
                 "E0201",
-                f"the field `{name}` is a struct; fields are scalars",
+                f"the field `{name}` is a struct with a struct in it; structs nest "
+                "one level",
                 value.span,
                 "give each of its fields a name of its own",
             )
@@ -281,10 +283,13 @@ def with_fields(
     assert isinstance(operand.type, Struct)
     given = {name: value for name, value, _ in new}
     values: list[Expr] = []
-    for name, scalar in operand.type.fields:
-        old = Field(operand, name, scalar, span)
+    for name, of in operand.type.fields:
+        old = Field(operand, name, of, span)
         value = given.get(name, old)
-        if is_untyped(value.type):
+        if is_bare_phi(value) and isinstance(of, Struct):
+            # A bare φ has no type: this is one that prints and reads as a struct.
+            value = If(Const(False, BOOL, span), old, Phi(of, span), span)
+        elif is_untyped(value.type):
             value = adapt(value, common_type([old, value], value.span))
         values.append(value)
     changed = make_struct([n for n, _ in operand.type.fields], values, span)

@@ -47,6 +47,7 @@ from tiltpy.types import (
     Scalar,
     Struct,
     Type,
+    columns,
     int_range,
 )
 
@@ -122,8 +123,7 @@ def reduction_type(
 
 
 def _is_final(type: Type) -> bool:
-    scalars = [s for _, s in type.fields] if isinstance(type, Struct) else [type]
-    return all(s.kind not in ("literal", "phi") for s in scalars)
+    return all(s.kind not in ("literal", "phi") for _, s in columns(type))
 
 
 def _expect(expr: Expr, what: str, found: Type, expected: Type) -> str | None:

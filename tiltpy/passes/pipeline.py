@@ -1,16 +1,19 @@
 """The passes in order.
 
-First, always, payloads take the types that machine code has (`represent`). Each of
-`PIPELINE` can be left out and changes no result. `resolve_boundaries` always runs,
-last, so that the bounds are those of the query that is executed.
+First, always, payloads take the types that machine code has: structs of scalars, no
+times and durations. Each of `PIPELINE` can be left out and changes no result.
+`resolve_boundaries` always runs, last, so that the bounds are those of the query that
+is executed.
 """
 
 from collections.abc import Callable
 
-from tiltpy.errors import TiltError
+from tiltpy.errors import QueryError, TiltError
 from tiltpy.ir.nodes import Query
+from tiltpy.ir.traversal import MAX_DEPTH, depth
 from tiltpy.ir.verify import verify, verify_source
 from tiltpy.passes.eliminate_dead import eliminate_dead
+from tiltpy.passes.flatten_structs import flatten_structs
 from tiltpy.passes.fold_constants import fold_constants
 from tiltpy.passes.fuse_operators import fuse_operators
 from tiltpy.passes.represent import represent
@@ -19,6 +22,7 @@ from tiltpy.passes.share_subexpressions import share_subexpressions
 
 Pass = Callable[[Query], Query]
 
+ALWAYS_FIRST: tuple[Pass, ...] = (flatten_structs, represent)
 PIPELINE: tuple[Pass, ...] = (
     fold_constants,
     fuse_operators,
@@ -45,11 +49,12 @@ def optimize(
     verify_source(query)
     resolve_boundaries(query)  # for its errors: they are the source's
     stages: list[tuple[str, Query]] = []
-    stored = represent(query)
-    if stored != query:
-        query = stored
-        verify(query)
-        stages.append((represent.__name__, query))
+    for each in ALWAYS_FIRST:
+        before, query = query, each(query)
+        if query != before:
+            _check_depth(query)
+            verify(query)
+            stages.append((each.__name__, query))
     for each in (*PIPELINE, resolve_boundaries):
         if each.__name__ in disabled:
             continue
@@ -58,3 +63,15 @@ def optimize(
             verify(query)
         stages.append((each.__name__, query))
     return tuple(stages)
+
+
+def _check_depth(query: Query) -> None:
+    for definition in query.definitions:
+        if depth(definition.body) > MAX_DEPTH:
+            raise QueryError(
+                "E0301",
+                f"~{definition.name} is deeper than {MAX_DEPTH} levels, with what "
+                "rounds durations to ticks and makes structs in structs",
+                definition.span,
+                "name parts of it in objects of their own",
+            )

@@ -21,7 +21,6 @@ from dataclasses import replace
 from itertools import count
 from typing import assert_never
 
-from tiltpy.errors import QueryError
 from tiltpy.ir.cuts import map_cuts
 from tiltpy.ir.nodes import (
     At,
@@ -46,7 +45,7 @@ from tiltpy.ir.nodes import (
     Unary,
 )
 from tiltpy.ir.temporal import ROUNDED, is_temporal
-from tiltpy.ir.traversal import MAX_DEPTH, children, depth, walk, with_children
+from tiltpy.ir.traversal import children, walk, with_children
 from tiltpy.types import BOOL, F64, I64, Scalar, Struct, Type
 
 
@@ -60,7 +59,7 @@ def represent(query: Query) -> Query:
 def stored(payload: Type) -> Type:
     """A payload type as it lies in memory."""
     if isinstance(payload, Struct):
-        return Struct(tuple((name, _ticks(of)) for name, of in payload.fields))
+        return Struct(tuple((name, stored(of)) for name, of in payload.fields))
     return _ticks(payload)
 
 
@@ -69,16 +68,8 @@ def _ticks(scalar: Scalar) -> Scalar:
 
 
 def _definition(definition: TemporalExpr) -> TemporalExpr:
-    body = _expression(definition.body)
-    if depth(body) > MAX_DEPTH:
-        raise QueryError(
-            "E0301",
-            f"~{definition.name} is deeper than {MAX_DEPTH} levels, with what rounds "
-            "its durations to ticks",
-            definition.span,
-            "name parts of it in objects of their own",
-        )
-    return replace(definition, body=body, cuts=map_cuts(definition.cuts, _expression))
+    cuts = map_cuts(definition.cuts, _expression)
+    return replace(definition, body=_expression(definition.body), cuts=cuts)
 
 
 def _expression(expr: Expr) -> Expr:
@@ -156,7 +147,9 @@ def _stored(expr: Expr) -> Expr:
             return replace(expr, type=kind)
         case Phi() | At() | Local() | Element():
             return replace(expr, type=stored(expr.type))
-        case Const() | Time() | EventBound() | Field() | Unary() | Binary() | Call():
+        case Field():
+            return replace(expr, type=stored(expr.type))
+        case Const() | Time() | EventBound() | Unary() | Binary() | Call():
             return replace(expr, type=_ticks(expr.type))
         case Exists() | Cast() | Reduce():
             return expr

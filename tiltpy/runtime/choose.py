@@ -4,7 +4,7 @@ What the declaration or the binding names is taken. The rest is guessed only whe
 is no second candidate; otherwise the candidates are listed and the user chooses.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -112,12 +112,42 @@ def choose_fields(
     wanted = [name for name, _ in payload.fields]
     if column is None:
         if set(wanted) <= set(schema.names):
-            return tuple((_existing(declared, schema, name),) for name in wanted)
+            for name in wanted:
+                _existing(declared, schema, name)
+            found = {field.name: field.type for field in schema}
+            return _paths(declared, payload, found, ())
         column = _struct_column(wanted, declared.name, schema)
     if column is None:
         missing = next(name for name in wanted if name not in schema.names)
         raise _missing(declared, missing, schema.names)
-    found = schema.field(column).type
+    struct = schema.field(column).type
+    _check_struct(declared, payload, (column,), struct)
+    return _paths(declared, payload, {f.name: f.type for f in struct}, (column,))
+
+
+def _paths(
+    declared: Input,
+    payload: Struct,
+    found: Mapping[str, pa.DataType],
+    place: tuple[str, ...],
+) -> tuple[tuple[str, ...], ...]:
+    """The paths of a struct's columns, and those of the structs in it."""
+    paths: list[tuple[str, ...]] = []
+    for name, of in payload.fields:
+        path = (*place, name)
+        paths.append(path)
+        if isinstance(of, Struct):
+            _check_struct(declared, of, path, found[name])
+            paths += [(*path, inner) for inner, _ in of.fields]
+    return tuple(paths)
+
+
+def _check_struct(
+    declared: Input, payload: Struct, path: tuple[str, ...], found: pa.DataType
+) -> None:
+    """Refuse a column without the fields of a struct in a struct."""
+    wanted = [name for name, _ in payload.fields]
+    column = ".".join(path)
     if not pa.types.is_struct(found):
         raise DataError(
             f"found {found}, expected a struct column with the fields {_list(wanted)}",
@@ -128,7 +158,6 @@ def choose_fields(
     for name in wanted:
         if inside.count(name) != 1:
             raise _missing(declared, name, inside, within=column)
-    return tuple((column, name) for name in wanted)
 
 
 def _struct_column(wanted: list[str], input: str, schema: pa.Schema) -> str | None:

@@ -17,11 +17,11 @@ from tiltpy.ir.nodes import Input
 from tiltpy.runtime.bind import Binding, First, complete
 from tiltpy.runtime.buffers import Column, SnapshotBuffer, Times
 from tiltpy.runtime.choose import Choice, choose_columns
-from tiltpy.runtime.columns import payload_column
 from tiltpy.runtime.frames import flat_column, is_immutable, read_chosen, says_no_type
 from tiltpy.runtime.layout import lay_out, sampled
 from tiltpy.runtime.lifetimes import extent, stamped_events
 from tiltpy.runtime.ordering import Rows, first_out_of_order, row_order
+from tiltpy.runtime.payload import read_payload
 from tiltpy.runtime.presence import drop_nulls_at_edges, keep_rows
 from tiltpy.runtime.samples import check_reach, read_samples
 from tiltpy.runtime.stamps import (
@@ -34,7 +34,6 @@ from tiltpy.runtime.stamps import (
     show,
     to_ticks,
 )
-from tiltpy.runtime.ticks import TickColumn, ticks_column
 from tiltpy.types import (
     MAX_TIME,
     Interval,
@@ -43,7 +42,6 @@ from tiltpy.types import (
     Scalar,
     Type,
     Unit,
-    columns,
 )
 
 Mask = NDArray[np.bool_]
@@ -228,20 +226,10 @@ def _read_payload(
 
     A row of a struct column may be null as a whole: then it is no event.
     """
-    found = []
-    for (_, scalar), path in zip(columns(declared.type), choice.payload, strict=True):
-        array = flat_column(declared.name, table, *path)
-        if says_no_type(array):
-            continue
-        name = ".".join(path)
-        if scalar.is_temporal:
-            array = ticks_column(TickColumn(declared.name, name, array, scalar, unit))
-        if order is not None:
-            array = array.take(pa.array(order))
-        found.append(payload_column(array, scalar, input=declared.name, name=name))
+    found = read_payload(declared, table, choice.payload, unit, order)
     first = choice.payload[0]
     outer = table.column(first[0])
     if len(first) == 1 or outer.null_count == 0:
-        return tuple(found), None
+        return found, None
     there = outer.is_valid().to_numpy()
-    return tuple(found), there if order is None else there[order]
+    return found, there if order is None else there[order]

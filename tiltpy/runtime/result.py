@@ -22,7 +22,7 @@ from tiltpy.runtime.stamps import OutputStamp, from_ticks
 from tiltpy.runtime.stitch import Piece
 from tiltpy.runtime.ticks import output_type, ticks_array
 from tiltpy.runtime.views import arrow_type, column_array
-from tiltpy.types import Scalar, Type, columns
+from tiltpy.types import Scalar, Struct, Type, columns
 
 if TYPE_CHECKING:
     import pandas
@@ -57,14 +57,18 @@ class OutputTable:
     @property
     def schema(self) -> pa.Schema:
         """The Arrow schema of the table."""
-        payload = [(n or self.name, self._type(t)) for n, t in columns(self.type)]
+        payload = [(self.name, self._type(self.type))]
+        if isinstance(self.type, Struct):
+            payload = [(name, self._type(of)) for name, of in self.type.fields]
         times = [("start", self.stamp.type), ("end", self.stamp.type)]
         return pa.schema(times + payload)
 
-    def _type(self, scalar: Scalar) -> pa.DataType:
-        if scalar.is_temporal:
-            return output_type(scalar, self.stamp).type
-        return arrow_type(scalar)
+    def _type(self, of: Type) -> pa.DataType:
+        if isinstance(of, Struct):
+            return pa.struct([(name, self._type(inner)) for name, inner in of.fields])
+        if of.is_temporal:
+            return output_type(of, self.stamp).type
+        return arrow_type(of)
 
     @property
     def num_rows(self) -> int:
@@ -87,14 +91,24 @@ class OutputTable:
         return self._table
 
     def _arrays(self, piece: Piece) -> list[pa.Array]:
-        payload = [
-            self._array(column, piece.n, scalar)
-            for (_, scalar), column in zip(
-                columns(self.type), piece.columns, strict=True
-            )
-        ]
+        found = zip(columns(self.type), piece.columns, strict=True)
+        arrays = (self._array(one, piece.n, scalar) for (_, scalar), one in found)
+        fields = [("", self.type)]
+        if isinstance(self.type, Struct):
+            fields = list(self.type.fields)
+        payload = [self._field(of, arrays) for _, of in fields]
         times = (from_ticks(t, self.stamp, self.name) for t in piece.times())
         return [*times, *payload]
+
+    def _field(self, of: Type, arrays: Iterator[pa.Array]) -> pa.Array:
+        """A field from its columns, which come next; a struct is null as its first."""
+        first = next(arrays)
+        if not isinstance(of, Struct):
+            return first
+        names = [name for name, _ in of.fields]
+        inside = [next(arrays) for _ in names]
+        nulls = first.is_null() if first.null_count else None
+        return pa.StructArray.from_arrays(inside, names, mask=nulls)
 
     def _array(self, column: Column, count: int, scalar: Scalar) -> pa.Array:
         if not scalar.is_temporal:

@@ -12,11 +12,9 @@ from tiltpy.ir.nodes import Input
 from tiltpy.runtime.bind import First
 from tiltpy.runtime.buffers import Column
 from tiltpy.runtime.choose import choose_fields
-from tiltpy.runtime.columns import payload_column
-from tiltpy.runtime.frames import flat_column
 from tiltpy.runtime.memory import dtype_of
-from tiltpy.runtime.ticks import TickColumn, ticks_column
-from tiltpy.types import MAX_TIME, Scalar, Struct, Unit, columns
+from tiltpy.runtime.payload import read_payload
+from tiltpy.types import MAX_TIME, Scalar, Struct, Unit
 
 Mask = NDArray[np.bool_]
 
@@ -31,16 +29,10 @@ def read_samples(
             return len(values), (column,), None
     table = _table_of(declared, values)
     paths = _choose(declared, table)
-    found = []
-    for path, (_, scalar) in zip(paths, columns(declared.type), strict=True):
-        array = flat_column(declared.name, table, *path)
-        name = ".".join(path)
-        if scalar.is_temporal:
-            array = ticks_column(TickColumn(declared.name, name, array, scalar, unit))
-        found.append(payload_column(array, scalar, input=declared.name, name=name))
+    found = read_payload(declared, table, paths, unit)
     outer = table.column(paths[0][0])
     there = outer.is_valid().to_numpy() if len(paths[0]) > 1 else None
-    return table.num_rows, tuple(found), there
+    return table.num_rows, found, there
 
 
 def check_reach(declared: Input, first: First, period: int, count: int) -> None:
