@@ -128,7 +128,10 @@ def test_flattening_keeps_the_meaning() -> None:
         (QUOTES + "~o[t] = { a = ~q[t] }", "structs nest one level"),
         (QUOTES + "~o[t] = { a = { b = { c = 1 } } }", "structs nest one level"),
         (QUOTES + "~o[t] = ~q[t].bid + 1", "take one of its fields, like .price"),
-        (QUOTES + "~o[t] = ~q[t].bid.prise", "no field `prise`; there are price, size"),
+        (
+            QUOTES + "~o[t] = ~q[t].bid.prise",
+            "no field `prise` in { price: f64, size: i64 }",
+        ),
         (QUOTES + "~o[t] = ~q[t].n.x", "only structs have fields"),
         (QUOTES + "~o[t] = max(~q[t-9 : t].bid)", "reduce one field, like .price"),
         (QUOTES + "~o[t] = true ? ~q[t].bid : ~q[t].ask", "the branches of `?` are"),
@@ -228,3 +231,27 @@ def test_other_columns_are_refused(column: pa.Array, message: str) -> None:
     with pytest.raises(DataError) as caught:
         passed(TABLE.set_column(1, "bid", column))
     assert message in str(caught.value)
+
+
+def test_reductions_of_ones_own_take_times_and_nested_structs() -> None:
+    text = """input q : { at: time, side: { took: duration, n: i64 } }
+    reduction late(v: { at: time, side: { took: duration, n: i64 } }) {
+        init   = { total = duration(0), worst = { took = duration(0), at = time(0) } }
+        acc    = { total = state.total + v.side.took * v.side.n,
+                   worst = v.side.took > state.worst.took
+                           ? { took = v.side.took, at = v.at } : state.worst }
+        result = { mean = state.total / 2, worst = state.worst }
+    }
+    ~o[t] = late(~q[t-9 : t])
+    ~p[t] = late(~q[t-9 : t]).worst.at
+    output ~o, ~p"""
+    query = parse(text)
+    assert parse(format_query(query)) == query
+    rows: list[tuple[int, int, Value]] = [
+        (0, 1, {"at": 5, "side": {"took": 3, "n": 2}}),
+        (1, 2, {"at": 6, "side": {"took": 9, "n": 1}}),
+        (2, 3, {"at": 7, "side": {"took": 4, "n": 3}}),
+    ]
+    found = check_engines(text, {"q": rows}, start=2, end=3)
+    assert found["o"][0].value == {"mean": 14, "worst": {"took": 9, "at": 6}}
+    assert found["p"][0].value == 6

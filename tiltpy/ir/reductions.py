@@ -12,7 +12,7 @@ from tiltpy.ir.nodes import (
     Time,
     UserReduction,
 )
-from tiltpy.types import I64, Scalar, Type
+from tiltpy.types import I64, Scalar, Type, columns
 
 STATE = "state"
 START, END = "start", "end"
@@ -61,6 +61,4 @@ def names_in(
 
 def state_scalars(state: Type) -> tuple[Scalar, ...]:
     """What a state is made of."""
-    if isinstance(state, Scalar):
-        return (state,)
-    return tuple(scalar for _, scalar in state.fields)
+    return tuple(scalar for _, scalar in columns(state))

@@ -36,6 +36,7 @@ from tiltpy.ir.nodes import (
     Reduce,
     TemporalExpr,
 )
+from tiltpy.ir.reductions import map_parts
 from tiltpy.ir.traversal import children, walk, with_children
 from tiltpy.types import BOOL, Struct, Type, columns, is_nested
 
@@ -47,7 +48,11 @@ def flatten_structs(query: Query) -> Query:
     """The query over structs of scalars."""
     inputs = tuple(replace(one, type=flat(one.type)) for one in query.inputs)
     definitions = tuple(_definition(one) for one in query.definitions)
-    return replace(query, inputs=inputs, definitions=definitions)
+    reductions = tuple(
+        replace(map_parts(one, _expression), type=flat(one.type))
+        for one in query.reductions
+    )
+    return replace(query, inputs=inputs, definitions=definitions, reductions=reductions)
 
 
 def flat(payload: Type) -> Type:
@@ -85,7 +90,8 @@ class _Flattening:
             case MakeStruct() if is_nested(expr.type):
                 return self.literal(expr)
             case Reduce():
-                return replace(expr, element=_expression(expr.element))
+                element = _expression(expr.element)
+                return replace(expr, element=element, type=flat(expr.type))
             case Phi() | At() | Local() | Element():
                 return replace(expr, type=flat(expr.type))
             case _:

@@ -44,6 +44,7 @@ from tiltpy.ir.nodes import (
     Time,
     Unary,
 )
+from tiltpy.ir.reductions import map_parts
 from tiltpy.ir.temporal import ROUNDED, is_temporal
 from tiltpy.ir.traversal import children, walk, with_children
 from tiltpy.types import BOOL, F64, I64, Scalar, Struct, Type
@@ -53,7 +54,11 @@ def represent(query: Query) -> Query:
     """The query over the types that machine code has."""
     inputs = tuple(replace(one, type=stored(one.type)) for one in query.inputs)
     definitions = tuple(_definition(one) for one in query.definitions)
-    return replace(query, inputs=inputs, definitions=definitions)
+    reductions = tuple(
+        replace(map_parts(one, _expression), type=stored(one.type))
+        for one in query.reductions
+    )
+    return replace(query, inputs=inputs, definitions=definitions, reductions=reductions)
 
 
 def stored(payload: Type) -> Type:
