@@ -16,6 +16,8 @@ from matplotlib.dates import num2date
 from matplotlib.figure import Figure
 
 import tiltpy as tilt
+from tiltpy.plot.series import Clock
+from tiltpy.runtime.pictures import Form, draw, series_of
 
 COPY = "{unit}\ninput x : {type} interval (s, e)\n~y[t] = ~x[t]\n"
 UTC = dt.UTC
@@ -127,6 +129,44 @@ def test_bools_are_false_and_true() -> None:
     (place,) = run([(0, 2), (2, 4), (4, 6)], [True, False, None], "bool").plot().axes
     assert [label.get_text() for label in place.get_yticklabels()] == ["false", "true"]
     assert corners(place) == [(0, 1), (2, 0), (4, 0), (4, None)]
+
+
+def drawn(column: pa.Array, form: Form = "png") -> Any:
+    """A picture of a column, each of whose values holds for ten ticks."""
+    starts = pa.array(range(0, 10 * len(column), 10), pa.int64())
+    ends = pa.array(range(10, 10 * len(column) + 10, 10), pa.int64())
+    table = pa.table({"start": starts, "end": ends, "o": column})
+    return draw(series_of("o", table), Clock(), form, None)
+
+
+def test_values_that_are_durations_have_a_unit() -> None:
+    hours = pa.array([3_600_000, None, 36_000_000], pa.duration("ms"))
+    (place,) = drawn(hours).axes
+    assert place.get_ylabel() == "~o in h"
+    assert [y for _, y in corners(place)] == [1, 1, None, 10, 10, None]
+    (place,) = drawn(pa.array([0, 3], pa.duration("us"))).axes
+    assert place.get_ylabel() == "~o in ns"
+    assert [y for _, y in corners(place)][:2] == [0, 3000]
+
+
+def test_values_that_are_times_are_dates() -> None:
+    stamps = pa.array([START, START + 3600, START + 7200], pa.int64())
+    column = stamps.cast(pa.timestamp("s", "Asia/Kolkata"))
+    (place,) = drawn(column).axes
+    assert place.get_ylabel() == "~o Asia/Kolkata"
+    heights = [y for _, y in corners(place)][:3]
+    seconds = [num2date(y).timestamp() - START for y in heights if y is not None]
+    assert seconds == pytest.approx([0, 3600, 7200], abs=1e-3)
+    place.figure.draw_without_rendering()
+    assert "16:30" in [label.get_text() for label in place.get_yticklabels()]
+    (row,) = rows_of(drawn(column, "html"))
+    values = renderers(row)["held"].data_source.data["value"][:3] / 1e3 - START
+    assert values == pytest.approx([19_800, 23_400, 27_000], abs=1e-3)
+    (place,) = drawn(pa.array([0, 900], pa.timestamp("ns"))).axes
+    assert place.get_ylabel() == "~o ns after 1970-01-01 00:00:00.000000000"
+    assert [y for _, y in corners(place)][:2] == [0, 900]
+    (place,) = drawn(pa.array([dt.date(2024, 2, 1), dt.date(2024, 2, 3)])).axes
+    assert num2date(corners(place)[1][1] or 0).date() == dt.date(2024, 2, 3)
 
 
 THREE = """

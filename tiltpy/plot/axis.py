@@ -41,6 +41,13 @@ class Axis:
         """Times as days or counts."""
         return self.days(times) if self.is_dates else self.counts(times)
 
+    def heights(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values that are times; floats, for there is NaN where a line ends."""
+        if self.is_dates:
+            assert self.clock.unit is not None
+            return values * (NANOSECONDS[self.clock.unit] / NANOSECONDS["d"])
+        return (values - self.origin) / self.unit
+
     def limits(self) -> tuple[float, float]:
         """The places at which the paper ends."""
         first, last = self.places(np.array([self.first, self.last], np.int64)).tolist()
@@ -74,10 +81,7 @@ def time_axis(clock: Clock, first: int, last: int) -> Axis:
     in_years = FIRST_YEAR * day < first and last < LAST_YEAR * day
     if in_years and (span >= LEAST_SPAN or length >= LEAST_SPAN):
         return Axis(clock, first, last, is_dates=True, label=clock.zone or "")
-    unit: Unit = max(
-        (u for u in NANOSECONDS if NANOSECONDS[u] * 5 <= max(span, 5)),
-        key=NANOSECONDS.__getitem__,
-    )
+    unit = readable_unit(span)
     return Axis(
         clock,
         first,
@@ -86,6 +90,12 @@ def time_axis(clock: Clock, first: int, last: int) -> Axis:
         unit=NANOSECONDS[unit] / length,
         label=f"{unit} after {_stamp(clock, first)}",
     )
+
+
+def readable_unit(length: float) -> Unit:
+    """The greatest unit of which a length in nanoseconds has some."""
+    fitting = (unit for unit in NANOSECONDS if NANOSECONDS[unit] * 5 <= max(length, 5))
+    return max(fitting, key=NANOSECONDS.__getitem__)
 
 
 def _stamp(clock: Clock, time: int) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis as LineOfTicks
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
@@ -71,11 +72,11 @@ def _draw_panel(place: Axes, panel: Panel, axis: Axis | None) -> None:
     marks, steps = panel.drawing.marks, panel.drawing.steps
     if len(marks.times):
         at = axis.places(marks.times)
-        values = panel.scaled(marks.values)
+        values = panel.heights(marks.values)
         place.plot(at, values, ".", color=color, markersize=4, label="points")
     if len(steps.times):
         at = axis.places(steps.times)
-        values = panel.scaled(steps.values)
+        values = panel.heights(steps.values)
         place.plot(
             at,
             values,
@@ -87,6 +88,8 @@ def _draw_panel(place: Axes, panel: Panel, axis: Axis | None) -> None:
         )
     if series.words is not None:
         _draw_words(place, series.words)
+    elif panel.axis is not None:
+        _draw_dates(place.yaxis, panel.axis)
     elif series.values.dtype.kind in "iu":
         place.yaxis.set_major_locator(MaxNLocator("auto", integer=True))
 
@@ -107,12 +110,15 @@ def _draw_words(place: Axes, words: Sequence[str]) -> None:
 
 
 def _draw_times(place: Axes, axis: Axis) -> None:
-    if axis.is_dates:
-        tz = axis.clock.tz
-        locator = AutoDateLocator(tz=tz)
-        place.xaxis.set_major_locator(locator)
-        place.xaxis.set_major_formatter(ConciseDateFormatter(locator, tz=tz))
-    elif axis.clock.unit is None:
+    _draw_dates(place.xaxis, axis)
+    if axis.clock.unit is None:
         place.xaxis.set_major_locator(MaxNLocator(MOST_TICKS, integer=True))
     place.set_xlim(*axis.limits())
     place.set_xlabel(axis.label)
+
+
+def _draw_dates(line: LineOfTicks, axis: Axis) -> None:
+    if axis.is_dates:
+        locator = AutoDateLocator(tz=axis.clock.tz)
+        line.set_major_locator(locator)
+        line.set_major_formatter(ConciseDateFormatter(locator, tz=axis.clock.tz))

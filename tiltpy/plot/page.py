@@ -46,6 +46,7 @@ def draw_page(
             height=FIRST_HEIGHT if len(panels) == 1 else HEIGHT,
             sizing_mode="stretch_width",
             x_axis_type="datetime" if axis is not None and axis.is_dates else "linear",
+            y_axis_type="datetime" if _has_dates(panel) else "linear",
             y_axis_label=panel.label,
             tools="xpan,xwheel_zoom,box_zoom,reset,save",
             active_scroll="xwheel_zoom",
@@ -81,26 +82,43 @@ def _draw_panel(
     steps, marks = panel.drawing.steps, panel.drawing.marks
     shown: list[DataRenderer] = []
     if len(steps.times):
-        source = _source(axis, offset, steps.times, panel.scaled(steps.values))
+        source = _source(axis, offset, steps.times, _heights(panel, steps.values))
         line = row.step("time", "value", source=source, mode="after", color=color)
         line.glyph.line_width, line.glyph.line_cap = 1.5, "square"
         line.name = "held"
         shown.append(line)
     if len(marks.times):
-        source = _source(axis, offset, marks.times, panel.scaled(marks.values))
+        source = _source(axis, offset, marks.times, _heights(panel, marks.values))
         dots = row.scatter("time", "value", source=source, size=4, color=color)
         dots.name = "points"
         shown.append(dots)
+    value = "@value{%F %T}" if _has_dates(panel) else "@value{0.[000000]}"
     time = "@time{%F %T}" if axis.is_dates else "@time{0.[000000]}"
     row.add_tools(
         HoverTool(
             renderers=shown,
-            tooltips=[(series.name, "@value{0.[000000]}"), ("", time)],
-            formatters={"@time": "datetime" if axis.is_dates else "numeral"},
+            tooltips=[(series.name, value), ("", time)],
+            formatters={
+                "@time": "datetime" if axis.is_dates else "numeral",
+                "@value": "datetime" if _has_dates(panel) else "numeral",
+            },
         )
     )
     if series.words is not None:
         _draw_words(row, series.words)
+
+
+def _has_dates(panel: Panel) -> bool:
+    return panel.axis is not None and panel.axis.is_dates
+
+
+def _heights(panel: Panel, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values as they are drawn: dates in milliseconds, on their zone's wall clock."""
+    heights = panel.heights(values)
+    if panel.axis is None:
+        return heights
+    offset, _ = _wall_clock(panel.axis)
+    return _on_page(panel.axis, offset, heights)
 
 
 def _draw_words(row: figure, words: Sequence[str]) -> None:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tiltpy.errors import TiltError
-from tiltpy.plot.axis import Axis, time_axis
+from tiltpy.plot.axis import Axis, readable_unit, time_axis
 from tiltpy.plot.series import Clock, Numbers, Series
 from tiltpy.plot.thin import Drawing, thin
+from tiltpy.types import NANOSECONDS
 
 MOST = 200
 """Panels of one picture."""
@@ -21,13 +22,10 @@ class Panel:
     """A series and what is written beside it."""
 
     drawing: Drawing
-    scale: float
-
-    @property
-    def label(self) -> str:
-        """The name, and what its values are divided by."""
-        name = self.drawing.series.name
-        return name if self.scale == 1.0 else f"{name} / {self.scale:.0e}"
+    label: str
+    scale: float = 1.0
+    axis: Axis | None = None
+    """Where the values are times."""
 
     @property
     def is_empty(self) -> bool:
@@ -53,9 +51,9 @@ class Panel:
             parts.append(f"{left:,} without a finite value")
         return ", ".join(parts)
 
-    def scaled(self, values: Numbers) -> Numbers:
+    def heights(self, values: Numbers) -> Numbers:
         """Values as they are drawn."""
-        return values / self.scale
+        return values / self.scale if self.axis is None else self.axis.heights(values)
 
 
 def lay_panels(
@@ -77,7 +75,21 @@ def lay_panels(
 
 
 def _panel(drawing: Drawing) -> Panel:
-    values = np.concatenate([drawing.steps.values, drawing.marks.values])
-    values = values[np.isfinite(values)]
-    large = len(values) > 0 and float(np.abs(values).max()) > LARGE
-    return Panel(drawing, SCALE if large else 1.0)
+    """The panel, and what its values are divided by or counted from."""
+    series = drawing.series
+    drawn = np.concatenate([drawing.steps.values, drawing.marks.values])
+    drawn = drawn[np.isfinite(drawn)]
+    if len(drawn) == 0:
+        return Panel(drawing, series.name)
+    if series.clock is not None:
+        axis = time_axis(series.clock, int(drawn.min()), int(drawn.max()))
+        return Panel(drawing, f"{series.name} {axis.label}".rstrip(), axis=axis)
+    largest = float(np.abs(drawn).max())
+    if series.unit is not None:
+        length = NANOSECONDS[series.unit]
+        unit = readable_unit(largest * length)
+        label = f"{series.name} in {unit}"
+        return Panel(drawing, label, NANOSECONDS[unit] / length)
+    if largest > LARGE:
+        return Panel(drawing, f"{series.name} / {SCALE:.0e}", SCALE)
+    return Panel(drawing, series.name)

@@ -1,6 +1,6 @@
 """What a picture is made of: the columns of temporal objects, as plain numbers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 from typing import Any
 
@@ -33,7 +33,8 @@ class Series:
     """A column of an object: values over `(starts, ends]`, in order and disjoint.
 
     `valid`, if given, says which values are not φ. Where there are `words`, a value is
-    the number of one of them. `is_input` sets what went in apart from what came out.
+    the number of one of them. Values with a `unit` are durations that count it; those
+    with a `clock` are times. `is_input` sets what went in apart from what came out.
     """
 
     name: str
@@ -42,6 +43,8 @@ class Series:
     values: Numbers
     valid: NDArray[np.bool_] | None = None
     words: tuple[str, ...] | None = None
+    unit: Unit | None = None
+    clock: Clock | None = None
     is_input: bool = False
 
     def __len__(self) -> int:
@@ -57,11 +60,10 @@ class Series:
 
     def take(self, rows: NDArray[np.intp]) -> "Series":
         """Some of the snapshots."""
-        return Series(
-            self.name,
-            self.starts[rows],
-            self.ends[rows],
-            self.values[rows],
-            words=self.words,
-            is_input=self.is_input,
+        return replace(
+            self,
+            starts=self.starts[rows],
+            ends=self.ends[rows],
+            values=self.values[rows],
+            valid=None,
         )

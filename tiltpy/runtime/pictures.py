@@ -10,7 +10,7 @@ import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from tiltpy.errors import TiltError
-from tiltpy.plot.series import Clock, Series, Times
+from tiltpy.plot.series import Clock, Series
 from tiltpy.runtime.files import replacing
 from tiltpy.runtime.stamps import OutputStamp, stamp_type
 from tiltpy.runtime.views import bools_of, values_of
@@ -34,15 +34,19 @@ def form_of(path: Path) -> Form:
 
 def clock_of(stamp: OutputStamp) -> Clock:
     """What the times of an output count."""
-    kind = stamp_type(stamp.type)
-    assert kind is not None, f"{stamp.type} holds no times"
+    return _clock(stamp.type, stamp.factor)
+
+
+def _clock(times: pa.DataType, tick: int = 1) -> Clock:
+    kind = stamp_type(times)
+    assert kind is not None, f"{times} holds no times"
     tz = None if kind.zone is None else pa.lib.string_to_tzinfo(kind.zone)
-    return Clock(kind.unit, stamp.factor, kind.zone, tz)
+    return Clock(kind.unit, tick, kind.zone, tz)
 
 
 def series_of(name: str, table: pa.Table, *, is_input: bool = False) -> list[Series]:
     """The columns of an output's table, whose first two are the times."""
-    starts, ends = (_times(table.column(i)) for i in range(2))
+    starts, ends = (_integers(_whole(table.column(i))) for i in range(2))
     found = []
     for place in range(2, table.num_columns):
         field = table.schema.field(place).name
@@ -50,7 +54,20 @@ def series_of(name: str, table: pa.Table, *, is_input: bool = False) -> list[Ser
         for of, column in _leaves(label, _whole(table.column(place))):
             values, words = _numbers(column)
             valid = _valid(column) if column.null_count else None
-            found.append(Series(of, starts, ends, values, valid, words, is_input))
+            kind = column.type
+            is_time = pt.is_timestamp(kind) or pt.is_date(kind)
+            one = Series(
+                of,
+                starts,
+                ends,
+                values,
+                valid,
+                words,
+                kind.unit if pt.is_duration(kind) else None,
+                _clock(kind) if is_time else None,
+                is_input,
+            )
+            found.append(one)
     return found
 
 
@@ -68,22 +85,22 @@ def _numbers(column: pa.Array) -> tuple[NDArray[Any], tuple[str, ...] | None]:
     kind = column.type
     if pt.is_boolean(kind):
         return bools_of(column), ("false", "true")
-    if not (pt.is_integer(kind) or pt.is_floating(kind)):
-        return _coded(column)
-    letter = (
-        "f" if pt.is_floating(kind) else "u" if pt.is_unsigned_integer(kind) else "i"
-    )
-    return values_of(column, np.dtype(f"{letter}{kind.bit_width // 8}")), None
+    if pt.is_floating(kind) or pt.is_unsigned_integer(kind):
+        letter = "f" if pt.is_floating(kind) else "u"
+        return values_of(column, np.dtype(f"{letter}{kind.bit_width // 8}")), None
+    if pt.is_integer(kind) or pt.is_temporal(kind):
+        return _integers(column), None
+    return _coded(column)
 
 
 def _coded(column: pa.Array) -> tuple[NDArray[Any], tuple[str, ...]]:
     """Each value as its place among all that there are, in their order."""
-    coded = column.dictionary_encode() if not pt.is_dictionary(column.type) else column
+    coded = column if pt.is_dictionary(column.type) else column.dictionary_encode()
     words = coded.dictionary.cast(pa.string()).to_pylist()
     order = sorted(range(len(words)), key=words.__getitem__)
     rank = np.zeros(len(words) + 1, np.int32)  # one more, for codes of nulls
     rank[order] = np.arange(len(words))
-    codes = values_of(coded.indices, np.dtype(np.int32))
+    codes = _integers(coded.indices.cast(pa.int32()))
     codes = np.where(_valid(coded), codes, len(words)) if coded.null_count else codes
     return rank[codes], tuple(_short(words[one]) for one in order)
 
@@ -97,8 +114,8 @@ def _valid(column: pa.Array) -> NDArray[np.bool_]:
     return bools_of(column.is_valid()).view(np.bool_)
 
 
-def _times(column: pa.ChunkedArray) -> Times:
-    array = _whole(column)
+def _integers(array: pa.Array) -> NDArray[np.int64]:
+    """Integers, and what Arrow keeps as such: times and durations."""
     width = np.dtype(f"i{array.type.bit_width // 8}")
     return values_of(array, width).astype(np.int64, copy=False)
 
