@@ -66,7 +66,19 @@ reduction twap(v: f64, start, end) {
     result = state.area / state.ticks
 }
 """
-ALL = RMS + TOTAL + LONGEST + EDGES + TWAP
+DELAYED = """
+reduction delayed(v: i64) {      # fields that become one another
+    init = { now = 0, last = 0, older = 0, turn = true }
+    acc = {
+        swap = v % 3 == 0
+        now = swap ? state.older : v
+        older = swap ? state.now : state.last
+        return { now = now, last = state.now, older = older, turn = !state.turn }
+    }
+    result = state
+}
+"""
+ALL = RMS + TOTAL + LONGEST + EDGES + TWAP + DELAYED
 M = [Event(0, 1, 10), Event(1, 2, 20), Event(4, 5, 30), Event(5, 8, 40)]
 SETTINGS = (
     Setting(),
@@ -145,6 +157,18 @@ def test_without_merge_the_order_may_matter() -> None:
     assert [
         snapshot.value for snapshot in found_in("~o[t] = longest(~m[t-3:t])", down, 6)
     ] == [1, 2, 3, 2, 2, 2]
+
+
+def test_fields_may_become_one_another() -> None:
+    rows = [Event(i, i + 1, i) for i in range(1, 7)]
+    found = found_in("s = TDom(-∞, ∞, 8) ~o[s] = delayed(~m[s-8:s])", rows)
+    # 1, 2; then the oldest, 0, comes back and the newest goes there; 4, 5; again.
+    last = {"now": 0, "last": 5, "older": 5, "turn": True}
+    assert found == [(0, 8, last)]
+    every = [row.value for row in found_in("~o[t] = delayed(~m[t-8:t])", rows, 7)]
+    assert [value["now"] for value in every if isinstance(value, dict)] == [
+        1, 2, 0, 4, 5, 0,
+    ]  # fmt: skip
 
 
 def test_merges_are_made_in_order() -> None:

@@ -1,6 +1,6 @@
 """What a kernel is put together in: its slots, arrays, scratch and names."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from tiltpy.abi import Layout, Rows, Scratch, Slot, SlotKind
 from tiltpy.ir.nodes import UserReduction
@@ -100,6 +100,18 @@ class Block:
         var = self.assembly.fresh(label, value.type)
         self.set(var, value)
         return var
+
+    def assign(self, label: str, to: Sequence[Var], values: Iterable[LExpr]) -> None:
+        """Set variables together: a new value may be made of old ones, or be one."""
+        named = []
+        for var, value in zip(to, values, strict=True):
+            one = self.name(label, value)
+            if one != var and one in to:
+                old, one = one, self.assembly.fresh(label, one.type)
+                self.set(one, old)
+            named.append(one)
+        for var, one in zip(to, named, strict=True):
+            self.set(var, one)
 
     def when(self, condition: LExpr, then: "Block") -> None:
         """Append a block that runs under a condition."""

@@ -95,9 +95,8 @@ class Blocks:
 
     def _assign(self, block: Block, variables: dict[int, Var], state: State) -> None:
         """Set all parts at once."""
-        named = {part: block.name("p", state[part]) for part in variables}
-        for part, var in variables.items():
-            block.set(var, named[part])
+        parts = [state[part] for part in variables]
+        block.assign("p", tuple(variables.values()), parts)
 
     def _entry(self, vector: LExpr) -> LExpr:
         return Bin("*", vector, i64(LANES), I64)

@@ -117,8 +117,6 @@ class PaneRing:
             part if ring is None else inner.name("p", load(ring, place))
             for part, ring in zip(one, rings, strict=True)
         )
-        merged = [inner.name("m", part) for part in kept.merge(inner, state, newer)]
-        for var, part in zip(state, merged, strict=True):
-            inner.set(var, part)
+        inner.assign("m", state, kept.merge(inner, state, newer))
         block.add(For(at, begin, end, inner.body()))
         return state

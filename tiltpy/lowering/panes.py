@@ -6,7 +6,7 @@ waits for the one before. Moments take two passes, the first for the mean: the c
 a pane are still in the cache for the second.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from tiltpy.abi import LANES
@@ -131,7 +131,7 @@ def fold(
             lifted = kinds[kept](inner, Place(at), inside)
             if kept.ordered:
                 lifted = _in_order(inner, kept, lifted)
-            _assign(inner, state, kept.merge(inner, state, lifted))
+            inner.assign("m", state, kept.merge(inner, state, lifted))
         if counted is not None:
             contributes = conj(pane.value(inner, Place(at)).valid, inside)
             more = CountTrue(Splat(contributes, BOOL), I64)
@@ -154,12 +154,6 @@ def fold(
         for kept, lanes in running.items()
     }
     return states if counted is None else {**states, COUNT: (counted,)}
-
-
-def _assign(block: Block, state: Iterable[Var], values: State) -> None:
-    named = [block.name("m", value) for value in values]
-    for var, value in zip(state, named, strict=True):
-        block.set(var, value)
 
 
 def _merged(block: Block, kept: Kept, lanes: list[tuple[Var, ...]]) -> State:

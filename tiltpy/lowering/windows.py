@@ -236,10 +236,11 @@ def row_value(
 
 
 def assign_state(block: Block, state: tuple[Var, ...], new: State) -> None:
-    """Set a state's variables together: the new one may be made of the old."""
-    values = [block.name("s", value) for value in new] if len(state) > 1 else new
-    for var, value in zip(state, values, strict=True):
-        block.set(var, value)
+    """A state becomes another, which may be made of it."""
+    if len(state) == 1:
+        block.set(state[0], new[0])
+    else:
+        block.assign("s", state, new)
 
 
 def kept_of(assembly: Assembly, node: Reduce) -> Kept:
