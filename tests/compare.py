@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from tiltpy.interpreter import Snapshot, Value
-from tiltpy.interpreter_numbers import Number
+from tiltpy.interpreter_numbers import Atom
 from tiltpy.ir.nodes import At, Call, Query, Reduce
 from tiltpy.ir.printer import format_query
 from tiltpy.ir.traversal import walk
@@ -87,23 +87,23 @@ def first_difference(
     return None
 
 
-def payload_column(value: Value, name: str) -> Number | None:
+def payload_column(value: Value, name: str) -> Atom | None:
     if not isinstance(value, Mapping):
         return value
     if name in value:  # of a struct in a struct: whether it is there
-        found = value[name]
+        found: Value | None = value[name]
         return True if isinstance(found, Mapping) else found
     outer, _, inner = name.partition(".")
     return None if value[outer] is None else payload_column(value[outer], inner)
 
 
-def tolerance(scalar: Scalar, values: Sequence[Number | None]) -> float:
+def tolerance(scalar: Scalar, values: Sequence[Atom | None]) -> float:
     """What may differ in a column: relative to the greatest magnitude in it, or 10."""
-    finite = [abs(v) for v in values if v is not None and math.isfinite(v)]
+    finite = [abs(v) for v in values if isinstance(v, float) and math.isfinite(v)]
     return TOLERANCE[scalar == F32] * max([10.0, *finite])
 
 
-def same_number(one: Number | None, other: Number | None, within: float) -> bool:
+def same_number(one: Atom | None, other: Atom | None, within: float) -> bool:
     """Equal to the bit, or both floats and near."""
     if one is None or other is None or type(one) is not type(other):
         return one is other

@@ -33,6 +33,7 @@ ARROW = {
     "duration": pa.int64(),
     "f32": pa.float32(),
     "f64": pa.float64(),
+    "string": pa.string(),
     **{f"i{n}": getattr(pa, f"int{n}")() for n in (8, 16, 32, 64)},
     **{f"u{n}": getattr(pa, f"uint{n}")() for n in (8, 16, 32, 64)},
 }

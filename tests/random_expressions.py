@@ -16,6 +16,7 @@ from tests.random_grades import (
     sound_reductions,
 )
 from tests.random_reductions import Elements, random_own
+from tests.random_streams import WORDS
 from tiltpy.ir.nodes import (
     At,
     Binary,
@@ -28,7 +29,9 @@ from tiltpy.ir.nodes import (
     Expr,
     Field,
     If,
+    In,
     Local,
+    MatchString,
     Phi,
     Reduce,
     Time,
@@ -38,13 +41,14 @@ from tiltpy.ir.nodes import (
 )
 from tiltpy.ir.traversal import source_cuts
 from tiltpy.ir.verify_types import reduction_type
-from tiltpy.ops import BinaryOp
+from tiltpy.ops import STRING_TESTS, BinaryOp
 from tiltpy.types import (
     BOOL,
     F32,
     F64,
     I64,
     SCALARS,
+    STRING,
     Scalar,
     Struct,
     Type,
@@ -73,8 +77,10 @@ STRUCTS = (
     Struct((("a", F64), ("b", I64))),
     Struct((("a", F32), ("b", BOOL))),
     Struct((("price", F64), ("size", F64), ("n", SCALARS["i32"]))),
+    Struct((("type", STRING), ("n", I64))),
 )
-COMMON = (F64, F64, F64, I64, I64, F32, BOOL)
+PATTERNS = ("^a", "[0-9]+s$", "(?i)B", ".", "é|\\x00", "^$")
+COMMON = (F64, F64, F64, I64, I64, F32, BOOL, STRING)
 OFFSETS = (0, 0, 0, 0, 0, 0, -1, -1, 1, -2, 3, -5, 7, -10)
 WINDOWS = (
     (-2, 0), (-3, 0), (-5, 0), (-10, 0), (-20, 0), (-1, 0), (-1, 1), (0, 1), (0, 5),
@@ -185,6 +191,8 @@ class ExpressionWriter:
     def constant(self, scalar: Scalar) -> Graded:
         if scalar == BOOL:
             return Const(self.chance(0.5), BOOL), Grade()
+        if scalar == STRING:
+            return Const(self.random.choice(WORDS), STRING), Grade()
         if scalar.is_integer:
             least = 0 if scalar.kind == "uint" else -4
             return Const(self.random.randint(least, 7), scalar), Grade(magnitude=3)
@@ -201,7 +209,39 @@ class ExpressionWriter:
         if value.type == scalar:
             return graded
         assert grade.level < Level.ROUGH
+        if value.type == STRING:  # which is never cast
+            value = self.asked(value)
+            return (value if scalar == BOOL else Cast(value, scalar)), Grade()
+        if scalar == STRING:
+            assert isinstance(value.type, Scalar)
+            test = value
+            if value.type != BOOL:
+                test = Binary(">", value, self.constant(value.type)[0], BOOL)
+            return If(test, self.constant(STRING)[0], self.constant(STRING)[0]), Grade()
         return Cast(value, scalar), settle(scalar, grade)
+
+    def asked(self, value: Expr) -> Expr:
+        """A bool that a string decides."""
+        word = self.random.choice(WORDS)
+        drawn = self.random.random()
+        if drawn < 0.4:
+            return Binary(
+                self.random.choice(COMPARISONS), value, Const(word, STRING), BOOL
+            )
+        if drawn < 0.6:
+            return self.member(value, STRING)
+        test = self.random.choice(STRING_TESTS)
+        if test == "matches":
+            word = self.random.choice(PATTERNS)
+        return MatchString(test, value, word, BOOL)
+
+    def member(self, value: Expr, scalar: Scalar) -> Expr:
+        """`value in (...)`."""
+        drawn = (
+            self.constant(scalar)[0] for _ in range(self.random.choice((1, 2, 3, 12)))
+        )
+        options = tuple(dict.fromkeys(one for one in drawn if isinstance(one, Const)))
+        return In(value, options, BOOL)
 
     # Windows
 
@@ -222,7 +262,7 @@ class ExpressionWriter:
             most = -(-(end - start) // source.period) + (source.period > 1)
         found = sound_reductions(element.type, grade, most, firm=firm, exact=self.exact)
         rough = grade.level < Level.ROUGH and small(grade) and not firm
-        rough = rough and not element.type.is_temporal
+        rough = rough and not element.type.is_temporal and element.type != STRING
         if rough and element.type != BOOL and self.chance(0.15 if self.exact else 0.4):
             found = sorted(ROUGH_REDUCTIONS)
         if self.chance(0.2):
@@ -294,6 +334,8 @@ class ExpressionWriter:
         if depth <= 0 or self.chance(0.2):
             return self.leaf(scalar, firm=firm)
         drawn = self.random.random()
+        if scalar == STRING:
+            drawn *= 0.65
         if drawn < 0.45:
             left = self.number(scalar, depth - 1, firm=firm)
             return self.combine(scalar, left, self.number(scalar, depth - 1, firm=firm))
@@ -333,6 +375,9 @@ class ExpressionWriter:
 
     def combine(self, scalar: Scalar, left: Graded, right: Graded) -> Graded:
         """`+ - * min max`, where grades allow; bools by `&&` and `||`."""
+        if scalar == STRING:
+            less = Binary(self.random.choice(COMPARISONS), left[0], right[0], BOOL)
+            return If(less, left[0], right[0]), Grade()
         if scalar == BOOL:
             op: BinaryOp = self.random.choice(("&&", "||"))
             return Binary(op, left[0], right[0], BOOL), Grade()
@@ -404,8 +449,12 @@ class ExpressionWriter:
             scalar = self.scalar_type()
             left, _ = self.number(scalar, max(depth - 1, 0), firm=True)
             right, _ = self.number(scalar, max(depth - 1, 0), firm=True)
+            if scalar == STRING and self.chance(0.5):
+                return self.asked(left)
             if self.chance(0.4):
                 right, _ = self.constant(scalar)
+            if self.chance(0.1):
+                return self.member(left, scalar)
             return Binary(self.random.choice(COMPARISONS), left, right, BOOL)
         if drawn < 0.65 or depth <= 0:
             row = self.row_at_hand()

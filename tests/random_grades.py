@@ -9,7 +9,7 @@ from enum import IntEnum
 
 from tests.compare import ROUGH_REDUCTIONS
 from tiltpy.ops import REDUCTIONS
-from tiltpy.types import BOOL, F32, F64, Scalar
+from tiltpy.types import BOOL, F32, F64, STRING, Scalar
 
 WHOLE = sorted(name for name, rule in REDUCTIONS.items() if rule.whole)
 """The reductions that look at a window as a whole."""
@@ -56,7 +56,7 @@ class Grade:
 
 def settle(scalar: Scalar, grade: Grade) -> Grade:
     """The grade after an operation that is exact but for its result's width."""
-    if scalar == BOOL:
+    if scalar in (BOOL, STRING):
         return Grade()
     if scalar.is_integer or scalar.is_temporal:
         widest = scalar.bits - (scalar.kind != "uint")
@@ -130,6 +130,8 @@ def sound_reductions(
         return [*found, *WHOLE] + ["var", "rms"] * (not firm)
     if scalar.is_temporal:
         return temporal_reductions(scalar, grade, most)
+    if scalar == STRING:
+        return [r.name for r in REDUCTIONS.values() if r.strings]
     if grade.level is Level.ROUGH:
         return ["count"] + ["sum", "mean"] * (small(grade) and not firm and not exact)
     wide = F64 if scalar.is_integer else scalar

@@ -39,7 +39,18 @@ from tiltpy.ir.nodes import (
 )
 from tiltpy.ir.traversal import drop_unused, source_cuts
 from tiltpy.ir.verify_types import reduction_type
-from tiltpy.types import BOOL, F64, SCALARS, Bound, Scalar, Struct, TDom, Type, columns
+from tiltpy.types import (
+    BOOL,
+    F64,
+    SCALARS,
+    STRING,
+    Bound,
+    Scalar,
+    Struct,
+    TDom,
+    Type,
+    columns,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +148,7 @@ class QueryWriter(ExpressionWriter):
             return self.window_body()
         count = self.random.choice((1, 2, 3, 20))
         top = reduction_type("topk", value.type, count)
-        if self.chance(0.5) and isinstance(top, Struct):
+        if isinstance(top, Struct) and (value.type == STRING or self.chance(0.5)):
             made: Expr = Reduce("topk", window, value, top, parameter=count)
             return made, {name: grade for name, _ in top.fields}
         shares = self.random.sample((0.0, 0.25, 0.5, 0.75, 1.0), 3)
@@ -210,7 +221,7 @@ def random_payload(random: Random) -> Type:
 
 def input_grade(scalar: Scalar, *, exact: bool, specials: bool) -> Grade:
     """What is known of an input's payloads; infinities and NaN sum the same anyhow."""
-    if scalar == BOOL:
+    if scalar in (BOOL, STRING):
         return Grade()
     if scalar.is_integer or scalar.is_temporal:
         return settle(scalar, Grade(magnitude=None if specials else 4))

@@ -13,7 +13,7 @@ from tests.random_grades import Grade, Level, fits, reduced_grade, settle, sum_b
 from tiltpy.frontend.parse import parse
 from tiltpy.ir.nodes import UserReduction
 from tiltpy.ir.verify_types import reduction_type
-from tiltpy.types import BOOL, F64, I64, Scalar, Struct, Type
+from tiltpy.types import BOOL, F64, I64, STRING, Scalar, Struct, Type
 
 TICKS = 12
 """The bits of a snapshot's length."""
@@ -171,6 +171,24 @@ def ticks(random: Random, elements: Elements) -> Own:
     return Own(named(random, elements, text, merge), grades)
 
 
+def foremost(random: Random, elements: Elements) -> Own:
+    """Of strings: the last in order, and how many are some that the query names."""
+    text = (
+        "init = { best = string(φ), some = 0 } "
+        "acc = { better = state.best == φ || v > state.best "
+        'one = matches(v, "^a") || v in ("b", "view", "zz") '
+        "return { best = better ? v : state.best, "
+        "some = one ? state.some + 1 : state.some } } "
+        "result = state"
+    )
+    best = "b.best == φ || a.best > b.best ? a.best : b.best"
+    merge = (
+        f"merge = {{ best = a.best == φ ? b.best : {best}, some = a.some + b.some }}"
+    )
+    grades = {"best": elements.grade, "some": elements.count}
+    return Own(named(random, elements, text, merge), grades)
+
+
 def present(random: Random, elements: Elements) -> Own:
     """Of structs: how often a field is there."""
     assert isinstance(elements.type, Struct)
@@ -193,7 +211,9 @@ def random_own(random: Random, elements: Elements) -> Own | None:
     if isinstance(elements.type, Struct):
         return present(random, elements)
     found: list[Template] = [ends, even, ticks]
-    if elements.type != BOOL:
+    if elements.type == STRING:
+        found += [rises, foremost]
+    elif elements.type != BOOL:
         found += [rises, spread]
         exact = elements.grade.level is Level.EXACT
         bits = sum_bits(elements.most)

@@ -7,10 +7,15 @@ from itertools import pairwise
 from random import Random
 
 from tiltpy.interpreter import Event, Value
-from tiltpy.interpreter_numbers import Number
+from tiltpy.interpreter_numbers import Atom
 from tiltpy.types import F32, Scalar, Struct, Type, columns, int_range
 
 Spans = list[tuple[int, int]]
+WORDS = (
+    "", "a", "a", "ab", "aB", "b", "view", "views", "click", "é", "e\u0301", "\uffff",
+    "\U0001f600", '"', "\\", "\0", "a\0b", " ", "10s", "\n", "zz",
+)  # fmt: skip
+"""Few strings, many of them alike; some whose order in UTF-8 is not that in UTF-16."""
 
 
 class StreamMaker:
@@ -102,19 +107,19 @@ class StreamMaker:
 
     # Payloads
 
-    def pools(self, payload: Type) -> list[list[Number]]:
+    def pools(self, payload: Type) -> list[list[Atom]]:
         """A few values per column, so that neighbours are often equal."""
         size = self.random.choice((2, 3, 6, 30))
         scalars = [scalar for _, scalar in columns(payload)]
-        return [[self.number(scalar) for _ in range(size)] for scalar in scalars]
+        return [[self.value(scalar) for _ in range(size)] for scalar in scalars]
 
-    def payload(self, payload: Type, pools: list[list[Number]]) -> Value:
+    def payload(self, payload: Type, pools: list[list[Atom]]) -> Value:
         drawn = iter([self.random.choice(pool) for pool in pools])
         if not isinstance(payload, Struct):
             return next(drawn)
         return self.fields(payload, drawn)
 
-    def fields(self, payload: Struct, drawn: Iterator[Number]) -> Value:
+    def fields(self, payload: Struct, drawn: Iterator[Atom]) -> Value:
         found: dict[str, Value | None] = {}
         for name, of in payload.fields:
             value: Value = next(drawn)
@@ -124,7 +129,9 @@ class StreamMaker:
             found[name] = None if null else value
         return found
 
-    def number(self, scalar: Scalar) -> Number:
+    def value(self, scalar: Scalar) -> Atom:
+        if scalar.kind == "string":
+            return self.random.choice(WORDS)
         if scalar.kind == "bool":
             return self.random.random() < 0.5
         special = self.specials and self.random.random() < 0.25

@@ -15,7 +15,7 @@ from tiltpy.runtime.bind import bind, complete
 @pytest.mark.parametrize(
     ("values", "declared", "message"),
     [
-        (["a"], ty.F64, "found string, expected f64; cast it"),
+        (["a"], ty.F64, "found string, expected f64; declare it as string, or cast it"),
         ([1], ty.F64, "found int64, expected f64; declare it as i64, or cast it"),
         ([1.5], ty.I64, "found double, expected i64; declare it as f64"),
         ([1.5], ty.F32, "found double, expected f32"),

@@ -203,6 +203,7 @@ def test_literals_are_folded_exactly(text: str, value: float) -> None:
 def test_nan_is_a_literal() -> None:
     found = body("nan")
     assert isinstance(found, Const)
+    assert isinstance(found.value, float)
     assert isnan(found.value)
 
 

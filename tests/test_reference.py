@@ -19,10 +19,16 @@ from tiltpy.frontend.grammar import parser
 from tiltpy.frontend.parse import parse
 from tiltpy.frontend.words import RESERVED
 from tiltpy.interpreter import Snapshot
-from tiltpy.ir.nodes import Call, Expr, Input, Reduce
+from tiltpy.ir.nodes import Call, Expr, Input, MatchString, Reduce
 from tiltpy.ir.printer import format_query
 from tiltpy.ir.traversal import walk
-from tiltpy.ops import FUNCTIONS, PRECEDENCE, REDUCTION_SYMBOLS, REDUCTIONS
+from tiltpy.ops import (
+    FUNCTIONS,
+    PRECEDENCE,
+    REDUCTION_SYMBOLS,
+    REDUCTIONS,
+    STRING_TESTS,
+)
 from tiltpy.types import NANOSECONDS, SCALARS, Type, columns
 
 RIGHT = [example for example in examples() if not example.errors]
@@ -130,6 +136,11 @@ def test_every_word_has_an_example() -> None:
 def test_every_function_has_an_example() -> None:
     used = {expr.function for expr in expressions() if isinstance(expr, Call)}
     assert FUNCTIONS.keys() - used == set()
+
+
+def test_every_question_about_strings_has_an_example() -> None:
+    used = {expr.test for expr in expressions() if isinstance(expr, MatchString)}
+    assert set(STRING_TESTS) - used == set()
 
 
 def test_every_reduction_has_an_example() -> None:

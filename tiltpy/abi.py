@@ -17,6 +17,11 @@ A column is a plain array of its type (bool: one byte, 0 or 1). A nullable colum
 validity bitmap besides (Arrow's: bit `offset + i`, 1 is valid). In a scalar payload a
 null row is no event at all; in a struct a row stands, and its null fields are φ.
 Buffers have at least one readable row, even when `n` is 0.
+
+A string is a code: its number in a dictionary that the run makes of all the strings it
+may meet, those of the query among them. If the query asks for the order of strings, the
+codes are in the order of the strings' UTF-8 bytes. What a kernel must know of certain
+strings stands in slots that are named after them: the same code serves any data.
 """
 
 from dataclasses import dataclass
@@ -77,7 +82,10 @@ class Lattice:
 
 
 class SlotKind(Enum):
-    """What a slot holds. `object` is an input's name, or an output's for `OUT_*`."""
+    """What a slot holds.
+
+    `object` is an input's name, an output's for `OUT_*`, a string or a pattern.
+    """
 
     ROWS = "rows"
     START = "start"
@@ -111,6 +119,22 @@ class SlotKind(Enum):
     HIGH = "high"
     SCRATCH = "scratch"
     """The address of scratch array number `column`."""
+    CODE = "code"
+    """The code of the string that `object` is."""
+    STRINGS = "strings"
+    """How many codes there are, at least 1."""
+    STARTS_WITH = "starts_with"
+    """A bool for each code (bytes): whether its string starts with `object`."""
+    ENDS_WITH = "ends_with"
+    CONTAINS = "contains"
+    MATCHES = "matches"
+
+
+OF_STRINGS = (
+    SlotKind.CODE, SlotKind.STRINGS, SlotKind.STARTS_WITH, SlotKind.ENDS_WITH,
+    SlotKind.CONTAINS, SlotKind.MATCHES,
+)  # fmt: skip
+"""What the run's dictionary of strings decides."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple, assert_never
 
 from tiltpy import interpreter_numbers as numbers
 from tiltpy import interpreter_orders as orders
+from tiltpy import patterns
 from tiltpy.errors import DataError
-from tiltpy.interpreter_numbers import Number
+from tiltpy.interpreter_numbers import Atom, Number
 from tiltpy.ir.cuts import leaf_cuts
 from tiltpy.ir.nodes import (
     At,
@@ -36,9 +37,11 @@ from tiltpy.ir.nodes import (
     Expr,
     Field,
     If,
+    In,
     Let,
     Local,
     MakeStruct,
+    MatchString,
     Phi,
     Query,
     Reduce,
@@ -49,10 +52,10 @@ from tiltpy.ir.nodes import (
 )
 from tiltpy.ir.reductions import END, START, STATE
 from tiltpy.ir.temporal import is_temporal
-from tiltpy.ops import WHOLE_WINDOW
-from tiltpy.types import Bound, Struct, Type
+from tiltpy.ops import WHOLE_WINDOW, StringTest
+from tiltpy.types import STRING, Bound, Struct, Type
 
-Value = Number | Mapping[str, Any]
+Value = Atom | Mapping[str, Any]
 """A payload: a scalar, or a struct's fields (None is a field that is φ). An expression
 gives a `Value` or None, which is φ."""
 
@@ -339,6 +342,8 @@ class _Meaning:
             case Binary():
                 return self.binary(expr, scope)
             case Const():
+                if isinstance(expr.value, str):
+                    return expr.value
                 return numbers.fit(expr.value, expr.type)
             case Element():
                 return scope.element
@@ -378,6 +383,17 @@ class _Meaning:
                 if event is None:
                     return None
                 return event.start if expr.which == "start" else event.end
+            case In():
+                value = self.evaluate(expr.operand, scope)
+                if value is None:
+                    return None
+                options = (self.evaluate(each, scope) for each in expr.options)
+                return any(value == option for option in options)
+            case MatchString():
+                found = self.evaluate(expr.operand, scope)
+                if found is None:
+                    return None
+                return _matches(expr.test, _string(found), expr.pattern)
             case Unary() | Cast() | Call():
                 return self.strict(expr, scope)
             case _:
@@ -387,7 +403,7 @@ class _Meaning:
         """What is φ where an operand is."""
         operands = expr.arguments if isinstance(expr, Call) else (expr.operand,)
         values = [self.scalar(each, scope) for each in operands]
-        given = [value for value in values if value is not None]
+        given = [_number(value) for value in values if value is not None]
         if len(given) < len(values):
             return None
         match expr:
@@ -410,12 +426,15 @@ class _Meaning:
             return None if left is None or right is None else not decisive
         if left is None or right is None:
             return None
+        if isinstance(left, str):
+            return numbers.compare_strings(expr.op, left, _string(right))
+        one, other = _number(left), _number(right)
         sides = expr.left.type, expr.right.type
         if any(is_temporal(side) for side in sides):
             number = next((s for s in sides if not is_temporal(s)), None)
             assert not isinstance(number, Struct)
-            return numbers.temporal(expr.op, left, right, expr.type, number)
-        return numbers.binary(expr.op, left, right, expr.type)
+            return numbers.temporal(expr.op, one, other, expr.type, number)
+        return numbers.binary(expr.op, one, other, expr.type)
 
     def reduce(self, expr: Reduce, scope: _Scope) -> Value | None:
         """Fold the window's snapshots in order, each once, skipping φ."""
@@ -433,13 +452,15 @@ class _Meaning:
             return len(given)
         if not given:
             return None
-        scalars = [_number(value) for value in given]
         if isinstance(expr.type, Struct):
             names = [name for name, _ in expr.type.fields]
-            return dict(zip(names, orders.top(scalars, len(names)), strict=True))
+            return dict(zip(names, orders.top(_atoms(given), len(names)), strict=True))
         if expr.reduction in WHOLE_WINDOW:
-            found = orders.reduce(expr.reduction, scalars, expr.parameter)
-            return numbers.ticks(found) if expr.type.is_temporal else found
+            found = orders.reduce(expr.reduction, _atoms(given), expr.parameter)
+            return numbers.ticks(_number(found)) if expr.type.is_temporal else found
+        if expr.type == STRING:
+            return numbers.reduce_strings(expr.reduction, list(map(_string, given)))
+        scalars = [_number(value) for value in given]
         return numbers.reduce(expr.reduction, scalars, expr.type, expr.ddof)
 
     def fold(
@@ -466,9 +487,10 @@ class _Meaning:
             some = True
         return part(own.result, {STATE: state}) if some else None
 
-    def scalar(self, expr: Expr, scope: _Scope) -> Number | None:
+    def scalar(self, expr: Expr, scope: _Scope) -> Atom | None:
         value = self.evaluate(expr, scope)
-        return None if value is None else _number(value)
+        assert not isinstance(value, Mapping), "a struct where a scalar is expected"
+        return value
 
 
 def _cut_to(row: Snapshot | Event, start: int, end: int) -> tuple[int, int]:
@@ -484,8 +506,33 @@ def _whole(state: Value | None, type: Type) -> Value | None:
 
 
 def _number(value: Value) -> Number:
-    assert not isinstance(value, Mapping), "a struct where a scalar is expected"
+    assert not isinstance(value, Mapping | str), f"{value!r} where a number is expected"
     return value
+
+
+def _atoms(values: Sequence[Value]) -> list[Atom]:
+    found = [value for value in values if not isinstance(value, Mapping)]
+    assert len(found) == len(values), "a struct where a scalar is expected"
+    return found
+
+
+def _string(value: Value) -> str:
+    assert isinstance(value, str), f"{value!r} where a string is expected"
+    return value
+
+
+def _matches(test: StringTest, string: str, pattern: str) -> bool:
+    match test:
+        case "starts_with":
+            return string.startswith(pattern)
+        case "ends_with":
+            return string.endswith(pattern)
+        case "contains":
+            return pattern in string
+        case "matches":
+            return patterns.holds(test, string, pattern)
+        case _:
+            assert_never(test)
 
 
 def _fields(value: Value) -> Mapping[str, Value | None]:

@@ -1,20 +1,24 @@
-"""Numbers as queries mean them: the interpreter's scalars, operators and reductions.
+"""Scalars as queries mean them: the interpreter's values, operators and reductions.
 
 A number is a Python `bool`, `int` or `float`; `fit` brings the exact result of an
 operation into its type (integers wrap, `f32` rounds). Reductions are exact up to one
 rounding at the end, so that a compiled reduction can only be worse, never better.
+Strings are Python's own, and stand in the order of their UTF-8 bytes.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from ctypes import c_float
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from tiltpy.types import DURATION, F32, F64, Scalar, int_range
 
 Number = bool | int | float
+Atom = Number | str
+"""The value of a scalar."""
 
 
 def fit(value: Number, scalar: Scalar) -> Number:
@@ -99,7 +103,12 @@ def _modulo(left: Number, right: Number) -> Number:
     return left % right if right != 0 else math.nan
 
 
-_COMPARE: dict[str, Callable[[Number, Number], bool]] = {
+def compare_strings(op: str, left: str, right: str) -> bool:
+    """A comparison of strings, by their bytes."""
+    return _COMPARE[op](left.encode(), right.encode())
+
+
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "==": lambda a, b: a == b,
     "!=": lambda a, b: a != b,
     "<": lambda a, b: a < b,
@@ -199,6 +208,21 @@ def reduce(
             return fit(_moment(name, values, ddof), scalar)
         case _:
             raise AssertionError(f"no reduction {name}")
+
+
+def reduce_strings(name: str, values: Sequence[str]) -> str:
+    """A reduction of one string or more."""
+    match name:
+        case "min":
+            return min(values, key=str.encode)
+        case "max":
+            return max(values, key=str.encode)
+        case "first":
+            return values[0]
+        case "last":
+            return values[-1]
+        case _:
+            raise AssertionError(f"no reduction {name} of strings")
 
 
 def _sum(values: Sequence[Number]) -> Number:

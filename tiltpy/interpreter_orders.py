@@ -8,17 +8,17 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from tiltpy.interpreter_numbers import Number
+from tiltpy.interpreter_numbers import Atom, Number
 
 
-def reduce(name: str, values: Sequence[Number], parameter: float | None) -> Number:
+def reduce(name: str, values: Sequence[Atom], parameter: float | None) -> Atom:
     """A reduction of one value or more, none of them φ."""
     match name:
         case "median":
-            return quantile(values, 0.5)
+            return quantile(_numbers(values), 0.5)
         case "quantile":
             assert parameter is not None
-            return quantile(values, parameter)
+            return quantile(_numbers(values), parameter)
         case "mode":
             return mode(values)
         case "nunique":
@@ -51,27 +51,35 @@ def quantile(values: Sequence[Number], q: float) -> float:
     return min(max(between, low), high) + 0.0
 
 
-def mode(values: Sequence[Number]) -> Number:
+def mode(values: Sequence[Atom]) -> Atom:
     """The most frequent value as it stands first; of several the earliest."""
     counts = Counter(map(_identity, values))
     most = max(counts.values())
     return next(value for value in values if counts[_identity(value)] == most)
 
 
-def top(values: Sequence[Number], count: int) -> list[Number | None]:
+def top(values: Sequence[Atom], count: int) -> list[Atom | None]:
     """The greatest values in descending order, NaNs last, then None; a zero is +0."""
-    ordered = sorted((v for v in values if not _is_nan(v)), reverse=True)
-    found: list[Number | None] = [
-        v + 0.0 if isinstance(v, float) else v for v in ordered
-    ]
+    ordered = sorted(
+        (v for v in values if not _is_nan(v)),
+        key=lambda v: v.encode() if isinstance(v, str) else v,
+        reverse=True,
+    )
+    found: list[Atom | None] = [v + 0.0 if isinstance(v, float) else v for v in ordered]
     found += [math.nan] * (len(values) - len(ordered))
     return (found + [None] * count)[:count]
 
 
-def _is_nan(value: Number) -> bool:
+def _numbers(values: Sequence[Atom]) -> list[Number]:
+    found = [value for value in values if not isinstance(value, str)]
+    assert len(found) == len(values), "strings where numbers are expected"
+    return found
+
+
+def _is_nan(value: Atom) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def _identity(value: Number) -> Number | str:
+def _identity(value: Atom) -> Atom | None:
     """What values that count as one have in common."""
-    return "nan" if _is_nan(value) else value
+    return None if _is_nan(value) else value

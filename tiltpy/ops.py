@@ -70,6 +70,15 @@ FUNCTIONS = {
 NaN. `min` and `max` let NaN through and order -0 before +0."""
 
 
+StringTest = Literal["starts_with", "ends_with", "contains", "matches"]
+STRING_TESTS: tuple[StringTest, ...] = (
+    "starts_with", "ends_with", "contains", "matches",
+)  # fmt: skip
+"""Questions about a string that a constant one decides: `matches` takes a regular
+expression (RE2), which may match anywhere. They are asked once for each string that
+there is, and looked up in the loop."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reduction:
     """A built-in reduction (section 6.1.2 of the paper).
@@ -84,6 +93,8 @@ class Reduction:
     result: Literal["sum", "keep", "float", "f64", "i64", "bool", "top"]
     bools: bool = True
     """Whether bools may be reduced (they count as 0 and 1 in sums and means)."""
+    strings: bool = False
+    """Whether strings may be reduced; they are in order of their UTF-8 bytes."""
     ddof: bool = False
     """Whether `ddof=` may be given."""
     parameter: Literal["", "q", "n"] = ""
@@ -97,14 +108,14 @@ REDUCTIONS = {
     for r in (
         Reduction("sum", "sum"),
         Reduction("product", "sum", bools=False),
-        Reduction("count", "i64"),
+        Reduction("count", "i64", strings=True),
         Reduction("mean", "float"),
         Reduction("var", "float", ddof=True),
         Reduction("std", "float", ddof=True),
-        Reduction("min", "keep"),
-        Reduction("max", "keep"),
-        Reduction("first", "keep"),
-        Reduction("last", "keep"),
+        Reduction("min", "keep", strings=True),
+        Reduction("max", "keep", strings=True),
+        Reduction("first", "keep", strings=True),
+        Reduction("last", "keep", strings=True),
         Reduction("any", "bool"),
         Reduction("all", "bool"),
         Reduction("rms", "float"),
@@ -112,9 +123,9 @@ REDUCTIONS = {
         Reduction("kurtosis", "float"),
         Reduction("median", "f64", whole=True),
         Reduction("quantile", "f64", parameter="q", whole=True),
-        Reduction("mode", "keep", whole=True),
-        Reduction("nunique", "i64", whole=True),
-        Reduction("topk", "top", parameter="n", whole=True),
+        Reduction("mode", "keep", strings=True, whole=True),
+        Reduction("nunique", "i64", strings=True, whole=True),
+        Reduction("topk", "top", strings=True, parameter="n", whole=True),
     )
 }
 """All but the `whole` ones have a merge. `any` and `all` take bools only. `count`

@@ -9,12 +9,17 @@ from typing import Literal
 
 from tiltpy.source import UNKNOWN, Span
 
-Kind = Literal["bool", "int", "uint", "float", "time", "duration", "literal", "phi"]
+Kind = Literal[
+    "bool", "int", "uint", "float", "string", "time", "duration", "literal", "phi"
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A scalar type; `bits` is its width (1 for bool, 0 where there is none)."""
+    """A scalar type; `bits` is its width (1 for bool, 0 where there is none).
+
+    A string is a code of 32 bits wherever it is computed with (see `abi`).
+    """
 
     name: str
     kind: Kind
@@ -49,7 +54,9 @@ SCALARS = {s.name: s for s in (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F32, 
 """Bools and numbers: what machine code computes with."""
 TIME, DURATION = Scalar("time", "time", 64), Scalar("duration", "duration", 64)
 """Ticks since 1970, and lengths of time; in kernels both are `i64`."""
-NAMED = {**SCALARS, "time": TIME, "duration": DURATION}
+STRING = Scalar("string", "string", 32)
+"""In kernels the code of a string (see `abi`)."""
+NAMED = {**SCALARS, "time": TIME, "duration": DURATION, "string": STRING}
 """The types that a query can name."""
 
 INT_LITERAL = Scalar("integer literal", "literal", 0)
@@ -61,7 +68,9 @@ PHI = Scalar("phi", "phi", 0)
 
 
 def int_range(scalar: Scalar) -> tuple[int, int]:
-    """The least and the greatest value of an integer type, or of ticks."""
+    """The least and the greatest value of an integer type, of ticks, or of a code."""
+    if scalar.kind == "string":
+        return 0, (1 << 31) - 1
     if scalar.kind == "uint":
         return 0, (1 << scalar.bits) - 1
     return -(1 << (scalar.bits - 1)), (1 << (scalar.bits - 1)) - 1

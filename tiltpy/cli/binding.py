@@ -144,5 +144,5 @@ def _bind_file(
         return bind(tilt.scan_parquet(path))
     table = read_table(path)
     if format_of(path) == "CSV":
-        table = as_declared(table, declared, bind(table).binding(unit))
+        table = as_declared(table, declared, bind(table).binding(unit), path)
     return bind(table)

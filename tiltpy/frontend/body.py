@@ -17,8 +17,10 @@ from tiltpy.frontend.callees import (
     more_arguments,
     reduction_named,
     reduction_parameter,
+    string_test,
 )
 from tiltpy.frontend.calls import arguments_of, called, in_library, library_scope
+from tiltpy.frontend.durations import beside_a_time
 from tiltpy.frontend.elsewhere import NAMES_ELSEWHERE
 from tiltpy.frontend.misplaced import inside, misplaced
 from tiltpy.frontend.names import fresh_name, nearest
@@ -55,6 +57,7 @@ from tiltpy.ir.nodes import (
     Time,
     Window,
 )
+from tiltpy.ir.temporal import is_temporal
 from tiltpy.ir.ticks import ticks_const
 from tiltpy.ir.traversal import MAX_DEPTH, children, depth, names
 from tiltpy.ir.widening import finish, is_untyped
@@ -229,6 +232,17 @@ class Body:
             raise Broken
         return done
 
+    def operands(self, nodes: Sequence[syntax.Expr], level: int) -> list[Expr]:
+        """The same of what meets: in Python "10s" beside a duration is one too."""
+        found = self.each(nodes, level)
+        if not any(is_temporal(one.type) for one in found):
+            return found
+        meant = [beside_a_time(node) for node in nodes]
+        return [
+            one if new is None else self.expr(new, level)
+            for one, new in zip(found, meant, strict=True)
+        ]
+
     # -- expressions --------------------------------------------------------------
 
     def expr(self, node: syntax.Expr, level: int) -> Expr:
@@ -244,6 +258,8 @@ class Body:
                 return ticks_const(ticks, DURATION, node.span)
             case syntax.Bool():
                 return Const(node.value, BOOL, node.span)
+            case syntax.Text():
+                return typing.string(node.value, node.span)
             case syntax.Phi():
                 return Phi(PHI, node.span)
             case syntax.Name():
@@ -255,10 +271,16 @@ class Body:
             case syntax.Unary():
                 return typing.unary(node.op, self.expr(node.operand, level), node.span)
             case syntax.Binary():
-                left, right = self.each((node.left, node.right), level)
+                left, right = self.operands((node.left, node.right), level)
                 return typing.binary(node.op, left, right, node.span)
+            case syntax.In():
+                meeting = (node.operand, *node.options)
+                operand, *options = self.operands(meeting, level)
+                return typing.is_in(operand, options, node.span)
             case syntax.Conditional():
-                parts = self.each((node.condition, node.then, node.otherwise), level)
+                parts = self.operands(
+                    (node.condition, node.then, node.otherwise), level
+                )
                 return typing.conditional(parts[0], parts[1], parts[2], node.span)
             case syntax.Member():
                 operand = self.expr(node.operand, level)
@@ -428,8 +450,13 @@ class Body:
                 operand = self.expr(node.arguments[0], level)
                 return typing.cast(operand, NAMED[name], node.span)
             case Callee.FUNCTION:
-                arguments = self.each(node.arguments, level)
+                arguments = self.operands(node.arguments, level)
                 return typing.call(name, arguments, node.span)
+            case Callee.STRING_TEST:
+                string, pattern = self.each(node.arguments, level)
+                return typing.match_string(
+                    string_test(node), string, pattern, node.span
+                )
 
     def _event_bound(self, node: syntax.Call) -> Expr:
         point = _bare(node.arguments[0])

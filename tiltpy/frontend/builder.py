@@ -30,6 +30,7 @@ from tiltpy.frontend.expressions import (
     call,
     combine,
     lift,
+    lift_time,
 )
 from tiltpy.frontend.python_advice import in_python, no_lifetime, no_type
 from tiltpy.frontend.sharing import share
@@ -70,8 +71,8 @@ class TDom(Expression):
         arguments = (
             _bound(start, float("-inf"), span),
             _bound(end, float("inf"), span),
-            lift(precision).syntax,
-            lift(offset).syntax,
+            lift_time(precision).syntax,
+            lift_time(offset).syntax,
         )
         domain = syntax.TimeDomain(syntax.Word(_TIME, span), arguments, span)
         time = syntax.Name(_TIME, span)
@@ -102,7 +103,7 @@ class Object(Expression):
     def __getitem__(self, time: Value | slice) -> Expression:
         span = caller_span()
         if not isinstance(time, slice | tuple):
-            at = lift(time)
+            at = lift_time(time)
             return combine(syntax.Ref(self.name, at.syntax, None, span), [self, at])
         whole = isinstance(time, slice) and time.step is None
         if not whole or time.start is None or time.stop is None:
@@ -112,7 +113,7 @@ class Object(Expression):
                 span,
                 'like x[t - "10s" : t]',
             )
-        bounds = lift(time.start), lift(time.stop)
+        bounds = lift_time(time.start), lift_time(time.stop)
         node = syntax.Ref(self.name, bounds[0].syntax, bounds[1].syntax, span)
         return combine(node, [self, *bounds])
 
@@ -261,18 +262,18 @@ def point() -> syntax.Lifetime:
 
 def duration(length: Length) -> syntax.Lifetime:
     """A row stamped `τ` is valid over `(τ-1, τ-1+length]`."""
-    return syntax.Lifetime("duration", lift(length).syntax, None, caller_span())
+    return syntax.Lifetime("duration", lift_time(length).syntax, None, caller_span())
 
 
 def until_next(max: Length | None = None) -> syntax.Lifetime:
     """A row is valid until the next later stamp, for at most `max`."""
-    longest = None if max is None else lift(max).syntax
+    longest = None if max is None else lift_time(max).syntax
     return syntax.Lifetime("until_next", longest, None, caller_span())
 
 
 def sampled(period: Length) -> syntax.Lifetime:
     """A signal: a row stamped `τ` holds over `(τ-period, τ]`."""
-    return syntax.Lifetime("sampled", lift(period).syntax, None, caller_span())
+    return syntax.Lifetime("sampled", lift_time(period).syntax, None, caller_span())
 
 
 def interval(start: str = "start", end: str = "end") -> syntax.Lifetime:
@@ -332,4 +333,4 @@ def _bound(bound: Length | None, infinite: float, span: Span) -> syntax.Expr:
             way = "ticks, a duration, or a name: run(name=...) gives it, stamps too"
             raise QueryError("E0111", message, span, way)
         return syntax.Name(bound, span)
-    return lift(bound).syntax
+    return lift_time(bound).syntax

@@ -9,7 +9,7 @@ from tiltpy.frontend import syntax
 from tiltpy.frontend.advice import written
 from tiltpy.frontend.elsewhere import FUNCTIONS_ELSEWHERE
 from tiltpy.frontend.names import nearest
-from tiltpy.ops import FUNCTIONS, REDUCTIONS
+from tiltpy.ops import FUNCTIONS, REDUCTIONS, STRING_TESTS
 from tiltpy.types import SCALARS
 
 _SHIFTS = {"lag": "-", "shift": "-", "prev": "-", "previous": "-", "delay": "-",
@@ -51,6 +51,8 @@ def count_of(call: syntax.Call) -> str:
     """For a call with too few or too many arguments."""
     name = call.callee.text
     values = [written(argument, "x") for argument in call.arguments]
+    if name in STRING_TESTS:
+        return f'write {name}({values[0] if values else "x"}, "view")'
     match name, call.arguments:
         case "var" | "std", (syntax.Ref(stop=stop), syntax.Number()) if stop:
             return f"write {name}({values[0]}, ddof={values[1]})"

@@ -8,10 +8,9 @@ from tiltpy.frontend.call_advice import count_of, instead_of
 from tiltpy.frontend.elsewhere import FUNCTIONS_ELSEWHERE
 from tiltpy.frontend.library import Functions
 from tiltpy.frontend.names import nearest
-from tiltpy.frontend.words import MISSING_FUNCTIONS, MISSING_TYPES
 from tiltpy.ir.expr_printer import literal
 from tiltpy.ir.nodes import Const, Expr
-from tiltpy.ops import FUNCTIONS, MOST_TOP, REDUCTIONS
+from tiltpy.ops import FUNCTIONS, MOST_TOP, REDUCTIONS, STRING_TESTS, StringTest
 from tiltpy.types import NAMED
 
 _OTHERS = ("exists", "start", "end", "TDom")
@@ -25,6 +24,7 @@ class Callee(Enum):
     EXISTS = auto()
     CAST = auto()
     FUNCTION = auto()
+    STRING_TEST = auto()
 
 
 _ACTIVE = "_active"
@@ -33,6 +33,7 @@ _ACTIVE = "_active"
 def is_built_in(name: str) -> bool:
     """Whether the language itself knows a callee of that name."""
     known = name in FUNCTIONS or name in NAMED or name in _OTHERS
+    known = known or name in STRING_TESTS
     return known or reduction_named(name)[0] in REDUCTIONS
 
 
@@ -68,7 +69,16 @@ def find_callee(call: syntax.Call, functions: Functions) -> Callee:
         _check_count(call, arity, f"{arity} argument{'s' if arity > 1 else ''}")
         _reject_named(call)
         return Callee.FUNCTION
+    if name in STRING_TESTS:
+        _check_count(call, 2, "a string and what it looks for")
+        _reject_named(call)
+        return Callee.STRING_TEST
     raise _unknown(call, functions)
+
+
+def string_test(call: syntax.Call) -> StringTest:
+    """What a call asks about a string."""
+    return next(test for test in STRING_TESTS if test == call.callee.text)
 
 
 def more_arguments(call: syntax.Call) -> tuple[int, syntax.Expr | None]:
@@ -112,14 +122,13 @@ def reduction_parameter(reduction: str, given: Expr) -> float | int:
     if not isinstance(given, Const):
         way = f"`{wanted}` is a literal or a parameter"
         raise QueryError("E0116", "a constant was expected", given.span, way)
-    value = given.value
+    value = None if isinstance(given.value, bool | str) else given.value
     if wanted == "q":
-        if not isinstance(value, bool) and 0 <= value <= 1:
+        if value is not None and 0 <= value <= 1:
             return float(value) + 0.0
         fault, way = "in [0, 1]", "the 90th percentile is quantile(..., 0.9)"
     else:
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        if whole and 1 <= value <= MOST_TOP:
+        if isinstance(value, int) and 1 <= value <= MOST_TOP:
             return value
         fault = f"a whole number from 1 to {MOST_TOP}"
         way = "it is the number of fields of the result"
@@ -130,8 +139,6 @@ def reduction_parameter(reduction: str, given: Expr) -> float | int:
 def _check_reduction(call: syntax.Call, functions: Functions) -> None:
     name = call.callee.text
     if name not in REDUCTIONS:
-        if name in MISSING_FUNCTIONS:
-            raise QueryError("E0003", MISSING_FUNCTIONS[name], call.callee.span)
         raise QueryError(
             "E0207",
             f"unknown reduction `{name}`",
@@ -181,10 +188,6 @@ def _no_argument(call: syntax.Call, word: syntax.Word) -> QueryError:
 
 def _unknown(call: syntax.Call, functions: Functions) -> QueryError:
     name, span = call.callee.text, call.callee.span
-    if name in MISSING_FUNCTIONS:
-        return QueryError("E0003", MISSING_FUNCTIONS[name], span)
-    if name in MISSING_TYPES:
-        return QueryError("E0003", f"{name} payloads are not in this version", span)
     if name == "TDom":
         return QueryError(
             "E0206",
@@ -192,6 +195,7 @@ def _unknown(call: syntax.Call, functions: Functions) -> QueryError:
             span,
             "name it before the definitions, like t = TDom(-∞, ∞, 1)",
         )
-    known = [*FUNCTIONS, *REDUCTIONS, *NAMED, *_OTHERS, *functions.known()]
+    known = [*FUNCTIONS, *STRING_TESTS, *REDUCTIONS, *NAMED, *_OTHERS]
+    known += functions.known()
     way = instead_of(call, known) or f"define it, like def {name}(~x) = ..."
     return QueryError("E0207", f"unknown function `{name}`", span, way)

@@ -30,6 +30,7 @@ CODES = {
     "E0205": "a field that is not there, or of something that is no struct",
     "E0206": "wrong arguments of a function or a reduction",
     "E0207": "an unknown function",
+    "E0208": "a regular expression that does not compile",
     "E0301": "nested too deep",
     "E0302": "a time or an offset out of range",
     "E0303": "an expression that is too large",

@@ -16,7 +16,6 @@ from tiltpy.frontend.number_advice import advise_length
 from tiltpy.frontend.references import Objects
 from tiltpy.frontend.scope import Scope
 from tiltpy.frontend.times import Ticks, Times, constant, in_range, to_ticks
-from tiltpy.frontend.words import MISSING_TYPES
 from tiltpy.ir import nodes
 from tiltpy.ir.nodes import Const
 from tiltpy.ir.widening import adapt, common_type, is_untyped
@@ -26,6 +25,7 @@ from tiltpy.types import (
     MAX_TIME,
     NAMED,
     NANOSECONDS,
+    STRING,
     Bound,
     Duration,
     Interval,
@@ -112,7 +112,7 @@ def _constant_of(value: syntax.Expr, wanted: Scalar, what: str, times: Times) ->
         expr = body.expr(value, 0)
     except Broken:
         raise errors[0] if errors else Broken from None
-    if isinstance(expr, Const) and is_untyped(expr.type) and wanted != BOOL:
+    if isinstance(expr, Const) and is_untyped(expr.type) and wanted.is_number:
         typed = Const(0 if wanted.is_integer else 0.0, wanted, expr.span)
         if common_type([typed, expr], expr.span) == wanted:
             expr = adapt(expr, wanted)
@@ -129,6 +129,8 @@ def _values(wanted: Scalar) -> str:
     """What a type holds."""
     if wanted == BOOL:
         return "true or false"
+    if wanted == STRING:
+        return 'such as "view"'
     if wanted.is_integer:
         return "whole numbers from {} to {}".format(*int_range(wanted))
     return "such as 2.5"
@@ -196,9 +198,6 @@ def _field(node: syntax.Type) -> Type:
 
 def read_scalar(word: syntax.Word) -> Scalar:
     """The scalar type of that name."""
-    if word.text in MISSING_TYPES:
-        message = f"{word.text} payloads are not in this version"
-        raise QueryError("E0003", message, word.span, "numbers and bools are")
     if word.text not in NAMED:
         way = (
             TYPES_ELSEWHERE.get(word.text.lower())

@@ -5,7 +5,7 @@ from datetime import timedelta
 from fractions import Fraction
 
 from tiltpy.errors import QueryError
-from tiltpy.frontend.syntax import Duration
+from tiltpy.frontend.syntax import Duration, Expr, Text
 from tiltpy.source import Span
 from tiltpy.types import NANOSECONDS, Unit
 
@@ -42,6 +42,15 @@ def parse_duration(text: str, span: Span) -> Duration:
         )
     written = min(NANOSECONDS[unit] for _, unit in parts)
     return Duration(int(total), finest_of(int(total), written), span)
+
+
+def beside_a_time(node: Expr) -> Duration | None:
+    """The duration that a string of Python's is beside a time or a duration."""
+    match node:
+        case Text(value=value, in_python=True) if is_duration(value):
+            return parse_duration(value, node.span)
+        case _:
+            return None
 
 
 def from_timedelta(delta: timedelta, span: Span) -> Duration:

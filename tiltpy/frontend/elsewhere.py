@@ -3,6 +3,7 @@
 Each table leads from their words to what is written here.
 """
 
+_AMONG = 'write x in ("view", "click")'
 _PREVIOUS = "write ~x[t - 10], the value 10 ticks before"
 _OTHERWISE = "write x != φ ? x : otherwise"
 _CHOICE = "write condition ? value : otherwise"
@@ -66,6 +67,7 @@ KEYWORDS_ELSEWHERE = {
     "notnull": _EXISTS,
     "between": "write a <= x && x <= b",
     "as": _CAST,
+    "like": "write starts_with, ends_with, contains or matches",
     "if": "write condition ? value : φ",
     **dict.fromkeys(("then", "else", "elif", "when", "end", "case"), _CHOICE),
     "where": "write condition ? value : φ",
@@ -102,6 +104,7 @@ METHODS_ELSEWHERE = {
     **dict.fromkeys(("fillna", "fill_null"), _OTHERWISE),
     **dict.fromkeys(("isna", "isnull", "is_null", "notna", "is_not_null"), _EXISTS),
     **dict.fromkeys(("astype", "cast"), _CAST),
+    **dict.fromkeys(("isin", "is_in"), _AMONG),
     "between": "write a <= x && x <= b",
     **dict.fromkeys(("where", "filter", "mask"), "write condition ? value : φ"),
 }  # fmt: skip
@@ -144,6 +147,13 @@ FUNCTIONS_ELSEWHERE = {
     **dict.fromkeys(("sgn", "signum"), "write sign"),
     **dict.fromkeys(("square", "sqr"), "write x * x"),
     **dict.fromkeys(("mod", "fmod"), "write a % b"),
+    **dict.fromkeys(("startswith",), 'write starts_with(x, "view")'),
+    **dict.fromkeys(("endswith",), 'write ends_with(x, "view")'),
+    **dict.fromkeys(("strpos", "instr", "has", "like"), 'write contains(x, "view")'),
+    **dict.fromkeys(("regexp_matches", "rlike", "regexp"), 'write matches(x, "^view")'),
+    **dict.fromkeys(("isin", "is_in"), _AMONG),
+    **dict.fromkeys(("str", "text", "varchar", "to_string"),
+        "nothing becomes a string; compare it as what it is"),
     "isnan": "write is_nan",
     "isinf": "write is_inf",
     "isfinite": "write is_finite",
@@ -179,6 +189,7 @@ TYPES_ELSEWHERE = {
     **dict.fromkeys(("uint16",), "write u16"),
     **dict.fromkeys(("uint32",), "write u32"),
     **dict.fromkeys(("uint64", "unsigned"), "write u64"),
+    **dict.fromkeys(("str", "text", "varchar", "utf8", "char"), "write string"),
     "boolean": "write bool",
     "decimal": "write f64; decimals are rounded to it",
 }  # fmt: skip

@@ -14,6 +14,7 @@ from lark.visitors import Transformer_NonRecursive
 from tiltpy.errors import QueryError
 from tiltpy.frontend import syntax
 from tiltpy.frontend.durations import MAX_DIGITS, parse_duration
+from tiltpy.frontend.escapes import unescape
 from tiltpy.frontend.words import RESERVED
 from tiltpy.ops import REDUCTION_SYMBOLS, BinaryOp, UnaryOp
 from tiltpy.source import Source, Span
@@ -73,10 +74,19 @@ class ExpressionReader(Transformer_NonRecursive[Token, Any]):
         return self._unquote(nodes[0])
 
     def _unquote(self, token: Token) -> syntax.Word:
-        text = token[1:-1].replace('\\"', '"').replace("\\\\", "\\")
+        text = self._string(token)
         if not text:
             self._fail("E0004", "an empty name", self._span(token))
         return syntax.Word(text, self._span(token))
+
+    def _string(self, token: Token) -> str:
+        """What a string literal stands for."""
+        span = self._span(token)
+        try:
+            return unescape(str(token)[1:-1], span)
+        except QueryError as error:
+            self.errors.append(error)
+            return "?"
 
     # -- bodies -------------------------------------------------------------------
 
@@ -152,8 +162,13 @@ class ExpressionReader(Transformer_NonRecursive[Token, Any]):
     def paren(self, meta: Meta, nodes: list[Any]) -> syntax.Expr:
         return syntax.Paren(nodes[0], self._span(meta))
 
-    def text(self, meta: Meta, _: list[Any]) -> syntax.Expr:
-        return syntax.Text(self._span(meta))
+    def text(self, meta: Meta, nodes: list[Any]) -> syntax.Expr:
+        return syntax.Text(self._string(nodes[0]), self._span(meta))
+
+    def membership(self, meta: Meta, nodes: list[Any]) -> syntax.Expr:
+        operand, _, *options = nodes
+        given = tuple(option for option in options if option is not None)
+        return syntax.In(operand, given, self._span(meta))
 
     def number(self, _: Meta, nodes: list[Any]) -> syntax.Expr:
         token, span = nodes[0], self._span(nodes[0])

@@ -4,7 +4,7 @@ An `Expression` looks like a number and holds what was written, where. Nothing i
 or computed before `build_query` elaborates it like a text.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from numbers import Integral, Real
@@ -48,7 +48,7 @@ class Expression:
     """A value at each time: combine it with operators, `when` and functions.
 
     `& | ~` are the logical and, or and not; `x != phi` asks whether there is a value.
-    A field of a struct is an attribute, or `x.field("name")`.
+    A field of a struct is an attribute, or `x.field("name")`: methods hide theirs.
     """
 
     syntax: syntax.Expr
@@ -156,6 +156,34 @@ class Expression:
         bindings = bind(list(fields), values, span)
         return combine(syntax.With(operand.syntax, bindings, span), [operand, *values])
 
+    def is_in(self, options: "Iterable[Value]") -> "Expression":
+        """Whether the value is one of some constants."""
+        span, operand = caller_span(), lift(self)
+        if isinstance(options, str | Expression):
+            way = 'write is_in(["view", "click"]), or =='
+            raise QueryError("E0206", "is_in takes several values", span, way)
+        given = [lift(option) for option in options]
+        if not given:
+            raise QueryError("E0206", "is_in of no values", span, "give it some")
+        node = syntax.In(operand.syntax, tuple(one.syntax for one in given), span)
+        return combine(node, [operand, *given])
+
+    def starts_with(self, prefix: str) -> "Expression":
+        """Whether a string starts with another."""
+        return call("starts_with", self, prefix)
+
+    def ends_with(self, suffix: str) -> "Expression":
+        """Whether a string ends with another."""
+        return call("ends_with", self, suffix)
+
+    def contains(self, part: str) -> "Expression":
+        """Whether a string has another in it."""
+        return call("contains", self, part)
+
+    def matches(self, regex: str) -> "Expression":
+        """Whether a regular expression (RE2) matches anywhere in a string."""
+        return call("matches", self, regex)
+
     def __bool__(self) -> bool:
         raise no_truth(caller_span())
 
@@ -198,7 +226,8 @@ class Expression:
 
 
 Value = Expression | float | bool | str | timedelta
-"""What stands for a value: strings and `timedelta`s are durations, like "10s"."""
+"""What stands for a value: a string is one, but where a time stands it is a duration,
+like `x[t - "10s"]`; a `timedelta` is one everywhere."""
 
 
 def lift(value: object) -> Expression:
@@ -219,17 +248,36 @@ def lift(value: object) -> Expression:
             return Expression(syntax.Number(float(value), span))
         case timedelta():
             return Expression(from_timedelta(value, span))
-        case str() if is_duration(value):
-            return Expression(parse_duration(value, span))
         case str():
-            message = f'"{value[:40]}" is no duration'
-            raise QueryError("E0004", message, span, advise_text(value))
+            return Expression(syntax.Text(value, span, in_python=True))
         case None:
             message = "None is no value of a query"
             raise QueryError("E0201", message, span, "write phi")
         case _:
             message = f"a {type(value).__name__} is no value of a query"
-            raise QueryError("E0201", message, span, "numbers, bools and durations are")
+            way = "numbers, bools, strings and durations are"
+            raise QueryError("E0201", message, span, way)
+
+
+def lift_time(value: object) -> Expression:
+    """The same where a time stands: the strings in it are durations."""
+    lifted = lift(value)
+    return replace(lifted, syntax=_time(lifted.syntax))
+
+
+def _time(node: syntax.Expr) -> syntax.Expr:
+    match node:
+        case syntax.Text(value=value, span=span) if is_duration(value):
+            return parse_duration(value, span)
+        case syntax.Text(value=value, span=span):
+            message = f'"{value[:40]}" is no duration'
+            raise QueryError("E0004", message, span, advise_text(value))
+        case syntax.Binary(left=left, right=right):
+            return replace(node, left=_time(left), right=_time(right))
+        case syntax.Unary(operand=operand):
+            return replace(node, operand=_time(operand))
+        case _:
+            return node
 
 
 def combine(node: syntax.Expr, parts: Sequence[Expression]) -> Expression:

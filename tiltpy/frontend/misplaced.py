@@ -18,8 +18,6 @@ def inside(span: Span, what: str) -> QueryError:
 def misplaced(node: syntax.Expr) -> QueryError:
     """The error for a node that is no value by itself."""
     match node:
-        case syntax.Text():
-            return QueryError("E0003", "strings are not in this version", node.span, "")
         case syntax.LastRows():
             return QueryError(
                 "E0003",

@@ -5,11 +5,13 @@ from datetime import timedelta
 from pathlib import Path
 
 from tiltpy.errors import TiltError
+from tiltpy.frontend import syntax
 from tiltpy.frontend.declarations import Override
 from tiltpy.frontend.elaborate import elaborate
 from tiltpy.frontend.statements import read_expression, read_program
 from tiltpy.ir.nodes import Query
-from tiltpy.source import Source
+from tiltpy.source import Source, Span
+from tiltpy.types import STRING
 
 
 def parse(
@@ -19,12 +21,21 @@ def parse(
 
     `name` is what errors call the text. `params` gives values for its parameters:
     numbers, bools, `timedelta`s, ticks (whole numbers) for durations, or texts that are
-    read as the language's own literals, like "30s". Raises a `QueryErrors` that holds
+    read as the language's own literals, like "30s"; those of strings are taken as they
+    are. Raises a `QueryErrors` that holds
     everything that is wrong with the text.
     """
-    given = params or {}
-    overrides = {key: _override(key, value) for key, value in given.items()}
-    return elaborate(read_program(Source(name, text)), overrides)
+    program = read_program(Source(name, text))
+    strings = {
+        node.name.text
+        for node in program.statements
+        if isinstance(node, syntax.Param) and node.type.text == STRING.name
+    }
+    overrides = {
+        key: _override(key, value, is_string=key in strings)
+        for key, value in (params or {}).items()
+    }
+    return elaborate(program, overrides)
 
 
 def parse_file(
@@ -41,8 +52,11 @@ def parse_file(
     return parse(text, name=str(path), params=params)
 
 
-def _override(name: str, value: object) -> Override:
+def _override(name: str, value: object, *, is_string: bool) -> Override:
     match value:
+        case str() if is_string:
+            source = Source(f"parameter {name}", value)
+            return syntax.Text(value, Span(source, 0, len(value)))
         case bool() | int() | float() | timedelta():
             return value
         case str():
@@ -50,5 +64,5 @@ def _override(name: str, value: object) -> Override:
         case _:
             kind = type(value).__name__
             raise TiltError(
-                f"parameter '{name}': a {kind} is no number, bool or duration"
+                f"parameter '{name}': a {kind} is no number, bool, string or duration"
             )

@@ -93,6 +93,8 @@ class _Sharing:
                     then=self.rewrite(node.then),
                     otherwise=self.rewrite(node.otherwise),
                 )
+            case syntax.In():
+                return replace(node, operand=self.rewrite(node.operand))
             case syntax.Call():
                 arguments = tuple(self.rewrite(a) for a in node.arguments)
                 return replace(node, arguments=arguments)

@@ -54,9 +54,14 @@ class Phi:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A string literal: no expression takes one in this version."""
+    """A string literal: what it stands for, without quotes and escapes.
 
+    One that is written in Python may be a duration, if what it meets is one or a time.
+    """
+
+    value: str
     span: Span
+    in_python: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +113,15 @@ class Binary:
     op: BinaryOp
     left: "Expr"
     right: "Expr"
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """`operand in (options)`."""
+
+    operand: "Expr"
+    options: "tuple[Expr, ...]"
     span: Span
 
 
@@ -192,6 +206,7 @@ Expr = (
     | Paren
     | Unary
     | Binary
+    | In
     | Conditional
     | Call
     | Comprehension
@@ -350,6 +365,8 @@ def operands(node: Expr) -> tuple[Expr, ...]:
             return (node.operand,)
         case Binary():
             return (node.left, node.right)
+        case In():
+            return (node.operand, *node.options)
         case Conditional():
             return (node.condition, node.then, node.otherwise)
         case Call():

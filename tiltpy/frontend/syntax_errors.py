@@ -11,13 +11,11 @@ from tiltpy.frontend.number_advice import advise_number
 from tiltpy.frontend.recovery import Mark, marks, unclosed
 from tiltpy.frontend.spot import Spot
 from tiltpy.frontend.syntax_advice import advise
-from tiltpy.frontend.words import MISSING_FUNCTIONS, RESERVED
+from tiltpy.frontend.words import RESERVED
 from tiltpy.source import Source, Span
 
 _NOT_YET = {
-    "in": "`in` outside of a reduction is not in this version",
     "by": "keys are not in this version",
-    **MISSING_FUNCTIONS,
 }
 CHOOSE = "choose another name"
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}

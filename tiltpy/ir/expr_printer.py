@@ -28,9 +28,11 @@ from tiltpy.ir.nodes import (
     Expr,
     Field,
     If,
+    In,
     Let,
     Local,
     MakeStruct,
+    MatchString,
     Phi,
     Reduce,
     Time,
@@ -48,6 +50,7 @@ from tiltpy.types import (
     F64,
     I64,
     NANOSECONDS,
+    STRING,
     Struct,
     Unit,
     int_range,
@@ -146,6 +149,11 @@ class ExprPrinter:
                 return f"{expr.type}({self.text(expr.operand, _LOWEST)})", _POSTFIX
             case Call():
                 return self._call(expr), _POSTFIX
+            case In():
+                return self._in(expr), PRECEDENCE["=="]
+            case MatchString():
+                operand = self.text(expr.operand, _LOWEST)
+                return f"{expr.test}({operand}, {quoted(expr.pattern)})", _POSTFIX
             case MakeStruct():
                 return self._struct(expr), _POSTFIX
             case Field():
@@ -168,13 +176,14 @@ class ExprPrinter:
 
     def _const(self, expr: Const, bare: bool) -> tuple[str, int]:
         if expr.type == DURATION and self.unit is not None:
-            text = self.ticks(int(expr.value)) if expr.value else f"0{self.unit}"
-            if expr.value > int_range(DURATION)[0]:
-                return text, _UNARY if expr.value < 0 else _POSTFIX
+            ticks = int(expr.number)
+            text = self.ticks(ticks) if ticks else f"0{self.unit}"
+            if ticks > int_range(DURATION)[0]:
+                return text, _UNARY if ticks < 0 else _POSTFIX
         text = literal(expr)
         if expr.type.is_temporal:
             return f"{expr.type}({text})", _POSTFIX
-        if bare or expr.type == BOOL:
+        if bare or is_firm(expr):
             return text, _UNARY if text.startswith("-") else _POSTFIX
         return f"{expr.type}({text})", _POSTFIX
 
@@ -215,6 +224,11 @@ class ExprPrinter:
             bare = firm or position > 0
             arguments.append(self.text(argument, _LOWEST, bare=bare))
         return f"{expr.function}({', '.join(arguments)})"
+
+    def _in(self, expr: In) -> str:
+        operand = self.text(expr.operand, PRECEDENCE["+"])
+        options = (self.text(one, _LOWEST, bare=True) for one in expr.options)
+        return f"{operand} in ({', '.join(options)})"
 
     def _struct(self, expr: MakeStruct) -> str:
         pairs = zip(expr.type.fields, expr.fields, strict=True)
@@ -265,7 +279,7 @@ def is_firm(expr: Expr) -> bool:
     """Whether an expression, printed anywhere, has its type by itself."""
     match expr:
         case Const():
-            return expr.type == BOOL or expr.type.is_temporal
+            return expr.type in (BOOL, STRING) or expr.type.is_temporal
         case Phi():
             return False
         case If():
@@ -290,6 +304,8 @@ def _has_literal(expr: Expr) -> bool:
 def literal(const: Const) -> str:
     """A constant's value as a literal (a sign may lead it)."""
     value = const.value
+    if isinstance(value, str):
+        return quoted(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
@@ -311,8 +327,22 @@ def column(name: str) -> str:
     """A field's or a column's name, quoted where it is no word."""
     if _WORD.fullmatch(name):
         return name
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    return quoted(name)
+
+
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
+def quoted(text: str) -> str:
+    """A string as a literal; what cannot be seen is escaped."""
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    visible = character.isprintable()
+    return character if visible else f"\\u{{{ord(character):X}}}"
 
 
 def _fresh(taken: set[str], time: str) -> str:

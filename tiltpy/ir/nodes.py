@@ -19,7 +19,7 @@ Conventions
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tiltpy.ops import BinaryOp, UnaryOp
+from tiltpy.ops import BinaryOp, StringTest, UnaryOp
 from tiltpy.source import UNKNOWN, Span
 from tiltpy.types import Boundary, Lifetime, Scalar, Struct, TDom, Type, Unit
 
@@ -30,11 +30,17 @@ def _span() -> Span:
 
 @dataclass(frozen=True, slots=True)
 class Const:
-    """A bool, an integer (ticks of a time or a duration) or a float of a type."""
+    """A bool, an integer (ticks of a time or a duration), a float or a string."""
 
-    value: bool | int | float
+    value: bool | int | float | str
     type: Scalar
     span: Span = _span()
+
+    @property
+    def number(self) -> bool | int | float:
+        """The value of anything but a string."""
+        assert not isinstance(self.value, str), "a string where a number is expected"
+        return self.value
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Const) and self._key() == other._key()
@@ -225,6 +231,30 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class In:
+    """`operand in (options)`: whether it equals one of them; φ if it is.
+
+    The options have the operand's type.
+    """
+
+    operand: "Expr"
+    options: tuple[Const, ...]
+    type: Scalar
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class MatchString:
+    """`test(operand, "pattern")`: a bool; φ if the operand is."""
+
+    test: StringTest
+    operand: "Expr"
+    pattern: str
+    type: Scalar
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class MakeStruct:
     """`{ a = ..., b = ... }`: never φ itself, its fields may be."""
 
@@ -259,6 +289,8 @@ Expr = (
     | Exists
     | Cast
     | Call
+    | In
+    | MatchString
     | MakeStruct
     | Field
 )

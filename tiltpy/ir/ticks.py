@@ -40,7 +40,7 @@ def negated(operand: Expr, span: Span) -> Expr:
     """`-operand` of a duration; a literal's is a literal."""
     low, _ = int_range(DURATION)
     if isinstance(operand, Const) and operand.value != low:
-        return Const(-operand.value, DURATION, span)
+        return Const(-operand.number, DURATION, span)
     return Unary("-", operand, DURATION, span)
 
 
@@ -102,10 +102,10 @@ def ticks_cast(operand: Expr, target: Scalar, span: Span) -> Expr:
 
 
 def _literal_ticks(operand: Const, target: Scalar, span: Span) -> Expr:
-    if not isfinite(operand.value):
+    if not isfinite(operand.number):
         return Phi(target, span)
     low, high = int_range(target)
-    return Const(min(max(round(operand.value), low), high), target, span)
+    return Const(min(max(round(operand.number), low), high), target, span)
 
 
 def no_number(scalar: Scalar, span: Span, what: str) -> QueryError:

@@ -21,9 +21,11 @@ from tiltpy.ir.nodes import (
     Expr,
     Field,
     If,
+    In,
     Let,
     Local,
     MakeStruct,
+    MatchString,
     Phi,
     Reduce,
     Time,
@@ -43,7 +45,7 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return (expr.element,)
         case Let():
             return (expr.value, expr.body)
-        case Unary() | Exists() | Cast() | Field():
+        case Unary() | Exists() | Cast() | Field() | In() | MatchString():
             return (expr.operand,)
         case Binary():
             return (expr.left, expr.right)
@@ -68,7 +70,7 @@ def with_children(expr: Expr, new: tuple[Expr, ...]) -> Expr:
             return replace(expr, element=new[0])
         case Let():
             return replace(expr, value=new[0], body=new[1])
-        case Unary() | Exists() | Cast() | Field():
+        case Unary() | Exists() | Cast() | Field() | In() | MatchString():
             return replace(expr, operand=new[0])
         case Binary():
             return replace(expr, left=new[0], right=new[1])

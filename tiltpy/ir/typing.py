@@ -19,7 +19,9 @@ from tiltpy.ir.nodes import (
     Expr,
     Field,
     If,
+    In,
     MakeStruct,
+    MatchString,
     Phi,
     Reduce,
     Unary,
@@ -36,9 +38,25 @@ from tiltpy.ir.ticks import (
     ticks_cast,
 )
 from tiltpy.ir.verify_types import reduction_type
-from tiltpy.ir.widening import adapt, common_type, finish, is_untyped, to_f32
+from tiltpy.ir.widening import (
+    adapt,
+    common_type,
+    finish,
+    is_untyped,
+    to_f32,
+    typed,
+)
 from tiltpy.names import article, closest
-from tiltpy.ops import COMPARISON, FUNCTIONS, LOGICAL, REDUCTIONS, BinaryOp, UnaryOp
+from tiltpy.ops import (
+    COMPARISON,
+    FUNCTIONS,
+    LOGICAL,
+    REDUCTIONS,
+    BinaryOp,
+    StringTest,
+    UnaryOp,
+)
+from tiltpy.patterns import pattern_fault
 from tiltpy.source import Span
 from tiltpy.types import (
     BOOL,
@@ -48,6 +66,7 @@ from tiltpy.types import (
     FLOAT_LITERAL,
     INT_LITERAL,
     PHI,
+    STRING,
     Scalar,
     Struct,
     Type,
@@ -63,6 +82,18 @@ def number(value: float, span: Span) -> Const:
     return Const(value, INT_LITERAL if isinstance(value, int) else FLOAT_LITERAL, span)
 
 
+def string(value: str, span: Span) -> Const:
+    """A string literal."""
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise QueryError(
+            "E0004",
+            "half of a surrogate pair is no character of a string",
+            span,
+            "write the character itself, or its code point",
+        )
+    return Const(value, STRING, span)
+
+
 def is_bare_phi(expr: Expr) -> bool:
     """Whether an expression is `φ` itself: `x != φ` asks for existence."""
     return isinstance(expr, Phi) and expr.type == PHI
@@ -76,7 +107,7 @@ def unary(op: UnaryOp, operand: Expr, span: Span) -> Expr:
     if is_bare_phi(operand):
         return operand
     if isinstance(operand, Const) and is_untyped(scalar):
-        return number(-operand.value, span)
+        return number(-operand.number, span)
     if scalar == DURATION:
         return negated(operand, span)
     _require_number(scalar, operand, "`-`")
@@ -105,7 +136,8 @@ def _comparison(op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr:
     scalar = common_type([left, right], span)
     if is_untyped(scalar):
         if isinstance(left, Const) and isinstance(right, Const):
-            return Const(fold_comparison(op, left.value, right.value), BOOL, span)
+            sides = left.number, right.number
+            return Const(fold_comparison(op, *sides), BOOL, span)
         return _comparison(op, *_finish_both(left, right, scalar), span)
     return Binary(op, adapt(left, scalar), adapt(right, scalar), BOOL, span)
 
@@ -127,7 +159,7 @@ def _arithmetic(op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr:
     for side in (left, right):
         _require_number(scalar, side, f"`{op}`")
     if is_untyped(scalar) and isinstance(left, Const) and isinstance(right, Const):
-        value = fold_arithmetic(op, left.value, right.value, span)
+        value = fold_arithmetic(op, left.number, right.number, span)
         if value is not None:
             return number(value, span)
     if op == "/" and not scalar.is_float:
@@ -144,11 +176,11 @@ def _require_number(scalar: Scalar, operand: Expr, what: str) -> None:
     if scalar.is_temporal:
         raise no_number(scalar, operand.span, what)
     if not scalar.is_number and scalar != PHI:
+        way = "cast it, like i64(...), or use && || ! on bools"
+        if scalar == STRING:
+            way = "strings are compared, and asked: contains(s, ...), s in (...)"
         raise QueryError(
-            "E0201",
-            f"{what} takes numbers, not {operand.type}",
-            operand.span,
-            "cast it, like i64(...), or use && || ! on bools",
+            "E0201", f"{what} takes numbers, not {operand.type}", operand.span, way
         )
 
 
@@ -160,9 +192,13 @@ def _bool(operand: Expr, what: str) -> Expr:
             "E0201",
             f"{what} takes a bool, not {article(operand.type)}",
             operand.span,
-            "compare it, like ... != 0",
+            "compare it, like " + _comparison_of(operand.type),
         )
     return operand
+
+
+def _comparison_of(type: Type) -> str:
+    return '... == "view"' if type == STRING else "... != 0"
 
 
 def conditional(condition: Expr, then: Expr, otherwise: Expr, span: Span) -> Expr:
@@ -195,13 +231,63 @@ def cast(operand: Expr, target: Scalar, span: Span) -> Expr:
     """`target(operand)`; a literal or φ takes the type itself."""
     if operand.type == PHI:
         return adapt(operand, target)
+    if STRING in (operand.type, target) and operand.type != target:
+        raise _no_cast(operand, target, span)
     if target.is_temporal or is_temporal(operand.type):
         return ticks_cast(operand, target, span)
     if isinstance(operand, Const) and is_untyped(operand.type):
-        return Const(_saturate(operand.value, target), target, span)
+        return Const(_saturate(operand.number, target), target, span)
     operand = finish(operand, "the operand")
     scalar = common_type([operand], span)
     return operand if scalar == target else Cast(operand, target, span)
+
+
+def _no_cast(operand: Expr, target: Scalar, span: Span) -> QueryError:
+    """The error that strings are not read as anything else, nor written."""
+    found = "a number" if is_untyped(operand.type) else str(operand.type)
+    way = "cast the column before it comes in"
+    if isinstance(operand, Const) and target == STRING:
+        way = f'write it in quotes, like "{operand.value}"'
+    return QueryError("E0201", f"no cast makes {target} of {found}", span, way)
+
+
+def is_in(operand: Expr, options: Sequence[Expr], span: Span) -> Expr:
+    """`operand in (options)`, of constants that are widened with it to one type."""
+    constants = []
+    for option in options:
+        if is_bare_phi(option):
+            way = "write x == φ || x in (...)"
+            raise QueryError("E0201", "nothing equals φ", option.span, way)
+        if not isinstance(option, Const):
+            way = "literals and parameters; for others write x == ... || x == ..."
+            raise QueryError("E0116", "a constant was expected", option.span, way)
+        constants.append(option)
+    scalar = common_type([operand, *constants], span)
+    if is_untyped(scalar):
+        return is_in(finish(adapt(operand, scalar), "the operand"), options, span)
+    found = dict.fromkeys(typed(option, scalar) for option in constants)
+    return In(adapt(operand, scalar), tuple(found), BOOL, span)
+
+
+def match_string(test: StringTest, operand: Expr, pattern: Expr, span: Span) -> Expr:
+    """`test(operand, pattern)`, such as `starts_with(s, "p")`."""
+    if operand.type == PHI:
+        operand = adapt(operand, STRING)
+    for each in (operand, pattern):
+        if each.type != STRING:
+            message = f"{test}() takes strings, not {each.type}"
+            way = f'like {test}(~x[t].name, "view")'
+            raise QueryError("E0201", message, each.span, way)
+    if not isinstance(pattern, Const):
+        message = f"what {test}() looks for is a constant"
+        raise QueryError("E0116", message, pattern.span, "a literal or a parameter")
+    looked_for = str(pattern.value)
+    fault = pattern_fault(looked_for) if test == "matches" else None
+    if fault is not None:
+        message = f"this regular expression does not compile: {fault}"
+        way = "the syntax is RE2's; contains(s, ...) looks for a plain text"
+        raise QueryError("E0208", message, pattern.span, way)
+    return MatchString(test, operand, looked_for, BOOL, span)
 
 
 def _saturate(value: float, target: Scalar) -> bool | int | float:
@@ -401,11 +487,14 @@ def _no_reduction(reduction: str, element: Expr) -> QueryError:
         )
     if element.type.is_temporal:
         return no_ticks_reduction(reduction, element)
-    wanted = "numbers" if element.type == BOOL else "bools"
-    way = (
-        "cast it, like i64(...)" if element.type == BOOL else "compare it, like ... > 0"
-    )
-    assert REDUCTIONS[reduction].name == reduction
+    wanted, way = "numbers", "cast it, like i64(...)"
+    if REDUCTIONS[reduction].result == "bool":
+        wanted, way = "bools", "compare it, like ... > 0"
+        if element.type == STRING:
+            way = "compare it, like " + _comparison_of(STRING)
+    elif element.type == STRING:
+        some = ", ".join(r.name for r in REDUCTIONS.values() if r.strings)
+        way = f"{some} take strings"
     return QueryError(
         "E0201",
         f"{reduction} takes {wanted}, not {element.type}",

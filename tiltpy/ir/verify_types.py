@@ -19,9 +19,11 @@ from tiltpy.ir.nodes import (
     Expr,
     Field,
     If,
+    In,
     Let,
     Local,
     MakeStruct,
+    MatchString,
     Phi,
     Reduce,
     Time,
@@ -42,6 +44,7 @@ from tiltpy.types import (
     F32,
     F64,
     I64,
+    STRING,
     TIME,
     U64,
     Scalar,
@@ -77,6 +80,12 @@ def type_fault(expr: Expr) -> str | None:
             return _cast_fault(expr)
         case Call():
             return _call_fault(expr)
+        case In():
+            return _in_fault(expr)
+        case MatchString():
+            return _expect(expr, "operand", expr.operand.type, STRING) or _expect(
+                expr, "result", expr.type, BOOL
+            )
         case MakeStruct():
             return _struct_fault(expr)
         case Field():
@@ -101,6 +110,8 @@ def reduction_type(
     if element.is_temporal and rule.result != "top":
         return temporal.REDUCTIONS.get(reduction, {}).get(element)
     if element == BOOL and not rule.bools:
+        return None
+    if element == STRING and not rule.strings:
         return None
     match rule.result:
         case "bool":
@@ -137,9 +148,23 @@ def _cast_fault(expr: Cast) -> str | None:
     if isinstance(found, Struct):
         return f"Cast: operand is the struct {found}"
     ticks = found.is_temporal or expr.type.is_temporal
-    if ticks and not temporal.castable(found, expr.type):
+    if STRING in (found, expr.type) or (
+        ticks and not temporal.castable(found, expr.type)
+    ):
         return f"Cast: from {found} to {expr.type}"
     return None
+
+
+def _in_fault(expr: In) -> str | None:
+    if not expr.options:
+        return "In: no options"
+    for option in expr.options:
+        fault = _const_fault(option) or _expect(
+            expr, "option", option.type, expr.operand.type
+        )
+        if fault:
+            return fault
+    return _expect(expr, "result", expr.type, BOOL)
 
 
 def _const_fault(expr: Const) -> str | None:
@@ -149,9 +174,9 @@ def _const_fault(expr: Const) -> str | None:
     elif scalar.is_integer or scalar.is_temporal:
         low, high = int_range(scalar)
         whole = isinstance(value, int) and not isinstance(value, bool)
-        good = whole and low <= value <= high
+        good = whole and low <= int(value) <= high
     else:
-        good = isinstance(value, float)
+        good = isinstance(value, str if scalar == STRING else float)
     return None if good else f"Const: {value!r} is no {scalar}"
 
 

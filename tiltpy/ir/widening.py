@@ -34,6 +34,7 @@ from tiltpy.types import (
     I64,
     INT_LITERAL,
     PHI,
+    STRING,
     U64,
     Scalar,
     Struct,
@@ -77,6 +78,15 @@ def _join(left: Scalar, right: Scalar, span: Span) -> Scalar:
     """The type that holds both types' values, as far as one does."""
     if left in (right, PHI):
         return right
+    if STRING in (left, right):
+        other = right if left == STRING else left
+        raise QueryError(
+            "E0201",
+            f"string and {other} do not go together",
+            span,
+            'compare strings with strings, like ... == "view"; what the data holds as '
+            "numbers is declared as such",
+        )
     if left.is_temporal or right.is_temporal:
         ticks, other = (left, right) if left.is_temporal else (right, left)
         raise no_common(ticks, other, span)
@@ -134,6 +144,13 @@ def _join_untyped(type: Scalar, operand: Expr, span: Span) -> Scalar:
         return type
     if type == PHI:
         return _scalar(operand)
+    if type == STRING:
+        raise QueryError(
+            "E0201",
+            "string and a number do not go together",
+            operand.span,
+            'write the number in quotes, like "10", if the data holds it as text',
+        )
     if type.kind == "bool":
         raise QueryError(
             "E0201",
@@ -146,7 +163,7 @@ def _join_untyped(type: Scalar, operand: Expr, span: Span) -> Scalar:
     if type.kind == "literal":
         both = (type, operand.type)
         return FLOAT_LITERAL if FLOAT_LITERAL in both else INT_LITERAL
-    values = [c.value for c in literals(operand)]
+    values = [c.number for c in literals(operand)]
     if operand.type == FLOAT_LITERAL:
         fits = type.is_float and not any(_overflows(v, type) for v in values)
         return type if fits else F64
@@ -211,7 +228,7 @@ def finish(expr: Expr, name: str) -> Expr:
     if expr.type == FLOAT_LITERAL:
         return adapt(expr, F64)
     if expr.type == INT_LITERAL:
-        wide = any(smallest(int(c.value), c.span) == U64 for c in literals(expr))
+        wide = any(smallest(int(c.number), c.span) == U64 for c in literals(expr))
         return adapt(expr, U64 if wide else I64)
     return expr
 
@@ -231,7 +248,7 @@ def adapt(expr: Expr, target: Type) -> Expr:
         return Cast(expr, target, expr.span)
     match expr:
         case Const():
-            return Const(convert(expr.value, target, expr.span), target, expr.span)
+            return typed(expr, target)
         case Unary():
             return replace(expr, operand=adapt(expr.operand, target), type=target)
         case Binary():
@@ -242,6 +259,14 @@ def adapt(expr: Expr, target: Type) -> Expr:
             return replace(expr, arguments=arguments, type=target)
         case _:
             raise AssertionError(f"an untyped {type(expr).__name__}")
+
+
+def typed(const: Const, target: Scalar) -> Const:
+    """A constant in a type that `common_type` found for it."""
+    if const.type == target:
+        return const
+    value = convert(const.number, target, const.span)
+    return Const(value, target, const.span)
 
 
 def convert(value: float, target: Scalar, span: Span) -> int | float:

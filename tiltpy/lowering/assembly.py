@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tiltpy.abi import Layout, Rows, Scratch, Slot, SlotKind
+from tiltpy.abi import OF_STRINGS, Layout, Rows, Scratch, Slot, SlotKind
 from tiltpy.ir.nodes import UserReduction
 from tiltpy.loops.build import TRUE
 from tiltpy.loops.nodes import Array, Assign, Branch, LExpr, Num, Stmt, Var
@@ -44,8 +44,7 @@ class Assembly:
         slot = Slot(kind, name, column)
         if slot not in self.numbers:
             self.slot(kind, name, column)
-            suffix = str(column) if column else ""
-            self.numbers[slot] = self.fresh(f"{name}.{kind.value}{suffix}")
+            self.numbers[slot] = self.fresh(_label(slot))
         return self.numbers[slot]
 
     def array(
@@ -62,8 +61,7 @@ class Assembly:
         slot = Slot(kind, name, column)
         if slot not in self.arrays:
             number = self.slot(kind, name, column)
-            suffix = str(column) if column else ""
-            label = self.fresh(f"{name}.{kind.value}{suffix}").name
+            label = self.fresh(_label(slot)).name
             self.arrays[slot] = Array(label, scalar, number, written, bits)
         return self.arrays[slot]
 
@@ -75,6 +73,12 @@ class Assembly:
         return self.array(
             SlotKind.SCRATCH, name, scalar, len(self.scratch) - 1, written=True
         )
+
+
+def _label(slot: Slot) -> str:
+    """What a slot is called in a printed kernel; strings and patterns are quoted."""
+    name = repr(slot.object) if slot.kind in OF_STRINGS else slot.object
+    return f"{name}.{slot.kind.value}{slot.column or ''}"
 
 
 class Block:

@@ -4,10 +4,11 @@ The value of something φ is unspecified but harmless: all loop operations are t
 both branches of a conditional are computed and one is selected.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
+from tiltpy.abi import SlotKind
 from tiltpy.ir.nodes import (
     At,
     Binary,
@@ -20,9 +21,11 @@ from tiltpy.ir.nodes import (
     Expr,
     Field,
     If,
+    In,
     Let,
     Local,
     MakeStruct,
+    MatchString,
     Phi,
     Reduce,
     Time,
@@ -35,14 +38,19 @@ from tiltpy.loops.build import (
     conj,
     convert,
     disj,
+    eq,
+    i64,
+    least,
+    load,
     ne,
     negate,
     select,
+    sub,
 )
 from tiltpy.loops.nodes import Bin, CallFn, LExpr, Num
 from tiltpy.lowering.assembly import Block
 from tiltpy.ops import ARITHMETIC, COMPARISON
-from tiltpy.types import BOOL, Scalar, Struct, Type
+from tiltpy.types import BOOL, I64, STRING, Scalar, Struct, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +109,8 @@ class _Lowering:
 
     def lower(self, expr: Expr, env: dict[str, Lowered]) -> Lowered:
         match expr:
-            case Const(value=value):
-                return Lowered(expr.type, Num(value, expr.type), TRUE)
+            case Const():
+                return Lowered(expr.type, self.constant(expr), TRUE)
             case Phi():
                 return phi(expr.type)
             case At() | EventBound() | Reduce() | Time() | Element():
@@ -126,6 +134,14 @@ class _Lowering:
                 return self.named(
                     Lowered(field.type, field.value, conj(struct.valid, field.valid))
                 )
+            case In(operand=operand, options=options):
+                inner = self.lower(operand, env)
+                tests = [eq(inner.scalar, self.constant(option)) for option in options]
+                return self.named(Lowered(BOOL, any_of(tests), inner.valid))
+            case MatchString(operand=operand):
+                inner = self.lower(operand, env)
+                found = self.looked_up(expr, inner.scalar)
+                return self.named(Lowered(BOOL, found, inner.valid))
             case Unary() | Binary() | Exists() | Cast() | Call():
                 return self.named(self.operation(expr, env))
             case _:
@@ -155,6 +171,24 @@ class _Lowering:
                 return self.binary(expr, self.lower(left, env), self.lower(right, env))
             case _:
                 assert_never(expr)
+
+    def constant(self, const: Const) -> LExpr:
+        """A number as it is; of a string the code that the run gives it."""
+        if not isinstance(const.value, str):
+            return Num(const.value, const.type)
+        code = self.block.assembly.number(SlotKind.CODE, const.value)
+        return convert(code, STRING)
+
+    def looked_up(self, expr: MatchString, code: LExpr) -> LExpr:
+        """What the run found out about the string of a code.
+
+        Where there is none its code may be anything: it is bounded.
+        """
+        assembly = self.block.assembly
+        table = assembly.array(SlotKind(expr.test), expr.pattern, BOOL)
+        last = sub(assembly.number(SlotKind.STRINGS, ""), i64(1))
+        place = least(code, convert(last, STRING))
+        return load(table, convert(place, I64))
 
     def unary(self, op: str, value: LExpr) -> LExpr:
         if op == "!":
@@ -211,6 +245,14 @@ class _Lowering:
             self.block.name("v", lowered.scalar),
             self.block.name("ok", lowered.valid),
         )
+
+
+def any_of(tests: Sequence[LExpr]) -> LExpr:
+    """Whether one of many holds; nested no deeper than it must be."""
+    if len(tests) == 1:
+        return tests[0]
+    middle = len(tests) // 2
+    return disj(any_of(tests[:middle]), any_of(tests[middle:]))
 
 
 def pick(

@@ -5,11 +5,13 @@ remainder of floats, and whatever gives a NaN (its sign is the machine's).
 """
 
 import math
-from typing import assert_never
+import operator
+from collections.abc import Callable
+from typing import Any, assert_never
 
 import numpy as np
 
-from tiltpy.ir.nodes import Binary, Call, Cast, Const, Expr, Phi, Unary
+from tiltpy.ir.nodes import Binary, Call, Cast, Const, Expr, In, Phi, Unary
 from tiltpy.types import BOOL, F32, Scalar, int_range
 
 Value = bool | int | float
@@ -50,6 +52,9 @@ def fold_cast(expr: Cast, operand: Const) -> Expr:
 
 def fold_binary(expr: Binary, left: Const, right: Const) -> Expr:
     """Arithmetic, comparison and logic of two constants."""
+    if isinstance(left.value, str):
+        found = _COMPARISONS[expr.op](left.value.encode(), str(right.value).encode())
+        return constant(found, BOOL, expr)
     a, b, scalar = _value(left), _value(right), left.type
     match expr.op:
         case "&&":
@@ -57,7 +62,7 @@ def fold_binary(expr: Binary, left: Const, right: Const) -> Expr:
         case "||":
             return constant(bool(a or b), BOOL, expr)
         case "==" | "!=" | "<" | "<=" | ">" | ">=":
-            return constant(_compare(expr.op, a, b), BOOL, expr)
+            return constant(_COMPARISONS[expr.op](a, b), BOOL, expr)
         case "//" | "%" if scalar.is_float:
             return expr
         case "//" | "%":
@@ -80,27 +85,29 @@ def fold_call(expr: Call, arguments: tuple[Const, ...]) -> Expr:
     return constant(_integer_call(expr.function, values, scalar), expr.type, expr)
 
 
+def fold_in(expr: In, operand: Const) -> Expr:
+    """`c in (...)`."""
+    if isinstance(operand.value, str):
+        return constant(operand in expr.options, BOOL, expr)
+    value = _value(operand)
+    return constant(any(value == _value(o) for o in expr.options), BOOL, expr)
+
+
 def _value(constant: Const) -> Value:
-    """A constant's value, rounded to its type."""
+    """A constant number's value, rounded to its type."""
     if isinstance(constant.value, float):
         return _to_float(constant.value, constant.type)
-    return constant.value
+    return constant.number
 
 
-def _compare(op: str, a: Value, b: Value) -> bool:
-    match op:
-        case "==":
-            return a == b
-        case "!=":
-            return a != b
-        case "<":
-            return a < b
-        case "<=":
-            return a <= b
-        case ">":
-            return a > b
-        case _:
-            return a >= b
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 def _fit(value: Value, scalar: Scalar) -> Value:

@@ -28,9 +28,11 @@ from tiltpy.ir.nodes import (
     Expr,
     Field,
     If,
+    In,
     Let,
     Local,
     MakeStruct,
+    MatchString,
     Phi,
     Query,
     Reduce,
@@ -40,9 +42,16 @@ from tiltpy.ir.nodes import (
 )
 from tiltpy.ir.reductions import END, NEWER, OLDER, START, STATE, map_parts
 from tiltpy.ir.traversal import MAX_DEPTH, children, depth, walk, with_children
-from tiltpy.passes.constants import fold_binary, fold_call, fold_cast, fold_unary
+from tiltpy.passes.constants import (
+    fold_binary,
+    fold_call,
+    fold_cast,
+    fold_in,
+    fold_unary,
+)
 from tiltpy.passes.strictness import never_phi
 from tiltpy.passes.substitute import Names, access, bind, is_atom, presence, wrap
+from tiltpy.patterns import holds
 from tiltpy.types import BOOL, Struct
 
 MAX_PATTERN = 32
@@ -113,7 +122,7 @@ def _simplify(expr: Expr) -> Expr:
         case Unary() | Binary(
             op="+" | "-" | "*" | "/" | "//" | "%"
             | "==" | "!=" | "<" | "<=" | ">" | ">="
-        ) | Cast() | Call() if _has_phi(expr):  # fmt: skip
+        ) | Cast() | Call() | In() | MatchString() if _has_phi(expr):  # fmt: skip
             return Phi(expr.type, expr.span)
         case Unary(operand=Const() as operand):
             return fold_unary(expr, operand)
@@ -133,6 +142,11 @@ def _simplify(expr: Expr) -> Expr:
             arguments = tuple(a for a in expr.arguments if isinstance(a, Const))
             known = len(arguments) == len(expr.arguments)
             return fold_call(expr, arguments) if known else expr
+        case In(operand=Const() as operand):
+            return fold_in(expr, operand)
+        case MatchString(operand=Const() as operand):
+            found = holds(expr.test, str(operand.value), expr.pattern)
+            return Const(found, BOOL, expr.span)
         case If():
             return _fold_if(expr)
         case Exists():

@@ -25,6 +25,7 @@ from tiltpy.ir.nodes import (
     Call,
     CutWindow,
     Expr,
+    In,
     Input,
     Query,
     Reduce,
@@ -38,6 +39,8 @@ from tiltpy.passes.strictness import never_phi, strict_in
 from tiltpy.passes.substitute import inline_points
 
 MAX_NODES = 400
+FEW = 8
+"""Constants that a value is compared with, one after the other, at no great cost."""
 """How many nodes a body may grow to."""
 MAX_COPIES = 3
 """How often heavy work may be computed again, over all offsets and outputs."""
@@ -165,6 +168,8 @@ def _is_heavy(node: Expr) -> bool:
             return True
         case Call():
             return node.function not in CHEAP_FUNCTIONS
+        case In():
+            return len(node.options) > FEW
         case _:
             return False
 

@@ -34,9 +34,11 @@ from tiltpy.ir.nodes import (
     Expr,
     Field,
     If,
+    In,
     Let,
     Local,
     MakeStruct,
+    MatchString,
     Phi,
     Query,
     Reduce,
@@ -156,7 +158,10 @@ def _stored(expr: Expr) -> Expr:
             return replace(expr, type=stored(expr.type))
         case Const() | Time() | EventBound() | Unary() | Binary() | Call():
             return replace(expr, type=_ticks(expr.type))
-        case Exists() | Cast() | Reduce():
+        case In():
+            options = tuple(replace(o, type=_ticks(o.type)) for o in expr.options)
+            return replace(expr, options=options)
+        case Exists() | Cast() | Reduce() | MatchString():
             return expr
         case _:
             assert_never(expr)

@@ -22,9 +22,11 @@ from tiltpy.ir.nodes import (
     Expr,
     Field,
     If,
+    In,
     Let,
     Local,
     MakeStruct,
+    MatchString,
     Phi,
     Reduce,
     Time,
@@ -76,7 +78,7 @@ def never_phi(expr: Expr, locals: Mapping[str, bool] | None = None) -> bool:
             return never_phi(expr.body, inner)
         case Binary(op="//" | "%") if expr.type.is_integer:
             return False
-        case Unary() | Binary() | Cast() | Call() | If():
+        case Unary() | Binary() | Cast() | Call() | In() | MatchString() | If():
             return all(never_phi(child, known) for child in children(expr))
         case _:
             assert_never(expr)
@@ -121,7 +123,7 @@ def _analyse(
         case Field(operand=MakeStruct() as struct):
             names = [name for name, _ in struct.type.fields]
             return of(struct.fields[names.index(expr.name)])
-        case Unary() | Binary() | Cast() | Call() | Field():
+        case Unary() | Binary() | Cast() | Call() | In() | MatchString() | Field():
             return _same(NONE.union(*(of(child).phi for child in children(expr))))
         case _:
             assert_never(expr)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tiltpy.abi import Layout, TimeLayout
 from tiltpy.runtime.memory import allocate, dtype_of
+from tiltpy.runtime.strings import Strings
 from tiltpy.types import I64, MAX_TIME, Type, columns
 
 TILE = 1 << 15
@@ -24,18 +25,20 @@ class Column:
     """One payload column: row `i` is `values[i]`, null where its validity bit is 0.
 
     `validity` is Arrow's bitmap (least significant bit first), or None where no row is
-    null; row 0 is its bit `offset`.
+    null; row 0 is its bit `offset`. `strings` is what the values are codes of, null
+    rows too, if a column of strings has a dictionary of its own.
     """
 
     values: NDArray[np.generic]
     validity: Bits | None = None
     offset: int = 0
+    strings: Strings | None = None
 
     def slice(self, start: int, count: int) -> "Column":
         """A view of some rows, of one readable row where there are none."""
         values = self.values[start : start + max(1, count)]
         offset = self.offset + start if self.validity is not None else 0
-        return Column(values, self.validity, offset)
+        return Column(values, self.validity, offset, self.strings)
 
     def valid(self, count: int) -> NDArray[np.bool_]:
         """Which of the first `count` rows are not null."""

@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tiltpy.abi import Loop, Scratch, Signature, SlotKind
+from tiltpy.abi import OF_STRINGS, Loop, Scratch, Signature, SlotKind
 from tiltpy.runtime.buffers import Column, SnapshotBuffer, pack_validity
 from tiltpy.runtime.memory import Array
+from tiltpy.runtime.strings import Strings
 from tiltpy.types import BOOL, I64, U8, Scalar, columns
 
 
@@ -184,12 +185,15 @@ class Wiring:
         self.outputs: list[OutputSlot] = []
         self.scratch: list[tuple[int, int, Scratch]] = []
         self.counts: dict[str, int] = {}
+        self.strings: list[tuple[int, SlotKind, str]] = []
         self.others: list[tuple[int, SlotKind, str]] = []
         loops = {loop.name: loop for loop in signature.loops}
         for index, slot in enumerate(signature.slots):
             kind, name, column = slot.kind, slot.object, slot.column
             if kind in INPUT_NUMBERS:
                 self.inputs.append((index, name, column, INPUT_NUMBERS[kind]))
+            elif kind in OF_STRINGS:
+                self.strings.append((index, kind, name))
             elif kind is SlotKind.SCRATCH:
                 self.scratch.append((index, column, signature.scratch[column]))
             elif kind is SlotKind.OUT_COUNT:
@@ -201,9 +205,17 @@ class Wiring:
             else:
                 self.others.append((index, kind, name))
 
-    def call(self, code: Executable, pieces: Mapping[str, SnapshotBuffer]) -> Call:
-        """A call over pieces of the inputs; the other slots are still to be filled."""
+    def call(
+        self, code: Executable, pieces: Mapping[str, SnapshotBuffer], strings: Strings
+    ) -> Call:
+        """A call over pieces of the inputs; the other slots are still to be filled.
+
+        `strings` is the run's dictionary, which must live as long as the call.
+        """
         slots = np.zeros(self.size, np.int64)
+        for index, kind, string in self.strings:
+            found = strings.slot(kind, string)
+            slots[index] = found if isinstance(found, int) else address(found)
         for index, name, column, number in self.inputs:
             slots[index] = number(pieces[name], column)
         inputs = tuple(pieces.values())

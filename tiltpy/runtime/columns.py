@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from tiltpy.errors import DataError
 from tiltpy.runtime.buffers import Column
+from tiltpy.runtime.encode import is_string, string_column
 from tiltpy.runtime.memory import dtype_of
 from tiltpy.runtime.views import arrow_type, bools_of, validity_of, values_of
 from tiltpy.types import Scalar, int_range
@@ -15,7 +16,12 @@ MANTISSA = {32: 24, 64: 53}
 
 
 def payload_column(array: pa.Array, scalar: Scalar, *, input: str, name: str) -> Column:
-    """A column for a kernel: a view where the types are the same (bools are copied)."""
+    """A column for a kernel: a view where the types are the same (bools are copied).
+
+    Strings come as `coded` makes them.
+    """
+    if scalar.kind == "string" and pa.types.is_dictionary(array.type):
+        return string_column(array)
     target = arrow_type(scalar)
     if array.type != target:
         if not widens(array.type, scalar):
@@ -33,6 +39,8 @@ def payload_column(array: pa.Array, scalar: Scalar, *, input: str, name: str) ->
 
 def widens(found: pa.DataType, scalar: Scalar) -> bool:
     """Whether every value of an Arrow type is a value of the scalar type."""
+    if scalar.kind == "string":
+        return is_string(found)
     if pa.types.is_null(found) or found == arrow_type(scalar):
         return True
     if pa.types.is_floating(found):
@@ -68,6 +76,7 @@ _DECLARED: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
     (_types.is_timestamp, "time"),
     (_types.is_date, "time"),
     (_types.is_duration, "duration"),
+    (is_string, "string"),
     (_types.is_struct, "a struct, like { a: f64, b: i64 }"),
 )
 _ELSEWHERE: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (

@@ -32,6 +32,7 @@ from tiltpy.runtime.calls import (
 )
 from tiltpy.runtime.domain import Cells, Request
 from tiltpy.runtime.memory import Array, Memory
+from tiltpy.runtime.strings import NO_STRINGS, Strings
 from tiltpy.types import TDom
 
 
@@ -81,8 +82,10 @@ class Chunk:
         rows: Mapping[str, SnapshotBuffer],
         cells: Mapping[str, Cells],
         request: Request,
+        strings: Strings = NO_STRINGS,
     ) -> None:
         self.signature = signature
+        self.strings = strings
         self.cells = cells
         self.request = request
         self.extents: dict[str, Extent] = {}
@@ -180,7 +183,7 @@ class Chunk:
         Scratch is the worker's: calls that share it must not run at the same time.
         """
         wiring = wiring_of(self.signature, code)
-        call = wiring.call(code, self.pieces)
+        call = wiring.call(code, self.pieces, self.strings)
         for index, number, wanted in wiring.scratch:
             size = self.rows_of(wanted.rows, wanted.constant)
             call.put_scratch(index, scratch.take(("", number), wanted.type, size))

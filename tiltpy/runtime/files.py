@@ -7,7 +7,7 @@ disk or Ctrl-C the place holds what it held before.
 
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -58,6 +58,21 @@ def read_table(path: Path) -> pa.Table:
         raise DataError(f"{path}: there is no such file") from None
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise DataError(f"{path}: not readable as {form}: {reason(error)}") from error
+
+
+def read_texts(path: Path, names: Sequence[str]) -> pa.Table:
+    """Columns of a CSV file as the texts that stand there; nothing at all is null."""
+    options = pc.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.string()),
+        include_columns=names,
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
+    try:
+        return pc.read_csv(path, convert_options=options)
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: not readable as CSV: {reason(error)}") from error
 
 
 def write_tables(tables: Mapping[Path, pa.Table]) -> None:

@@ -1,6 +1,7 @@
 """Whatever a user binds, as an Arrow table: the Arrow PyCapsule interface."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pyarrow as pa
 
 from tiltpy.errors import DataError
 from tiltpy.runtime.choose import Choice
+from tiltpy.runtime.encode import coded, is_string
+from tiltpy.types import Scalar
 
 
 def read_chosen(
@@ -104,20 +107,43 @@ def flat_column(input: str, table: pa.Table, *path: str) -> pa.Array:
     Chunks are joined (a copy where there are several), dictionaries and run ends are
     replaced by what they stand for.
     """
-    name = ".".join(path)
-    try:
-        array = _in_one_piece(table.column(path[0]))
-        for step in path[1:]:
-            array = _field(array, step)
-        array.validate(full=pa.types.is_dictionary(array.type))
-        if pa.types.is_run_end_encoded(array.type):
-            array = _run_ends_decoded(array)
+    with _reading(input, path):
+        array = _checked(_in_one_piece(table.column(path[0])), path[1:])
         if pa.types.is_dictionary(array.type):
             array = array.dictionary_decode()
+    return array
+
+
+def payload_array(input: str, table: pa.Table, scalar: Scalar, *path: str) -> pa.Array:
+    """The same for a value of a payload; strings as `coded` makes them."""
+    column = table.column(path[0])
+    found = column.type
+    for step in path[1:]:
+        found = found.field(step).type
+    if scalar.kind != "string" or not is_string(found):
+        return flat_column(input, table, *path)
+    with _reading(input, path):
+        column.validate()
+        return coded([_checked(chunk, path[1:]) for chunk in column.chunks])
+
+
+@contextmanager
+def _reading(input: str, path: Sequence[str]) -> Iterator[None]:
+    try:
+        yield
     except (pa.ArrowException, OSError) as error:
         raise DataError(
-            f"the Arrow data are broken: {error}", input=input, column=name
+            f"the Arrow data are broken: {error}", input=input, column=".".join(path)
         ) from error
+
+
+def _checked(array: pa.Array, steps: Sequence[str]) -> pa.Array:
+    """A column, or the field of a struct column, without run ends."""
+    for step in steps:
+        array = _field(array, step)
+    array.validate(full=pa.types.is_dictionary(array.type))
+    if pa.types.is_run_end_encoded(array.type):
+        array = _run_ends_decoded(array)
     return array
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from tiltpy.abi import TimeLayout
 from tiltpy.runtime.buffers import Column, SnapshotBuffer, pack_validity
+from tiltpy.runtime.encode import with_one_dictionary
 from tiltpy.runtime.layout import lay_out, sampled
 from tiltpy.runtime.memory import allocate
 from tiltpy.runtime.presence import Mask, keep_rows
@@ -81,15 +82,19 @@ def _laid(
     found = []
     for number, (_, scalar) in enumerate(columns(payload)):
         values = allocate(scalar, count)
-        nulls = any(piece.columns[number].validity is not None for piece in pieces)
+        parts, strings = with_one_dictionary(
+            [(piece.columns[number], piece.n) for piece in pieces]
+        )
+        nulls = any(part.validity is not None for part in parts)
         holes = count > sum(piece.n for piece in pieces)
         valid = np.zeros(count, np.bool_) if nulls or holes else None
         if holes:
             values[:] = 0
-        for offset, piece in zip(offsets, pieces, strict=True):
-            column, rows = piece.columns[number], slice(offset, offset + piece.n)
+        for offset, piece, column in zip(offsets, pieces, parts, strict=True):
+            rows = slice(offset, offset + piece.n)
             values[rows] = column.values[: piece.n]
             if valid is not None:
                 valid[rows] = column.valid(piece.n)
-        found.append(Column(values, None if valid is None else pack_validity(valid)))
+        validity = None if valid is None else pack_validity(valid)
+        found.append(Column(values, validity, strings=strings))
     return tuple(found)

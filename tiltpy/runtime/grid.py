@@ -30,6 +30,7 @@ from tiltpy.runtime.layout import sampled
 from tiltpy.runtime.memory import Array, Memory
 from tiltpy.runtime.sheet import Sheet, whole_vectors
 from tiltpy.runtime.stitch import Piece
+from tiltpy.runtime.strings import NO_STRINGS, Strings
 
 
 def lattice_of(buffer: SnapshotBuffer) -> Lattice | None:
@@ -142,9 +143,11 @@ class GridChunk:
         low: int,
         high: int,
         sheet: Sheet | None = None,
+        strings: Strings = NO_STRINGS,
     ) -> None:
         assert signature.stretch is not None
         self.signature = signature
+        self.strings = strings
         self.low = low
         self.high = high
         self.sheet = sheet
@@ -162,7 +165,7 @@ class GridChunk:
         Without it those slots are left to who makes the call.
         """
         wiring = wiring_of(self.signature, code)
-        call = wiring.call(code, self.pieces)
+        call = wiring.call(code, self.pieces, self.strings)
         if scratch is not None:
             for index, array in self.scratch(code, scratch).items():
                 call.put_scratch(index, array)

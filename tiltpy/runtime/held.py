@@ -5,7 +5,7 @@ the outputs that are not finished look back.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,10 +18,13 @@ from tiltpy.runtime.feeds import Feed
 from tiltpy.runtime.gather import drop_before, gather
 from tiltpy.runtime.memory import dtype_of
 from tiltpy.runtime.stitch import Piece
-from tiltpy.types import Boundary, Type, columns
+from tiltpy.runtime.strings import Strings
+from tiltpy.types import STRING, Boundary, Type, columns
 
 BOTH_TIMES = 16
 """The bytes of a start and an end."""
+STRING_BYTES = 16
+"""The bytes that a string is taken to have where nobody has seen it."""
 
 
 class HeldRows:
@@ -119,31 +122,47 @@ def output_states(query: Query) -> dict[str, OutputState]:
 
 
 def row_bytes(payload: Type) -> int:
-    """The bytes of a row with its times."""
-    values = (dtype_of(scalar).itemsize for _, scalar in columns(payload))
-    return BOTH_TIMES + sum(values)
+    """The bytes of a row with its times; of its strings those that are usual."""
+    scalars = [scalar for _, scalar in columns(payload)]
+    values = sum(dtype_of(scalar).itemsize for scalar in scalars)
+    return BOTH_TIMES + values + STRING_BYTES * scalars.count(STRING)
 
 
 def buffer_bytes(buffer: SnapshotBuffer) -> int:
-    """The bytes of a buffer's rows."""
+    """The bytes of a buffer's rows, and of the dictionaries of their strings."""
     times = (one for one in (buffer.starts, buffer.ends) if one is not None)
     width = sum(one.itemsize for one in times)
     width += sum(column.values.itemsize for column in buffer.columns)
-    return buffer.n * width
+    total = buffer.n * width
+    for column in buffer.columns:
+        if column.strings is not None:
+            total += int(column.strings.values.nbytes)
+    return total
 
 
-def split_last(piece: Piece) -> tuple[list[Piece], Piece]:
-    """What is done of an output's last piece, and what may still be made longer."""
+def split_last(piece: Piece, type: Type, strings: Strings) -> tuple[list[Piece], Piece]:
+    """What is done of an output's last piece, and what may still be made longer.
+
+    `strings` is the dictionary of the span, which the latter outlives.
+    """
+    pairs = zip(columns(type), piece.columns, strict=True)
+    own = tuple(
+        replace(column, strings=column.strings or strings)
+        if scalar == STRING
+        else column
+        for (_, scalar), column in pairs
+    )
     if isinstance(piece, CellPiece):
-        return [], piece
+        return [], replace(piece, columns=own)
+    piece = piece.with_columns(own)
     start, end = piece.row(piece.n - 1)
-    columns = tuple(_copied(one.slice(piece.n - 1, 1)) for one in piece.columns)
+    kept = tuple(_copied(one.slice(piece.n - 1, 1)) for one in piece.columns)
     starts, ends = np.array([start]), np.array([end])
-    last = SnapshotBuffer(TimeLayout.INTERVALS, 1, start, 0, starts, ends, columns)
+    last = SnapshotBuffer(TimeLayout.INTERVALS, 1, start, 0, starts, ends, kept)
     return ([piece.slice(0, piece.n - 1)] if piece.n > 1 else []), last
 
 
 def _copied(row: Column) -> Column:
     """One row that keeps no other memory."""
     validity = None if row.validity is None else pack_validity(row.valid(1))
-    return Column(row.values.copy(), validity)
+    return Column(row.values.copy(), validity, strings=row.strings)

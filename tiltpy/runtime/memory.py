@@ -173,7 +173,7 @@ def map_region(size: int) -> Region:
 
 
 def dtype_of(scalar: Scalar) -> np.dtype[np.generic]:
-    """The numpy type of a column's values; a bool takes a byte, 0 or 1."""
+    """The numpy type of a column's values; a bool takes a byte, a string its code."""
     return _DTYPES[scalar.name]
 
 
@@ -182,7 +182,7 @@ def _dtype_of(scalar: Scalar) -> np.dtype[np.generic]:
         return np.dtype(np.uint8)
     if scalar.is_temporal:
         return np.dtype(np.int64)
-    letter = {"int": "i", "uint": "u", "float": "f"}[scalar.kind]
+    letter = {"int": "i", "uint": "u", "float": "f", "string": "i"}[scalar.kind]
     return np.dtype(f"{letter}{scalar.bits // 8}")
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from tiltpy.ir.nodes import Input
 from tiltpy.runtime.buffers import Column
 from tiltpy.runtime.columns import payload_column
-from tiltpy.runtime.frames import flat_column, says_no_type
+from tiltpy.runtime.frames import payload_array, says_no_type
 from tiltpy.runtime.ordering import Rows
 from tiltpy.runtime.ticks import TickColumn, ticks_column
 from tiltpy.runtime.views import validity_of
@@ -28,7 +28,7 @@ def read_payload(
     """
     found = []
     for (column, scalar), path in zip(columns(declared.type), paths, strict=True):
-        array = flat_column(declared.name, table, *path)
+        array = payload_array(declared.name, table, scalar, *path)
         if says_no_type(array):
             continue
         name = ".".join(path)

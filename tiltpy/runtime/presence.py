@@ -32,8 +32,9 @@ def keep_values(column: Column, mask: Mask) -> Column:
     """A copy of some rows of a column."""
     values = column.values[: len(mask)][mask]
     if column.validity is None:
-        return Column(values)
-    return Column(values, pack_validity(column.valid(len(mask))[mask]))
+        return replace(column, values=values)
+    validity = pack_validity(column.valid(len(mask))[mask])
+    return Column(values, validity, strings=column.strings)
 
 
 def drop_nulls_at_edges(buffer: SnapshotBuffer, scalar: Scalar) -> SnapshotBuffer:
@@ -53,7 +54,8 @@ def drop_nulls_at_edges(buffer: SnapshotBuffer, scalar: Scalar) -> SnapshotBuffe
         return buffer
     kept = buffer.slice(first, stop)
     if kept.columns[0].valid(kept.n).all():
-        return kept.with_columns((Column(kept.columns[0].values),))
+        bare = replace(kept.columns[0], validity=None, offset=0)
+        return kept.with_columns((bare,))
     return kept
 
 

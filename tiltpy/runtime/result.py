@@ -20,9 +20,10 @@ from tiltpy.runtime.pictures import Form, clock_of, draw, form_of, series_of, wr
 from tiltpy.runtime.presence import keep_rows
 from tiltpy.runtime.stamps import OutputStamp, from_ticks
 from tiltpy.runtime.stitch import Piece
+from tiltpy.runtime.strings import NO_STRINGS, Strings, fitting
 from tiltpy.runtime.ticks import output_type, ticks_array
 from tiltpy.runtime.views import arrow_type, column_array
-from tiltpy.types import Scalar, Struct, Type, columns
+from tiltpy.types import STRING, Scalar, Struct, Type, columns
 
 if TYPE_CHECKING:
     import pandas
@@ -43,16 +44,18 @@ class OutputTable:
         type: Type,
         pieces: Sequence[Piece],
         stamp: OutputStamp,
+        strings: Strings = NO_STRINGS,
     ) -> None:
         self.name = name
         self.type = type
         self._pieces = tuple(_events(piece, type) for piece in pieces if piece.n)
         self.stamp = stamp
+        self._strings = strings
         self._table: pa.Table | None = None
 
     def renamed(self, name: str) -> "OutputTable":
         """The same snapshots under another name."""
-        return OutputTable(name, self.type, self._pieces, self.stamp)
+        return OutputTable(name, self.type, self._pieces, self.stamp, self._strings)
 
     @property
     def schema(self) -> pa.Schema:
@@ -82,7 +85,7 @@ class OutputTable:
         """The snapshots as a pyarrow table; made once, kept."""
         if self._table is None:
             schema = self.schema
-            chunks = [self._arrays(piece) for piece in self._pieces]
+            chunks = [c for piece in self._pieces for c in self._chunks(piece)]
             arrays = [
                 pa.chunked_array([chunk[i] for chunk in chunks], field.type)
                 for i, field in enumerate(schema)
@@ -90,15 +93,26 @@ class OutputTable:
             self._table = pa.Table.from_arrays(arrays, schema=schema)
         return self._table
 
-    def _arrays(self, piece: Piece) -> list[pa.Array]:
-        found = zip(columns(self.type), piece.columns, strict=True)
-        arrays = (self._array(one, piece.n, scalar) for (_, scalar), one in found)
+    def _chunks(self, piece: Piece) -> Iterator[list[pa.Array]]:
+        """A piece's columns; in parts where its text does not fit into one."""
+        pairs = list(zip(columns(self.type), piece.columns, strict=True))
+        times = [from_ticks(t, self.stamp, self.name) for t in piece.times()]
+        arrays = [self._array(one, piece.n, scalar) for (_, scalar), one in pairs]
+        texts = {
+            number: column.strings or self._strings
+            for number, ((_, scalar), column) in enumerate(pairs)
+            if scalar == STRING
+        }
         fields = [("", self.type)]
         if isinstance(self.type, Struct):
             fields = list(self.type.fields)
-        payload = [self._field(of, arrays) for _, of in fields]
-        times = (from_ticks(t, self.stamp, self.name) for t in piece.times())
-        return [*times, *payload]
+        for part in fitting([(s, arrays[n]) for n, s in texts.items()], piece.n):
+            own = (
+                texts[number].decoded(array[part]) if number in texts else array[part]
+                for number, array in enumerate(arrays)
+            )
+            payload = [self._field(of, own) for _, of in fields]
+            yield [*(time[part] for time in times), *payload]
 
     def _field(self, of: Type, arrays: Iterator[pa.Array]) -> pa.Array:
         """A field from its columns, which come next; a struct is null as its first."""

@@ -19,6 +19,7 @@ from tiltpy.runtime.layout import sampled
 from tiltpy.runtime.memory import Scratches
 from tiltpy.runtime.sheet import Sheet
 from tiltpy.runtime.stitch import Piece
+from tiltpy.runtime.strings import Strings
 from tiltpy.types import columns
 
 ROUND = 16
@@ -39,6 +40,7 @@ class Round:
         grid: Grid,
         sheet: Sheet | None,
         rows: Mapping[str, SnapshotBuffer],
+        strings: Strings,
         parts: Sequence[Part],
         alone: Callable[[Part], Done],
         scratch: Scratches,
@@ -46,6 +48,7 @@ class Round:
         self.grid = grid
         self.sheet = sheet
         self.rows = rows
+        self.strings = strings
         self.parts = parts
         self._alone = alone
         self._scratch = scratch
@@ -104,8 +107,9 @@ class Round:
 
     def _prepare(self) -> None:
         kernel = self.grid.kernel
+        rows, sheet, strings = self.rows, self.sheet, self.strings
         self._chunks = [
-            GridChunk(kernel.signature, self.rows, part.low, part.high, self.sheet)
+            GridChunk(kernel.signature, rows, part.low, part.high, sheet, strings)
             for part in self._fitting
         ]
         if self._chunks:

@@ -23,6 +23,7 @@ from tiltpy.runtime.domain import (
     cut_chunks,
     output_domain,
 )
+from tiltpy.runtime.encode import encode
 from tiltpy.runtime.execute import Chunk, Kernels
 from tiltpy.runtime.grid import Grid, lattice_of, serving
 from tiltpy.runtime.ingest import Ingested, ingest
@@ -33,6 +34,7 @@ from tiltpy.runtime.rounds import ROUND, Done, Round
 from tiltpy.runtime.sheet import Sheet
 from tiltpy.runtime.stamps import output_stamp
 from tiltpy.runtime.stitch import Piece, Stitcher
+from tiltpy.runtime.strings import Strings
 from tiltpy.runtime.workers import Crew, share_out
 
 SMALL_ROWS = 1 << 12
@@ -109,13 +111,14 @@ def run(
     rows = {name: one.buffer for name, one in inputs.items()}
     layouts = {name: buffer.abi_layout() for name, buffer in rows.items()}
     kernels = compile_for(layouts)
-    stitched = Job(kernels, rows, request, options).run()
+    rows, strings = encode(query, rows)
+    stitched = Job(kernels, rows, strings, request, options).run()
     tables = []
     for name in query.outputs:
         definition = query.definition(name)
         assert definition is not None
         pieces = stitched.get(name, [])
-        tables.append(OutputTable(name, definition.type, pieces, stamp))
+        tables.append(OutputTable(name, definition.type, pieces, stamp, strings))
     return Result(tables)
 
 
@@ -126,12 +129,14 @@ class Job:
         self,
         kernels: Kernels,
         rows: Mapping[str, SnapshotBuffer],
+        strings: Strings,
         request: Request,
         options: RunOptions,
         wanted: Mapping[str, Wanted] | None = None,
     ) -> None:
         self.kernels = kernels
         self.rows = rows
+        self.strings = strings
         self.request = request
         self.options = options
         self.outputs = {name: self._definition(name) for name in kernels.query.outputs}
@@ -281,7 +286,13 @@ class Job:
             for first in range(0, len(chunks), ROUND):
                 some = chunks[first : first + ROUND]
                 one = Round(
-                    grid, self.sheet, self.rows, some, self._alone, self.scratch
+                    grid,
+                    self.sheet,
+                    self.rows,
+                    self.strings,
+                    some,
+                    self._alone,
+                    self.scratch,
                 )
                 crew.work(one)
                 yield from one.results()
@@ -289,7 +300,8 @@ class Job:
     def _alone(self, part: Part) -> Done:
         """Compute one chunk with the general kernel."""
         kernel = self.general
-        chunk = Chunk(kernel.signature, self.rows, part.cells, self.request)
+        rows, strings = self.rows, self.strings
+        chunk = Chunk(kernel.signature, rows, part.cells, self.request, strings)
         return part, chunk.run(kernel.code, self.scratch.own)
 
 

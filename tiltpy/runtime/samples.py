@@ -47,6 +47,8 @@ def check_reach(declared: Input, first: First, period: int, count: int) -> None:
 
 def _shared(values: NDArray[np.generic], scalar: Scalar) -> Column | None:
     """A view of an array that holds just what a kernel reads."""
+    if scalar.kind == "string":
+        return None  # numbers are no codes
     kind = np.dtype(np.bool_) if scalar.kind == "bool" else dtype_of(scalar)
     right = values.dtype == kind and values.ndim == 1 and values.size > 0
     if not right or not values.flags.c_contiguous or not values.flags.aligned:

@@ -15,6 +15,7 @@ from tiltpy.ir.nodes import Query
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.buffers import SnapshotBuffer
 from tiltpy.runtime.domain import Domain, Request, Wanted, check_request, output_domain
+from tiltpy.runtime.encode import encode
 from tiltpy.runtime.execute import Kernels
 from tiltpy.runtime.feeds import Reading, open_feed
 from tiltpy.runtime.grid import Grid
@@ -24,6 +25,7 @@ from tiltpy.runtime.result import OutputTable, Result
 from tiltpy.runtime.run import Job, RunOptions, check_bindings
 from tiltpy.runtime.stamps import output_stamp
 from tiltpy.runtime.stitch import Piece, Stitcher
+from tiltpy.runtime.strings import NO_STRINGS, Strings
 from tiltpy.types import MAX_TIME
 
 Compile = Callable[[Mapping[str, Layout]], Kernels]
@@ -80,6 +82,7 @@ class _Stream:
         memory: int,
         span: int | None,
     ) -> None:
+        self.query = query
         self.request = request
         self.compile_for = compile_for
         self.options = replace(options, progress=None)
@@ -222,6 +225,7 @@ class _Stream:
     def _compute(
         self, wanted: Mapping[str, Wanted], final: Mapping[str, Domain]
     ) -> Result:
+        strings = NO_STRINGS
         stitchers = {}
         for name, output in self.outputs.items():
             domain = wanted[name].domain if name in wanted else final.get(name)
@@ -231,8 +235,10 @@ class _Stream:
                 output.last = None
                 stitchers[name] = stitcher
         if wanted:
-            rows = {name: held.rows() for name, held in self.inputs.items()}
-            job = Job(self._kernels(rows), rows, self.request, self.options, wanted)
+            held_rows = {name: held.rows() for name, held in self.inputs.items()}
+            kernels = self._kernels(held_rows)
+            rows, strings = encode(self.query, held_rows)
+            job = Job(kernels, rows, strings, self.request, self.options, wanted)
             job.stitch(stitchers)
             self.grid = job.grid
         found = {}
@@ -244,10 +250,10 @@ class _Stream:
                 output.finished = True
             elif pieces:
                 *pieces, last = pieces
-                done, output.last = split_last(last)
+                done, output.last = split_last(last, output.definition.type, strings)
                 pieces.extend(done)
             found[name] = pieces
-        return self._result(found)
+        return self._result(found, strings)
 
     def _go_on(self, result: Result, *, read: bool) -> None:
         """After a span: forget what is done, and say how much to read for the next."""
@@ -285,9 +291,12 @@ class _Stream:
             )
         return total
 
-    def _result(self, pieces: Mapping[str, list[Piece]]) -> Result:
+    def _result(
+        self, pieces: Mapping[str, list[Piece]], strings: Strings = NO_STRINGS
+    ) -> Result:
         tables = []
         for name, output in self.outputs.items():
             kind = output.definition.type
-            tables.append(OutputTable(name, kind, pieces.get(name, []), self.stamp))
+            own = pieces.get(name, [])
+            tables.append(OutputTable(name, kind, own, self.stamp, strings))
         return Result(tables)

@@ -1,25 +1,40 @@
 """Tables from formats without types (CSV): payload columns as their input says.
 
 A CSV reader guesses types by what the values look like: prices that happen to be whole
-numbers are integers to it. Here a guessed number becomes the declared one. What fits
-only with a loss stays as it is, and is an error further on.
+numbers are integers to it. Here a guessed number becomes the declared one, and what is
+declared a string is read as the text that it is, `007` too. What fits only with a loss
+stays as it is, and is an error further on.
 """
+
+from pathlib import Path
 
 import pyarrow as pa
 
 from tiltpy.ir.nodes import Input
 from tiltpy.runtime.bind import Binding, complete
 from tiltpy.runtime.choose import choose_columns
+from tiltpy.runtime.files import read_texts
 from tiltpy.runtime.views import arrow_type
-from tiltpy.types import Scalar, columns
+from tiltpy.types import STRING, Scalar, columns
 
 
-def as_declared(table: pa.Table, declared: Input, binding: Binding) -> pa.Table:
-    """The table with the payload columns of an input in the input's types."""
+def as_declared(
+    table: pa.Table, declared: Input, binding: Binding, path: Path
+) -> pa.Table:
+    """The table with the payload columns of an input in the input's types.
+
+    `path` is the CSV file that it was read from.
+    """
     choice = choose_columns(complete(declared, binding), binding.column, table.schema)
-    for path, (_, scalar) in zip(choice.payload, columns(declared.type), strict=True):
-        if len(path) == 1:
-            table = _with_type(table, path[0], scalar)
+    payload = list(zip(choice.payload, columns(declared.type), strict=True))
+    names = [column for (column, *_), (_, scalar) in payload if scalar == STRING]
+    texts = read_texts(path, names) if names else None
+    for (name, *inner), (_, scalar) in payload:
+        if texts is not None and name in names:
+            index = table.schema.get_field_index(name)
+            table = table.set_column(index, name, texts.column(name))
+        elif not inner:
+            table = _with_type(table, name, scalar)
     return table
 
 

@@ -19,6 +19,8 @@ def arrow_type(scalar: Scalar) -> pa.DataType:
         return pa.int64()
     if scalar.kind == "bool":
         return pa.bool_()
+    if scalar.kind == "string":
+        return pa.string()
     if scalar.kind == "float":
         return {32: pa.float32(), 64: pa.float64()}[scalar.bits]
     return pa.type_for_alias(f"{scalar.kind}{scalar.bits}")
@@ -68,7 +70,10 @@ def array_of(
 
 
 def column_array(column: Column, count: int, scalar: Scalar) -> pa.Array:
-    """The first `count` rows of a column; values are shared, a moved bitmap is not."""
+    """The first `count` rows of a column; values are shared, a moved bitmap is not.
+
+    Of strings these are the codes.
+    """
     values = column.values[:count]
     assert values.dtype == dtype_of(scalar), f"{values.dtype} is not {scalar}"
     validity = column.validity
@@ -77,4 +82,5 @@ def column_array(column: Column, count: int, scalar: Scalar) -> pa.Array:
             validity = np.packbits(column.valid(count), bitorder="little")
         else:
             validity = validity[column.offset // 8 :]
-    return array_of(values, validity, arrow_type(scalar))
+    kind = pa.int32() if scalar.kind == "string" else arrow_type(scalar)
+    return array_of(values, validity, kind)

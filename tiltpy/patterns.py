@@ -1,0 +1,49 @@
+"""What is asked about strings: Arrow's own kernels, which know UTF-8 and RE2.
+
+The only place below the runtime that needs Arrow: a regular expression that does not
+compile is an error of the query, so the frontend must be able to try it.
+"""
+
+from array import array
+from collections.abc import Sequence
+from itertools import accumulate
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tiltpy.ops import StringTest
+
+_KERNELS = {
+    "starts_with": pc.starts_with,
+    "ends_with": pc.ends_with,
+    "contains": pc.match_substring,
+    "matches": pc.match_substring_regex,
+}
+
+
+def array_of(strings: Sequence[str]) -> pa.LargeStringArray:
+    """Strings as an Arrow array. (`pa.array` would import pandas, which is slow.)"""
+    encoded = [string.encode() for string in strings]
+    ends = accumulate(map(len, encoded), initial=0)
+    offsets, data = array("q", ends).tobytes(), b"".join(encoded)
+    both = pa.py_buffer(offsets), pa.py_buffer(data)
+    return pa.LargeStringArray.from_buffers(len(encoded), *both)
+
+
+def ask(test: StringTest, strings: pa.Array, pattern: str) -> pa.BooleanArray:
+    """Whether each of some strings starts with a pattern, and so on."""
+    return _KERNELS[test](strings, pattern=pattern)
+
+
+def holds(test: StringTest, string: str, pattern: str) -> bool:
+    """The same of one string."""
+    return bool(ask(test, array_of([string]), pattern)[0].as_py())
+
+
+def pattern_fault(pattern: str) -> str | None:
+    """Why a regular expression does not compile, or None where it does."""
+    try:
+        ask("matches", array_of([""]), pattern)
+    except pa.ArrowInvalid as error:
+        return str(error).removeprefix("Invalid regular expression: ")
+    return None
