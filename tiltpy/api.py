@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tiltpy.abi import Layout
+from tiltpy.agreement import check_agreement
 from tiltpy.arguments import read_options, read_request
 from tiltpy.bound import BoundFrame, BoundSamples
 from tiltpy.compiler import CompileOptions, Compiler
@@ -30,7 +31,10 @@ from tiltpy.runtime.sizes import size_of
 from tiltpy.runtime.stream import stream
 from tiltpy.types import Unit, columns
 
-RUN_ARGUMENTS = ("self", "start", "end", "workers", "chunk", "allow_sort", "progress")
+RUN_ARGUMENTS = (
+    "self", "start", "end", "workers", "chunk", "allow_sort", "progress",
+    "check_reductions",
+)  # fmt: skip
 STREAM_ARGUMENTS = ("self", "start", "end", "workers", "chunk", "memory")
 Format = Literal["stages", "tree", "json", "dot", "mermaid"]
 MEMORY = "256MB"
@@ -57,6 +61,7 @@ class CompiledQuery:
         chunk: Length | None = None,
         allow_sort: bool = True,
         progress: Progress | None = None,
+        check_reductions: bool = False,
         **inputs: object,
     ) -> Result:
         """Compute the outputs over frames, one for each input by its name.
@@ -71,9 +76,11 @@ class CompiledQuery:
         `datetime`; by default that of the data. `chunk` (ticks, a duration like "1h", a
         `timedelta`) and `workers` (threads; by default one per CPU) never change a
         result. `allow_sort=False` refuses rows out of time order. `progress` is called
-        with the number of chunks done and of all.
+        with the number of chunks done and of all. `check_reductions=True` tries, before
+        it runs, whether `merge` and `deacc` of the query's own reductions agree with
+        their `acc`, over a sample of the data's snapshots: for finding mistakes.
 
-        Raises `DataError` if the data does not fit the query.
+        Raises `DataError` if the data does not fit the query, or they do not agree.
         """
         request, frames = read_request(self.query, start, end, inputs, RUN_ARGUMENTS)
         options = read_options(
@@ -81,6 +88,8 @@ class CompiledQuery:
         )
         bindings = self._bindings(frames)
         bound = bind_inputs(self.query, bindings, request, allow_sort=allow_sort)
+        if check_reductions:
+            check_agreement(self.query, bound, request, options, self._compiler.options)
         return run(self.query, bound, self._compiler.specialised, request, options)
 
     def stream(

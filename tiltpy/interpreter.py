@@ -96,6 +96,20 @@ def interpret(
     return {name: meaning.output(name, start, end) for name in query.outputs}
 
 
+def evaluate(
+    expr: Expr, names: Mapping[str, Value | None], element: Value | None = None
+) -> Value | None:
+    """What refers to no object: an element, or a part of a query's own reduction."""
+    return _Meaning({}).evaluate(expr, _Scope(0, names, element))
+
+
+def whole_state(state: Value | None, type: Type) -> Value | None:
+    """A state: a struct that is φ has fields that are."""
+    if state is None and isinstance(type, Struct):
+        return dict.fromkeys(name for name, _ in type.fields)
+    return state
+
+
 class _Object(ABC):
     """A temporal object: anything that has snapshots."""
 
@@ -476,14 +490,14 @@ class _Meaning:
         def part(expr: Expr, names: Mapping[str, Value | None]) -> Value | None:
             return self.evaluate(expr, _Scope(end, names))
 
-        state, some = _whole(part(own.init, {}), own.state), False
+        state, some = whole_state(part(own.init, {}), own.state), False
         for row in rows:
             value = self.evaluate(element, _Scope(end, element=row.value))
             if value is None:
                 continue
             first, last = _cut_to(row, start, end)
             seen = {own.parameter: value, START: first, END: last}
-            state = _whole(part(own.acc, {STATE: state, **seen}), own.state)
+            state = whole_state(part(own.acc, {STATE: state, **seen}), own.state)
             some = True
         return part(own.result, {STATE: state}) if some else None
 
@@ -496,13 +510,6 @@ class _Meaning:
 def _cut_to(row: Snapshot | Event, start: int, end: int) -> tuple[int, int]:
     """The bounds of a snapshot, cut to `(start, end]`."""
     return max(row.start, start), min(row.end, end)
-
-
-def _whole(state: Value | None, type: Type) -> Value | None:
-    """A state: a struct that is φ has fields that are."""
-    if state is None and isinstance(type, Struct):
-        return dict.fromkeys(name for name, _ in type.fields)
-    return state
 
 
 def _number(value: Value) -> Number:

@@ -8,6 +8,7 @@ from typing import Any
 import tiltpy as tilt
 from tiltpy.api import MEMORY
 from tiltpy.cli import arguments
+from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.cli.binding import are_streamed, input_paths, known_path
 from tiltpy.cli.given import add_given_arguments, check_apart, check_place, read_given
 from tiltpy.cli.preview import ROWS, format_preview
@@ -33,6 +34,11 @@ def add_run_arguments(parser: ArgumentParser) -> None:
         help=f"read Parquet files piece by piece and hold no more than this, as in 2GB "
         f"(datasets of several files always are read so, by default with {MEMORY})",
     )
+    parser.add_argument(
+        "--check-reductions",
+        action="store_true",
+        help="try first whether merge and deacc of reductions agree with their acc",
+    )
 
 
 def run(args: Namespace) -> int:
@@ -45,12 +51,19 @@ def run(args: Namespace) -> int:
     places = {f"--output {name}={path}": path for name, path in outputs.items()}
     check_apart(places, [*paths.values(), Path(args.query)])
     given = read_given(query, paths, args, method, streamed=streamed)
+    if streamed and args.check_reductions:
+        raise ArgumentsError(
+            "--check-reductions looks at all rows at once; leave --memory out, or try "
+            "it over one file"
+        )
     if streamed:
         memory = arguments.size("--memory", args.memory or MEMORY)
         _stream(query, outputs, memory=memory, **given)
         return 0
     with Progress() as progress:
-        result = query.run(progress=progress, **given)
+        result = query.run(
+            progress=progress, check_reductions=args.check_reductions, **given
+        )
     if outputs:
         write_tables({outputs[name]: result[name].to_arrow() for name in outputs})
     else:

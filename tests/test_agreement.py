@@ -1,0 +1,110 @@
+"""Parts of reductions that do not agree are found, by name, time and what differed."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import tiltpy as tilt
+from tests.test_own_reductions import ALL
+from tiltpy.cli.main import main
+
+HEAD = "unit s\ninput m : i64 time ts point\n"
+FRAME = pa.table(
+    {
+        "ts": pa.array([1, 2, 3, 5], pa.timestamp("s")),
+        "m": pa.array([10, 20, 30, 40], pa.int64()),
+    }
+)
+
+
+def run(reduction: str, use: str = "~o[t] = r(~m[t-9 : t])") -> tilt.Result:
+    """A query with one reduction `r`, checked."""
+    query = tilt.parse(f"{HEAD} reduction r(v: i64) {{ {reduction} }} {use}")
+    return query.run(m=FRAME, check_reductions=True)
+
+
+def test_a_wrong_inverse() -> None:
+    wrong = "init = 0 acc = state + v deacc = state - v - 1 result = state"
+    with pytest.raises(tilt.DataError) as caught:
+        run(wrong)
+    assert str(caught.value) == (
+        "the reduction r at 1970-01-01 00:00:05: `deacc` is not the inverse of `acc`: "
+        "out of 100 it takes 10 and leaves 89, but over the other 3 `acc` makes 90"
+    )
+    query = tilt.parse(f"{HEAD} reduction r(v: i64) {{ {wrong} }} ~o[t] = r(~m[t-9:t])")
+    assert len(query.run(m=FRAME).to_arrow()) > 0  # nobody asked
+
+
+def test_a_wrong_merge() -> None:
+    with pytest.raises(tilt.DataError) as caught:
+        run(
+            "init = { s = 0, n = 0 } acc = { s = state.s + v, n = state.n + 1 } "
+            "merge = { s = a.s + b.s, n = a.n } result = state.s"
+        )
+    assert str(caught.value) == (
+        "the reduction r at 1970-01-01 00:00:05: `merge` does not agree with `acc`: of "
+        "{ s = 10, n = 1 } and { s = 90, n = 3 } it makes { s = 100, n = 1 }, but over "
+        "all 4 snapshots `acc` makes { s = 100, n = 4 }"
+    )
+
+
+def test_what_windows_do_not_hold_does_not_matter() -> None:
+    wrong = "init = 0 acc = v merge = a result = state"
+    assert run(wrong, "~o[t] = r(~m[t-1 : t])").to_arrow()["o"].to_pylist() == [
+        10, 20, 30, 40,
+    ]  # fmt: skip
+    with pytest.raises(tilt.DataError, match="`merge` does not agree"):
+        run(wrong, "~o[t] = r(~m[t-2 : t])")
+
+
+def test_conditions_and_derived_objects() -> None:
+    wrong = "init = 0 acc = state + v merge = a > 60 ? 0 : a + b result = state"
+    run(wrong, "~o[t] = r(v for v in ~m[t-9 : t] if v < 30)")
+    with pytest.raises(tilt.DataError, match="of 120 and 80 it makes 0"):
+        run(wrong, "~d[t] = ~m[t] * 2 ~o[t] = r(~d[t-9 : t] + 0)")
+
+
+@pytest.mark.parametrize("name", ["my_rms", "total", "edges", "longest", "twap"])
+def test_right_ones_pass(name: str) -> None:
+    query = tilt.parse(f"{HEAD} {ALL} ~o[t] = {name}(~m[t-9 : t])")
+    checked = query.run(m=FRAME, check_reductions=True)
+    assert checked.to_arrow().equals(query.run(m=FRAME).to_arrow())
+
+
+def test_structs_in_structs_and_times() -> None:
+    query = tilt.parse("""
+    unit s
+    input q : { at: time, bid: { price: f64, size: i64 } } time ts point
+    reduction paid(v: { at: time, bid: { price: f64, size: i64 } }) {
+        init = { first = time(φ), sum = 0.0 }
+        acc = {
+            first = state.first == φ ? v.at : state.first,
+            sum = state.sum + v.bid.price * v.bid.size
+        }
+        merge = { first = b.first, sum = a.sum + b.sum }
+        result = state.sum
+    }
+    ~o[t] = paid(~q[t-9s : t])
+    """)
+    bids = [{"price": 1.5, "size": 2}, None, {"price": 2.5, "size": 4}]
+    at = pa.array([1, 2, 3], pa.timestamp("s"))
+    frame = pa.table({"ts": at, "at": at, "bid": bids})
+    with pytest.raises(tilt.DataError, match="`merge` does not agree with `acc`"):
+        query.run(q=frame, check_reductions=True)
+
+
+def test_on_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, data = tmp_path / "q.tilt", tmp_path / "m.parquet"
+    parts = "init = 0 acc = state + v deacc = v result = state"
+    whole = f"{HEAD} reduction r(v: i64) {{ {parts} }} ~o[t] = r(~m[t-9 : t])"
+    text.write_text(whole)
+    pq.write_table(FRAME, data)
+    words = ["run", str(text), "--input", f"m={data}"]
+    assert main(words) == 0
+    assert main([*words, "--check-reductions"]) == 1
+    assert "the reduction r at 1970-01-01 00:00:05" in capsys.readouterr().err
+    assert main([*words, "--check-reductions", "--memory", "1GB"]) == 2
