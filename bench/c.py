@@ -41,8 +41,11 @@ def compiler() -> str | None:
 
 
 @cache
-def library() -> ctypes.CDLL:
-    """The compiled functions. Raises a `RuntimeError` where they cannot be had."""
+def library(*, plain: bool = False) -> ctypes.CDLL:
+    """The compiled functions. Raises a `RuntimeError` where they cannot be had.
+
+    `plain`: they do not ask for memory ahead of time, nor write past the caches.
+    """
     command = compiler()
     if command is None:
         raise RuntimeError(
@@ -53,7 +56,7 @@ def library() -> ctypes.CDLL:
         made = Path(folder, "peers.so")
         sources = sorted(SOURCES.glob("*.c"))
         done = subprocess.run(  # noqa: S603 - a compiler found by its name
-            [command, *FLAGS, "-o", made, *sources, "-lm"],
+            [command, *FLAGS, *["-DPLAIN"] * plain, "-o", made, *sources, "-lm"],
             capture_output=True,
             text=True,
             check=False,
@@ -63,9 +66,9 @@ def library() -> ctypes.CDLL:
         return ctypes.CDLL(str(made))
 
 
-def function(name: str) -> Function:
+def function(name: str, *, plain: bool = False) -> Function:
     """A compiled function of the common form."""
-    found = getattr(library(), name)
+    found = getattr(library(plain=plain), name)
     found.restype = ctypes.c_int64
     found.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
     return found  # type: ignore[no-any-return]
@@ -84,9 +87,11 @@ class Piece:
 class Work:
     """A function and what it is called with, a thread for each piece."""
 
-    def __init__(self, name: str, pieces: Sequence[Piece]) -> None:
+    def __init__(
+        self, name: str, pieces: Sequence[Piece], *, plain: bool = False
+    ) -> None:
         self.pieces = pieces
-        run = function(name)
+        run = function(name, plain=plain)
         self._calls = [_prepared(run, piece) for piece in pieces]
         self._threads = ThreadPoolExecutor(len(pieces))
 

@@ -23,23 +23,38 @@ Streams = Mapping[str, Stream]
 
 
 def peer(
-    workload: Workload, streams: Streams, *, threads: int = 1, times: bool = False
+    workload: Workload,
+    streams: Streams,
+    *,
+    threads: int = 1,
+    times: bool = False,
+    plain: bool = False,
 ) -> Peer | None:
     """The workload in C, if there is such a function, and a compiler.
 
-    Where nearly every cell has a value, `times` writes its start and end too.
+    Where nearly every cell has a value, `times` writes its start and end too. `plain`
+    code leaves memory to the processor.
     """
     if compiler() is None or workload.name != workload.base:
         return None
+    how = How(threads, plain)
     if workload.name in DENSE:
-        return _dense(DENSE[workload.name], streams, threads, times=times)
+        return _dense(DENSE[workload.name], streams, how, times=times)
     if workload.name == "where":
         make = _where_with_times if times else _where
-        return make(streams, threads)
+        return make(streams, how)
     if times:
         return None
     others = {"impute": _impute, "Yahoo": _yahoo, "unaligned join": _unaligned_join}
-    return others[workload.name](streams, threads)
+    return others[workload.name](streams, how)
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """On how many threads, and whether as `plain` code (see `bench.c.library`)."""
+
+    threads: int
+    plain: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +89,15 @@ DENSE = {
 """The workloads that need no bits."""
 
 
-def _dense(dense: Dense, streams: Streams, threads: int, *, times: bool) -> Peer:
+def _dense(dense: Dense, streams: Streams, how: How, *, times: bool) -> Peer:
     inputs = [stream.values for stream in streams.values()]
     events = len(inputs[0])
     most = -(-events * dense.ticks // dense.period)
     outputs = [_touched(most, each) for each in dense.types]
-    work = _over_shares(dense.name, inputs, outputs, events, threads)
+    work = _over_shares(dense.name, inputs, outputs, events, how)
     stamps = (_touched(most, np.int64), _touched(most, np.int64))
     period = np.array([dense.period])
-    stamp = _over_shares("times", (period,), stamps, most, threads)
+    stamp = _over_shares("times", (period,), stamps, most, how)
 
     def run_both() -> list[int]:
         stamp()
@@ -98,21 +113,21 @@ def _dense(dense: Dense, streams: Streams, threads: int, *, times: bool) -> Peer
     return Peer(run_both if times else work, outcome)
 
 
-def _where(streams: Streams, threads: int) -> Peer:
+def _where(streams: Streams, how: How) -> Peer:
     x = streams["x"].values
     values, kept = _touched(len(x), np.float32), _bits(len(x))
-    work = _over_shares("where", (x,), (values, kept), len(x), threads)
+    work = _over_shares("where", (x,), (values, kept), len(x), how)
     return Peer(
         work,
         lambda counts: Kept((_joined(work, values, counts),), _unpacked(kept, len(x))),
     )
 
 
-def _where_with_times(streams: Streams, threads: int) -> Peer:
+def _where_with_times(streams: Streams, how: How) -> Peer:
     x = streams["x"].values
     types = (np.int64, np.int64, np.float32)
     arrays = tuple(_touched(len(x), each) for each in types)
-    work = _over_shares("where_with_times", (x,), arrays, len(x), threads)
+    work = _over_shares("where_with_times", (x,), arrays, len(x), how)
 
     def outcome(counts: list[int]) -> Table:
         starts, ends, values = (_joined(work, array, counts) for array in arrays)
@@ -121,14 +136,14 @@ def _where_with_times(streams: Streams, threads: int) -> Peer:
     return Peer(work, outcome)
 
 
-def _impute(streams: Streams, threads: int) -> Peer:
+def _impute(streams: Streams, how: How) -> Peer:
     x, valid = streams["x"].values, streams["x"].valid
     assert valid is not None
     packed = _bits(len(x))
     packed[: -(-len(x) // 8)] = np.packbits(valid, bitorder="little")
     values, begins, covered = _touched(len(x), np.float32), _bits(len(x)), _bits(len(x))
     outputs = (values, begins, covered)
-    work = _over_shares("impute", (x, packed), outputs, len(x), threads)
+    work = _over_shares("impute", (x, packed), outputs, len(x), how)
 
     def outcome(counts: list[int]) -> Table:
         payload = (_joined(work, values, counts),)
@@ -138,11 +153,11 @@ def _impute(streams: Streams, threads: int) -> Peer:
     return Peer(work, outcome)
 
 
-def _yahoo(streams: Streams, threads: int) -> Peer:
+def _yahoo(streams: Streams, how: How) -> Peer:
     x = streams["x"].values
     panes = -(-len(x) // PANE)
     values, begins = _touched(panes, np.int64), _bits(panes)
-    work = _over_shares("yahoo", (x,), (values, begins), len(x), threads)
+    work = _over_shares("yahoo", (x,), (values, begins), len(x), how)
 
     def outcome(counts: list[int]) -> Table:
         payload = (_joined(work, values, counts, PANE),)
@@ -152,13 +167,13 @@ def _yahoo(streams: Streams, threads: int) -> Peer:
     return Peer(work, outcome)
 
 
-def _unaligned_join(streams: Streams, threads: int) -> Peer:
+def _unaligned_join(streams: Streams, how: How) -> Peer:
     """Each thread merges a stretch of time; it ends where an event of `a` does."""
     a, b = streams["a"], streams["b"]
     assert a.ends is not None
     assert b.ends is not None
     last = min(a.ends[-1], b.ends[-1])
-    cuts = a.ends[len(a.ends) * np.arange(1, threads) // threads]
+    cuts = a.ends[len(a.ends) * np.arange(1, how.threads) // how.threads]
     edges = [0, *sorted({int(cut) for cut in cuts if cut < last}), int(last)]
     types = (np.int64, np.int64, np.float32)
     outputs = tuple(_touched(len(a.ends) + len(b.ends), each) for each in types)
@@ -177,7 +192,7 @@ def _unaligned_join(streams: Streams, threads: int) -> Peer:
         starts, ends, values = (np.concatenate(column) for column in columns)
         return Table(starts, ends, (values,))
 
-    return Peer(Work("unaligned_join", pieces), outcome)
+    return Peer(Work("unaligned_join", pieces, plain=how.plain), outcome)
 
 
 def _over_shares(
@@ -185,11 +200,12 @@ def _over_shares(
     inputs: Sequence[Array],
     outputs: Sequence[Array],
     cells: int,
-    threads: int,
+    how: How,
 ) -> Work:
     """A function over whole arrays, its cells shared between threads."""
-    parts = shares(cells, threads)
-    return Work(name, [Piece(inputs, outputs, low, high) for low, high in parts])
+    parts = shares(cells, how.threads)
+    pieces = [Piece(inputs, outputs, low, high) for low, high in parts]
+    return Work(name, pieces, plain=how.plain)
 
 
 def _touched(entries: int, kind: type) -> Array:

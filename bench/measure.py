@@ -11,7 +11,7 @@ from bench.traffic import bytes_moved
 from bench.workloads import Stream, Workload
 
 Streams = Mapping[str, Stream]
-ONE_THREAD = ("C", "Numba")
+ONE_THREAD = ("C", "plain C", "Numba")
 """The peers that use one core; the others use all."""
 
 

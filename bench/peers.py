@@ -8,14 +8,15 @@ from bench.c import compiler
 from bench.peer import Peer
 from bench.workloads import Stream, Workload
 
-NAMES = ("C", "Numba", "Polars", "DuckDB")
+NAMES = ("C", "plain C", "Numba", "Polars", "DuckDB")
 """From the nearest to the machine to the furthest from it."""
 
 
 def missing(name: str) -> str | None:
     """Why a peer cannot be asked here, and the way out, if it cannot."""
-    if name == "C":
-        return None if compiler() else "C is left out: no compiler (gcc, clang or cc)"
+    if name in ("C", "plain C"):
+        without = f"{name} is left out: no compiler (gcc, clang or cc)"
+        return None if compiler() else without
     if find_spec(name.lower()) is None:
         return f"{name} is not installed: pip install '.[bench]'"
     return None
@@ -33,6 +34,8 @@ def make_peer(
     match name:
         case "C" | "C + times":
             return c_peers.peer(workload, streams, times=name != "C")
+        case "plain C":
+            return c_peers.peer(workload, streams, plain=True)
         case "Numba":
             from bench import numba_peers  # noqa: PLC0415 - optional
 

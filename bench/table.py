@@ -10,7 +10,7 @@ from bench.timing import Spread, geometric_mean
 NAME = 26
 CELL = 13
 RATIO = 9
-COMPARED = ("C", "Numba", "Polars")
+COMPARED = ("C", "plain C", "Numba", "Polars")
 """The peers that have a column for the ratio."""
 
 

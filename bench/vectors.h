@@ -12,6 +12,11 @@
 #include <immintrin.h>
 #endif
 
+/* PLAIN: memory is read and written as compilers do it. */
+#ifdef PLAIN
+#define __builtin_prefetch(...) ((void)0)
+#endif
+
 #define LANES 16
 #define INLINE static inline __attribute__((always_inline))
 
@@ -31,7 +36,7 @@ INLINE void store(float *to, floats value) { memcpy(to, &value, sizeof value); }
 /* Write a whole vector, by its alignment too, past the caches: what is written is too
    much for them, and need not be read from memory first. */
 INLINE void store_past(float *to, floats value) {
-#ifndef STREAMING
+#ifdef PLAIN
     store(to, value);
 #elif defined(__AVX512BW__)
     _mm512_stream_ps(to, value);
@@ -48,11 +53,7 @@ INLINE void store_past(float *to, floats value) {
    with each page. */
 #define AHEAD 8192
 INLINE void prefetch(const void *from) {
-#ifdef STREAMING
     __builtin_prefetch((const char *)from + AHEAD, 0, 3);
-#else
-    (void)from;
-#endif
 }
 
 INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -117,7 +118,7 @@ INLINE bytes truth(ints comparison) {
 }
 
 INLINE void store_bytes_past(uint8_t *to, bytes value) {
-#if defined(__AVX512BW__) && defined(STREAMING)
+#if defined(__AVX512BW__) && !defined(PLAIN)
     _mm_stream_si128((__m128i *)to, (__m128i)value);
 #else
     memcpy(to, &value, sizeof value);
@@ -131,7 +132,7 @@ INLINE void store_longs_past(int64_t *to, longs value) {
 }
 
 INLINE void store_time_past(int64_t *to, int64_t value) {
-#if defined(__x86_64__) && defined(STREAMING)
+#if defined(__x86_64__) && !defined(PLAIN)
     _mm_stream_si64((long long *)to, value);
 #else
     *to = value;
