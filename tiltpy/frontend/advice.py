@@ -73,7 +73,7 @@ def constant_time(expr: syntax.Expr, time: str, params: frozenset[str]) -> str:
             close = closest(text, params)
             if close is not None:
                 return f"did you mean {close}?"
-            return f"declare it, like param {text} : duration = 10s"
+            return f"a constant is wanted, like param {text} : duration = 10s"
         case syntax.Binary():
             return f"write {time}, or {time} - 10; constants have + - * alone"
         case _:

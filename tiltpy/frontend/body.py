@@ -368,6 +368,9 @@ class Body:
             if alias.object is None:
                 raise Broken
             return replace(ref, object=alias.object), alias.fields
+        if ref.object in self.scope.names and ref.object not in self.objects.types:
+            way = f"`{ref.object}` is a value: write {ref.object} without ~"
+            raise unknown_object(ref, (), way)
         if self.scope.closed or ref.object in self.objects.found.values():
             raise unknown_object(ref, self._visible())
         return ref, ()
@@ -385,7 +388,11 @@ class Body:
                 "E0103",
                 f"~{ref.object} is a temporal object; say at which time",
                 ref.span,
-                advice.which_time(ref.object, time, reducing=self.frame is not None),
+                advice.which_time(
+                    ref.object,
+                    time,
+                    reducing=self.frame is not None and not self.frame.active,
+                ),
             )
         if ref.stop is not None or (self.frame is not None and self.frame.active):
             value = self._window_element(target, payload)

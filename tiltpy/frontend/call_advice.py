@@ -23,6 +23,8 @@ _ROLLING = {"mavg": "mean", "msum": "sum", "mmin": "min", "mmax": "max", "mdev":
 def instead_of(call: syntax.Call, known: Sequence[str]) -> str:
     """For a callee that is none of those known."""
     name = call.callee.text.lower()
+    if name != call.callee.text and name in known:
+        return f"write {name}"
     arguments = [written(argument, "...") for argument in call.arguments]
     match arguments:
         case [condition, then, *rest] if name in _CHOICES and len(rest) < 2:

@@ -4,6 +4,7 @@ from enum import Enum, auto
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend import syntax
+from tiltpy.frontend.advice import written
 from tiltpy.frontend.call_advice import count_of, instead_of
 from tiltpy.frontend.elsewhere import FUNCTIONS_ELSEWHERE
 from tiltpy.frontend.library import Functions
@@ -139,12 +140,14 @@ def reduction_parameter(reduction: str, given: Expr) -> float | int:
 def _check_reduction(call: syntax.Call, functions: Functions) -> None:
     name = call.callee.text
     if name not in REDUCTIONS:
+        way = FUNCTIONS_ELSEWHERE.get(name.lower())
+        if name in FUNCTIONS or name in functions.known():
+            way = f"it is a function: write {name}(...)"
         raise QueryError(
             "E0207",
             f"unknown reduction `{name}`",
             call.callee.span,
-            FUNCTIONS_ELSEWHERE.get(name.lower())
-            or nearest(name, [*REDUCTIONS, *functions.reductions]),
+            way or nearest(name, [*REDUCTIONS, *functions.reductions]),
         )
     _check_window(call)
 
@@ -154,6 +157,11 @@ def _check_window(call: syntax.Call) -> None:
     name, active = reduction_named(call.callee.text)
     parameter = REDUCTIONS[name].parameter
     if parameter and len(call.arguments) == 2:
+        first, second = call.arguments
+        if isinstance(first, syntax.Number) and isinstance(second, syntax.Ref):
+            message = f"the window of {call.callee.text} stands first"
+            way = f"write {call.callee.text}({written(second)}, {written(first)})"
+            raise QueryError("E0206", message, call.span, way)
         return
     wanted = "one reference of an input" if active else "one window"
     wanted += " or two values" if call.callee.text in FUNCTIONS else ""
@@ -183,6 +191,9 @@ def _no_argument(call: syntax.Call, word: syntax.Word) -> QueryError:
     message = f"{call.callee.text} takes no argument `{word.text}`"
     takes = call.callee.text in REDUCTIONS and word.text in ("where", "filter")
     way = "write for v in ~x[t - 10 : t] if ..." if takes else "leave it out"
+    reduction = REDUCTIONS.get(reduction_named(call.callee.text)[0])
+    if reduction is not None and reduction.parameter:
+        way = f"write {reduction.parameter} = ..."
     return QueryError("E0206", message, word.span, f"{way}; a comparison is written ==")
 
 

@@ -16,6 +16,8 @@ def advise_declaration(spot: Spot) -> str:
     if statement == "unit" and text[:1].isdigit():
         unit = text.lstrip("0123456789.")
         return f"write unit {unit}" if unit in NANOSECONDS else ""
+    if statement in ("def", "reduction"):
+        return _function(spot)
     if statement == "input":
         return _input(spot)
     if statement == "output":
@@ -60,6 +62,28 @@ def _input(spot: Spot) -> str:
     if text.lower() in ("on", "at") and spot.next():
         return f"write time {spot.next()}"
     return LIFETIMES_ELSEWHERE.get(text.lower(), "")
+
+
+def _function(spot: Spot) -> str:
+    text, words = spot.text, spot.words
+    if len(words) == 1:
+        return f"write {_HEADS[words[0]].format(text)}"
+    if text == "return" and words[-1] == "=":
+        return "leave `return` out; it ends a block { ... }"
+    if words[0] == "def" and "=" in words[:-1]:
+        return ""
+    if words[0] == "def" and text in (":", "{", ">", "-"):
+        return f"write def {words[1]}(...) = ..."
+    if words[0] == "reduction" and text in ("=", ":") and words[-1] == ")":
+        return f"write reduction {words[1]}(...) {{ ... }}"
+    if words[0] == "reduction" and text == "," and spot.inside == "{":
+        return "leave it out; the parts stand on lines of their own, or end in ;"
+    if words[0] == "reduction" and spot.next() == "(" and spot.inside == "{":
+        return f"write {text} = ..., which sees `state` and the element"
+    return ""
+
+
+_HEADS = {"def": "def {}(~v) = ...", "reduction": "reduction {}(v: f64) {{ ... }}"}
 
 
 def _output(spot: Spot) -> str:

@@ -78,6 +78,7 @@ KEYWORDS_ELSEWHERE = {
     **dict.fromkeys(("let", "var", "val", "create", "stream"), "write ~y[t] = ..."),
     **dict.fromkeys(("const", "set", "define"), "write param w : duration = 10s"),
     **dict.fromkeys(("import", "include", "use"), "a query is one text; leave it out"),
+    **dict.fromkeys(("function", "func", "fn", "macro"), "write def f(~v) = ..."),
     "return": "`return` ends a block: ~y[t] = { ... return ... }",
     "lambda": "reductions have names, like ⊕(sum, ~x[t - 10 : t])",
 }  # fmt: skip
@@ -159,6 +160,11 @@ FUNCTIONS_ELSEWHERE = {
     "isfinite": "write is_finite",
     **dict.fromkeys(("now", "today", "current_timestamp", "getdate"),
         "write t, the time at which the object is evaluated"),
+    **dict.fromkeys(("hour", "hours"), "write duration(t) % 1d // 1h"),
+    **dict.fromkeys(("minute", "minutes"), "write duration(t) % 1h // 1m"),
+    **dict.fromkeys(("second", "seconds"), "write duration(t) % 1m // 1s"),
+    **dict.fromkeys(("dayofweek", "weekday", "day_of_week"),
+        "write (duration(t) // 1d + 3) % 7, which is 0 on Mondays"),
     **dict.fromkeys(("random", "rand"), "a query gives the same result on every run"),
     "print": _DEFINE,
 }  # fmt: skip

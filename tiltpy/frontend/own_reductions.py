@@ -112,7 +112,7 @@ def _bodies(node: syntax.OwnReduction) -> dict[str, syntax.Expr | syntax.Block]:
             raise QueryError("E0006", message, name.span, way)
         if name.text in found:
             message = f"the part `{name.text}` stands twice"
-            raise QueryError("E0006", message, name.span)
+            raise QueryError("E0006", message, name.span, "leave one of them out")
         found[name.text] = part.body
     missing = [name for name in _NEEDED if name not in found]
     if missing:

@@ -22,7 +22,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _HEAD = re.compile(
-    r"""(?P<keyword>unit|param|input|output|def|reduction)(?![\w'])(?!\s*=)
+    r"""(?P<keyword>unit|param|input|output|def|reduction|function|func|fn)(?![\w'])(?!\s*=)
         (?:[ \t]+~?(?P<subject>\w+'*))?
       | (?P<name>[^\W\d]\w*'*)\s*=(?!=)
       | ~(?P<object>[^\W\d]\w*'*)\s*(?:
@@ -32,6 +32,10 @@ _HEAD = re.compile(
     """,
     re.VERBOSE,
 )
+
+
+_CALLED = ("def", "reduction", "function", "func", "fn")
+"""Keywords before what is called later, here or in other languages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ def _head(text: str, start: int) -> Piece | None:
     if match["object"] or (keyword == "input" and subject):
         return Piece(start, start, keyword, "~" + (match["object"] or subject))
     callee = f"{subject}()" if subject else ""
-    named = {"param": subject, "def": callee, "reduction": callee}.get(keyword, "")
+    named = {"param": subject, **dict.fromkeys(_CALLED, callee)}.get(keyword, "")
     name = match["name"] or named
     return Piece(start, start, keyword, name)
 

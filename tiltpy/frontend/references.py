@@ -69,12 +69,11 @@ class Objects:
             )
 
 
-def unknown_object(ref: syntax.Ref, known: Iterable[str]) -> QueryError:
+def unknown_object(ref: syntax.Ref, known: Iterable[str], way: str = "") -> QueryError:
     """The error that nothing is called so."""
-    way = (
-        nearest(ref.object, known, "~") or f"declare it, like input {ref.object} : f64"
-    )
-    return QueryError("E0101", f"unknown object ~{ref.object}", _name_span(ref), way)
+    name = ref.object
+    way = way or nearest(name, known, "~") or f"declare it, like input {name} : f64"
+    return QueryError("E0101", f"unknown object ~{name}", _name_span(ref), way)
 
 
 def payload_of(ref: syntax.Ref, objects: Objects) -> Type:

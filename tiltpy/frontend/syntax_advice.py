@@ -76,6 +76,8 @@ def _indexed(spot: Spot) -> str:
     previous, content = spot.previous(), _content(spot)
     if previous == "TDom":
         return f"write TDom({content or '-∞, ∞, 1'})"
+    if previous == ")" and content.isdecimal() and "topk" in spot.words:
+        return f"write .top{int(content[:9]) + 1}"
     if previous == "]" and content[:1] == '"':
         return f"write .{content.strip(chr(34))}"
     if previous == "]":
@@ -121,6 +123,9 @@ def _fields(spot: Spot) -> str:
         return ""
     if "for" in spot.words[-4:] and text in (",", "}"):
         return f"write {spot.previous()}: name"
+    opened = spot.words[::-1].index("{") if "{" in spot.words else 0
+    if text in "+-*/%?<>.&|" and "=" not in spot.words[len(spot.words) - opened :]:
+        return "a block ends in `return ...`; one expression needs no { }"
     if text == "}" and spot.previous() == "{":
         return "a struct has a field at least, like { a = 1 }"
     if text == ",":
