@@ -13,6 +13,7 @@ from tiltpy.abi import Layout, TimeLayout
 from tiltpy.compiler import Compiler
 from tiltpy.errors import QueryErrors
 from tiltpy.explain import explain
+from tiltpy.frontend.format import format_source
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter import Event, Snapshot, interpret
 from tiltpy.ir.nodes import CutWindow, Query
@@ -368,6 +369,35 @@ def test_names_that_are_built_in_are_kept() -> None:
         parse(
             "input x : f64 reduction mean(v: f64) { init = 0.0 acc = v result = state }"
         )
+
+
+def test_they_are_formatted_like_all_else() -> None:
+    text = """input x:f64 point
+reduction r( v :f64,start , end ){ # the one
+init={s=0.0,n=0};acc={ w=v*v
+return {s=state.s+w,n=state.n+1}}
+   merge={s=a.s+b.s,
+n=a.n+b.n}
+
+result=sqrt(state.s/state.n) }
+~o[t]=r(~x[t-5:t])"""
+    formatted = format_source(text)
+    assert (
+        formatted
+        == """input x : f64 point
+reduction r(v: f64, start, end) {  # the one
+    init = { s = 0.0, n = 0 }; acc = { w = v * v
+        return { s = state.s + w, n = state.n + 1 } }
+    merge = { s = a.s + b.s,
+        n = a.n + b.n }
+
+    result = sqrt(state.s / state.n) }
+~o[t] = r(~x[t-5 : t])
+"""
+    )
+    assert parse(formatted) == parse(text)
+    printed = format_query(parse(text))
+    assert format_source(printed) == printed
 
 
 def test_an_object_and_a_reduction_may_share_a_name() -> None:
