@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from tiltpy.runtime.texts import texts_of
+
 ROWS = 10
 """How many rows are shown."""
 
@@ -13,7 +15,7 @@ def format_preview(table: Any, rows: int = ROWS, count: int | None = None) -> st
     """
     head = table.slice(0, rows)
     columns = [
-        [name, *(_text(value) for value in column.cast("string").to_pylist())]
+        [name, *texts_of(column)]
         for name, column in zip(head.column_names, head.columns, strict=True)
     ]
     widths = [max(map(len, column)) for column in columns]
@@ -24,7 +26,3 @@ def format_preview(table: Any, rows: int = ROWS, count: int | None = None) -> st
     count = len(table) if count is None else count
     shown = f", the first {rows} shown" if count > rows else ""
     return "\n".join([*lines, f"{count:,} snapshot{'' if count == 1 else 's'}{shown}"])
-
-
-def _text(value: str | None) -> str:
-    return "φ" if value is None else value

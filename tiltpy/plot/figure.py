@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
+from textwrap import fill
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
@@ -19,6 +20,8 @@ WIDTH, HEIGHT, EACH, DPI = 10.0, 3.6, 1.7, 150
 COLORS = {False: "#1f6fb4", True: "#707070"}
 """Of outputs, and of inputs."""
 MOST_TICKS = 12
+LABEL = 24
+"""Letters beside a panel, before the next line."""
 
 
 class Picture(Figure):
@@ -58,7 +61,7 @@ def save_figure(figure: Figure, place: Path | BytesIO, form: str) -> None:
 def _draw_panel(place: Axes, panel: Panel, axis: Axis | None) -> None:
     series = panel.drawing.series
     color = COLORS[series.is_input]
-    place.set_ylabel(panel.label)
+    place.set_ylabel(fill(panel.label, LABEL))
     place.margins(y=0.08)
     place.spines[["top", "right"]].set_visible(False)
     place.grid(visible=True, alpha=0.25)

@@ -3,6 +3,7 @@
 import pyarrow as pa
 
 from tiltpy import html
+from tiltpy.runtime.texts import texts_of
 
 SHOWN = 10
 """How many rows are shown."""
@@ -11,12 +12,7 @@ SHOWN = 10
 def html_table(table: pa.Table, title: str) -> str:
     """The first rows of a table under a title; nulls are φ."""
     head = (f"{field.name}: {field.type}" for field in table.schema)
-    # as Arrow writes them: Python's datetime has neither nanoseconds nor far years
-    texts = [c.cast(pa.string()).to_pylist() for c in table.slice(0, SHOWN).columns]
-    rows = (
-        ["φ" if text is None else text for text in row]
-        for row in zip(*texts, strict=True)
-    )
+    rows = zip(*map(texts_of, table.slice(0, SHOWN).columns), strict=True)
     left = table.num_rows - SHOWN
     more = html.paragraph(f"and {left:,} more") if left > 0 else ""
     return html.paragraph(title) + html.table(head, rows) + more

@@ -1,0 +1,46 @@
+"""Values as people read them: nulls, times of every kind, durations, structs."""
+
+import pyarrow as pa
+
+import tiltpy as tilt
+from tiltpy.cli.preview import format_preview
+from tiltpy.runtime.notebook import html_table
+from tiltpy.runtime.texts import texts_of
+
+
+def test_values_of_every_kind() -> None:
+    nanos = pa.array([1, None], pa.int64()).cast(pa.timestamp("ns", "Europe/Berlin"))
+    far = pa.array([10**11], pa.int64()).cast(pa.timestamp("s"))
+    for column, expected in (
+        (pa.array([1.5, float("nan"), None]), ["1.5", "nan", "φ"]),
+        (pa.array([True, False]), ["true", "false"]),
+        (pa.array(["a", None]).dictionary_encode(), ["a", "φ"]),
+        (nanos, ["1970-01-01 01:00:00.000000001+0100", "φ"]),
+        (far, ["5138-11-16 09:46:40"]),
+        (pa.array([90, None, -1], pa.duration("s")), ["90s", "φ", "-1s"]),
+        (pa.array([], pa.int64()), []),
+    ):
+        assert texts_of(pa.chunked_array([column])) == expected
+
+
+def test_structs_stand_in_braces() -> None:
+    inner = pa.struct({"b": pa.duration("ms"), "c": pa.bool_()})
+    rows = [{"a": 1, "i": {"b": 5, "c": None}}, None, {"a": None, "i": None}]
+    column = pa.array(rows, pa.struct({"a": pa.int64(), "i": inner}))
+    assert texts_of(pa.chunked_array([column, column.slice(1, 1)])) == [
+        "{ a = 1, i = { b = 5ms, c = φ } }",
+        "φ",
+        "{ a = φ, i = φ }",
+        "φ",
+    ]
+
+
+def test_previews_and_notebooks_show_structs_in_structs() -> None:
+    query = tilt.parse(
+        "unit s\ninput x : f64 time t point\n"
+        "~y[t] = { a = { b = ~x[t], c = 1 }, d = 2 }"
+    )
+    table = pa.table({"t": pa.array([1], pa.timestamp("s")), "x": [2.5]})
+    found = query.run(x=table).to_arrow()
+    assert format_preview(found).splitlines()[1].endswith("  { b = 2.5, c = 1 }  2")
+    assert "<td>{ b = 2.5, c = 1 }</td><td>2</td>" in html_table(found, "y")
