@@ -139,6 +139,21 @@ def drawn(column: pa.Array, form: Form = "png") -> Any:
     return draw(series_of("o", table), Clock(), form, None)
 
 
+def test_strings_are_words_in_their_order() -> None:
+    query = tilt.parse("unit s\ninput e : string time ts until_next\n~s[t] = ~e[t]")
+    stamps = pa.array([0, 5, 9], pa.timestamp("s"))
+    frame = pa.table({"ts": stamps, "e": ["run", "idle", "run"]})
+    (place,) = query.run(e=frame).plot().axes
+    assert [label.get_text() for label in place.get_yticklabels()] == ["idle", "run"]
+    assert [y for _, y in corners(place)] == [1, 0, 1, 1, None]
+    many = pa.array([f"w{number:03}" for number in range(200)])
+    (place,) = drawn(many).axes
+    place.figure.draw_without_rendering()
+    texts = [label.get_text() for label in place.get_yticklabels()]
+    assert 3 <= len(texts) <= 14
+    assert {"w000", "w100"} <= set(texts)
+
+
 def test_values_that_are_durations_have_a_unit() -> None:
     hours = pa.array([3_600_000, None, 36_000_000], pa.duration("ms"))
     (place,) = drawn(hours).axes

@@ -12,8 +12,8 @@ from typing import Literal
 
 from tiltpy.frontend.grammar import terminals
 from tiltpy.frontend.words import RESERVED
-from tiltpy.ops import FUNCTIONS, REDUCTIONS
-from tiltpy.types import SCALARS
+from tiltpy.ops import FUNCTIONS, REDUCTIONS, STRING_TESTS
+from tiltpy.types import NAMED
 
 Kind = Literal[
     "comment",
@@ -44,6 +44,7 @@ class Rule:
 
 
 CONSTANTS = ("true", "false", "phi", "φ", "inf", "nan")
+BUILT_IN = (*FUNCTIONS, *REDUCTIONS, *STRING_TESTS, "TDom")
 BRACKETS = frozenset("()[]{},;:.=")
 _KEYWORD = re.compile(r"(\w+)\(\?!\[\\w'\]\)")
 """How the grammar writes a word that is no part of a longer one."""
@@ -65,8 +66,8 @@ def rules() -> tuple[Rule, ...]:
         ),
         Rule("keyword", _words(word for word in keywords() if word in RESERVED)),
         Rule("constant", f"{_words(CONSTANTS)}|{found['INFINITY']}"),
-        Rule("type", _words([*SCALARS, "duration"])),
-        Rule("builtin", _words([*FUNCTIONS, *REDUCTIONS, "TDom"]) + r"(?=[ \t]*\()"),
+        Rule("type", _words(NAMED)),
+        Rule("builtin", _words(BUILT_IN) + r"(?=[ \t]*\()"),
         Rule("function", found["CALLEE"]),
         Rule("name", found["WORD"]),
         Rule("operator", _signs(found.values(), brackets=False)),

@@ -46,6 +46,7 @@ def draw_figure(
         _draw_times(rows[-1], axis)
     else:
         rows[-1].set_xticks([])
+    figure.align_ylabels()
     if title is not None:
         figure.suptitle(title)
     return figure
