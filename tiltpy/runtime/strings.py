@@ -29,11 +29,12 @@ MOST_BYTES = 2**31 - 1
 class Strings:
     """Distinct strings, at least one; the place of each is its code.
 
-    `values` is a plain array of large strings without nulls. `answers` and `joined` are
-    what was found out about them before: they live as long as the dictionary.
+    `values` is a plain array of large strings without nulls. `codes`,
+    `answers` and `joined` are what was found out before.
     """
 
     values: pa.LargeStringArray
+    codes: dict[str, int] = field(default_factory=dict)
     answers: dict[tuple[SlotKind, str], NDArray[np.uint8]] = field(default_factory=dict)
     joined: dict[object, "tuple[Strings, Numbers]"] = field(default_factory=dict)
 
@@ -47,9 +48,11 @@ class Strings:
 
     def code(self, string: str) -> int:
         """The code of a string that is there."""
-        found = pc.index_in(array_of([string]), value_set=self.values)
-        assert found.null_count == 0, f"{string!r} has no code"
-        return int(found[0].as_py())
+        if string not in self.codes:
+            found = pc.index_in(array_of([string]), value_set=self.values)
+            assert found.null_count == 0, f"{string!r} has no code"
+            self.codes[string] = int(found[0].as_py())
+        return self.codes[string]
 
     def answer(self, kind: SlotKind, pattern: str) -> NDArray[np.uint8]:
         """What is asked of every string: a byte for each code, 1 or 0."""
