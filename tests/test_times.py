@@ -341,3 +341,74 @@ def test_local_names_of_durations_and_times() -> None:
     rows = [(0, 1, {"at": 0, "took": 9}), (1, 2, {"at": 0, "took": 5})]
     found = check_engines(text, {"o": rows})["out"]
     assert [row[2] for row in found] == [1, 9]
+
+
+def test_times_are_written_as_stamps() -> None:
+    for written, ticks in [
+        ("1970-01-02", 86400),
+        ("1970-01-01T00:01", 60),
+        ("1970-01-01 01:00:05+01:00", 5),
+    ]:
+        text = f'unit s\n{ORDERS}~o1[t] = ~o[t].at > time("{written}")'
+        assert f"time({ticks})" in format_query(parse(text))
+    for text, code in [
+        (f'unit d\n{ORDERS}~p[t] = ~o[t].at > time("1970-01-01T05:00")', "E0110"),
+        (f'{ORDERS}~p[t] = ~o[t].at > time("1970-01-01")', "E0110"),
+        (f'unit s\n{ORDERS}~p[t] = ~o[t].at > time("yesterday")', "E0004"),
+        (f'unit s\n{ORDERS}~p[t] = ~o[t].at > time("1970-02-30")', "E0004"),
+    ]:
+        with pytest.raises(QueryError, match=code):
+            parse(text)
+
+
+def test_times_as_parameters_and_bounds() -> None:
+    text = f"""unit s
+    param since : time = time("1970-01-01T00:01")
+    param most : duration = 2 * 30s
+    t = TDom(since, time("1970-01-01T00:03"), 1s)
+    {ORDERS}~p[t] = ~o[t].at > since && ~o[t].took < most"""
+    query = parse(text)
+    assert (query.definitions[0].tdom.start, query.definitions[0].tdom.end) == (60, 180)
+    assert "~o[t].at > time(60) && ~o[t].took < 1m" in format_query(query)
+    for given in ("1970-01-01T00:01:30", datetime(1970, 1, 1, 0, 1, 30), "time(90)"):
+        changed = parse(text, params={"since": given, "most": timedelta(seconds=5)})
+        assert changed.definitions[0].tdom.start == 90
+        assert "time(90) && ~o[t].took < 5s" in format_query(changed)
+    for wrong in (5, "5s", "1970-01-01T00:01:30.5", True):
+        with pytest.raises(QueryError):
+            parse(text, params={"since": wrong})
+
+
+def test_times_in_python() -> None:
+    orders = tilt.source(
+        "orders",
+        {"at": tilt.time, "took": tilt.duration, "in": {"x": tilt.f64}},
+        tilt.point(),
+        time="ts",
+    )
+    t = tilt.TDom(datetime(1970, 1, 1), None, "1s")
+    late = (orders[t].took > timedelta(seconds=5)) & (orders[t].took < "1h")
+    new = orders[t].at >= datetime(1970, 1, 1, 0, 1, tzinfo=UTC)
+    found = tilt.struct(
+        late=late & new,
+        age=tilt.cast(t, tilt.time) - orders[t].at,
+        back=date(1970, 1, 2) - orders[t].at,
+        left=tilt.cast(orders[t].field("in").x, tilt.duration),
+    )
+    query = tilt.compile(tilt.define("o", t, found))
+    text = """unit s
+    input orders : { at: time, took: duration, in: { x: f64 } } time ts point
+    t = TDom(0, ∞, 1s)
+    ~o[t] = { late = ~orders[t].took > 5s && ~orders[t].took < 1h
+                     && ~orders[t].at >= time(60),
+              age = time(t) - ~orders[t].at, back = time(86400) - ~orders[t].at,
+              left = duration(~orders[t].in.x) }"""
+    assert query.query == parse(text)
+    assert parse(str(query)) == query.query
+
+
+def test_tables_without_types(tmp_path: Path) -> None:
+    query = tilt.parse(PASSING)
+    path = tmp_path / "out.csv"
+    assert query.run_to(path, o=pa.table(COLUMNS)) == {"out": 3}
+    assert path.read_text("utf8").splitlines()[1].split(",")[3] == "90000"

@@ -115,7 +115,7 @@ from tiltpy.frontend.functions import (
 from tiltpy.frontend.own_builder import reduction
 from tiltpy.runtime.result import OutputTable, Result
 from tiltpy.runtime.scan import ParquetScan, scan_parquet
-from tiltpy.types import SCALARS, STRING, Struct
+from tiltpy.types import SCALARS, STRING, TIME, Struct
 
 if _collecting:
     gc.enable()
@@ -125,7 +125,7 @@ bool = SCALARS["bool"]
 i8, i16, i32, i64 = (SCALARS[f"i{bits}"] for bits in (8, 16, 32, 64))
 u8, u16, u32, u64 = (SCALARS[f"u{bits}"] for bits in (8, 16, 32, 64))
 f32, f64 = SCALARS["f32"], SCALARS["f64"]
-string = STRING
+string, time = STRING, TIME
 
 __all__ = [
     "CompileOptions", "CompiledQuery", "DataError", "OutputTable", "ParquetScan",
@@ -144,6 +144,6 @@ __all__ = [
     "mode_active", "nunique_active", "product_active", "quantile_active",
     "rms_active", "skew_active", "std_active", "sum_active", "topk_active",
     "var_active",
-    "bool", "f32", "f64", "i16", "i32", "i64", "i8", "string",
+    "bool", "f32", "f64", "i16", "i32", "i64", "i8", "string", "time",
     "u16", "u32", "u64", "u8",
 ]  # fmt: skip

@@ -1,12 +1,13 @@
 """Times and durations as people give them to a run, in the ticks of a query."""
 
 import re
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from operator import index
 from typing import SupportsIndex, cast
 
 from tiltpy.errors import TiltError
 from tiltpy.frontend.durations import is_duration, parse_duration
+from tiltpy.frontend.instants import STAMP, length_of, nanoseconds_of, parse_stamp
 from tiltpy.source import Source, Span
 from tiltpy.types import NANOSECONDS, Unit
 
@@ -14,18 +15,12 @@ Length = int | str | timedelta
 Moment = int | str | date | datetime
 
 _INTEGER = re.compile(r"[+-]?\d{1,19}", re.ASCII)
-_STAMP = re.compile(
-    r"(\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?)?)"
-    r"(?:(?<=:\d\d:\d\d)\.(\d{1,9}))?(\D.*)?",
-    re.ASCII,
-)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def ticks_of(given: object, unit: Unit | None) -> int:
     """A length in ticks: a number of them, a duration like "1h30m", a `timedelta`."""
     if isinstance(given, timedelta):
-        return _whole_ticks(_length(given), unit)
+        return _whole_ticks(length_of(given), unit)
     if (ticks := _whole_number(given)) is not None:
         return ticks
     if isinstance(given, str) and _INTEGER.fullmatch(given):
@@ -49,11 +44,8 @@ def time_of(given: object, unit: Unit | None) -> int:
             return int(given)
         case str():
             return _whole_ticks(_parse_stamp(given), unit)
-        case datetime():
-            return _whole_ticks(_nanoseconds(given), unit)
         case date():
-            midnight = datetime(given.year, given.month, given.day, tzinfo=UTC)
-            return _whole_ticks(_nanoseconds(midnight), unit)
+            return _whole_ticks(nanoseconds_of(given), unit)
         case _:
             raise TiltError("expected ticks, a stamp like 2013-03-01 or a datetime")
 
@@ -65,7 +57,7 @@ def is_number(given: str) -> bool:
 
 def has_offset(stamp: str) -> bool:
     """Whether a stamp of ISO 8601 says its distance from UTC."""
-    match = _STAMP.fullmatch(stamp)
+    match = STAMP.fullmatch(stamp)
     return match is not None and match[3] is not None
 
 
@@ -78,27 +70,10 @@ def _whole_number(given: object) -> int | None:
 
 
 def _parse_stamp(text: str) -> int:
-    match = _STAMP.fullmatch(text)
-    try:
-        stamp = datetime.fromisoformat(match[1] + (match[3] or "")) if match else None
-    except ValueError:
-        stamp = None
-    if match is None or stamp is None:
+    nanoseconds = parse_stamp(text)
+    if nanoseconds is None:
         raise TiltError("expected ticks or a stamp like 2013-03-01T09:30:00")
-    return _nanoseconds(stamp) + int((match[2] or "").ljust(9, "0"))
-
-
-def _nanoseconds(stamp: datetime) -> int:
-    return _length((stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)) - _EPOCH)
-
-
-def _length(given: timedelta) -> int:
-    """In nanoseconds; pandas has a subclass that counts those too."""
-    try:
-        whole = int(given // timedelta(microseconds=1)) * 1000
-    except ValueError:  # pandas' NaT is a datetime too
-        raise TiltError("is no time") from None
-    return whole + int(getattr(given, "nanoseconds", 0))
+    return nanoseconds
 
 
 def _whole_ticks(nanoseconds: int, unit: Unit | None) -> int:

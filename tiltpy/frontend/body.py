@@ -22,6 +22,7 @@ from tiltpy.frontend.callees import (
 from tiltpy.frontend.calls import arguments_of, called, in_library, library_scope
 from tiltpy.frontend.durations import beside_a_time
 from tiltpy.frontend.elsewhere import NAMES_ELSEWHERE
+from tiltpy.frontend.instants import moment_in_ticks
 from tiltpy.frontend.misplaced import inside, misplaced
 from tiltpy.frontend.names import fresh_name, nearest
 from tiltpy.frontend.references import (
@@ -62,7 +63,7 @@ from tiltpy.ir.ticks import ticks_const
 from tiltpy.ir.traversal import MAX_DEPTH, children, depth, names
 from tiltpy.ir.widening import finish, is_untyped
 from tiltpy.source import Span
-from tiltpy.types import BOOL, DURATION, I64, INT_LITERAL, NAMED, PHI, TDom, Type
+from tiltpy.types import BOOL, DURATION, I64, INT_LITERAL, NAMED, PHI, TIME, TDom, Type
 
 _LEAVES = (At, Const, EventBound, Local, Time)
 """Arguments that need no name of their own."""
@@ -256,6 +257,9 @@ class Body:
             case syntax.Duration():
                 ticks = to_ticks(node, self.scope.times.unit)
                 return ticks_const(ticks, DURATION, node.span)
+            case syntax.Moment():
+                ticks = moment_in_ticks(node, self.scope.times.unit)
+                return ticks_const(ticks, TIME, node.span)
             case syntax.Bool():
                 return Const(node.value, BOOL, node.span)
             case syntax.Text():

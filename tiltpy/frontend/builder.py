@@ -11,8 +11,8 @@ It writes the same surface syntax as a text does, with spans of the caller's lin
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, timedelta
 from itertools import count
 
 from tiltpy.errors import QueryError, QueryErrors, TiltError
@@ -37,7 +37,7 @@ from tiltpy.frontend.sharing import share
 from tiltpy.frontend.times import Times
 from tiltpy.ir.nodes import Query
 from tiltpy.source import UNKNOWN, Span
-from tiltpy.types import Lifetime, Scalar, Struct, Unit
+from tiltpy.types import DURATION, Lifetime, Scalar, Struct, Unit
 
 _NAME = re.compile(r"[^\W\d]\w*'*")
 _TIME = "t"
@@ -45,7 +45,9 @@ SERIALS = count()
 
 Length = str | int | timedelta
 """A length of time: "10s", a number of ticks, or a `timedelta`."""
-PayloadType = Scalar | Struct | str | Mapping[str, Scalar | str]
+ScalarType = Scalar | str | Callable[["Length"], syntax.Lifetime]
+"""A scalar type or its name. `duration` is a lifetime and a type."""
+PayloadType = ScalarType | Struct | Mapping[str, ScalarType | Mapping[str, ScalarType]]
 """A scalar type (or its name), or a struct: a type for each field."""
 
 phi = Expression(syntax.Phi(UNKNOWN))
@@ -56,14 +58,14 @@ class TDom(Expression):
     """A time domain `(start, end]` with grid points `offset + k * precision`.
 
     It is also its own time variable: `x[t - "10s"]`, and `t` as a number of ticks.
-    `start` and `end` are ticks, a duration, the name of a bound that is given when the
-    query runs, or None: infinite. Section 4.1 of the paper.
+    `start` and `end` are ticks, a duration, a `datetime`, the name of a bound that is
+    given when the query runs, or None: infinite. Section 4.1 of the paper.
     """
 
     def __init__(
         self,
-        start: Length | None = None,
-        end: Length | None = None,
+        start: Length | date | None = None,
+        end: Length | date | None = None,
         precision: Length = 1,
         offset: Length = 0,
     ) -> None:
@@ -227,11 +229,12 @@ def exists(value: Value) -> Expression:
     return call("exists", value)
 
 
-def cast(value: Value, type: Scalar | str) -> Expression:
+def cast(value: Value, type: ScalarType) -> Expression:
     """The value in another scalar type: saturating; NaN to an integer is 0."""
-    if not isinstance(type, Scalar | str):
+    name = DURATION if type is duration else type
+    if not isinstance(name, Scalar | str):
         raise no_type(type, caller_span())
-    return call(str(type), value)
+    return call(str(name), value)
 
 
 def struct(**fields: Value) -> Expression:
@@ -309,6 +312,8 @@ def _lifetime(given: object, span: Span) -> syntax.Lifetime | None:
 
 def payload_written(type: PayloadType, span: Span) -> syntax.Type:
     """A type as a text would have it."""
+    if type is duration:
+        type = DURATION  # noqa: A001
     match type:
         case Scalar() | str():
             return syntax.TypeName(syntax.Word(str(type), span))
@@ -323,7 +328,7 @@ def payload_written(type: PayloadType, span: Span) -> syntax.Type:
     return syntax.StructType(tuple(fields), span)
 
 
-def _bound(bound: Length | None, infinite: float, span: Span) -> syntax.Expr:
+def _bound(bound: Length | date | None, infinite: float, span: Span) -> syntax.Expr:
     if bound is None:
         number = syntax.Number(abs(infinite), span)
         return number if infinite > 0 else syntax.Unary("-", number, span)

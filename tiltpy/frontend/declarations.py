@@ -1,7 +1,7 @@
 """Elaboration of what stands around the definitions: unit, parameters, inputs."""
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import date, timedelta
 from math import inf
 
 from tiltpy.errors import QueryError, TiltError
@@ -10,6 +10,7 @@ from tiltpy.frontend.body import Body
 from tiltpy.frontend.broken import Broken
 from tiltpy.frontend.durations import from_timedelta, unit_of_length
 from tiltpy.frontend.elsewhere import TYPES_ELSEWHERE
+from tiltpy.frontend.instants import moment_in_ticks, nanoseconds_of
 from tiltpy.frontend.library import Functions
 from tiltpy.frontend.names import nearest
 from tiltpy.frontend.number_advice import advise_length
@@ -26,6 +27,7 @@ from tiltpy.types import (
     NAMED,
     NANOSECONDS,
     STRING,
+    TIME,
     Bound,
     Duration,
     Interval,
@@ -41,7 +43,7 @@ from tiltpy.types import (
     int_range,
 )
 
-Override = int | float | bool | timedelta | syntax.Expr
+Override = int | float | bool | timedelta | date | syntax.Expr
 """A parameter's value from outside of the text."""
 
 
@@ -96,6 +98,8 @@ def _override(value: Override, param: syntax.Param) -> syntax.Expr:
             return syntax.Number(value, span)
         case timedelta():
             return from_timedelta(value, span)
+        case date():
+            return syntax.Moment(nanoseconds_of(value), span)
         case _:
             return value
 
@@ -282,9 +286,17 @@ def _bound(expr: syntax.Expr, times: Times, open_end: float) -> Bound:
                 message = f"the time variable `{text}` as a bound"
                 raise QueryError("E0111", message, expr.span, "bounds are constants")
             return text
+        case syntax.Moment() if bare is expr:
+            ticks = moment_in_ticks(bare, times.unit)
+            return in_range(ticks, expr.span, MAX_TIME)
         case syntax.Duration() if bare is expr:
             return in_range(to_ticks(bare, times.unit), expr.span, MAX_TIME)
         case syntax.Number(value=int(ticks)):
             return in_range(sign * ticks, expr.span, MAX_TIME)
         case _:
+            param = (
+                times.params.get(expr.text) if isinstance(expr, syntax.Name) else None
+            )
+            if isinstance(param, Const) and param.type == TIME:
+                return in_range(int(param.value), expr.span, MAX_TIME)
             return constant(expr, times)

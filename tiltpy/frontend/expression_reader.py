@@ -5,6 +5,7 @@ recursion, so that no nesting of a text can exhaust the stack. What the grammar 
 through and the language does not is collected in `errors`.
 """
 
+from dataclasses import replace
 from typing import Any, cast
 
 from lark import Token, v_args
@@ -15,6 +16,7 @@ from tiltpy.errors import QueryError
 from tiltpy.frontend import syntax
 from tiltpy.frontend.durations import MAX_DIGITS, parse_duration
 from tiltpy.frontend.escapes import unescape
+from tiltpy.frontend.instants import read_moment
 from tiltpy.frontend.words import RESERVED
 from tiltpy.ops import REDUCTION_SYMBOLS, BinaryOp, UnaryOp
 from tiltpy.source import Source, Span
@@ -217,7 +219,20 @@ class ExpressionReader(Transformer_NonRecursive[Token, Any]):
         named = tuple(a for a in arguments if isinstance(a, syntax.Binding))
         plain = tuple(a for a in arguments if not isinstance(a, syntax.Binding))
         self._distinct([binding.name for binding in named], "the argument")
+        if callee.text == "time" and len(plain) == 1 and not named and not reduce:
+            (argument,) = plain
+            if isinstance(argument, syntax.Text):
+                return self._moment(argument.span, self._span(meta))
         return syntax.Call(callee, plain, named, self._span(meta), reduce)
+
+    def _moment(self, text: Span, whole: Span) -> syntax.Expr:
+        """`time("2013-03-01")`."""
+        try:
+            written = text.source.text[text.start + 1 : text.end - 1]
+            return replace(read_moment(written, text), span=whole)
+        except QueryError as error:
+            self.errors.append(error)
+            return syntax.Moment(0, whole)
 
     def reducer(self, _: Meta, nodes: list[Any]) -> syntax.Word:
         text = str(nodes[0])

@@ -6,13 +6,14 @@ or computed before `build_query` elaborates it like a text.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import date, timedelta
 from numbers import Integral, Real
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend import syntax
 from tiltpy.frontend.caller import caller_span
 from tiltpy.frontend.durations import from_timedelta, is_duration, parse_duration
+from tiltpy.frontend.instants import nanoseconds_of
 from tiltpy.frontend.number_advice import advise_text
 from tiltpy.frontend.python_advice import no_method, no_truth, no_value
 from tiltpy.frontend.times import too_deep
@@ -225,9 +226,10 @@ class Expression:
         return f"<expression at {self.syntax.span}>"
 
 
-Value = Expression | float | bool | str | timedelta
+Value = Expression | float | bool | str | timedelta | date
 """What stands for a value: a string is one, but where a time stands it is a duration,
-like `x[t - "10s"]`; a `timedelta` is one everywhere."""
+like `x[t - "10s"]`; a `timedelta` is one everywhere, and dates and `datetime`s are
+times."""
 
 
 def lift(value: object) -> Expression:
@@ -248,6 +250,8 @@ def lift(value: object) -> Expression:
             return Expression(syntax.Number(float(value), span))
         case timedelta():
             return Expression(from_timedelta(value, span))
+        case date():
+            return Expression(syntax.Moment(nanoseconds_of(value), span))
         case str():
             return Expression(syntax.Text(value, span, in_python=True))
         case None:
@@ -255,7 +259,7 @@ def lift(value: object) -> Expression:
             raise QueryError("E0201", message, span, "write phi")
         case _:
             message = f"a {type(value).__name__} is no value of a query"
-            way = "numbers, bools, strings and durations are"
+            way = "numbers, bools, strings, durations and times are"
             raise QueryError("E0201", message, span, way)
 
 

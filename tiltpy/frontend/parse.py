@@ -1,13 +1,14 @@
 """`.tilt` text -> functional IR."""
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 
 from tiltpy.errors import TiltError
 from tiltpy.frontend import syntax
 from tiltpy.frontend.declarations import Override
 from tiltpy.frontend.elaborate import elaborate
+from tiltpy.frontend.instants import parse_stamp
 from tiltpy.frontend.statements import read_expression, read_program
 from tiltpy.ir.nodes import Query
 from tiltpy.source import Source, Span
@@ -20,10 +21,10 @@ def parse(
     """The query of a `.tilt` text.
 
     `name` is what errors call the text. `params` gives values for its parameters:
-    numbers, bools, `timedelta`s, ticks (whole numbers) for durations, or texts that are
-    read as the language's own literals, like "30s"; those of strings are taken as they
-    are. Raises a `QueryErrors` that holds
-    everything that is wrong with the text.
+    numbers, bools, `timedelta`s, `datetime`s, ticks (whole numbers) for durations, or
+    texts that are read as the language's own literals, like "30s", or are a stamp;
+    those of strings are taken as they are. Raises a `QueryErrors` that holds everything
+    that is wrong with the text.
     """
     program = read_program(Source(name, text))
     strings = {
@@ -57,12 +58,16 @@ def _override(name: str, value: object, *, is_string: bool) -> Override:
         case str() if is_string:
             source = Source(f"parameter {name}", value)
             return syntax.Text(value, Span(source, 0, len(value)))
-        case bool() | int() | float() | timedelta():
+        case bool() | int() | float() | timedelta() | date():
             return value
+        case str() if (nanoseconds := parse_stamp(value)) is not None:
+            place = Span(Source(f"parameter {name}", value), 0, len(value))
+            return syntax.Moment(nanoseconds, place)
         case str():
             return read_expression(Source(f"parameter {name}", value))
         case _:
             kind = type(value).__name__
             raise TiltError(
-                f"parameter '{name}': a {kind} is no number, bool, string or duration"
+                f"parameter '{name}': a {kind} is no number, bool, string, duration or "
+                "time"
             )

@@ -15,6 +15,7 @@ from tiltpy.ops import FUNCTIONS, REDUCTIONS
 _LEAVES = (
     syntax.Number,
     syntax.Duration,
+    syntax.Moment,
     syntax.Bool,
     syntax.Phi,
     syntax.Text,

@@ -38,6 +38,14 @@ class Duration:
 
 
 @dataclass(frozen=True, slots=True)
+class Moment:
+    """A time literal, `time("2013-03-01")`, in nanoseconds since 1970."""
+
+    nanoseconds: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Bool:
     """`true` or `false`."""
 
@@ -197,6 +205,7 @@ class Member:
 Expr = (
     Number
     | Duration
+    | Moment
     | Bool
     | Phi
     | Text
@@ -357,7 +366,9 @@ Statement = (
 def operands(node: Expr) -> tuple[Expr, ...]:
     """The direct subexpressions of an expression."""
     match node:
-        case Number() | Duration() | Bool() | Phi() | Text() | Name() | LastRows():
+        case Number() | Duration() | Moment() | Bool() | Phi() | Text() | Name():
+            return ()
+        case LastRows():
             return ()
         case Ref():
             return tuple(bound for bound in (node.start, node.stop) if bound)
