@@ -387,7 +387,9 @@ def test_times_in_python() -> None:
         time="ts",
     )
     t = tilt.TDom(datetime(1970, 1, 1), None, "1s")
-    late = (orders[t].took > timedelta(seconds=5)) & (orders[t].took < timedelta(hours=1))
+    late = (orders[t].took > timedelta(seconds=5)) & (
+        orders[t].took < timedelta(hours=1)
+    )
     new = orders[t].at >= datetime(1970, 1, 1, 0, 1, tzinfo=UTC)
     found = tilt.struct(
         late=late & new,
