@@ -178,3 +178,80 @@ def test_suspect_sales_are_those_of_a_loop() -> None:
     assert [row[0] for row in expected] == list(found["end"].to_numpy())
     assert [row[1] for row in expected] == found["quantity"].to_pylist()
     np.testing.assert_allclose(found["limit"], [row[2] for row in expected], rtol=1e-9)
+
+
+def test_flights_of_an_hour_are_those_of_pandas() -> None:
+    flights = data("flights")
+    found = load("yahoo").run(carrier=flights).to_arrow()
+
+    united = flights.to_pandas().set_index("scheduled")["carrier"] == "UA"
+    expected = united.resample("h", closed="right", label="right").sum()
+    actual = pd.Series(found["united"].to_numpy(), found["end"].to_numpy())
+    # Hours without a flight make one snapshot, which ends with the last of them.
+    assert 500 < len(actual) < len(expected)
+    assert actual.reindex(expected.index).bfill().tolist() == expected.tolist()
+
+
+def test_beats_are_those_of_a_loop_and_of_another_detector() -> None:
+    ecg = data("ecg")["adu"]
+    found = load("pan_tompkins").run(ecg=tilt.sampled(ecg, start=0, period=1))
+    table = found.to_arrow()
+    ticks = [table[name].drop_null().to_numpy() for name in ("at", "missed")]
+    beats = np.sort(np.concatenate(ticks)) - 1
+    assert beats.tolist() == sorted(detected(ecg.to_numpy().astype(float)))
+
+    known = data("ecg_beats")["sample"].to_numpy()
+    distances = abs(beats[:, None] - known)
+    assert (distances.min(axis=0) <= 36).mean() >= 0.98
+    assert (distances.min(axis=1) <= 36).mean() >= 0.98
+
+
+def about(signal: NDArray[np.float64], reach: int) -> NDArray[np.float64]:
+    """The mean of as many samples on both sides of each."""
+    sums = np.append(0, np.cumsum(signal))
+    at = np.arange(len(signal))
+    low = np.maximum(at - reach, 0)
+    high = np.minimum(at + reach + 1, len(signal))
+    return np.asarray((sums[high] - sums[low]) / (high - low))
+
+
+def detected(ecg: NDArray[np.float64]) -> list[int]:
+    """The detector of the example, from one peak to the next."""
+    low = about(about(ecg, 3), 3)
+    band = low - about(low, 20)
+    slope = 2 * band[3:-1] + band[4:] - 2 * band[1:-3] - band[:-4]
+    power = about(slope**2, 27)[np.clip(np.arange(len(ecg)) - 2, 0, len(slope) - 1)]
+    strength = np.maximum(band, 0) * np.sqrt(power)
+    padded = np.pad(band, 10, constant_values=-np.inf)
+    highest = np.lib.stride_tricks.sliding_window_view(padded, 21).max(axis=1)
+
+    beat, noise = strength[:720].max(), strength[:720].mean()
+    last, pace = -np.inf, np.inf
+    best, strongest = 0, -np.inf
+    beats: list[int] = []
+
+    def follow(at: int, one: float, part: int) -> None:
+        nonlocal beat, last, pace, strongest
+        gap = at - last
+        if pace == np.inf:
+            pace = gap
+        elif 0.9 * pace < gap < 1.4 * pace:
+            pace += (gap - pace) / 8
+        beat += (one - beat) / part
+        last, strongest = at, -np.inf
+        beats.append(at)
+
+    for at in np.flatnonzero(band == highest).tolist():
+        limit = noise + 0.3 * (beat - noise)
+        if at - last > 1.8 * pace and strongest > limit / 4:
+            follow(best, strongest, 4)
+            limit = noise + 0.3 * (beat - noise)
+        if at - last < 72:
+            continue
+        if strength[at] > limit:
+            follow(at, strength[at], 8)
+        else:
+            noise += (strength[at] - noise) / 8
+            if strength[at] > strongest:
+                best, strongest = at, strength[at]
+    return beats
