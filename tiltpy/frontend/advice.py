@@ -4,7 +4,10 @@ Texts are quoted as they were written, so that a hint can be pasted; what comes 
 Python is named instead.
 """
 
+from collections.abc import Sequence
+
 from tiltpy.frontend import syntax
+from tiltpy.frontend.names import nearest
 from tiltpy.names import closest
 from tiltpy.source import Span
 
@@ -78,6 +81,15 @@ def constant_time(expr: syntax.Expr, time: str, params: frozenset[str]) -> str:
             return f"write {time}, or {time} - 10; constants have + - * alone"
         case _:
             return "only durations, whole numbers and parameters are constants here"
+
+
+def which_name(name: syntax.Name, known: Sequence[str]) -> str:
+    """For a name that nobody knows; where there are strings, it may be one."""
+    close, text = closest(name.text, known), name.span.source.text
+    there = nearest(name.text, known)
+    if close is not None or "string" not in text:
+        return there
+    return "; ".join(filter(None, [there, f'a string is written "{name.text}"']))
 
 
 def comment(span: Span) -> str:

@@ -24,7 +24,7 @@ from tiltpy.frontend.durations import beside_a_time
 from tiltpy.frontend.elsewhere import NAMES_ELSEWHERE
 from tiltpy.frontend.instants import moment_in_ticks
 from tiltpy.frontend.misplaced import inside, misplaced
-from tiltpy.frontend.names import fresh_name, nearest
+from tiltpy.frontend.names import fresh_name
 from tiltpy.frontend.references import (
     Objects,
     payload_of,
@@ -340,7 +340,9 @@ class Body:
         way = (
             advice.comment(name.span)
             or NAMES_ELSEWHERE.get(text.lower())
-            or nearest(text, [*self.scope.names, *times.params, *filter(None, [time])])
+            or advice.which_name(
+                name, [*self.scope.names, *times.params, *filter(None, [time])]
+            )
         )
         return QueryError("E0102", f"unknown name `{text}`", name.span, way)
 

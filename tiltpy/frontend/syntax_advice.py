@@ -8,13 +8,14 @@ from collections.abc import Callable
 
 from tiltpy.frontend.declaration_advice import advise_declaration
 from tiltpy.frontend.elsewhere import (
+    FUNCTIONS_ELSEWHERE,
     KEYWORDS_ELSEWHERE,
     METHODS_ELSEWHERE,
     SYMBOLS_ELSEWHERE,
 )
 from tiltpy.frontend.number_advice import advise_length
 from tiltpy.frontend.spot import Spot
-from tiltpy.ops import FUNCTIONS, REDUCTIONS
+from tiltpy.ops import FUNCTIONS, REDUCTIONS, STRING_TESTS
 from tiltpy.types import NANOSECONDS
 
 _CONDITIONS = {"if", "case", "iif", "iff", "when"}
@@ -74,6 +75,8 @@ def _bracket(spot: Spot) -> str:
 
 def _indexed(spot: Spot) -> str:
     previous, content = spot.previous(), _content(spot)
+    if previous == "in":
+        return f"write ({content})"
     if previous == "TDom":
         return f"write TDom({content or '-∞, ∞, 1'})"
     if previous == ")" and content.isdecimal() and "topk" in spot.words:
@@ -111,8 +114,12 @@ def _call(spot: Spot) -> str:
         return f"write {previous}(...)"
     if previous in METHODS_ELSEWHERE:
         return METHODS_ELSEWHERE[previous]
+    if previous in STRING_TESTS:
+        return f"write {previous}(x, ...)"
     if previous in FUNCTIONS and previous not in REDUCTIONS:
         return f"a function stands before its arguments: {previous}(...)"
+    if previous in FUNCTIONS_ELSEWHERE:
+        return FUNCTIONS_ELSEWHERE[previous]
     return f"a reduction stands before its window: {previous}(~x[t - 10 : t])"
 
 
@@ -180,6 +187,12 @@ def _word(spot: Spot) -> str:
         return "write if"
     if text == "return" and spot.inside == "{":
         return "the names of a block stand on lines of their own, or end in ;"
+    if previous == "in":
+        return f"write ({text})" if spot.found.kind == "string" else "write (...)"
+    if text in STRING_TESTS:
+        return f"write {text}(x, {spot.next()})"
+    if text.lower() == "not" and spot.next().lower() == "in":
+        return "write !(x in (...))"
     if previous == "with":
         return f"write with {{ {text} = ... }}"
     return KEYWORDS_ELSEWHERE.get(text.lower(), "")
@@ -190,6 +203,8 @@ def _beside(spot: Spot) -> str:
     words = spot.words
     if spot.leads and spot.next() == "." and spot.next(2) == "tilt":
         return "a file is read by load(...), a text by parse(...)"
+    if spot.found.kind == "close" and spot.inside + spot.text in ("()", "[]", "{}"):
+        return "a value is missing before it"
     if spot.found.kind == "close":
         return "brackets close in the order in which they were opened, the last first"
     if spot.leads:
