@@ -255,3 +255,68 @@ def test_reductions_of_ones_own_take_times_and_nested_structs() -> None:
     found = check_engines(text, {"q": rows}, start=2, end=3)
     assert found["o"][0].value == {"mean": 14, "worst": {"took": 9, "at": 6}}
     assert found["p"][0].value == 6
+
+
+def test_csv_has_a_column_for_each_field(tmp_path: Path) -> None:
+    path = tmp_path / "o.csv"
+    query = tilt.parse(POINTS + "~o[t] = ~q[t]")
+    assert query.run_to(path, q=TABLE) == {"o": 3}
+    assert path.read_text("utf8").splitlines() == [
+        '"start","end","bid.price","bid.size","ask.price","n"',
+        "0,1,1.5,2,2,1",
+        "1,2,,,3,",
+        "2,3,,4,,3",
+    ]
+
+
+def test_strings_and_times_in_structs_in_structs() -> None:
+    text = """unit s
+    input q : { a: { s: string, t: time }, b: string } time ts point
+    ~o[t] = { a = ~q[t].a.s == "x" ? ~q[t].a : φ, last = last(~q[t-5s : t].a.s) }
+    ~p[t] = ~q[t].a.t - time("1970-01-01")
+    output ~o, ~p"""
+    at = pa.timestamp("s")
+    table = pa.table(
+        {
+            "ts": pa.array([1, 2, 3], at),
+            "a": pa.array(
+                [{"s": "x", "t": 1}, None, {"s": "y", "t": 3}],
+                pa.struct([("s", pa.string()), ("t", at)]),
+            ),
+            "b": ["b", None, "c"],
+        }
+    )
+    found = tilt.parse(text).run(q=table, chunk=1, workers=2)
+    stamp = found["o"].to_arrow()["end"][0].as_py()
+    assert [row[2:] for row in listed(found["o"])] == [
+        ({"s": "x", "t": stamp}, "x"),
+        (None, "x"),
+        (None, "y"),
+    ]
+    assert [row[2].total_seconds() for row in listed(found["p"])] == [1.0, 3.0]  # type: ignore[attr-defined]
+
+
+def test_grid_kernels_take_times_and_nested_structs() -> None:
+    text = POINTS + (
+        "~o[t] = { side = last(~q[t-8 : t].n) > 50 ? ~q[t].bid : φ,"
+        " best = { p = max(~q[t-8 : t].bid.price), d = duration(~q[t].n) / 3 } }"
+    )
+    rows = 6000
+    sides = [
+        None if i % 7 == 0 else {"price": float(i % 97), "size": i} for i in range(rows)
+    ]
+    table = pa.table(
+        {
+            "t": range(1, rows + 1),
+            "bid": pa.array(sides),
+            "ask": pa.array([{"price": 1.0}] * rows),
+            "n": pa.array([i % 100 for i in range(rows)], pa.int32()),
+        }
+    )
+    query = tilt.parse(text)
+    assert "none:" not in query.explain(inputs={"q": table}).partition("grid kernel")[2]
+    whole = query.run(q=table).to_arrow()
+    pieces = [query.run(q=table, start=s, end=s + 1000) for s in range(0, rows, 1000)]
+    parts = pa.concat_tables([piece.to_arrow() for piece in pieces])
+    assert parts.combine_chunks().equals(whole.combine_chunks())
+    assert whole["best"].combine_chunks().field("d")[31].as_py() == round(31 / 3)

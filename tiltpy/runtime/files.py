@@ -149,7 +149,7 @@ def _write(table: pa.Table, place: Path, form: str) -> None:
         case "Parquet":
             pq.write_table(table, place)
         case "CSV":
-            pc.write_csv(table, place)
+            pc.write_csv(table.flatten(), place)  # a column `bid.price` for a field
         case _:
             with pi.new_file(str(place), table.schema) as writer:
                 writer.write_table(table)

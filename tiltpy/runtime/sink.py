@@ -28,6 +28,8 @@ class _File:
     """A file that grows; small pieces are collected first."""
 
     def __init__(self, place: Path, form: str, schema: pa.Schema) -> None:
+        self._flat = form == "CSV"  # which has no structs: `bid.price` is a column
+        schema = schema.empty_table().flatten().schema if self._flat else schema
         self._writer = _writer(place, form, schema)
         self._pieces: list[pa.Table] = []
         self._rows = 0
@@ -35,7 +37,7 @@ class _File:
 
     def add(self, table: pa.Table) -> None:
         """Write a piece, sooner or later."""
-        self._pieces.append(table)
+        self._pieces.append(table.flatten() if self._flat else table)
         self._rows += table.num_rows
         self.total += table.num_rows
         if self._rows >= ROW_GROUP:
