@@ -42,6 +42,7 @@ tests: $(VENV)/installed-dev
 # The pictures: what the examples find goes to examples/output, the README's stays here.
 examples: $(VENV)/installed-dev
 	@for program in examples/[0-9]*.py; do $(BIN)/python $$program > /dev/null || exit 1; done
+	@$(BIN)/python examples/pictures/draw.py > /dev/null
 	@$(BIN)/tilt plot examples/queries/trend.tilt \
 		--input stock=examples/data/AAPL.parquet --column AdjClose \
 		--start 2011-01-01 --end 2011-12-31 --with-inputs \

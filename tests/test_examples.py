@@ -45,6 +45,21 @@ def test_examples_are_numbered_without_a_gap() -> None:
     assert found == list(range(1, len(PROGRAMS) + 1))
 
 
+def test_there_is_a_picture_of_each_application(tmp_path: Path) -> None:
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, EXAMPLES / "pictures" / "draw.py", tmp_path],
+        env={**os.environ, "PYTHONPATH": str(EXAMPLES.parent)},
+        capture_output=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    drawn = {path.stem for path in tmp_path.glob("*.svg")}
+    others = {"figure4", "spread", "trend", "weekly"}
+    assert drawn == {path.stem for path in QUERIES} - others
+    assert all(b"<svg" in path.read_bytes() for path in tmp_path.glob("*.svg"))
+
+
 @pytest.mark.parametrize("path", QUERIES, ids=lambda path: path.stem)
 def test_query_is_right(path: Path) -> None:
     assert main(["check", str(path)]) == 0
