@@ -19,7 +19,7 @@ from tests.compiled import random_setting, run_compiled
 from tests.random_grids import random_grid_case, random_grid_setting
 from tests.random_queries import random_case
 from tiltpy import compiler
-from tiltpy.abi import LANES, Signature
+from tiltpy.abi import LANES, OF_STRINGS, Signature, SlotKind
 from tiltpy.ir.nodes import CutInlined, EventBound, Reduce, Time
 from tiltpy.ir.traversal import walk
 from tiltpy.lowering import folds, outputs
@@ -202,6 +202,11 @@ class Census:
         signature = chunk.signature
         for loop in signature.loops:
             self._met.add(f"shape: {loop.shape.value}")
+        where = "grid" if isinstance(chunk, GridChunk) else "general"
+        for slot in signature.slots:
+            if slot.kind in OF_STRINGS:
+                asked = "" if slot.kind is SlotKind.CODE else " that is looked up"
+                self._met.add(f"{where}: string{asked}")
         for one in self._lowered.get(signature, ()):
             for kind, forms in OBSERVED:
                 if isinstance(one, kind):

@@ -56,6 +56,10 @@ REACHED = (
     "window: strided, longer than a tree",
     "t as a number",
     "start or end of a sample",
+    "grid: string",
+    "grid: string that is looked up",
+    "general: string",
+    "general: string that is looked up",
     *(
         f"reduction: {name}"
         for name in (
