@@ -3,12 +3,14 @@
 import datetime as dt
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from bokeh.models import FixedTicker
 from matplotlib.axes import Axes
@@ -17,7 +19,7 @@ from matplotlib.figure import Figure
 
 import tiltpy as tilt
 from tiltpy.plot.series import Clock
-from tiltpy.runtime.pictures import Form, draw, series_of
+from tiltpy.runtime.pictures import Form, draw, form_of, series_of, write
 
 COPY = "{unit}\ninput x : {type} interval (s, e)\n~y[t] = ~x[t]\n"
 UTC = dt.UTC
@@ -152,6 +154,26 @@ def test_strings_are_words_in_their_order() -> None:
     texts = [label.get_text() for label in place.get_yticklabels()]
     assert 3 <= len(texts) <= 14
     assert {"w000", "w100"} <= set(texts)
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "html"])
+def test_texts_of_all_kinds_are_drawn_as_they_stand(
+    suffix: str, tmp_path: Path
+) -> None:
+    words = ["$x_{", "a $b$ c", "\x1b\x00 <b>&", "\u4ef7\u683c", "x" * 99, "", r"\$"]
+    column = pa.array(words)
+    times = pa.array(range(len(words)), pa.int64())
+    table = pa.table({"start": times, "end": pc.add(times, 1), "$^": column})
+    path = tmp_path / f"x.{suffix}"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure = draw(series_of("o", table), Clock(), form_of(path), "$\\frac$ \x07")
+        write(figure, path)
+    if suffix == "svg":
+        root = ElementTree.fromstring(path.read_bytes())  # noqa: S314 - our own
+        texts = {text.strip() for text in root.itertext()}
+        shown = {"$x_{", "a $b$ c", "�� <b>&", "x" * 23 + "…", "\u4ef7\u683c"}
+        assert {*shown, "~o.$^", "$\\frac$ �"} <= texts
 
 
 def test_values_that_are_durations_have_a_unit() -> None:
@@ -406,8 +428,10 @@ def test_notebooks_show_figures() -> None:
 def test_a_missing_extra_is_named(module: str) -> None:
     code = f"""
 import sys
+import warnings
 sys.modules["{module}"] = None
 import pyarrow as pa
+import pyarrow.compute as pc
 import tiltpy as tilt
 query = tilt.parse("input x : f64 point\\n~y[t] = ~x[t]")
 result = query.run(x=pa.table({{"t": [1], "x": [1.0]}}))

@@ -128,7 +128,7 @@ def test_words_have_places_in_their_order() -> None:
     first, second = series_of("o", table)
     assert (first.name, first.words) == ("~o.w", ("a", "b"))
     assert first.drawable().values.tolist() == [1, 0, 1]
-    assert second.words == ("x", "x" * 23 + "…")
+    assert second.words == ("x", "x" * 50 + "\n")
     assert second.values.tolist() == [1, 0, 0, 0]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from textwrap import fill
+from warnings import catch_warnings, filterwarnings
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
@@ -13,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from tiltpy.plot.axis import Axis
-from tiltpy.plot.panels import Panel
+from tiltpy.plot.panels import Panel, printable
 
 WIDTH, HEIGHT, EACH, DPI = 10.0, 3.6, 1.7, 150
 """Inches: of a figure, of one with a single panel, of each further panel."""
@@ -48,21 +49,26 @@ def draw_figure(
         rows[-1].set_xticks([])
     figure.align_ylabels()
     if title is not None:
-        figure.suptitle(title)
+        figure.suptitle(_literal(printable(title)))
     return figure
 
 
 def save_figure(figure: Figure, place: Path | BytesIO, form: str) -> None:
     """Write a figure as `png` or `svg`; the same figure gives the same bytes."""
     metadata = {"Date": None} if form == "svg" else None
-    with rc_context({"svg.hashsalt": "tilt", "svg.fonttype": "none"}):
+    with (
+        rc_context({"svg.hashsalt": "tilt", "svg.fonttype": "none"}),
+        catch_warnings(),
+    ):
+        # strings may have letters that the font has not: those are boxes
+        filterwarnings("ignore", message="Glyph .* missing from font")
         figure.savefig(place, format=form, metadata=metadata)
 
 
 def _draw_panel(place: Axes, panel: Panel, axis: Axis | None) -> None:
     series = panel.drawing.series
     color = COLORS[series.is_input]
-    place.set_ylabel(fill(panel.label, LABEL))
+    place.set_ylabel(_literal(fill(panel.label, LABEL)))
     place.margins(y=0.08)
     place.spines[["top", "right"]].set_visible(False)
     place.grid(visible=True, alpha=0.25)
@@ -90,12 +96,17 @@ def _draw_panel(place: Axes, panel: Panel, axis: Axis | None) -> None:
             solid_joinstyle="miter",
             label="held",
         )
-    if series.words is not None:
-        _draw_words(place, series.words)
+    if panel.words is not None:
+        _draw_words(place, [_literal(word) for word in panel.words])
     elif panel.axis is not None:
         _draw_dates(place.yaxis, panel.axis)
     elif series.values.dtype.kind in "iu":
         place.yaxis.set_major_locator(MaxNLocator("auto", integer=True))
+
+
+def _literal(text: str) -> str:
+    """A text in which a dollar is one, and no sign of a formula."""
+    return text.replace("$", r"\$")
 
 
 def _draw_words(place: Axes, words: Sequence[str]) -> None:

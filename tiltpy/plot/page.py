@@ -104,8 +104,8 @@ def _draw_panel(
             },
         )
     )
-    if series.words is not None:
-        _draw_words(row, series.words)
+    if panel.words is not None:
+        _draw_words(row, panel.words)
 
 
 def _has_dates(panel: Panel) -> bool:

@@ -11,6 +11,8 @@ from tiltpy.plot.series import Clock, Numbers, Series
 from tiltpy.plot.thin import Drawing, thin
 from tiltpy.types import NANOSECONDS
 
+LONGEST = 24
+"""Letters of a word beside a picture."""
 MOST = 200
 """Panels of one picture."""
 LARGE, SCALE = 1e300, 1e10
@@ -26,6 +28,12 @@ class Panel:
     scale: float = 1.0
     axis: Axis | None = None
     """Where the values are times."""
+
+    @property
+    def words(self) -> tuple[str, ...] | None:
+        """What stands beside the panel instead of numbers."""
+        words = self.drawing.series.words
+        return None if words is None else tuple(map(short, words))
 
     @property
     def is_empty(self) -> bool:
@@ -56,6 +64,18 @@ class Panel:
         return values / self.scale if self.axis is None else self.axis.heights(values)
 
 
+def printable(text: str) -> str:
+    """A text in one line, without letters that are none on paper (or in an SVG)."""
+    line = " ".join(text.split())
+    return "".join(letter if letter.isprintable() else "�" for letter in line)
+
+
+def short(word: str) -> str:
+    """A word that fits beside a picture."""
+    line = printable(word[: 2 * LONGEST])
+    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+
+
 def lay_panels(
     all_series: Sequence[Series], clock: Clock
 ) -> tuple[list[Panel], Axis | None]:
@@ -76,20 +96,20 @@ def lay_panels(
 
 def _panel(drawing: Drawing) -> Panel:
     """The panel, and what its values are divided by or counted from."""
-    series = drawing.series
+    series, name = drawing.series, printable(drawing.series.name)
     drawn = np.concatenate([drawing.steps.values, drawing.marks.values])
     drawn = drawn[np.isfinite(drawn)]
     if len(drawn) == 0:
-        return Panel(drawing, series.name)
+        return Panel(drawing, name)
     if series.clock is not None:
         axis = time_axis(series.clock, int(drawn.min()), int(drawn.max()))
-        return Panel(drawing, f"{series.name} {axis.label}".rstrip(), axis=axis)
+        return Panel(drawing, f"{name} {axis.label}".rstrip(), axis=axis)
     largest = float(np.abs(drawn).max())
     if series.unit is not None:
         length = NANOSECONDS[series.unit]
         unit = readable_unit(largest * length)
-        label = f"{series.name} in {unit}"
+        label = f"{name} in {unit}"
         return Panel(drawing, label, NANOSECONDS[unit] / length)
     if largest > LARGE:
-        return Panel(drawing, f"{series.name} / {SCALE:.0e}", SCALE)
-    return Panel(drawing, series.name)
+        return Panel(drawing, f"{name} / {SCALE:.0e}", SCALE)
+    return Panel(drawing, name)

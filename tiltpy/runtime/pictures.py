@@ -18,8 +18,6 @@ from tiltpy.runtime.views import bools_of, values_of
 Form = Literal["png", "svg", "html"]
 FORMS: dict[str, Form] = {".png": "png", ".svg": "svg", ".html": "html"}
 """The form of a picture for each suffix of a file."""
-LONGEST = 24
-"""Characters of a word beside a picture."""
 
 
 def form_of(path: Path) -> Form:
@@ -102,12 +100,7 @@ def _coded(column: pa.Array) -> tuple[NDArray[Any], tuple[str, ...]]:
     rank[order] = np.arange(len(words))
     codes = _integers(coded.indices.cast(pa.int32()))
     codes = np.where(_valid(coded), codes, len(words)) if coded.null_count else codes
-    return rank[codes], tuple(_short(words[one]) for one in order)
-
-
-def _short(word: str) -> str:
-    line = " ".join(word.split())
-    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+    return rank[codes], tuple(words[one] for one in order)
 
 
 def _valid(column: pa.Array) -> NDArray[np.bool_]:
