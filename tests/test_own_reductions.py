@@ -4,6 +4,8 @@ The meaning is written by hand here; that the compiler agrees is asserted beside
 over random reductions in `test_properties`.
 """
 
+from random import Random
+
 import pytest
 
 from tests.compare import assert_same
@@ -79,7 +81,11 @@ reduction delayed(v: i64) {      # fields that become one another
     result = state
 }
 """
-ALL = RMS + TOTAL + LONGEST + EDGES + TWAP + DELAYED
+MERGED = TWAP.replace("twap", "time_mean").replace(
+    "    result",
+    "    merge = { area = a.area + b.area, ticks = a.ticks + b.ticks }\n    result",
+)
+ALL = RMS + TOTAL + LONGEST + EDGES + TWAP + DELAYED + MERGED
 M = [Event(0, 1, 10), Event(1, 2, 20), Event(4, 5, 30), Event(5, 8, 40)]
 SETTINGS = (
     Setting(),
@@ -209,6 +215,20 @@ def test_a_cut_bound_that_moves_is_another_snapshot() -> None:
     assert still == [(2, 3, 5.0), (3, 8, 5.0)]
     plain = found_in("~o[t] = my_rms(~x[t-3:t])", [Event(2, 4, 5)], 8)
     assert plain == [(2, 6, 5.0)]
+
+
+def test_what_edges_cut_is_merged_with_what_lies_between() -> None:
+    random = Random(4)  # noqa: S311
+    rows, now = [], 0
+    for _ in range(40):
+        now += random.choice((0, 0, 1, 9))
+        length = random.choice((1, 1, 2, 5, 30))
+        rows.append(Event(now, now + length, random.randint(-9, 9)))
+        now += length
+    for use in ("twap(~x[t-4:t])", "twap(v for v in ~x[t-17:t] if v > 0)"):
+        anew = found_in(f"~o[t] = {use}", rows, now)
+        merged = found_in(f"~o[t] = {use.replace('twap', 'time_mean')}", rows, now)
+        assert merged == anew
 
 
 def test_bounds_of_a_derived_object_are_those_of_its_snapshots() -> None:
@@ -354,7 +374,11 @@ def test_constants_fold_inside_and_unused_reductions_go() -> None:
         ("my_rms(~x[t-9:t])", "my_rms of ~x slides by `merge`"),
         ("total(~m[t-9:t])", "total of ~m slides by `deacc`"),
         ("longest(~m[t-9:t])", "longest of ~m folds its window anew at each visit"),
-        ("twap(~x[t-9:t])", "twap of ~x"),
+        ("twap(~x[t-9:t])", "twap of ~x folds its window anew at each visit"),
+        (
+            "time_mean(~x[t-9:t])",
+            "time_mean of ~x slides by `merge`, and merges what the window's edges cut",
+        ),
     ],
 )
 def test_explain_says_how_each_slides(use: str, said: str) -> None:

@@ -79,7 +79,9 @@ def _own_reductions(compiled: Specialised) -> Iterator[str]:
                 name = node.window.object
                 layout = compiled.layouts.get(name)
                 in_order = layout is None or layout.fifo
-                way = way_of(own[node.reduction], in_order=in_order)
+                disjoint = layout is None or layout.time is not TimeLayout.OVERLAPPING
+                one = own[node.reduction]
+                way = way_of(one, in_order=in_order, disjoint=disjoint)
                 yield f"~{definition.name}: {node.reduction} of ~{name} {way.value}"
 
 

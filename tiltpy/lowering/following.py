@@ -17,13 +17,16 @@ from tiltpy.ir.nodes import (
     Reduce,
     TemporalExpr,
     Time,
+    UserReduction,
     Window,
 )
 from tiltpy.loops.build import FALSE, TRUE, add, conj, disj, i64
 from tiltpy.loops.nodes import LExpr, Var
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.cursors import Cursor, ScanCursor, Seen, StackCursor, StepCursor
+from tiltpy.lowering.edged import EdgedWindow
 from tiltpy.lowering.edges import Edges
+from tiltpy.lowering.own_reductions import Way, way_of
 from tiltpy.lowering.ranking import Rankings
 from tiltpy.lowering.references import reductions, references
 from tiltpy.lowering.rows import ObjectRows
@@ -67,8 +70,9 @@ class Following:
         self.edges = Edges(assembly)
         self.cursors = {point: self._cursor(point) for point in points}
         self.windows = {window: self._window(window) for window in windows}
+        self.edged: dict[Window, EdgedWindow] = {}
         for node in reductions(definition):
-            self.windows[node.window].reduce(node)
+            self._reduce(node)
         self.points: Points = {}
         self.flags: list[Var] = []
         self.always_cuts = self._always_cuts()
@@ -102,6 +106,31 @@ class Following:
             rankings=self.rankings,
             precision=precision,
         )
+
+    def _reduce(self, node: Reduce) -> None:
+        slide, own = self.windows[node.window], self._edged(node)
+        if own is None:
+            slide.reduce(node)
+            return
+        if node.window not in self.edged:
+            assert isinstance(slide, SlidingWindow)
+            self.edged[node.window] = EdgedWindow(
+                self.assembly,
+                self.edges,
+                slide,
+                leaps=self.every_tick,
+                rankings=self.rankings,
+                precision=self.definition.tdom.precision,
+            )
+        self.edged[node.window].reduce(own, node)
+
+    def _edged(self, node: Reduce) -> UserReduction | None:
+        """The query's own reduction of a window whose edges cut, if it is one."""
+        own = self.assembly.own.get(node.reduction)
+        disjoint = self.objects[node.window.object].disjoint
+        if own is None or way_of(own, disjoint=disjoint) is not Way.EDGED:
+            return None
+        return own
 
     def _always_cuts(self) -> bool:
         """Whether each visit starts a new snapshot, so that none need be compared.
@@ -155,7 +184,7 @@ class Following:
         self.edges.start(block, first)
         for cursor in self.cursors.values():
             cursor.start(block)
-        for slide in self.windows.values():
+        for slide in (*self.windows.values(), *self.edged.values()):
             slide.start(block)
 
     def advance(self, block: Block, settled: Points) -> list[LExpr]:
@@ -172,6 +201,8 @@ class Following:
         for slide in self.windows.values():
             slide.advance(block, self.now)
             changes.extend(slide.changes())
+        for edged in self.edged.values():
+            edged.advance(block, self.now)
         return list(dict.fromkeys(changes))
 
     def value(self, block: Block, points: Points | None = None) -> Lowered:
@@ -192,6 +223,9 @@ class Following:
                 case Time(offset=offset):
                     return Lowered(node.type, add(self.now, i64(offset)), TRUE)
                 case Reduce():
+                    own = self._edged(node)
+                    if own is not None:
+                        return self.edged[node.window].value(block, own, node)
                     return self.windows[node.window].value(block, node)
                 case Element():
                     raise AssertionError("an element outside of a window")

@@ -24,7 +24,8 @@ from tiltpy.ir.reductions import (
 from tiltpy.loops.build import FALSE, TRUE, conj, disj, negate, select
 from tiltpy.loops.nodes import LExpr, Var
 from tiltpy.lowering.assembly import Assembly, Block
-from tiltpy.lowering.states import Kept, State
+from tiltpy.lowering.rows import ObjectRows
+from tiltpy.lowering.states import Kept, Lift, State
 from tiltpy.lowering.values import Lowered, lower_expr, zero
 from tiltpy.types import BOOL, I64, Scalar, Struct, Type
 
@@ -34,16 +35,18 @@ class Way(Enum):
 
     OUT = "slides by `deacc`"
     MERGED = "slides by `merge`"
+    EDGED = "slides by `merge`, and merges what the window's edges cut at each visit"
     ANEW = "folds its window anew at each visit"
 
 
-def way_of(own: UserReduction, *, in_order: bool = True) -> Way:
+def way_of(own: UserReduction, *, in_order: bool = True, disjoint: bool = True) -> Way:
     """How a reduction slides; `in_order`: snapshots leave in the order they came in.
 
-    What is taken out of integers leaves no trace, what is taken out of floats may.
+    What is taken out of integers leaves no trace, what is taken out of floats may. Of
+    `disjoint` snapshots an edge cuts one at most.
     """
     if own.bounds:
-        return Way.ANEW
+        return Way.EDGED if disjoint and own.merge is not None else Way.ANEW
     if in_order and _takes_out(own):
         return Way.OUT
     return Way.ANEW if own.merge is None else Way.MERGED
@@ -219,6 +222,34 @@ def kept_of_own(own: UserReduction) -> Kept:
     def lift(block: Block, _row: LExpr, value: Lowered) -> State:
         return (TRUE, *accumulated(block, own, initial(block, own), value))
 
+    return _kept(own, lift)
+
+
+def kept_of_bounded(own: UserReduction, rows: ObjectRows) -> Kept:
+    """As `kept_of_own`, of rows whose bounds it sees as they are."""
+
+    def lift(block: Block, row: LExpr, value: Lowered) -> State:
+        start = block.name("start", rows.start_at(row))
+        end = block.name("end", rows.end_at(row))
+        state = initial(block, own)
+        return (TRUE, *accumulated(block, own, state, value, (start, end)))
+
+    return _kept(own, lift)
+
+
+def lift_cut(
+    block: Block,
+    own: UserReduction,
+    value: Lowered,
+    bounds: tuple[LExpr, LExpr],
+    there: LExpr,
+) -> State:
+    """The state of one snapshot with these bounds, if it is `there`."""
+    state = accumulated(block, own, initial(block, own), value, bounds)
+    return (there, *state)
+
+
+def _kept(own: UserReduction, lift: Lift) -> Kept:
     def joined(block: Block, a: State, b: State) -> State:
         return (TRUE, *merged(block, own, a[1:], b[1:]))
 

@@ -31,7 +31,10 @@ LEAP = 3
 
 
 class SlidingWindow:
-    """A window over rows that leave in order. `steps`: the loop moves its edges."""
+    """A window over rows that leave in order. `steps`: the loop moves its edges.
+
+    With `whole_rows` it has the rows alone that lie inside of it as a whole.
+    """
 
     def __init__(
         self,
@@ -44,6 +47,7 @@ class SlidingWindow:
         leaps: bool,
         rankings: Rankings,
         precision: int,
+        whole_rows: bool = False,
     ) -> None:
         self.assembly = assembly
         self.rankings = rankings
@@ -56,8 +60,12 @@ class SlidingWindow:
         self.bounds = Bounds(window, precision)
         self.now: LExpr = i64(0)
         edge = edges.shared if steps else edges.own
-        self.lo = edge(rows, "end", window.start)
-        self.hi = edge(rows, "start", window.end - 1)
+        if whole_rows:
+            self.lo = edges.own(rows, "start", window.start - 1)
+            self.hi = edges.own(rows, "end", window.end)
+        else:
+            self.lo = edge(rows, "end", window.start)
+            self.hi = edge(rows, "start", window.end - 1)
         self.middle = assembly.fresh(f"{rows.name}.middle")
         self.base = assembly.fresh(f"{rows.name}.base")
 
@@ -120,9 +128,9 @@ class SlidingWindow:
         else:
             self._run(block, now)
         self.now = now
-        self.bounds.advance(block, now, self._stretch())
+        self.bounds.advance(block, now, self.stretch())
 
-    def _stretch(self) -> Stretch:
+    def stretch(self) -> Stretch:
         """The rows that are in the window now."""
         low = add(self.now, i64(self.window.start))
         high = add(self.now, i64(self.window.end))
@@ -206,8 +214,8 @@ class SlidingWindow:
         own = self.assembly.own.get(node.reduction)
         if own is not None and way_of(own) is Way.OUT:
             return track.taken[own.name].value(block)
-        if own is not None and way_of(own) is Way.ANEW:
-            return fold_anew(block, own, node.element, self._stretch())
+        if own is not None and way_of(own, disjoint=self.rows.disjoint) is Way.ANEW:
+            return fold_anew(block, own, node.element, self.stretch())
         held = sub(self.hi.row, self.lo.row)
         if not track.filtered and node.reduction == "count":
             return Lowered(node.type, held, TRUE)

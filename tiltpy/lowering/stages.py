@@ -12,7 +12,6 @@ from math import lcm
 from tiltpy.abi import LANES, MOST_CELLS, Lattice, Layout, TimeLayout
 from tiltpy.ir.nodes import CutPoint, Query, TemporalExpr, UserReduction, Window
 from tiltpy.lowering.lattice import Axis, Step, common_low, step, whole_vectors
-from tiltpy.lowering.own_reductions import Way, way_of
 from tiltpy.lowering.references import reductions, references
 from tiltpy.ops import WHOLE_WINDOW
 
@@ -88,8 +87,10 @@ class Grid:
                 if name not in self.axes:
                     raise Unfit(f"~{name} is neither regular nor of short rows")
         for own in self._own_reductions():
-            if way_of(own, in_order=False) is Way.ANEW:
-                raise Unfit(f"{own.name} {Way.ANEW.value}")
+            if own.bounds:
+                raise Unfit(f"{own.name} sees where snapshots start and end")
+            if own.merge is None:
+                raise Unfit(f"{own.name} has no merge")
         sparse = next(self._sparse(), None)
         if sparse is not None:
             raise Unfit(f"~{sparse} has far fewer rows than there are cells")

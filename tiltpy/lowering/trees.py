@@ -90,7 +90,7 @@ class TreeWindow:
     def _anew(self, node: Reduce) -> UserReduction | None:
         """A reduction that goes through all rows, if it is one."""
         own = self.assembly.own.get(node.reduction)
-        if own is None or way_of(own, in_order=False) is not Way.ANEW:
+        if own is None or way_of(own, in_order=False, disjoint=False) is not Way.ANEW:
             return None
         return own
 
