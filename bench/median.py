@@ -89,7 +89,6 @@ def _wrong(runners: dict[str, Runner]) -> str | None:
 
 
 def _medians(found: Any) -> Values:
-    if isinstance(found, tilt.Result):
-        return found.to_arrow()["out"].to_numpy()
-    medians: Values = found.to_numpy()
+    column = found.to_arrow()["out"] if isinstance(found, tilt.Result) else found
+    medians: Values = column.to_numpy()
     return medians
