@@ -118,7 +118,7 @@ def test_the_data_is_small_and_its_source_is_told() -> None:
     notice = (folder / "NOTICE").read_text()
     files = [path for path in folder.iterdir() if path.name != "NOTICE"]
     assert files
-    assert sum(path.stat().st_size for path in files) < 300_000
+    assert sum(path.stat().st_size for path in files) < 1_000_000
     for path in files:
         assert path.name in notice
 
