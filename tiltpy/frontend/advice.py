@@ -61,7 +61,10 @@ def shifted(expr: syntax.Expr, time: str) -> str:
 def constant(expr: syntax.Expr) -> str:
     """For what is no constant where no time variable is either."""
     if isinstance(expr, syntax.Text):
-        return "write a duration without quotes, or ticks; dates are given to a run"
+        text = written(expr, '"2024-01-01"')
+        if text[1:5].isdecimal():
+            return f"write time({text})"
+        return "write a duration without quotes, like 10s, or ticks"
     return "durations, whole numbers and parameters, with + - *"
 
 

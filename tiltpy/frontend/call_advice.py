@@ -69,6 +69,8 @@ def count_of(call: syntax.Call) -> str:
             return f"write log{values[1]}({values[0]})"
         case "log", (_, _):
             return f"write log({values[0]}) / log({values[1]})"
+        case "time", _:
+            return 'write time("2024-01-01"), or ticks'
         case _ if name.endswith("_active"):
             return f"write {name}(~{_object(call)}[t])"
         case _ if name in REDUCTIONS:

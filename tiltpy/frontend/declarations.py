@@ -137,6 +137,8 @@ def _values(wanted: Scalar) -> str:
         return 'such as "view"'
     if wanted.is_integer:
         return "whole numbers from {} to {}".format(*int_range(wanted))
+    if wanted == TIME:
+        return 'such as time("2024-01-01"), or time(100) in ticks'
     return "such as 2.5"
 
 

@@ -165,6 +165,8 @@ FUNCTIONS_ELSEWHERE = {
     "isnan": "write is_nan",
     "isinf": "write is_inf",
     "isfinite": "write is_finite",
+    **dict.fromkeys(("date", "timestamp", "datetime", "to_datetime", "to_date"),
+        'write time("2024-01-01")'),
     **dict.fromkeys(("now", "today", "current_timestamp", "getdate"),
         "write t, the time at which the object is evaluated"),
     **dict.fromkeys(("hour", "hours"), "write duration(t) % 1d // 1h"),
@@ -204,6 +206,8 @@ TYPES_ELSEWHERE = {
     **dict.fromkeys(("uint64", "unsigned"), "write u64"),
     **dict.fromkeys(("str", "text", "varchar", "utf8", "char", "symbol",
         "sym", "categorical", "enum"), "write string"),
+    **dict.fromkeys(("date", "timestamp", "datetime", "datetime64"), "write time"),
+    **dict.fromkeys(("timedelta", "interval", "period"), "write duration"),
     "boolean": "write bool",
     "decimal": "write f64; decimals are rounded to it",
 }  # fmt: skip

@@ -5,6 +5,7 @@ recursion, so that no nesting of a text can exhaust the stack. What the grammar 
 through and the language does not is collected in `errors`.
 """
 
+import re
 from dataclasses import replace
 from typing import Any, cast
 
@@ -21,6 +22,7 @@ from tiltpy.frontend.words import RESERVED
 from tiltpy.ops import REDUCTION_SYMBOLS, BinaryOp, UnaryOp
 from tiltpy.source import Source, Span
 
+_DATE = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])")
 _CONSTANTS = {"inf": float("inf"), "∞": float("inf"), "nan": float("nan")}
 
 
@@ -152,6 +154,12 @@ class ExpressionReader(Transformer_NonRecursive[Token, Any]):
     def binary(self, meta: Meta, nodes: list[Any]) -> syntax.Expr:
         left, token, right = nodes
         op = cast(BinaryOp, str(token))
+        span = self._span(meta)
+        text = self.source.text[span.start : min(span.end, span.start + 11)]
+        if _DATE.fullmatch(text):
+            message = f"{text} is a difference of numbers"
+            way = f'write time("{text}"), or with spaces if it is one'
+            self._fail("E0004", message, span, way)
         return syntax.Binary(op, left, right, self._span(meta))
 
     def unary(self, meta: Meta, nodes: list[Any]) -> syntax.Expr:

@@ -25,6 +25,7 @@ from tiltpy.ir.nodes import (
 )
 from tiltpy.source import Span
 from tiltpy.types import (
+    DURATION,
     F32,
     F64,
     FLOAT_LITERAL,
@@ -35,6 +36,7 @@ from tiltpy.types import (
     INT_LITERAL,
     PHI,
     STRING,
+    TIME,
     U64,
     Scalar,
     Struct,
@@ -80,13 +82,15 @@ def _join(left: Scalar, right: Scalar, span: Span) -> Scalar:
         return right
     if STRING in (left, right):
         other = right if left == STRING else left
-        raise QueryError(
-            "E0201",
-            f"string and {other} do not go together",
-            span,
+        way = (
             'compare strings with strings, like ... == "view"; what the data holds as '
-            "numbers is declared as such",
         )
+        way += "numbers is declared as such"
+        if other == TIME:
+            way = 'write time("2024-01-01") for a time'
+        elif other == DURATION:
+            way = "write a duration without quotes, like 10s"
+        raise QueryError("E0201", f"string and {other} do not go together", span, way)
     if left.is_temporal or right.is_temporal:
         ticks, other = (left, right) if left.is_temporal else (right, left)
         raise no_common(ticks, other, span)
