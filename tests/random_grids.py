@@ -182,6 +182,8 @@ class GridWriter(QueryWriter):
         self.ahead = theme.ahead or random.random() < 0.15
         self.short = not theme.long and random.random() < 0.4
         self.shared: tuple[int, int] | None = None
+        self.sorts = False
+        """Whether the window at hand is one of few cells, to be sorted."""
 
     def templates(self) -> Templates:
         if self.theme.windows and self.chance(0.85):
@@ -216,9 +218,12 @@ class GridWriter(QueryWriter):
         """A window of some cells of its object, or one that fits its reader's cells."""
         if self.shared is not None:
             return self.shared
+        self.sorts = False
         hops = self.precision > source.period and self.chance(0.7)
         start, end = self.hop() if hops else self.slide(source)
         self.looks += (end - start) / source.period / self.precision
+        few = end - start <= 48 * source.period and source.period == self.precision
+        self.sorts = few and self.chance(0.4)
         return start, end
 
     def slide(self, source: Source) -> tuple[int, int]:
@@ -255,9 +260,10 @@ class GridWriter(QueryWriter):
         return found
 
     def reduction_name(self, found: list[str]) -> str:
-        """Rarely one that needs a snapshot in every cell, or has no grid kernel."""
-        if not self.chance(0.02):
-            found = [name for name in found if name not in WHOLE]
+        """Rarely one that needs a snapshot in every cell; of few cells a quantile."""
+        if self.sorts and "median" in found:
+            return self.random.choice(("median", "quantile"))
+        found = [name for name in found if name not in WHOLE]
         name = super().reduction_name(found)
         if name in ("first", "last") and self.chance(0.8):
             return super().reduction_name(found)

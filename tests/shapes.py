@@ -24,10 +24,12 @@ from tiltpy.ir.nodes import CutInlined, EventBound, Reduce, Time
 from tiltpy.ir.traversal import walk
 from tiltpy.lowering import folds, outputs
 from tiltpy.lowering.assembly import Assembly, Block
+from tiltpy.lowering.count_tree import CountTree
 from tiltpy.lowering.cursors import ScanCursor, StackCursor, StepCursor
 from tiltpy.lowering.folds import Fold
 from tiltpy.lowering.following import Following
 from tiltpy.lowering.lower import Plan
+from tiltpy.lowering.mode_tree import ModeTree
 from tiltpy.lowering.objects import Bitmap, Stored
 from tiltpy.lowering.outputs import Output
 from tiltpy.lowering.panes import Pane
@@ -37,6 +39,7 @@ from tiltpy.lowering.stages import Grid
 from tiltpy.lowering.streams import History
 from tiltpy.lowering.temporaries import Temporary
 from tiltpy.lowering.trees import TreeWindow
+from tiltpy.lowering.whole_windows import DistinctCount
 from tiltpy.runtime.execute import Chunk
 from tiltpy.runtime.grid import GridChunk
 
@@ -149,6 +152,9 @@ OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
     (Temporary, lambda _: ["temporary"]),
     (SlidingWindow, lambda w: [f"sweep: window that {'steps' if w.steps else 'runs'}"]),
     (TreeWindow, lambda _: ["sweep: window over ends out of order"]),
+    (CountTree, lambda found: [f"sweep: {found.name}"]),
+    (ModeTree, lambda found: [f"sweep: {found.name}"]),
+    (DistinctCount, lambda found: [f"sweep: {found.name}"]),
     (StackCursor, lambda _: ["sweep: point among overlapping events"]),
     (StepCursor, lambda _: ["sweep: point that steps"]),
     (ScanCursor, lambda _: ["sweep: point that runs"]),

@@ -64,7 +64,7 @@ REACHED = (
         f"reduction: {name}"
         for name in (
             "count", "sum", "mean", "min", "max", "first", "last", "any", "all", "var",
-            "std", "rms", "skew", "kurtosis", "product",
+            "std", "rms", "skew", "kurtosis", "product", "median", "quantile",
         )
     ),
     "sweep: steps",
@@ -74,6 +74,9 @@ REACHED = (
     "sweep: window that steps",
     "sweep: window that runs",
     "sweep: window over ends out of order",
+    "sweep: a tree of counts by rank",
+    "sweep: a tournament of ranks",
+    "sweep: a count for each rank",
     "sweep: point among overlapping events",
     "sweep: point that steps",
     "sweep: point that runs",

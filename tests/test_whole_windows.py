@@ -6,7 +6,7 @@ by hand, and windows too long for the interpreter against other libraries.
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pandas as pd
@@ -17,11 +17,13 @@ import pytest
 import tiltpy as tilt
 from tests.engines import run_everywhere
 from tests.test_semantics import Rows, assert_numbers, check, reduced
+from tiltpy import interpreter_orders as orders
 from tiltpy.errors import DataError, QueryErrors
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter import Event, Value
 from tiltpy.interpreter_numbers import Number
 from tiltpy.ir.printer import format_query
+from tiltpy.lowering.networks import selecting
 from tiltpy.runtime import execute
 
 NAN, INF = math.nan, math.inf
@@ -283,7 +285,44 @@ def test_explain_names_the_structures() -> None:
     assert "a count for each rank for nunique" in text
     assert "of ~x: a tournament of ranks for mode" in text
     with_data = query.explain(inputs={"x": tilt.sampled(np.zeros(9), 0, 1)})
-    assert "none: median of ~x looks at a window as a whole" in with_data
+    assert "none: nunique of ~x looks at a window as a whole" in with_data
+
+
+@pytest.mark.parametrize("kind", ["f32", "f64", "i16", "u64", "bool"])
+@pytest.mark.parametrize("window", [1, 2, 5, 17, 48])
+def test_short_windows_of_samples_are_sorted_in_lanes(kind: str, window: int) -> None:
+    random = np.random.default_rng(window)
+    values = random.integers(0, 2 if kind == "bool" else 500, 5000).astype(
+        {"bool": "bool", "i16": "int16", "u64": "uint64"}.get(kind, f"float{kind[1:]}")
+    )
+    if kind[0] == "f":
+        values[700:720] = [NAN, INF, -INF, -0.0] * 5
+    query = tilt.parse(
+        f"""input x : {kind} sampled 1
+        ~o[t] = {{
+            a = median(~x[t-{window}:t]), b = quantile(~x[t-{window}:t], 0.1)
+        }}"""
+    )
+    samples = tilt.sampled(values, 0, 1)
+    assert "~o: stencil" in query.explain(inputs={"x": samples})
+    table = query.run(x=samples).to_arrow()
+    each = [values[max(0, i + 1 - window) : i + 1].tolist() for i in range(5000)]
+    for name, share in (("a", 0.5), ("b", 0.1)):
+        meant = [orders.quantile(one, share) for one in each]
+        assert_numbers(table[name].to_pylist(), meant)
+
+
+@pytest.mark.parametrize("count", range(1, 11))
+def test_networks_sort(count: int) -> None:
+    """All zeros and ones: what sorts these sorts everything (the 0-1 principle)."""
+    for given in product((0, 1), repeat=count):
+        for wanted in ((0, 0), (count - 1, count - 1), ((count - 1) // 2, count // 2)):
+            values = list(given)
+            for low, high, needs_low, needs_high in selecting(count, wanted):
+                one, other = values[low], values[high]
+                values[low] = min(one, other) if needs_low else 99
+                values[high] = max(one, other) if needs_high else 99
+            assert [values[at] for at in wanted] == [sorted(given)[at] for at in wanted]
 
 
 def test_windows_over_one_element_share_the_ranks() -> None:

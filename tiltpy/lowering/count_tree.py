@@ -13,18 +13,15 @@ from tiltpy.abi import LANES
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import (
     add,
-    conj,
     convert,
     eq,
     f64,
-    greatest,
     i64,
     le,
     least,
     load,
     lt,
     mul,
-    negate,
     select,
     sub,
 )
@@ -42,9 +39,10 @@ from tiltpy.loops.nodes import (
     Wide,
 )
 from tiltpy.lowering.assembly import Assembly, Block
+from tiltpy.lowering.quantiles import between, share_of, times
 from tiltpy.lowering.ranking import Ranking
 from tiltpy.lowering.values import Lowered
-from tiltpy.types import BOOL, F64, I32, I64, Struct
+from tiltpy.types import F64, I32, I64, Struct
 
 Change = Callable[[LExpr, LExpr], LExpr]
 _ONE = i64(1)
@@ -134,8 +132,7 @@ class CountTree:
         """What a reduction makes of the window as it is now."""
         if node in self.best:
             return self._top(block, node)
-        share = 0.5 if node.parameter is None else node.parameter
-        return self._quantile(block, node, float(share))
+        return self._quantile(block, node, share_of(node))
 
     def _find(self, block: Block, *places: LExpr) -> list[LExpr]:
         """The ranks at places in order, from 0 to `size - 1`; any if that is empty."""
@@ -163,7 +160,7 @@ class CountTree:
     def _quantile(self, block: Block, node: Reduce, share: float) -> Lowered:
         """On the line between the two values next to its place among them."""
         steps = convert(sub(self.size, _ONE), F64)
-        place = block.name("place", _times(f64(share), steps))
+        place = block.name("place", times(f64(share), steps))
         below = block.name("below", CallFn("floor", (place,), F64))
         part = block.name("part", Bin("-", place, below, F64))
         whole = block.name("whole", eq(part, f64(0.0)))
@@ -173,8 +170,7 @@ class CountTree:
             block.name("value", convert(self.ranking.value_at(rank), F64))
             for rank in ranks
         )
-        between = least(greatest(_between(block, low, high, part), low), high)
-        found: LExpr = Bin("+", select(whole, low, between), f64(0.0), F64)
+        found = between(block, low, high, part)
         some = lt(i64(0), add(self.size, self.nans))
         if self.ranking.nan is not None:
             found = select(lt(i64(0), self.nans), f64(float("nan")), found)
@@ -204,18 +200,3 @@ class CountTree:
 
 def _over_lanes(number: LExpr) -> LExpr:
     return Bin("//", number, i64(LANES), I64)
-
-
-def _between(block: Block, low: LExpr, high: LExpr, part: LExpr) -> LExpr:
-    """A point on the line between two values, which may be infinite."""
-    spread = block.name("spread", Bin("-", high, low, F64))
-    line = Bin("+", low, _times(spread, part), F64)
-    rest = Bin("-", f64(1.0), part, F64)
-    mean = Bin("+", _times(low, rest), _times(high, part), F64)
-    middle = eq(part, f64(0.5))
-    plain = conj(negate(middle), CallFn("is_finite", (spread,), BOOL))
-    return select(plain, line, mean)
-
-
-def _times(left: LExpr, right: LExpr) -> LExpr:
-    return Bin("*", left, right, F64)

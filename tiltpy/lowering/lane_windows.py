@@ -10,14 +10,16 @@ from tiltpy.loops.nodes import LExpr, Splat
 from tiltpy.lowering.assembly import Block
 from tiltpy.lowering.central_moments import SHORT_SPREAD
 from tiltpy.lowering.folds import Fold
+from tiltpy.lowering.lane_orders import lower_order
 from tiltpy.lowering.lane_view import LaneView
 from tiltpy.lowering.reducers import SHORT_COUNT, kept_for, narrow_for
 from tiltpy.lowering.references import reductions
 from tiltpy.lowering.results import finished
 from tiltpy.lowering.short_spreads import is_short_spread, lower_short_spread
-from tiltpy.lowering.stages import Seen, Unfit
+from tiltpy.lowering.stages import Seen, Unfit, looks_at_whole
 from tiltpy.lowering.states import Kept, State, lift_where
 from tiltpy.lowering.values import Lowered
+from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.types import F32, F64
 
 
@@ -60,6 +62,8 @@ class LaneWindows:
             if found.valid != TRUE:
                 raise Unfit(f"{node.reduction} of a window that may have gaps")
             return found
+        if node.reduction in WHOLE_WINDOW:
+            return lower_order(view, node, newest, cells)
         if node.reduction == "count":
             count = self._count(node, newest, cells, certain=certain)
             return finished(view.block, node, (), count, certain=certain, cells=cells)
@@ -141,6 +145,8 @@ class LaneWindows:
     def _strided(self, node: Reduce, seen: Seen) -> Lowered:
         """A window in whole: each lane gathers its own cells."""
         view, name, element = self.view, node.window.object, node.element
+        if node.reduction in WHOLE_WINDOW:
+            raise looks_at_whole(node)
         if view.streams_here(name) or not view.certain(name, element):
             raise Unfit(f"a short window of finer ~{name} may have gaps")
         if node.reduction in ("first", "last"):

@@ -28,9 +28,10 @@ from tiltpy.lowering.panes import Pane, states_of
 from tiltpy.lowering.reducers import COUNT, kept_for
 from tiltpy.lowering.references import reductions
 from tiltpy.lowering.results import finished
-from tiltpy.lowering.stages import Grid, Unfit
+from tiltpy.lowering.stages import Grid, Unfit, looks_at_whole
 from tiltpy.lowering.states import Kept, State
 from tiltpy.lowering.values import Lowered, lower_expr, zero
+from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.types import BOOL
 
 
@@ -108,6 +109,8 @@ class PaneLoop:
         groups: dict[tuple[Window, Expr], set[str]] = {}
         stage = self.grid.stage_of[self.reader.name]
         for node in (n for each in stage.definitions for n in reductions(each)):
+            if node.reduction in WHOLE_WINDOW:
+                raise looks_at_whole(node)
             if node.reduction in ("first", "last"):
                 raise Unfit(f"{node.reduction} of a pane")
             key = node.window, node.element

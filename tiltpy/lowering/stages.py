@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from math import lcm
 
 from tiltpy.abi import LANES, MOST_CELLS, Lattice, Layout, TimeLayout
-from tiltpy.ir.nodes import CutPoint, Query, TemporalExpr, UserReduction, Window
+from tiltpy.ir.nodes import CutPoint, Query, Reduce, TemporalExpr, UserReduction, Window
 from tiltpy.lowering.lattice import Axis, Step, common_low, step, whole_vectors
 from tiltpy.lowering.references import reductions, references
-from tiltpy.ops import WHOLE_WINDOW
 
 PANE = 32
 """Cells of a strided window from which on each is folded by itself, lane by lane."""
@@ -28,6 +27,12 @@ LONG_CHAIN = 4
 
 class Unfit(Exception):  # noqa: N818 - no error: another kernel serves
     """A query has no grid kernel; the message says why."""
+
+
+def looks_at_whole(node: Reduce) -> Unfit:
+    """The reason where a window's reduction is no fold of its cells."""
+    what = f"{node.reduction} of ~{node.window.object}"
+    return Unfit(f"{what} looks at a window as a whole")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +81,6 @@ class Grid:
         }
         self.references = {d.name: references(d) for d in query.definitions}
         for definition in query.definitions:
-            for node in reductions(definition):
-                if node.reduction in WHOLE_WINDOW:
-                    what = f"{node.reduction} of ~{node.window.object}"
-                    raise Unfit(f"{what} looks at a window as a whole")
             if not definition.tdom.is_infinite:
                 raise Unfit(f"the time domain of ~{definition.name} is bounded")
             self.axes[definition.name] = Axis.of(definition.tdom)
