@@ -266,11 +266,16 @@ class _GridKernel:
         return Plan(kernel, signature)
 
     def _read(self, name: str) -> Read:
-        """What the loops touch, vectors that go too far included."""
+        """What the loops touch, vectors that go too far included.
+
+        The last vector of a loop over lanes may have one cell that is wanted; a loop
+        over panes goes cell by cell.
+        """
         back, ahead = self.grid.reach(name)
-        coarsest = max(d.tdom.precision for d in self.grid.query.definitions)
+        stages = self.grid.stages
+        in_lanes = (s.precision for s in stages if not s.panes or len(stages) == 1)
         period = self.grid.axes[name].period
-        further = 5 * LANES * period + LANES * coarsest * (len(self.grid.stages) == 1)
+        further = 5 * LANES * period + LANES * max(in_lanes, default=0)
         low = -self.warm - back - 2 * period
         return Read(name, low, self.grid.lag + ahead + further)
 
