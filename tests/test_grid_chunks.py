@@ -19,6 +19,7 @@ from tests.random_queries import Case, random_case
 from tiltpy.abi import Layout
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter import Event, interpret
+from tiltpy.ir.printer import format_query
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.domain import Request
 from tiltpy.runtime.ingest import Ingested, ingest
@@ -76,13 +77,21 @@ def test_random_queries_in_chunks_of_both_kinds(batch: int) -> None:
     calls = 0
     for seed in range(batch * 75, batch * 75 + 75):
         draws = Random(seed)  # noqa: S311
-        runs = Runs(random_case(seed, exact=True))
-        case = runs.case
+        case = random_case(seed, exact=True)
+        if has_strings(case):
+            continue
+        runs = Runs(case)
         for chunk in (None, draws.randint(1, 12), draws.randint(12, 60)):
             options = RunOptions(draws.choice((1, 2)), chunk, grid=True)
             runs.check(options, case.start, case.end)
         calls += runs.calls
     assert calls > 40, "hardly any chunk took the grid kernel"
+
+
+def has_strings(case: Case) -> bool:
+    """Whether the fakes, which read codes, would hand these to the interpreter."""
+    text = format_query(case.query)
+    return "string" in text or '"' in text
 
 
 def rows(*events: tuple[int, int, float]) -> dict[str, list[Event]]:
