@@ -4,7 +4,7 @@ import pytest
 
 from tests.shapes import Census, count_forms
 
-CASES, DEEP_CASES = 400, 3_000
+CASES, DEEP_CASES = 600, 3_000
 
 REACHED = (
     "shape: map",
