@@ -95,6 +95,26 @@ def test_structs_in_structs_and_times() -> None:
         query.run(q=frame, check_reductions=True)
 
 
+def test_strings() -> None:
+    query = tilt.parse("""
+    input s : string time ts point
+    reduction longest(v: string) {
+        init = { most = string(φ), n = 0 }
+        acc = { most = state.most == φ || v > state.most ? v : state.most,
+                n = v == "b" ? state.n + 1 : state.n }
+        merge = { most = b.most, n = a.n + b.n }
+        result = state.most
+    }
+    ~o[t] = longest(~s[t-9 : t])
+    """)
+    frame = pa.table({"ts": [1, 2, 3], "s": ["c", None, "b"]})
+    with pytest.raises(tilt.DataError) as caught:
+        query.run(s=frame, check_reductions=True)
+    assert 'at 3: `merge` does not agree with `acc`: of { most = "c", n = 0 }' in str(
+        caught.value
+    )
+
+
 def test_on_the_command_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

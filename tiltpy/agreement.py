@@ -197,6 +197,8 @@ def _show(value: Value | None) -> str:
             return "φ"
         case bool():
             return str(value).lower()
+        case str():
+            return f'"{value}"'
         case Mapping():
             fields = (f"{name} = {_show(one)}" for name, one in value.items())
             return "{ " + ", ".join(fields) + " }"

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tiltpy.runtime.buffers import SnapshotBuffer, Times
+from tiltpy.runtime.buffers import Column, SnapshotBuffer, Times
 from tiltpy.runtime.result import OutputTable
 from tiltpy.runtime.stamps import OutputStamp
 from tiltpy.types import Struct, Type
 
 Number = bool | int | float
-Payload = Number | Mapping[str, Any] | None
+Payload = Number | str | Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def rows_of_input(buffer: SnapshotBuffer, payload: Type) -> Rows:
 
     def value(row: int) -> Payload:
         cells = [
-            column.values[row].item() if there[row] else None
+            _cell(column, row) if there[row] else None
             for column, there in zip(buffer.columns, valid, strict=True)
         ]
         return _value(payload, iter(cells))
@@ -40,7 +40,15 @@ def rows_of_input(buffer: SnapshotBuffer, payload: Type) -> Rows:
     return Rows(starts, ends, value)
 
 
-def _value(payload: Type, cells: Iterator[Number | None]) -> Payload:
+def _cell(column: Column, row: int) -> Number | str:
+    """The value of a row that is not null."""
+    code: Number = column.values[row].item()
+    if column.strings is None:
+        return code
+    return str(column.strings.values[int(code)].as_py())
+
+
+def _value(payload: Type, cells: Iterator[Number | str | None]) -> Payload:
     """A payload from its columns; a struct in one has a flag before its own."""
     if not isinstance(payload, Struct):
         return next(cells)
