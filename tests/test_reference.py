@@ -1,5 +1,6 @@
 """The language reference: its examples are right, and everything there is has one."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import tiltpy as tilt
 from tests.compare import assert_same
 from tests.compiled import ARROW, snapshots
 from tests.engines import run_everywhere
-from tests.reference_pages import PAGES, Claim, Example, examples, lost
+from tests.reference_pages import ENTRY, PAGES, Claim, Example, examples, lost
 from tests.reference_values import Row, events_of, write_value
 from tiltpy.bound import BoundFrame
 from tiltpy.errors import QueryError, QueryErrors
@@ -141,6 +142,12 @@ def test_every_function_has_an_example() -> None:
 def test_every_question_about_strings_has_an_example() -> None:
     used = {expr.test for expr in expressions() if isinstance(expr, MatchString)}
     assert set(STRING_TESTS) - used == set()
+
+
+def test_every_function_of_the_library_has_an_example() -> None:
+    used = set().union(*(used_tokens(example.text) for example in examples()))
+    library = (ENTRY.parent / "std.tilt").read_text()
+    assert set(re.findall(r"^def (\w+)", library, re.MULTILINE)) - used == set()
 
 
 def test_every_reduction_has_an_example() -> None:
