@@ -21,7 +21,7 @@ expression over the caller's time domain, which becomes an object. This file is 
 by `pytest tests/test_library.py --update-golden`.
 """
 
-from tiltpy.frontend.expressions import Expression, Value, call
+from tiltpy.frontend.expressions import Expression, Value, call, lift_time
 '''
 
 
@@ -44,7 +44,7 @@ def module() -> str:
 def _function(function: syntax.Function, doc: str) -> str:
     name = function.name.text
     taken = ", ".join(_parameter(one) for one in function.parameters)
-    given = ", ".join(one.name.text for one in function.parameters)
+    given = ", ".join(_argument(one) for one in function.parameters)
     head = f"def {name}({taken}) -> Expression:"
     if len(head) > 88:
         lines = "".join(f"    {_parameter(one)},\n" for one in function.parameters)
@@ -54,7 +54,11 @@ def _function(function: syntax.Function, doc: str) -> str:
             head = one_line
     first, *more = re.split(r"(?<=[.]) ", doc, maxsplit=1)
     said = first if not more else f"{first}\n\n{fill(more[0], 84)}\n"
-    body = f'"""{said}"""\nreturn call("{name}", {given})\n'
+    made = f'return call("{name}", {given})\n'
+    if len(made) > 85:
+        given = given.replace(", ", ",\n    ")
+        made = f'return call(\n    "{name}",\n    {given},\n)\n'
+    body = f'"""{said}"""\n{made}'
     return f"{head}\n{indent(body, '    ')}"
 
 
@@ -63,6 +67,12 @@ def _parameter(one: syntax.Parameter) -> str:
     if one.default is None:
         return f"{one.name.text}: {kind}"
     return f"{one.name.text}: {kind} = {_default(one.default)}"
+
+
+def _argument(one: syntax.Parameter) -> str:
+    """Strings are durations, but for what stands in for a value."""
+    name = one.name.text
+    return name if one.object or name == "value" else f"lift_time({name})"
 
 
 def _default(value: syntax.Expr) -> str:

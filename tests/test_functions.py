@@ -158,6 +158,19 @@ SAME = {
         "def sma(~v, w) = ~v[t]\n~a[t] = sma(~x, 3)",
         "~a[t] = ~x[t]",
     ),
+    "another domain of its own": (
+        "def normal(~v, w) = { k = 2 win = TDom(-∞, ∞, w)\n"
+        "~m[win] = mean(~v[win-w : win]) * k\n return ~v[t] - ~m[t] }\n"
+        "~a[t] = normal(~x, 1h)\n~b[hour] = normal(~x, 1h)",
+        "~normal_m[hour] = mean(~x[hour-1h : hour]) * 2\n"
+        "~a[t] = ~x[t] - ~normal_m[t]\n~b[hour] = ~x[hour] - ~normal_m[hour]\n"
+        "output ~a, ~b",
+    ),
+    "parts of constants": (
+        "def mid(~v, w) = { h = w // 2 q = (w * 3 + 1s) // -7\n"
+        "return mean(~v[t-h : t + w // 2]) + ~v[t+q] }\n~a[t] = mid(~x, 9s)",
+        "~a[t] = mean(~x[t-4 : t+4]) + ~x[t-4]",
+    ),
     "local durations and numbers of ticks": (
         "~a[t] = { w = 2 * width n = least + 1 width = 1s k = 4\n"
         "return ~x[t-w-n] + ~x[t-width-k] + n }",
@@ -200,6 +213,16 @@ def codes(text: str) -> list[str]:
         ("~a[t] = { ~d[t] = ~x[t] return ~d[t] }\n~b[t] = ~a_d[t]", "E0101"),
         ("def f(~v) = ~a[t]\n~a[t] = f(~x)", "E0105"),
         ("def f(~v) = ~v[t-1]\n~a[t] = f(~a)", "E0105"),
+        (
+            "def f(~v) = { a = ~v[t] w = TDom(-∞, ∞, 2) ~m[w] = a return ~m[t] }\n"
+            "~a[t] = f(~x)",
+            "E0108",
+        ),
+        ("~a[t] = { w = TDom(-∞, ∞, 0) ~m[w] = ~x[w] return ~m[t] }", "E0111"),
+        ("~a[t] = { w = TDom(-∞, ∞) return ~x[t] }", "E0206"),
+        ("~a[t] = { w = TDom(-∞, ∞, 2) return ~x[t] + w }", "E0108"),
+        ("~a[t] = { ~m[w] = ~x[w] w = TDom(-∞, ∞, 2) return ~m[t] }", "E0108"),
+        ("~a[t] = ~x[t - 1 // 0]", "E0107"),
         ("def f(~v) = ~v[hour]\n~a[hour] = f(~x)", "E0108"),
     ],
 )

@@ -9,14 +9,263 @@ expression over the caller's time domain, which becomes an object. This file is 
 by `pytest tests/test_library.py --update-golden`.
 """
 
-from tiltpy.frontend.expressions import Expression, Value, call
+from tiltpy.frontend.expressions import Expression, Value, call, lift_time
 
 
 def sma(x: Expression, w: Value) -> Expression:
-    """The mean of a window of length w: a simple moving average."""
-    return call("sma", x, w)
+    """The mean of the rows within the last w: a simple moving average."""
+    return call("sma", x, lift_time(w))
+
+
+def ema(x: Expression, alpha: Value, step: Value = 1) -> Expression:
+    """The exponential moving average of samples a step apart.
+
+    The newest has the weight alpha, each before it (1 - alpha) of the one after it. Of
+    the last 1024 of them: what is older has (1 - alpha)^1024, nothing in f64 for alpha
+    of 0.04 and more. Missing samples have no weight; φ where all are missing.
+    """
+    return call("ema", x, lift_time(alpha), lift_time(step))
+
+
+def time_mean(x: Expression, w: Value) -> Expression:
+    """The mean of what held within the last w, weighed by for how long it held."""
+    return call("time_mean", x, lift_time(w))
+
+
+def vwap(price: Expression, volume: Expression, w: Value) -> Expression:
+    """The mean price within the last w, weighed by volume: two fields of one object."""
+    return call("vwap", price, volume, lift_time(w))
+
+
+def deviation(x: Expression, w: Value) -> Expression:
+    """The standard deviation within the last w, of the population."""
+    return call("deviation", x, lift_time(w))
 
 
 def zscore(x: Expression, w: Value) -> Expression:
-    """How many deviations a value lies above the mean of the last w."""
-    return call("zscore", x, w)
+    """How many deviations the value lies above the mean of the last w.
+
+    φ where these are all equal.
+    """
+    return call("zscore", x, lift_time(w))
+
+
+def normalize(x: Expression, w: Value) -> Expression:
+    """The z-score of each value in its own tumbling window of w.
+
+    Windows start at multiples of w; it looks ahead to the end of each.
+    """
+    return call("normalize", x, lift_time(w))
+
+
+def rescale(x: Expression, w: Value) -> Expression:
+    """Where the value lies between the least (0) and the greatest (1) of the last w.
+
+    φ where these are equal.
+    """
+    return call("rescale", x, lift_time(w))
+
+
+def bollinger(x: Expression, w: Value, k: Value = 2) -> Expression:
+    """The mean of the last w, and k deviations below and above it."""
+    return call("bollinger", x, lift_time(w), lift_time(k))
+
+
+def outlier(x: Expression, w: Value, k: Value = 3, step: Value = 1) -> Expression:
+    """Whether the value lies more than k deviations from the mean of those before it.
+
+    Those are within the last w, but not within the last step.
+    """
+    return call("outlier", x, lift_time(w), lift_time(k), lift_time(step))
+
+
+def peak_to_peak(x: Expression, w: Value) -> Expression:
+    """The greatest minus the least value within the last w."""
+    return call("peak_to_peak", x, lift_time(w))
+
+
+def crest_factor(x: Expression, w: Value) -> Expression:
+    """The greatest magnitude within the last w over the root of the mean square.
+
+    φ where all are 0.
+    """
+    return call("crest_factor", x, lift_time(w))
+
+
+def zero_crossings(x: Expression, w: Value, step: Value = 1) -> Expression:
+    """How often the sign changed within the last w, between values a step apart."""
+    return call("zero_crossings", x, lift_time(w), lift_time(step))
+
+
+def correlation(x: Expression, y: Expression, w: Value) -> Expression:
+    """The correlation (Pearson's) of two objects within the last w.
+
+    Of the grid points at which both are there; φ where one of them does not vary.
+    """
+    return call("correlation", x, y, lift_time(w))
+
+
+def beta(x: Expression, market: Expression, w: Value) -> Expression:
+    """How much ~x changes with ~market within the last w.
+
+    That is their covariance over the variance of ~market, of the grid points at which
+    both are there; φ where ~market does not vary.
+    """
+    return call("beta", x, market, lift_time(w))
+
+
+def change(x: Expression, step: Value = 1) -> Expression:
+    """The value minus the one a step before."""
+    return call("change", x, lift_time(step))
+
+
+def returns(x: Expression, step: Value = 1) -> Expression:
+    """The share by which the value grew within a step: 0.1 is ten percent."""
+    return call("returns", x, lift_time(step))
+
+
+def log_returns(x: Expression, step: Value = 1) -> Expression:
+    """The natural logarithm of the growth within a step."""
+    return call("log_returns", x, lift_time(step))
+
+
+def drawdown(x: Expression, w: Value) -> Expression:
+    """The share by which the value lies below the greatest of the last w.
+
+    0, or less than that.
+    """
+    return call("drawdown", x, lift_time(w))
+
+
+def new_high(x: Expression, w: Value, step: Value = 1) -> Expression:
+    """Whether the value is greater than all before it.
+
+    Those are within the last w, but not within the last step.
+    """
+    return call("new_high", x, lift_time(w), lift_time(step))
+
+
+def increase(x: Expression, w: Value, step: Value = 1) -> Expression:
+    """The growth of a counter within the last w.
+
+    Where it falls it was set back to 0.
+    """
+    return call("increase", x, lift_time(w), lift_time(step))
+
+
+def rsi(x: Expression, w: Value, step: Value = 1) -> Expression:
+    """The relative strength index within the last w.
+
+    How many percent of all movement from step to step went up; 50 where nothing moved.
+    """
+    return call("rsi", x, lift_time(w), lift_time(step))
+
+
+def macd(
+    x: Expression,
+    fast: Value = 12,
+    slow: Value = 26,
+    signal: Value = 9,
+    step: Value = 1,
+) -> Expression:
+    """The convergence and divergence of moving averages.
+
+    The line is the difference of two exponential ones, with the weights 2 / (n + 1) for
+    n steps, the signal its own average, the histogram how far it lies above that.
+    """
+    return call(
+        "macd",
+        x,
+        lift_time(fast),
+        lift_time(slow),
+        lift_time(signal),
+        lift_time(step),
+    )
+
+
+def crossover(a: Expression, b: Expression, step: Value = 1) -> Expression:
+    """Whether ~a is above ~b, and was not a step before."""
+    return call("crossover", a, b, lift_time(step))
+
+
+def crossunder(a: Expression, b: Expression, step: Value = 1) -> Expression:
+    """Whether ~a is below ~b, and was not a step before."""
+    return call("crossunder", a, b, lift_time(step))
+
+
+def rises(c: Expression, step: Value = 1) -> Expression:
+    """Whether a condition holds that did not, or was not known, a step before."""
+    return call("rises", c, lift_time(step))
+
+
+def steady(c: Expression, w: Value) -> Expression:
+    """Whether a condition held at all times within the last w at which it was known."""
+    return call("steady", c, lift_time(w))
+
+
+def ffill(x: Expression, gap: Value) -> Expression:
+    """The value, or where there is none the last one.
+
+    That must have ended less than `gap` before.
+    """
+    return call("ffill", x, lift_time(gap))
+
+
+def bfill(x: Expression, gap: Value) -> Expression:
+    """The value, or where there is none the next one, if it begins within `gap`."""
+    return call("bfill", x, lift_time(gap))
+
+
+def fill(x: Expression, value: Value) -> Expression:
+    """The value, or where there is none another one."""
+    return call("fill", x, value)
+
+
+def impute_mean(x: Expression, w: Value) -> Expression:
+    """The value, or where there is none the mean of its tumbling window of w.
+
+    Windows start at multiples of w; it looks ahead to the end of each.
+    """
+    return call("impute_mean", x, lift_time(w))
+
+
+def interpolate(x: Expression, gap: Value) -> Expression:
+    """The value, or where there is none one on the line from the last to the next.
+
+    Both must be less than `gap` away; values are seen where a grid point is.
+    """
+    return call("interpolate", x, lift_time(gap))
+
+
+def resample_linear(x: Expression, period: Value) -> Expression:
+    """A signal of `sampled period` at the caller's rate, by straight lines.
+
+    Each value lies on the line from the sample before to the one after. Of inputs only.
+    """
+    return call("resample_linear", x, lift_time(period))
+
+
+def asof(x: Expression, age: Value) -> Expression:
+    """The last value, if it ended less than `age` before."""
+    return call("asof", x, lift_time(age))
+
+
+def age(x: Expression, most: Value) -> Expression:
+    """How many ticks ago there was a value, at grid points; φ if not within `most`."""
+    return call("age", x, lift_time(most))
+
+
+def silent(x: Expression, gap: Value) -> Expression:
+    """Whether there was nothing for a time of `gap`.
+
+    Never φ.
+    """
+    return call("silent", x, lift_time(gap))
+
+
+def session_start(x: Expression, gap: Value, step: Value = 1) -> Expression:
+    """Whether a row begins a session, after a pause of `gap` without any.
+
+    The pause ends a step before; φ where there is no row.
+    """
+    return call("session_start", x, lift_time(gap), lift_time(step))

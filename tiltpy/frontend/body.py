@@ -20,6 +20,7 @@ from tiltpy.frontend.callees import (
     string_test,
 )
 from tiltpy.frontend.calls import arguments_of, called, in_library, library_scope
+from tiltpy.frontend.domains import read_domain
 from tiltpy.frontend.durations import beside_a_time
 from tiltpy.frontend.elsewhere import NAMES_ELSEWHERE
 from tiltpy.frontend.instants import moment_in_ticks
@@ -81,7 +82,7 @@ class _Frame:
 
 
 class Body:
-    """Elaborates one body in a scope; `tdom` is what its own objects are defined over.
+    """Elaborates one body in a scope.
 
     `home` is the scope of the query's own functions: all that stands outside of
     definitions.
@@ -90,13 +91,11 @@ class Body:
     def __init__(
         self,
         scope: Scope,
-        tdom: TDom,
         objects: Objects,
         errors: list[QueryError],
         home: Scope | None = None,
     ) -> None:
         self.scope = scope
-        self.tdom = tdom
         self.objects = objects
         self.errors = errors
         self.home = home or scope
@@ -125,10 +124,13 @@ class Body:
         outer = self.scope
         try:
             for part in body.bindings:
-                if isinstance(part, syntax.Binding):
-                    self._bind(part, level)
-                else:
-                    self._define(part, level)
+                match part:
+                    case syntax.Binding():
+                        self._bind(part, level)
+                    case syntax.TimeDomain():
+                        self._declare(part)
+                    case syntax.Definition():
+                        self._define(part, level)
             return self.expr(body.result, level)
         finally:
             self.scope = outer
@@ -318,11 +320,19 @@ class Body:
 
     def _local(self, name: syntax.Name, bound: Bound | Expr, level: int) -> Expr:
         value = self._value(bound, level) if isinstance(bound, Bound) else bound
-        if isinstance(value, Local) and self.frame is not None:
+        moved = isinstance(bound, Bound) and bound.scope.tdom != self.scope.tdom
+        if isinstance(value, Local) and (moved or self.frame is not None):
             value = self.constants.get(value.name, value)
         if isinstance(value, Phi | Const | Local):
             value = replace(value, span=name.span)
         outside = isinstance(bound, Bound) and not isinstance(value, Phi | Const)
+        if outside and moved:
+            raise QueryError(
+                "E0108",
+                f"`{name.text}` is a value over another time than `{self.scope.time}`",
+                name.span,
+                "write it out here, or make an object of it",
+            )
         if outside and self.frame is not None:
             raise inside(name.span, f"the name `{name.text}`")
         return value
@@ -572,7 +582,8 @@ class Body:
         library = in_library(function)
         unit = self.scope.times.unit
         home = library_scope(unit) if library else self.home
-        scope = replace(home, within=function.name.text)
+        home = replace(home, within=function.name.text, tdom=self.scope.tdom)
+        scope = home
         broken = False
         for parameter, argument in arguments_of(function, node):
             name = parameter.name
@@ -607,7 +618,8 @@ class Body:
             members.insert(0, inner.name)
             inner = _bare(inner.operand)
         if not isinstance(inner, syntax.Ref) or inner.start is not None:
-            return Alias(self._own_object(stem, node, node.span, level))
+            time, tdom = self.scope.time, self.scope.tdom
+            return Alias(self._own_object(stem, node, node.span, level, time, tdom))
         target, fields = self._resolve(inner)
         value: Expr = At(target.object, 0, payload_of(target, self.objects), inner.span)
         self._field_of(value, (*fields, *members))
@@ -615,32 +627,51 @@ class Body:
 
     def _define(self, node: syntax.Definition, level: int) -> None:
         """An object of a block's own."""
-        scope, name = self.scope, node.name
-        if node.time.text != scope.time:
-            raise other_time(node.time.text, scope.time, node.time.span)
+        scope, name, over = self.scope, node.name, node.time.text
+        if over != scope.time and over not in scope.domains:
+            raise other_time(over, scope.time, node.time.span)
+        tdom = scope.tdom if over == scope.time else scope.domains[over]
         stem = f"{scope.within.rstrip(chr(39))}_{name.text}"
+        alias = Alias(None)
         try:
-            alias = Alias(self._own_object(stem, node.body, name.span, level + 3))
+            if tdom is not None:
+                span = name.span
+                own = self._own_object(stem, node.body, span, level + 3, over, tdom)
+                alias = Alias(own)
         except (QueryError, Broken) as error:
             self._report(error)
-            alias = Alias(None)
         self.scope = scope.with_object(name.text, alias)
 
+    def _declare(self, node: syntax.TimeDomain) -> None:
+        """A time domain of a block's own: that of the objects that stand over it."""
+        tdom = None
+        try:
+            tdom = read_domain(node, self.scope.times)
+        except (QueryError, Broken) as error:
+            self._report(error)
+        self.scope = self.scope.with_domain(node.name.text, tdom)
+
     def _own_object(
-        self, stem: str, node: syntax.Expr | syntax.Block, span: Span, level: int
+        self,
+        stem: str,
+        node: syntax.Expr | syntax.Block,
+        span: Span,
+        level: int,
+        time: str,
+        tdom: TDom,
     ) -> str:
-        """Define an object of the query, over the domain of this body."""
+        """Define an object of the query."""
         if self.frame is not None:
             raise inside(span, "an object")
         if level > MAX_DEPTH:
             raise too_deep(span)
         before = len(self.errors)
-        scope = replace(self.scope, within=stem)
-        body = Body(scope, self.tdom, self.objects, self.errors, self.home)
+        scope = replace(self.scope, within=stem, time=time, tdom=tdom)
+        body = Body(scope, self.objects, self.errors, self.home)
         expr = body.elaborate(f"~{stem}", node, level)
         if len(self.errors) > before:
             raise Broken
-        return self.objects.define(stem, self.tdom, expr, span)
+        return self.objects.define(stem, tdom, expr, span)
 
     def _check_size(self, expr: Expr, span: Span) -> None:
         """What a reduction names twice is there twice: not without end."""

@@ -21,11 +21,11 @@ from tiltpy.frontend.declarations import (
     Override,
     check_overrides,
     finest_unit,
-    read_domain,
     read_input,
     read_param,
     read_unit,
 )
+from tiltpy.frontend.domains import read_domain
 from tiltpy.frontend.library import Functions
 from tiltpy.frontend.order import in_order, recursions
 from tiltpy.frontend.outputs import needed, read_outputs
@@ -261,9 +261,10 @@ class _Elaboration:
     ) -> TemporalExpr:
         before = len(self.errors)
         tdom = self._try("", partial(self._domain, node, home.times, domains))
-        scope = replace(home, time=node.time.text, within=node.name.text)
-        body = Body(scope, tdom or TDom(), objects, self.errors, home)
-        expr = body.elaborate(f"~{node.name.text}", node.body)
+        time, name = node.time.text, node.name.text
+        scope = replace(home, time=time, tdom=tdom or TDom(), within=name)
+        body = Body(scope, objects, self.errors, home)
+        expr = body.elaborate(f"~{name}", node.body)
         if tdom is None or len(self.errors) > before:
             raise Broken
         cuts = source_cuts(expr)

@@ -99,7 +99,42 @@ class ExpressionReader(Transformer_NonRecursive[Token, Any]):
         for part in parts[:-1]:
             if isinstance(part, syntax.Binding):
                 self._check_free(part.name)
-        return syntax.Block(tuple(parts[:-1]), parts[-1], self._span(meta))
+        own = tuple(self._block_part(part) for part in parts[:-1])
+        return syntax.Block(own, parts[-1], self._span(meta))
+
+    def _block_part(self, part: syntax.BlockPart) -> syntax.BlockPart:
+        """A local name for a time domain is no local name for a value."""
+        match part:
+            case syntax.Binding(value=syntax.Call(callee=callee) as call):
+                if callee.text == "TDom":
+                    arguments = self._domain_arguments(call)
+                    return syntax.TimeDomain(part.name, arguments, call.span)
+            case _:
+                pass
+        return part
+
+    def _domain_arguments(self, call: syntax.Call) -> tuple[syntax.Expr, ...]:
+        arguments = list(call.arguments)
+        for binding in call.named:
+            if binding.name.text == "offset" and len(arguments) == 3:
+                arguments.append(binding.value)
+            else:
+                self._fail(
+                    "E0206",
+                    f"TDom has no place for `{binding.name.text}`",
+                    binding.name.span,
+                    "write TDom(start, end, precision), without names",
+                )
+                return ()
+        if len(arguments) not in (3, 4):
+            self._fail(
+                "E0206",
+                f"TDom takes a start, an end and a precision, not {len(arguments)} "
+                "arguments",
+                call.span,
+                "write TDom(-∞, ∞, 1), or other bounds and another precision",
+            )
+        return tuple(arguments)
 
     def own_object(self, _: Meta, nodes: list[Any]) -> syntax.Definition:
         return self._definition(nodes)

@@ -19,7 +19,7 @@ def _free(body: Body, own: frozenset[str]) -> Iterator[syntax.Ref | syntax.Call]
         match node:
             case syntax.Block():
                 for part in node.bindings:
-                    inner.append((syntax.part_value(part), own))
+                    inner.extend((value, own) for value in syntax.part_values(part))
                     if isinstance(part, syntax.Definition):
                         own |= {part.name.text}
                 inner.append((node.result, own))

@@ -35,7 +35,7 @@ from tiltpy.ir.reductions import (
 from tiltpy.ir.traversal import walk
 from tiltpy.ops import FUNCTIONS, REDUCTIONS
 from tiltpy.source import Span
-from tiltpy.types import Struct, TDom, Type
+from tiltpy.types import Struct, Type
 
 _NEEDED = ("init", "acc", "result")
 _FORMS = "write reduction r(v: f64) or, to see bounds, reduction r(v: f64, start, end)"
@@ -154,7 +154,7 @@ class _Reading:
         values = {each: Local(each, kind, node.span) for each, kind in seen.items()}
         scope = replace(self.scope, names=values, within=self.name)
         objects = Objects({}, frozenset(), set())
-        body = Body(scope, TDom(), objects, self.errors, self.scope)
+        body = Body(scope, objects, self.errors, self.scope)
         body.taken |= set(seen)
         expr = body.elaborate(f"`{name}`", node)
         if len(self.errors) > before:

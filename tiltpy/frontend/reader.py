@@ -66,29 +66,6 @@ class Reader(ExpressionReader):
         domain = syntax.TimeDomain(name, arguments, self._span(meta))
         return self._statement(domain, name.text)
 
-    def _domain_arguments(self, call: syntax.Call) -> tuple[syntax.Expr, ...]:
-        arguments = list(call.arguments)
-        for binding in call.named:
-            if binding.name.text == "offset" and len(arguments) == 3:
-                arguments.append(binding.value)
-            else:
-                self._fail(
-                    "E0206",
-                    f"TDom has no place for `{binding.name.text}`",
-                    binding.name.span,
-                    "write TDom(start, end, precision), without names",
-                )
-                return ()
-        if len(arguments) not in (3, 4):
-            self._fail(
-                "E0206",
-                f"TDom takes a start, an end and a precision, not {len(arguments)} "
-                "arguments",
-                call.span,
-                "write TDom(-∞, ∞, 1), or other bounds and another precision",
-            )
-        return tuple(arguments)
-
     def definition(self, _: Meta, nodes: list[Any]) -> syntax.Statement | None:
         node = self._definition(nodes)
         return self._statement(node, "~" + node.name.text)

@@ -12,6 +12,7 @@ from tiltpy.frontend import syntax
 from tiltpy.frontend.library import Functions
 from tiltpy.frontend.times import Ticks, Times
 from tiltpy.ir.nodes import Const, Expr
+from tiltpy.types import TDom
 
 
 @dataclass(eq=False, slots=True)
@@ -42,18 +43,21 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Names and what they stand for; `within` is whose body this is.
+    """Names and what they stand for, in the body of `within` at `time` over `tdom`.
 
     A name stands for a `Bound`, or for a value itself: the element of a reduction, and
-    what is made of it. `closed` scopes do not see the query's own objects.
+    what is made of it. `domains` are the block's own time domains, None where one was
+    wrong. `closed` scopes do not see the query's own objects.
     """
 
     time: str
     times: Times
     functions: Functions
+    tdom: TDom = field(default_factory=TDom)
     within: str = ""
     names: Mapping[str, Bound | Expr] = field(default_factory=dict)
     objects: Mapping[str, Alias] = field(default_factory=dict)
+    domains: Mapping[str, TDom | None] = field(default_factory=dict)
     closed: bool = False
 
     def with_name(self, name: str, value: Bound | Expr, known: Const | None) -> "Scope":
@@ -71,6 +75,12 @@ class Scope:
         names = {key: one for key, one in self.names.items() if key != name}
         times = replace(self.times, params={**self.times.params, name: Ticks(ticks)})
         return replace(self, names=names, times=times)
+
+    def with_domain(self, name: str, tdom: TDom | None) -> "Scope":
+        """The scope in which a name is a time variable."""
+        domains = {**self.domains, name: tdom}
+        known = self.times.domains | {name}
+        return replace(self, domains=domains, times=replace(self.times, domains=known))
 
     def with_object(self, name: str, alias: Alias) -> "Scope":
         """The scope in which `~name` is that object."""

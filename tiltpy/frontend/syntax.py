@@ -229,7 +229,7 @@ Expr = (
 class Block:
     """`{ name = value ~name[t] = value ... return result }`, a body."""
 
-    bindings: tuple["Binding | Definition", ...]
+    bindings: tuple["BlockPart", ...]
     result: Expr
     span: Span
 
@@ -358,6 +358,7 @@ class OwnReduction:
     parts: tuple[Part, ...]
 
 
+BlockPart = Binding | TimeDomain | Definition
 Statement = (
     Unit | Param | Input | TimeDomain | Definition | Function | OwnReduction | Output
 )
@@ -396,13 +397,22 @@ def operands(node: Expr) -> tuple[Expr, ...]:
 def children(node: Expr | Block) -> tuple[Expr | Block, ...]:
     """What stands directly in an expression or in a block."""
     if isinstance(node, Block):
-        return (*(part_value(part) for part in node.bindings), node.result)
+        own = (value for part in node.bindings for value in part_values(part))
+        return (*own, node.result)
     return operands(node)
 
 
-def part_value(part: Binding | Definition) -> Expr | Block:
-    """What stands behind the `=` of a block's local name or object."""
-    return part.value if isinstance(part, Binding) else part.body
+def part_values(part: BlockPart) -> tuple[Expr | Block, ...]:
+    """What stands behind the `=` of a part of a block."""
+    match part:
+        case Binding():
+            return (part.value,)
+        case TimeDomain():
+            return part.arguments
+        case Definition():
+            return (part.body,)
+        case _:
+            assert_never(part)
 
 
 def walk(node: Expr | Block) -> Iterator[Expr | Block]:

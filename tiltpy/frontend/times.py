@@ -126,9 +126,13 @@ def _linear(
         case syntax.Unary(op="-", operand=operand):
             slope, ticks = _linear(operand, time, times, level + 1)
             return -slope, -ticks
-        case syntax.Binary(op="+" | "-" | "*" as op):
+        case syntax.Binary(op="+" | "-" | "*" | "//" as op):
             a, b = _linear(expr.left, time, times, level + 1)
             c, d = _linear(expr.right, time, times, level + 1)
+            if op == "//":
+                if a or c or not d:
+                    raise _not_a_time(expr, time, times)
+                return 0, b // d
             if op == "*":
                 if a and c:
                     raise _not_a_time(expr, time, times)
