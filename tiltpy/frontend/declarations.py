@@ -26,6 +26,7 @@ from tiltpy.types import (
     NAMED,
     NANOSECONDS,
     STRING,
+    TIME,
     Duration,
     Interval,
     Lifetime,
