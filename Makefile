@@ -39,7 +39,8 @@ layers: $(VENV)/installed-dev
 tests: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -n 2
 
-# The pictures: what the examples find goes to examples/output, the README's stays here.
+# What the examples find, with its pictures, goes to examples/output; the README's picture
+# stays here.
 examples: $(VENV)/installed-dev
 	@for program in examples/[0-9]*.py; do $(BIN)/python $$program > /dev/null || exit 1; done
 	@$(BIN)/python examples/pictures/draw.py > /dev/null

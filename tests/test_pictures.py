@@ -105,11 +105,11 @@ def test_nan_and_infinities_are_gaps_and_are_counted() -> None:
     (place,) = run(spans, [1.0, nan, 2.0, inf]).plot().axes
     line = [(0, 1), (2, 1), (2, None), (4, 2), (6, 2), (6, None)]
     assert corners(place) == line
-    assert notes(place) == "2 without a finite value"
+    assert notes(place) == "2 without a value to draw"
     assert place.get_xlim() == (-0.08, 8.08)
     (place,) = run(spans[:2], [nan, -inf]).plot().axes
     assert not place.lines
-    assert place.texts[0].get_text() == "2 snapshots, none with a finite value"
+    assert place.texts[0].get_text() == "2 snapshots, none with a value to draw"
 
 
 def test_an_empty_result_says_so() -> None:

@@ -45,7 +45,7 @@ class Panel:
         count = self.drawing.snapshots
         if count == 0:
             return "no snapshots"
-        return f"{count:,} snapshot{'s' * (count > 1)}, none with a finite value"
+        return f"{count:,} snapshot{'s' * (count > 1)}, none with a value to draw"
 
     @property
     def note(self) -> str:
@@ -56,7 +56,7 @@ class Panel:
         if drawing.drawn < drawing.drawable:
             parts.append(f"{drawing.drawn:,} of {drawing.drawable:,} snapshots drawn")
         if left and drawing.drawable:
-            parts.append(f"{left:,} without a finite value")
+            parts.append(f"{left:,} without a value to draw")
         return ", ".join(parts)
 
     def heights(self, values: Numbers) -> Numbers:
