@@ -181,6 +181,9 @@ class _Reading:
                     twofold = callee.text in FUNCTIONS and len(each.arguments) == 2
                     if each.reduce or (callee.text in REDUCTIONS and not twofold):
                         self._outside(part, "another reduction", span, seen)
+                    function = self.scope.functions.find(callee.text)
+                    if function and any(one.object for one in function.parameters):
+                        self._outside(part, "a function of objects", span, seen)
                 case syntax.Name(text=name, span=span):
                     known = name in seen_here
                     if not known and (name == "t" or name in times.domains):
