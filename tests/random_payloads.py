@@ -35,7 +35,7 @@ from tiltpy.ir.nodes import (
     Time,
     Unary,
 )
-from tiltpy.ir.temporal import as_time
+from tiltpy.ir.temporal import as_time, is_temporal
 from tiltpy.types import (
     BOOL,
     DURATION,
@@ -47,6 +47,7 @@ from tiltpy.types import (
     Struct,
     Type,
     columns,
+    is_nested,
 )
 
 QUOTE = Struct((("price", F64), ("at", TIME)))
@@ -88,6 +89,17 @@ class PayloadWriter(QueryWriter):
                 assert grade.level < Level.ROUGH
                 return Cast(value, scalar), settle(scalar, Grade(magnitude=None))
         return super().coerce(graded, scalar)
+
+    def own_reduction(
+        self, source: Source, bounds: tuple[int, int], reduced: Graded, most: int
+    ) -> Graded | None:
+        """Those drawn are of numbers."""
+        kinds = [of for _, of in columns(source.type)]
+        if is_nested(source.type) or any(of.is_temporal for of in kinds):
+            return None
+        if is_temporal(reduced[0].type):
+            return None
+        return super().own_reduction(source, bounds, reduced, most)
 
     # Values
 
@@ -262,5 +274,7 @@ def random_payload_case(seed: int, *, exact: bool, specials: bool = False) -> Ca
     ]
     names = [definition.name for definition in definitions]
     outputs = [n for n in names[:-1] if random.random() < 0.5] + names[-1:]
-    query = Query(None, tuple(inputs), tuple(definitions), tuple(outputs))
+    own = tuple(writer.own.values())
+    given = tuple(inputs), tuple(definitions), tuple(outputs)
+    query = Query(None, *given, reductions=own)
     return Case(query, events, *random_domain(random, maker), bounds)

@@ -118,6 +118,9 @@ def no_ticks_reduction(reduction: str, element: Expr) -> QueryError:
     """The error that a time or a duration has no such reduction."""
     way = "reduce its ticks, i64(...) or f64(...)"
     if element.type == TIME:
-        way = "times have count, min, max, first and last; or reduce durations, x - y"
+        way = (
+            "times have count, min, max, first, last, mode, nunique and topk; or "
+            "reduce durations, like x - time(0)"
+        )
     message = f"{reduction} does not take {element.type}"
     return QueryError("E0201", message, element.span, way)

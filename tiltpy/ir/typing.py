@@ -67,6 +67,7 @@ from tiltpy.types import (
     INT_LITERAL,
     PHI,
     STRING,
+    TIME,
     Scalar,
     Struct,
     Type,
@@ -198,7 +199,8 @@ def _bool(operand: Expr, what: str) -> Expr:
 
 
 def _comparison_of(type: Type) -> str:
-    return '... == "view"' if type == STRING else "... != 0"
+    ways = {STRING: '... == "view"', DURATION: "... > 0s", TIME: "... < t"}
+    return ways.get(type, "... != 0") if isinstance(type, Scalar) else "... != 0"
 
 
 def conditional(condition: Expr, then: Expr, otherwise: Expr, span: Span) -> Expr:
