@@ -133,8 +133,6 @@ FUNCTIONS_ELSEWHERE = {
     **dict.fromkeys(("every", "bool_and"), "write all"),
     **dict.fromkeys(("cumsum", "cumulative_sum", "running_sum", "sums"),
         "write sum(~x[t - 10 : t]); a window has one length"),
-    **dict.fromkeys(("ewm", "ema", "ewma"),
-        "write mean(~x[t - 10 : t]); nothing here remembers without an end"),
     **dict.fromkeys(("if", "case", "switch", "match"), _CHOICE),
     **dict.fromkeys(("upper", "lower", "casefold"),
         'write matches(x, "(?i)^view$"), which does not look at case'),
