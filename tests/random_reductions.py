@@ -120,6 +120,22 @@ def ends(random: Random, elements: Elements) -> Own:
     return Own(named(random, elements, text, merge), grades)
 
 
+def latest(random: Random, elements: Elements) -> Own:
+    """Its fields become one another."""
+    scalar = elements.scalar
+    text = (
+        f"init = {{ now = {scalar}(φ), last = {scalar}(φ), older = {scalar}(φ) }} "
+        "acc = { now = v, last = state.now, older = state.last } result = state"
+    )
+    merge = (
+        "merge = { one = b.last == φ return { now = b.now, "
+        "last = one ? a.now : b.last, "
+        "older = one ? a.last : (b.older == φ ? a.now : b.older) } }"
+    )
+    grades = dict.fromkeys(("now", "last", "older"), elements.grade)
+    return Own(named(random, elements, text, merge), grades)
+
+
 def rises(random: Random, elements: Elements) -> Own:
     """It cannot slide at all."""
     text = (
@@ -210,7 +226,7 @@ def random_own(random: Random, elements: Elements) -> Own | None:
         return None
     if isinstance(elements.type, Struct):
         return present(random, elements)
-    found: list[Template] = [ends, even, ticks]
+    found: list[Template] = [ends, latest, even, ticks]
     if elements.type == STRING:
         found += [rises, foremost]
     elif elements.type != BOOL:
