@@ -185,6 +185,15 @@ def test_samples_over_the_seams_of_chunks_and_tiles(name: str) -> None:
     assert found[0].start == 800
 
 
+@pytest.mark.parametrize("size", [7, 133])
+@pytest.mark.parametrize("name", ["kurtosis", "var", "max", "count"])
+def test_a_constant_of_every_snapshot(name: str, size: int) -> None:
+    """Parts of a state that are the same in every cell."""
+    text = f"input x : f64\n~o[t] = {name}(1.208357883578266 for v in ~x[t-{size} : t])"
+    values = drawn("f64", 1300, 5, size, nulls=False)
+    grid_run(f"{text}\noutput ~o", {"x": samples(values)}, settings=(GRID,))
+
+
 CHAIN = """
 ~sum[t] = sum(~x[t-6 : t])
 ~low[t] = sum(~sum[t-6 : t])

@@ -11,14 +11,14 @@ import pytest
 
 import tiltpy as tilt
 from tests.compare import assert_same
-from tests.compiled import snapshots
-from tests.plain import held
+from tests.compiled import Setting, snapshots
+from tests.plain import check_engines, held
 from tiltpy.abi import Layout, TimeLayout
 from tiltpy.api import CompiledQuery
 from tiltpy.bound import BoundFrame
 from tiltpy.compiler import CompileOptions, Specialised
 from tiltpy.frontend.parse import parse
-from tiltpy.interpreter import Event, interpret
+from tiltpy.interpreter import Event, Value, interpret
 from tiltpy.loops.printer import format_kernel
 
 INPUTS = "input x : f64\ninput y : f64\n"
@@ -136,3 +136,65 @@ def test_rows_of_one_tick_need_room_for_a_snapshot_each() -> None:
     plan = Specialised(parse(text), {"x": POINTS}, CompileOptions()).general_code.plan
     (loop,) = plan.signature.loops
     assert loop.changes == (("x", 1),)
+
+
+def test_an_order_beside_a_count_cuts_nothing() -> None:
+    """Once LLVM mixed up two rounds of this loop."""
+    text = """
+        input m : f32
+        input n : { a: f32, b: bool }
+        t = TDom(-∞, ∞, 10, offset=4)
+        t2 = TDom(-∞, ∞, 7)
+        t5 = TDom(-∞, ∞, 1)
+        ~o0[t] = ~m[t-2] - ~n[t].a
+        ~o1[t2] = bool(count(~n[t2-40 : t2].b)) && ~o0[t2-2] != φ
+        ~o2[t5] = median(~n[t5-1 : t5+1].a)
+        output ~o1, ~o2"""
+    m = [
+        (1013, 1016, -2.5),
+        (1023, 1024, 5.875),
+        (1023, 1025, 5.875),
+        (1028, 1030, 5.875),
+        (1030, 1032, -2.5),
+        (1031, 1032, 5.875),
+        (1032, 1035, -2.5),
+        (1049, 1050, -2.5),
+        (1054, 1056, 5.875),
+        (1068, 1069, 5.875),
+        (1071, 1074, -2.5),
+        (1073, 1075, 5.875),
+        (1074, 1075, 5.875),
+        (1077, 1078, -2.5),
+    ]
+    rows = [
+        (1000, 1003, 4.5, True),
+        (1002, 1037, 2.75, True),
+        (1004, 1019, -2.0, True),
+        (1015, 1033, -6.375, True),
+        (1015, 1041, -0.5, False),
+        (1021, 1050, -0.5, True),
+        (1021, 1022, -0.5, False),
+        (1021, 1035, -2.0, False),
+        (1023, 1060, -6.375, True),
+        (1032, 1049, -0.5, None),
+        (1037, 1058, -6.375, None),
+        (1038, 1044, None, True),
+        (1044, 1062, -6.375, None),
+        (1052, 1075, -0.5, True),
+        (1058, 1076, -7.875, True),
+        (1058, 1074, -0.5, True),
+        (1062, 1078, 2.75, None),
+        (1064, 1086, -6.375, True),
+        (1067, 1107, 2.75, None),
+        (1067, 1097, 4.5, False),
+        (1068, 1070, -0.5, True),
+        (1071, 1080, -2.0, True),
+        (1074, 1105, -0.5, True),
+        (1076, 1104, None, None),
+        (1079, 1111, -7.875, True),
+    ]
+    n: list[tuple[int, int, Value]] = [
+        (start, end, {"a": a, "b": b}) for start, end, a, b in rows
+    ]
+    setting = Setting(layout=TimeLayout.CONTIGUOUS, nulls="samples", grid=True)
+    check_engines(text, {"m": m, "n": n}, settings=[setting])

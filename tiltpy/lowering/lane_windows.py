@@ -4,9 +4,11 @@ Those that move on with the cells are made of their neighbours' (`folds`). Those
 cells are a few finer ones are gathered, each lane its own.
 """
 
+from dataclasses import replace
+
 from tiltpy.ir.nodes import Expr, Reduce
 from tiltpy.loops.build import TRUE, conj, i64
-from tiltpy.loops.nodes import LExpr, Splat
+from tiltpy.loops.nodes import LExpr, Num, Splat
 from tiltpy.lowering.assembly import Block
 from tiltpy.lowering.central_moments import SHORT_SPREAD
 from tiltpy.lowering.folds import Fold
@@ -119,6 +121,8 @@ class LaneWindows:
             label = f"{name}.{kept.name}"
             fold = Fold(view.assembly, label, kept, certain, anchor - first)
             value = view.element(view.block, name, element, anchor)
+            if isinstance(value.value, Num):  # a number in a state is a count
+                value = replace(value, value=Splat(value.value, value.value.type))
             contributes = value.valid
             if not view.source(name).always_begins:
                 contributes = conj(value.valid, view.beginning(name, anchor))
