@@ -1,7 +1,7 @@
 """Pan and Tompkins' detector on an electrocardiogram: where does the heart beat?
 
-`queries/pan_tompkins.tilt` is filters, windows of windows, and a reduction of one's own
-that carries on what beats and noise have looked like. The patient has many beats of an
+`pan_tompkins` of the library is filters, windows of windows, and a reduction that
+carries on what beats and noise have looked like. The patient has many beats of an
 irregular form; another program's detector finds these beats here, and hardly others.
 """
 

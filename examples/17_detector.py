@@ -1,7 +1,7 @@
 """Pan and Tompkins' detector in Python: filters, and a reduction from another file.
 
-The query is `queries/pan_tompkins.tilt` with the names it has there; the reduction is
-made of functions in `reductions/detector.py`.
+It is what the library's `pan_tompkins` is written out, at 360 samples a second; the
+reduction is made of functions in `reductions/detector.py`.
 """
 
 from pathlib import Path

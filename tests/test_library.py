@@ -12,12 +12,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import tiltpy as tilt
 import tiltpy.library
 from tests.library_in_python import docs, module
 from tests.reference_pages import FOLDER
+from tiltpy.bound import BoundSamples
 from tiltpy.frontend.callees import is_built_in
 from tiltpy.frontend.library import library_functions
 
@@ -454,6 +456,55 @@ def test_age_and_silence() -> None:
     same(per_tick(run("silent(~x, 5)", x=X)), silent)
     same(per_tick(run("session_start(~x, 5)", x=X)), begins)
     assert begins.count(True) == 2
+
+
+# -- heartbeats -----------------------------------------------------------------------
+
+DATA = Path(__file__).parent.parent / "examples" / "data"
+
+
+def ecg(rate: int = 1) -> BoundSamples:
+    """Some four and a half minutes at 360 samples a second, `rate` ticks for each."""
+    samples = pq.read_table(DATA / "ecg.parquet")["adu"]
+    return tilt.sampled(samples, start=0, period=rate)
+
+
+def beats(call: str, step: int = 1) -> list[tuple[int | None, ...]]:
+    query = tilt.parse(f"input ecg : i16\n~o[t] = {call}\noutput ~o\n")
+    rows = query.run(ecg=ecg(step)).to_arrow().to_pylist()
+    assert all(row["end"] - row["start"] == step for row in rows)
+    assert all(row["at"] in (None, row["end"]) for row in rows)
+    return [(row["at"], row["missed"]) for row in rows]
+
+
+def test_pan_tompkins_finds_the_beats_that_another_detector_finds() -> None:
+    found = np.array(
+        [tick - 1 for pair in beats("pan_tompkins(~ecg, 360)") for tick in pair if tick]
+    )
+    known = pq.read_table(DATA / "ecg_beats.parquet")["sample"].to_numpy()
+    distances = abs(found[:, None] - known)
+    assert len(found) == len(known) == 478
+    assert (distances.min(axis=0) <= 36).mean() >= 0.98
+    assert (distances.min(axis=1) <= 36).mean() >= 0.98
+
+
+def test_pan_tompkins_at_other_ticks_and_in_python() -> None:
+    expected = beats("pan_tompkins(~ecg, 360)")
+    found = beats("pan_tompkins(~ecg, 360 * 1000, step = 1000)", 1000)
+    assert found == [
+        tuple(None if tick is None else 1000 * tick for tick in pair)
+        for pair in expected
+    ]
+    timed = tilt.parse(
+        "unit ms\ninput ecg : i16\n~o[t] = pan_tompkins(~ecg, 1080ms, 3ms)\noutput ~o\n"
+    )
+    table = timed.run(ecg=ecg(3)).to_arrow()
+    assert table["missed"].to_pylist() == [m and 3 * m for _, m in expected]
+
+    source, t = tilt.source("ecg", tilt.i16), tilt.TDom()
+    o = tilt.define("o", t, tiltpy.library.pan_tompkins(source, 360))
+    rows = tilt.compile(o).run(ecg=ecg()).to_arrow().to_pylist()
+    assert [(row["at"], row["missed"]) for row in rows] == expected
 
 
 # -- both doors -----------------------------------------------------------------------

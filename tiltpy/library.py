@@ -269,3 +269,25 @@ def session_start(x: Expression, gap: Value, step: Value = 1) -> Expression:
     The pause ends a step before; φ where there is no row.
     """
     return call("session_start", x, lift_time(gap), lift_time(step))
+
+
+def pan_tompkins(
+    ecg: Expression, second: Value, step: Value = 1, minutes: Value = 5
+) -> Expression:
+    """The beats of an electrocardiogram, by the detector of Pan and Tompkins (1985).
+
+    `second` is how long a second is: `1s`, or the samples a second where a tick is a
+    sample; `step` is the time from one sample to the next. There is a value where a
+    beat is (`at`, in ticks), and where it turns out that there was one before
+    (`missed`). Filters see as far ahead as back, and delay nothing: slopes of a QRS
+    complex pass, and are integrated over 150 ms. No heart beats twice within 200 ms.
+    What beats and noise are like is learned from the last `minutes`, at first from two
+    seconds as a whole.
+    """
+    return call(
+        "pan_tompkins",
+        ecg,
+        lift_time(second),
+        lift_time(step),
+        lift_time(minutes),
+    )

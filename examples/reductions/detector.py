@@ -1,7 +1,7 @@
-"""The reduction of `queries/pan_tompkins.tilt` in Python, for any query to use.
+"""The reduction of the library's `pan_tompkins` in Python, for any query to use.
 
 The functions are called once, with expressions; what they return is compiled into the
-loop. The names are those of the text, which explains them.
+loop. The names are those of `heartbeats` in `grammar/std.tilt`, which explains them.
 """
 
 from math import inf

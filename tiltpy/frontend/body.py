@@ -580,8 +580,8 @@ class Body:
     ) -> Scope:
         """The scope of a function's body."""
         library = in_library(function)
-        unit = self.scope.times.unit
-        home = library_scope(unit) if library else self.home
+        unit, known = self.scope.times.unit, self.scope.functions.library
+        home = library_scope(unit, known) if library else self.home
         home = replace(home, within=function.name.text, tdom=self.scope.tdom)
         scope = home
         broken = False

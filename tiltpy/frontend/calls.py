@@ -1,6 +1,6 @@
 """Calls of functions that are written in the language: what each parameter is given."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend import syntax
@@ -8,6 +8,7 @@ from tiltpy.frontend.callees import is_built_in
 from tiltpy.frontend.library import Functions, library_source
 from tiltpy.frontend.scope import Scope
 from tiltpy.frontend.times import Times
+from tiltpy.ir.nodes import UserReduction
 from tiltpy.source import Span
 from tiltpy.types import Unit
 
@@ -85,9 +86,13 @@ def called(error: QueryError, function: syntax.Function, call: Span) -> None:
         error.notes = (*error.notes, (call, f"in this call of {function.name.text}"))
 
 
-def library_scope(unit: Unit | None) -> Scope:
-    """What the functions of the library see besides their parameters: each other."""
-    return Scope("t", Times(unit, {}, frozenset(), set()), Functions(), closed=True)
+def library_scope(unit: Unit | None, reductions: Mapping[str, UserReduction]) -> Scope:
+    """What the functions of the library see besides their parameters.
+
+    Those are each other, and the library's own reductions.
+    """
+    functions = Functions(reductions=reductions, library=reductions)
+    return Scope("t", Times(unit, {}, frozenset(), set()), functions, closed=True)
 
 
 def check_function(function: syntax.Function) -> syntax.Function:

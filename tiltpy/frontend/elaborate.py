@@ -27,6 +27,7 @@ from tiltpy.frontend.declarations import (
 )
 from tiltpy.frontend.domains import read_domain
 from tiltpy.frontend.library import Functions
+from tiltpy.frontend.library_reductions import LibraryReductions
 from tiltpy.frontend.order import in_order, recursions
 from tiltpy.frontend.outputs import needed, read_outputs
 from tiltpy.frontend.own_reductions import read_reduction
@@ -76,7 +77,10 @@ class _Elaboration:
         functions = self._functions()
         reductions = self._reductions(Scope("", times, functions, closed=True))
         broken = functions.broken.union(self._broken_callees())
-        functions = replace(functions, reductions=reductions, broken=broken)
+        library = LibraryReductions(unit, reductions)
+        functions = replace(
+            functions, reductions=reductions, broken=broken, library=library
+        )
         scope = Scope("t", times, functions)
         definitions = self._definitions(scope, inputs, domains)
         outputs = self._outputs(definitions, inputs)
@@ -89,7 +93,7 @@ class _Elaboration:
             tuple(inputs.values()),
             tuple(definitions),
             outputs,
-            reductions=tuple(reductions.values()),
+            reductions=(*reductions.values(), *library.used()),
         )
 
     def _all(self, kind: type[_Node]) -> list[_Node]:

@@ -1,7 +1,7 @@
 """The functions that a query can call: its own, and those of `grammar/std.tilt`.
 
 A function of the library is read when a query first calls it, never before: most
-queries do without.
+queries do without. So are the library's reductions, which only its functions see.
 """
 
 import re
@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from typing import Literal, cast
 
 from tiltpy.frontend import syntax
 from tiltpy.frontend.grammar import parser
@@ -16,7 +17,7 @@ from tiltpy.frontend.reader import Reader
 from tiltpy.ir.nodes import UserReduction
 from tiltpy.source import Source
 
-_HEAD = re.compile(r"^def (\w+)", re.MULTILINE)
+_HEAD = re.compile(r"^(def|reduction) (\w+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +25,15 @@ class Functions:
     """What can be called by name, besides what is built in.
 
     `own` are the query's functions, `reductions` its own reductions; `broken` has the
-    names of those that were wrong. The library
-    calls itself only: nothing that a query defines changes what its functions mean.
+    names of those that were wrong. `library` are the reductions that functions of the
+    library see. The library calls itself only: nothing that a query defines changes
+    what its functions mean.
     """
 
     own: Mapping[str, syntax.Function] = field(default_factory=dict)
     broken: frozenset[str] = frozenset()
     reductions: Mapping[str, UserReduction] = field(default_factory=dict)
+    library: Mapping[str, UserReduction] = field(default_factory=dict)
 
     def find(self, name: str) -> syntax.Function | None:
         """The function of that name; a query's own hides the library's."""
@@ -38,7 +41,7 @@ class Functions:
 
     def known(self) -> list[str]:
         """The names of all functions."""
-        return [*self.own, *self.reductions, *_places()]
+        return [*self.own, *self.reductions, *_places("def")]
 
 
 def library_text() -> str:
@@ -56,30 +59,52 @@ def library_source() -> Source:
 @cache
 def library_function(name: str) -> syntax.Function | None:
     """A function of the library, or None."""
-    if name not in _places():
+    if name not in _places("def"):
         return None
-    start, end = _places()[name]
-    source = library_source()
-    reader = Reader(source, start)
-    tree = parser().parse(source.text[start:end], start="start")
-    (function,) = reader.transform(tree)
+    function = _read(*_places("def")[name])
     assert isinstance(function, syntax.Function)
-    assert not reader.errors
     return function
+
+
+@cache
+def library_reduction(name: str) -> syntax.OwnReduction:
+    """A reduction of the library, of a name that is one's."""
+    reduction = _read(*_places("reduction")[name])
+    assert isinstance(reduction, syntax.OwnReduction)
+    return reduction
 
 
 def library_functions() -> Iterator[syntax.Function]:
     """All functions of the library, as they stand there."""
-    for name in _places():
+    for name in _places("def"):
         function = library_function(name)
         assert function is not None
         yield function
 
 
+def library_reductions() -> tuple[str, ...]:
+    """The names of the library's reductions."""
+    return tuple(_places("reduction"))
+
+
+def _read(start: int, end: int) -> syntax.Statement:
+    """The statement that stands there."""
+    source = library_source()
+    reader = Reader(source, start)
+    tree = parser().parse(source.text[start:end], start="start")
+    (statement,) = reader.transform(tree)
+    assert not reader.errors
+    return cast(syntax.Statement, statement)
+
+
 @cache
-def _places() -> dict[str, tuple[int, int]]:
-    """Where the definition of each function starts and ends."""
+def _places(kind: Literal["def", "reduction"]) -> dict[str, tuple[int, int]]:
+    """Where the definition of each function or reduction starts and ends."""
     text = library_source().text
     heads = list(_HEAD.finditer(text))
     ends = [*(head.start() for head in heads[1:]), len(text)]
-    return {h[1]: (h.start(), end) for h, end in zip(heads, ends, strict=True)}
+    return {
+        head[2]: (head.start(), end)
+        for head, end in zip(heads, ends, strict=True)
+        if head[1] == kind
+    }
