@@ -1,4 +1,4 @@
-"""Typed constructors over times and durations, for `typing.py`."""
+"""Typed constructors over times and durations, for `operators.py` and the others."""
 
 from math import isfinite
 
