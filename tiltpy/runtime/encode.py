@@ -95,11 +95,11 @@ def encode(
     query: Query, rows: Mapping[str, SnapshotBuffer]
 ) -> tuple[dict[str, SnapshotBuffer], Strings]:
     """The inputs' rows with codes of one dictionary, and that dictionary."""
-    named, ordered = named_strings(query), orders_strings(query)
+    named = named_strings(query)
     own = list(dict.fromkeys(_dictionaries(rows.values())))
     if not own and not named:
         return dict(rows), NO_STRINGS
-    strings, numbers = _joined(own, named, ordered=ordered)
+    strings, numbers = _joined(own, named, ordered=orders_strings(query))
     by_dictionary = dict(zip(own, numbers, strict=True))
     found = {name: _renumbered(one, by_dictionary) for name, one in rows.items()}
     return found, strings
