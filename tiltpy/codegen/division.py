@@ -7,8 +7,6 @@ correctly rounded quotient (Markstein's theorem), as long as no step under- or
 overflows. Vectors in which one could are divided.
 """
 
-from math import frexp
-
 from tiltpy.codegen.instructions import (
     Instructions,
     literal,
@@ -17,17 +15,11 @@ from tiltpy.codegen.instructions import (
     wide,
 )
 from tiltpy.codegen.lanes import BITS, Value, to_bits, widened
-from tiltpy.loops.nodes import LExpr, Num
 from tiltpy.types import Scalar
 
 _SAFE = {32: 60, 64: 480}
 """Neither side under- or overflows between 2 to minus this power and to this power."""
 _MANTISSA = {32: 23, 64: 52}
-
-
-def is_power_of_two(divisor: LExpr) -> bool:
-    """Whether a division by it is a multiplication anyway."""
-    return isinstance(divisor, Num) and abs(frexp(divisor.value)[0]) == 0.5
 
 
 def emit_division(code: Instructions, scalar: Scalar, a: str, divisor: Value) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from tiltpy.abi import LANES
-from tiltpy.codegen.division import emit_division, is_power_of_two
+from tiltpy.codegen.division import emit_division
 from tiltpy.codegen.instructions import Instructions, constant, literal, type_of, wide
 from tiltpy.codegen.lanes import (
     Value,
@@ -18,6 +18,7 @@ from tiltpy.codegen.lanes import (
 from tiltpy.codegen.memory import Memory
 from tiltpy.codegen.operators import emit_binary, emit_call, emit_convert, kind_of
 from tiltpy.codegen.widths import is_wide_expr
+from tiltpy.loops.build import is_power_of_two
 from tiltpy.loops.nodes import (
     Array,
     Bin,

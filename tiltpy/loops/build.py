@@ -5,6 +5,7 @@ kernels stay readable and LLVM has less to do.
 """
 
 from functools import reduce
+from math import frexp
 
 from tiltpy.loops.nodes import (
     Array,
@@ -39,6 +40,11 @@ def f64(value: float) -> Num:
 def number(var: str) -> Var:
     """A 64-bit integer variable."""
     return Var(var, I64)
+
+
+def is_power_of_two(expr: LExpr) -> bool:
+    """Whether it is a constant by which to divide is to multiply, without an error."""
+    return isinstance(expr, Num) and abs(frexp(expr.value)[0]) == 0.5
 
 
 def binary(op: BinaryOp, left: LExpr, right: LExpr) -> LExpr:

@@ -1,6 +1,6 @@
 """Count, mean and central sums of powers: the states of variance, skew and kurtosis."""
 
-from tiltpy.loops.build import convert, eq, f64, select
+from tiltpy.loops.build import convert, eq, f64, is_power_of_two, select
 from tiltpy.loops.nodes import Bin, LExpr, Num
 from tiltpy.lowering.assembly import Block
 from tiltpy.lowering.floats import minus, over, plus, times
@@ -77,7 +77,7 @@ def _join_spreads(_: Block, a: State, b: State) -> State:
     assert isinstance(na, Num)
     assert isinstance(nb, Num)
     n, total = plus(na, nb), plus(total_a, total_b)
-    if na == nb and _is_power_of_two(na):
+    if na == nb and is_power_of_two(na):
         delta = minus(total_b, total_a)
         cross = times(delta, delta, Num(0.5 / float(na.value), F32))
         return n, total, _ZERO, plus(qa, qb, cross)
@@ -92,11 +92,7 @@ def spread_mean(state: State) -> LExpr:
     """The mean, which is part of the state where a division of the sum would round."""
     n, total, mean, _ = state
     assert isinstance(n, Num)
-    return times(total, Num(1.0 / n.value, F32)) if _is_power_of_two(n) else mean
-
-
-def _is_power_of_two(count: Num) -> bool:
-    return int(count.value).bit_count() == 1
+    return times(total, Num(1.0 / n.value, F32)) if is_power_of_two(n) else mean
 
 
 _ZERO = Num(0.0, F32)

@@ -1,10 +1,20 @@
 """What reductions make of their states: the last step of each window."""
 
 from dataclasses import replace
-from math import frexp
 
 from tiltpy.ir.nodes import Reduce
-from tiltpy.loops.build import TRUE, conj, convert, eq, f64, i64, lt, ne, select
+from tiltpy.loops.build import (
+    TRUE,
+    conj,
+    convert,
+    eq,
+    f64,
+    i64,
+    is_power_of_two,
+    lt,
+    ne,
+    select,
+)
 from tiltpy.loops.nodes import Bin, CallFn, LExpr, Num
 from tiltpy.lowering.assembly import Block
 from tiltpy.lowering.floats import minus, over, times
@@ -74,7 +84,7 @@ def _mean(total: LExpr, count: LExpr) -> LExpr:
     number = float(count.value)
     share = Num(1.0 / number, F32)
     quotient = Bin("*", total, share, F32)
-    if abs(frexp(number)[0]) == 0.5:  # then the reciprocal is exact
+    if is_power_of_two(count):
         return quotient
     rest = CallFn("fma", (quotient, Num(-number, F32), total), F32)
     corrected = CallFn("fma", (rest, share, quotient), F32)
