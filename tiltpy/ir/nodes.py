@@ -348,8 +348,9 @@ is reachable from the result, untaken branches included, in order of first occur
 class Input:
     """A declared input. `lifetime`, `time` may be None: given when it is bound.
 
-    `order` names the columns that break ties. `disjoint` is a fact about the data that
-    a kernel is specialised for (no two events overlap); it is False in a source query.
+    `order` names the columns that break ties, `keys` those that split the rows: each
+    key has an object of its own. `disjoint` is a fact about the data that a kernel is
+    specialised for (no two events overlap); it is False in a source query.
     """
 
     name: str
@@ -358,6 +359,7 @@ class Input:
     time: str | None = None
     order: tuple[str, ...] = ()
     disjoint: bool = False
+    keys: tuple[str, ...] = ()
     span: Span = _span()
 
 
