@@ -64,4 +64,12 @@ t = TDom(-5, 1000, 7)
 output ~y; output ~z
 """
 
-ALL = (FIGURE_4_QUERY, SECTION_5_2_QUERY, TRADES, STRUCTS, ODDS)
+KEYED = """input trades by symbol, "trade venue" : { price: f64, symbol: u8 } point
+input rates : f64 until_next
+input halts by symbol, "trade venue" : bool interval (ts, te)
+~vwap[t] = mean(~trades[t-1m : t].price) * ~rates[t]
+~open[t] = ~halts[t] == φ ? ~vwap[t] : φ
+output ~open
+"""
+
+ALL = (FIGURE_4_QUERY, SECTION_5_2_QUERY, TRADES, STRUCTS, ODDS, KEYED)

@@ -159,9 +159,11 @@ def test_sources_and_lifetimes() -> None:
         source("f", F64, sampled(5)),
         source("g", F64, interval("from", "to")),
         source("h", Struct((("Adj Close", F64),)), interval()),
+        source("i", F64, by="symbol"),
+        source("j", F64, by=("symbol", "a venue")),
     ]
     query = build_query(*(define(f"o{i}", t, one[t]) for i, one in enumerate(made)))
-    assert [one.name for one in made] == list("acdefgh")
+    assert [one.name for one in made] == list("acdefghij")
     assert (
         query.inputs
         == parse(
@@ -169,7 +171,8 @@ def test_sources_and_lifetimes() -> None:
             "input c : f64 duration 10s\ninput d : f64 until_next\n"
             "input e : f64 until_next max 1h\ninput f : f64 sampled 5\n"
             "input g : f64 interval (from, to)\n"
-            'input h : { "Adj Close": f64 } interval\n~o[t] = t'
+            'input h : { "Adj Close": f64 } interval\n'
+            'input i by symbol : f64\ninput j by symbol, "a venue" : f64\n~o[t] = t'
         ).inputs
     )
 

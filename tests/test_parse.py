@@ -380,7 +380,7 @@ def test_inputs() -> None:
         "input ~b : { x: f64, y: bool } order seq, x time ts until_next max 1d\n"
         "input c : f32 point\ninput d : u8 duration (2 * 5)\ninput e : i8 sampled 1m\n"
         "input f : bool interval\ninput g : i16 interval (from, to)\n"
-        "input h : i32 until_next\n~o[t] = ~a[t]"
+        'input h : i32 until_next\ninput i by x, "a b" : i64 order y\n~o[t] = ~a[t]'
     )
     struct = Struct((("x", F64), ("y", BOOL)))
     assert query.inputs == (
@@ -392,6 +392,7 @@ def test_inputs() -> None:
         Input("f", BOOL, Interval()),
         Input("g", I16, Interval("from", "to")),
         Input("h", I32, UntilNext()),
+        Input("i", I64, order=("y",), keys=("x", "a b")),
     )
 
 

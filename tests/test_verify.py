@@ -171,6 +171,37 @@ def test_an_unsound_body_is_named(body: Expr, fault: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("declared", "fault"),
+    [
+        (Input("k", I64, keys=("a", "a")), "~k: a key column is listed twice"),
+        (Input("k", I64, keys=("a", "start")), "~k: the key columns {'start'}"),
+        (Input("k", I64, time="ts", keys=("ts",)), "~k: the key columns {'ts'}"),
+        (Input("k", I64, order=("a", "b"), keys=("b",)), "~k: the key columns {'b'}"),
+    ],
+)
+def test_unsound_keys_are_named(declared: Input, fault: str) -> None:
+    with pytest.raises(AssertionError, match=fault):
+        verify(Query(None, (declared,), (), ()))
+
+
+def test_joined_objects_have_the_same_keys() -> None:
+    query = over(binary("+", M, At("n", 0, F64)))
+    inputs = (Input("m", F64, keys=("a",)), Input("n", F64, keys=("a",)))
+    verify_source(replace(query, inputs=inputs))
+    verify_source(replace(query, inputs=(inputs[0], Input("n", F64))))
+    other = replace(query, inputs=(inputs[0], Input("n", F64, keys=("a", "b"))))
+    with pytest.raises(AssertionError, match="~o joins the keys"):
+        verify(other)
+
+
+def test_an_output_has_no_column_like_its_keys() -> None:
+    query = replace(over(M), inputs=(Input("m", F64, keys=("o",)),))
+    verify(query)
+    with pytest.raises(AssertionError, match="~o has columns like its keys"):
+        verify_source(query)
+
+
+@pytest.mark.parametrize(
     ("tdom", "fault"),
     [
         (TDom(precision=0), "precision 0"),

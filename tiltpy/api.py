@@ -82,6 +82,7 @@ class CompiledQuery:
 
         Raises `DataError` if the data does not fit the query, or they do not agree.
         """
+        self._refuse_keys("run")
         request, frames = read_request(self.query, start, end, inputs, RUN_ARGUMENTS)
         options = read_options(
             self.query.unit, workers, chunk, allow_sort=allow_sort, progress=progress
@@ -116,6 +117,7 @@ class CompiledQuery:
         gives, and what the caller keeps. A query that looks back over more rows than
         fit is a `DataError`. The rest is as in `run`.
         """
+        self._refuse_keys("stream")
         request, frames = read_request(self.query, start, end, inputs, STREAM_ARGUMENTS)
         options = read_options(self.query.unit, workers, chunk)
         return stream(
@@ -161,6 +163,15 @@ class CompiledQuery:
             **inputs,
         )
         return write_results(results, paths)
+
+    def _refuse_keys(self, method: str) -> None:
+        """Say that a way to run takes no inputs by key."""
+        for declared in self.query.inputs:
+            if declared.keys:
+                raise TiltError(
+                    f"input '{declared.name}': {method} takes no inputs by key yet; "
+                    f"leave `by` out and {method} the query for the rows of each key"
+                )
 
     def _bindings(self, frames: Mapping[str, object]) -> dict[str, Binding]:
         return {

@@ -129,20 +129,22 @@ def source(
     lifetime: syntax.Lifetime | None = None,
     time: str | None = None,
     order: str | Sequence[str] = (),
+    by: str | Sequence[str] = (),
 ) -> Object:
     """An input: its payload's type, and how its rows become events.
 
     What is left open (`lifetime`, the `time` column) is given when it is bound. `order`
-    names columns that break ties between equal times.
+    names columns that break ties between equal times. `by` names key columns: the rows
+    of each key are a temporal object of their own.
     """
     span = caller_span()
-    columns = (order,) if isinstance(order, str) else order
     node = syntax.Input(
         named(name, span),
         payload_written(type, span),
         _lifetime(lifetime, span),
         None if time is None else syntax.Word(time, span),
-        tuple(syntax.Word(column, span) for column in columns),
+        _columns(order, span),
+        _columns(by, span),
     )
     return Object(Declared(next(SERIALS), node, frozenset()))
 
@@ -308,6 +310,11 @@ def _lifetime(given: object, span: Span) -> syntax.Lifetime | None:
     if given is None or isinstance(given, syntax.Lifetime):
         return given
     raise no_lifetime(given, span)
+
+
+def _columns(given: str | Sequence[str], span: Span) -> tuple[syntax.Word, ...]:
+    names = (given,) if isinstance(given, str) else given
+    return tuple(syntax.Word(name, span) for name in names)
 
 
 def payload_written(type: PayloadType, span: Span) -> syntax.Type:

@@ -23,6 +23,7 @@ CODES = {
     "E0114": "an output that cannot be",
     "E0115": "a parameter's value",
     "E0116": "a constant was expected",
+    "E0117": "a key that cannot be, or objects of different keys",
     "E0201": "operands whose types do not go together",
     "E0202": "an unknown type",
     "E0203": "a number that no type holds",

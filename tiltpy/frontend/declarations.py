@@ -108,7 +108,7 @@ def _constant_of(value: syntax.Expr, wanted: Scalar, what: str, times: Times) ->
             raise QueryError("E0116", "a constant was expected", node.span, way)
     errors: list[QueryError] = []
     scope = Scope("", times, Functions(), closed=True)
-    body = Body(scope, Objects({}, frozenset(), set()), errors)
+    body = Body(scope, Objects({}, {}, frozenset(), set()), errors)
     try:
         expr = body.expr(value, 0)
     except Broken:
@@ -162,14 +162,42 @@ def read_input(node: syntax.Input, times: Times) -> nodes.Input:
             node.time.span,
             "leave `time` out, and write interval (start, end)",
         )
+    _check_keys(node, lifetime)
     return nodes.Input(
         name=node.name.text,
         type=read_payload(node.type),
         lifetime=lifetime,
         time=None if node.time is None else node.time.text,
         order=tuple(word.text for word in node.order),
+        keys=tuple(word.text for word in node.keys),
         span=node.name.span,
     )
+
+
+def _check_keys(node: syntax.Input, lifetime: Lifetime | None) -> None:
+    """Key columns are distinct, and nothing else about a row in time."""
+    timed = set() if node.time is None else {node.time.text}
+    if isinstance(lifetime, Interval):
+        timed |= {lifetime.start, lifetime.end}
+    seen: set[str] = set()
+    for key in node.keys:
+        name, message = key.text, ""
+        if name in seen:
+            message, way = f"the key `{name}` stands twice", "leave one of them out"
+        elif name in ("start", "end"):
+            message = f"a key cannot be called `{name}`, like a time column of outputs"
+            way = (
+                "give it another name; bind(..., by=...) says what its column is called"
+            )
+        elif name in timed:
+            message = f"the time column `{name}` is a key too, so each time has its own"
+            way = "leave it out of the keys"
+        elif name in {word.text for word in node.order}:
+            message = f"the key `{name}` is the same in all rows that `order` is about"
+            way = "leave it out of `order`"
+        if message:
+            raise QueryError("E0117", message, key.span, way)
+        seen.add(name)
 
 
 def read_payload(node: syntax.Type) -> Type:

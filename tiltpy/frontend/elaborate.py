@@ -246,8 +246,9 @@ class _Elaboration:
         placed = {node.name.text for node in ordered}
         self.broken.update(f"~{name}" for name in nodes.keys() - placed)
         types = {name: declared.type for name, declared in inputs.items()}
+        keys = {name: declared.keys for name, declared in inputs.items()}
         taken = {*inputs, *nodes}
-        objects = Objects(types, frozenset(inputs), self.broken, taken)
+        objects = Objects(types, keys, frozenset(inputs), self.broken, taken)
         for node in ordered:
             name = f"~{node.name.text}"
             make = partial(self._definition, node, scope, objects, domains)
@@ -298,7 +299,7 @@ class _Elaboration:
     ) -> tuple[str, ...]:
         statements = self._all(syntax.Output)
         outputs = read_outputs(
-            statements, definitions, frozenset(inputs), self.broken, self.errors
+            statements, definitions, inputs, self.broken, self.errors
         )
         if not self._all(syntax.Definition) and not self.errors:
             self.errors.append(

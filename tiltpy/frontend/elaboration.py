@@ -53,6 +53,8 @@ class Elaboration(ABC):
         self.constants: dict[str, Const] = {}
         self.taken: set[str] = set()
         self.frame: Frame | None = None
+        self.keyed: syntax.Ref | None = None
+        """The first reference of the body to an object by key."""
 
     @abstractmethod
     def expr(self, node: syntax.Expr, level: int) -> Expr:

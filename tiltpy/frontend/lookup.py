@@ -12,6 +12,7 @@ from tiltpy.frontend import advice, syntax
 from tiltpy.frontend.broken import Broken
 from tiltpy.frontend.elaboration import Elaboration
 from tiltpy.frontend.references import (
+    other_keys,
     payload_of,
     read_alive,
     read_window,
@@ -45,6 +46,18 @@ class Lookup(Elaboration):
             raise unknown_object(ref, self._visible())
         return ref, ()
 
+    def _payload(self, ref: syntax.Ref) -> Type:
+        """The payload type of an object that this body reads.
+
+        All of those with keys have the same.
+        """
+        payload = payload_of(ref, self.objects)
+        keys = self.objects.keys[ref.object]
+        self.keyed = self.keyed or (ref if keys else None)
+        if keys and self.keyed and keys != self.objects.keys[self.keyed.object]:
+            raise other_keys(ref, self.keyed, self.objects)
+        return payload
+
     def _field_of(self, value: Expr, fields: Sequence[syntax.Word]) -> Expr:
         for word in fields:
             value = field(value, word.text, value.span, word.span)
@@ -52,7 +65,7 @@ class Lookup(Elaboration):
 
     def _ref(self, ref: syntax.Ref) -> Expr:
         target, fields = self._resolve(ref)
-        payload, time = payload_of(target, self.objects), self.scope.time
+        payload, time = self._payload(target), self.scope.time
         if ref.start is None:
             raise QueryError(
                 "E0103",

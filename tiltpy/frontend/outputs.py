@@ -1,28 +1,27 @@
 """Which objects come out of a query."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend import syntax
 from tiltpy.frontend.names import nearest
 from tiltpy.frontend.references import Objects
-from tiltpy.ir.nodes import At, EventBound, Reduce, TemporalExpr
+from tiltpy.ir.keys import Keys, object_keys
+from tiltpy.ir.nodes import At, EventBound, Input, Reduce, TemporalExpr
 from tiltpy.ir.traversal import walk
 from tiltpy.source import Span
-from tiltpy.types import Struct
-
-_TIME_COLUMNS = ("start", "end")
 
 
 def read_outputs(
     statements: Sequence[syntax.Output],
     definitions: Sequence[TemporalExpr],
-    inputs: frozenset[str],
+    inputs: Mapping[str, Input],
     broken: set[str],
     errors: list[QueryError],
 ) -> tuple[str, ...]:
     """The outputs named, or else every object that no other uses."""
     defined = {definition.name: definition for definition in definitions}
+    keys = object_keys(inputs.values(), definitions)
     if not statements:
         used = {name for definition in definitions for name in _uses(definition)}
         found = {name: d.span for name, d in defined.items() if name not in used}
@@ -35,7 +34,7 @@ def read_outputs(
             elif f"~{word.text}" not in broken:
                 errors.append(fault)
     for name, span in found.items():
-        errors.extend(_column_faults(defined[name], span))
+        errors.extend(_column_faults(defined[name], keys[name], span))
     return tuple(found)
 
 
@@ -68,7 +67,7 @@ def _uses(definition: TemporalExpr) -> set[str]:
 def _output_fault(
     word: syntax.Word,
     defined: dict[str, TemporalExpr],
-    inputs: frozenset[str],
+    inputs: Mapping[str, Input],
     found: dict[str, Span],
 ) -> QueryError | None:
     name = word.text
@@ -89,22 +88,21 @@ def _output_fault(
     return None
 
 
-def _column_faults(definition: TemporalExpr, span: Span) -> list[QueryError]:
-    """An output's own columns must differ from its two time columns."""
+def _column_faults(
+    definition: TemporalExpr, keys: Keys, span: Span
+) -> list[QueryError]:
+    """An output's own columns must differ from its keys and its two time columns."""
+    taken = dict.fromkeys(keys, "its key has the column already")
+    taken |= dict.fromkeys(
+        ("start", "end"), "outputs have columns start and end already"
+    )
     return [
         QueryError(
             "E0114",
             f"~{definition.name} would have a second column `{column}`",
             span,
-            "outputs have columns start and end already; give it another name",
+            f"{taken[column]}; give it another name",
         )
-        for column in _columns(definition)
-        if column in _TIME_COLUMNS
+        for column in definition.columns
+        if column in taken
     ]
-
-
-def _columns(definition: TemporalExpr) -> list[str]:
-    """The payload columns that an output has."""
-    if not isinstance(definition.type, Struct):
-        return [definition.name]
-    return [name for name, _ in definition.type.fields]

@@ -153,7 +153,7 @@ class _Reading:
         before = len(self.errors)
         values = {each: Local(each, kind, node.span) for each, kind in seen.items()}
         scope = replace(self.scope, names=values, within=self.name)
-        objects = Objects({}, frozenset(), set())
+        objects = Objects({}, {}, frozenset(), set())
         body = Body(scope, objects, self.errors, self.scope)
         body.taken |= set(seen)
         expr = body.elaborate(f"`{name}`", node)

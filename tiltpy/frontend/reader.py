@@ -120,7 +120,7 @@ class Reader(ExpressionReader):
     # -- inputs -------------------------------------------------------------------
 
     def input(self, _: Meta, nodes: list[Any]) -> syntax.Statement | None:
-        _, name, _, payload, *clauses = nodes
+        _, name, keys, payload, *clauses = nodes
         found: dict[str, Any] = {}
         for kind, word, value in clauses:
             if kind in found:
@@ -133,16 +133,12 @@ class Reader(ExpressionReader):
             found.get("lifetime"),
             found.get("time column"),
             found.get("tie order", ()),
+            keys or (),
         )
         return self._statement(node, "~" + name.text)
 
-    def by(self, meta: Meta, _: list[Any]) -> None:
-        self._fail(
-            "E0003",
-            "inputs by key are not in this version",
-            self._span(meta),
-            "run the query once per key",
-        )
+    def by(self, _: Meta, nodes: list[Any]) -> tuple[syntax.Word, ...]:
+        return tuple(nodes[1:])
 
     def type(self, _: Meta, nodes: list[Any]) -> syntax.Type:
         if isinstance(nodes[0], syntax.StructType):

@@ -23,6 +23,7 @@ class Reducing(Locals):
         point = bare(node.arguments[0])
         if isinstance(point, syntax.Ref):
             point, _ = self._resolve(point)
+            self._payload(point)
         scope = self.scope
         return read_event_bound(node, point, scope.time, scope.times, self.objects)
 

@@ -8,6 +8,7 @@ from tiltpy.frontend import syntax
 from tiltpy.frontend.broken import Broken
 from tiltpy.frontend.names import fresh_name, nearest
 from tiltpy.frontend.times import Times, offset
+from tiltpy.ir.keys import Keys, definition_keys, shown
 from tiltpy.ir.nodes import EventBound, Expr, TemporalExpr, Window
 from tiltpy.ir.printer import format_expr
 from tiltpy.ir.traversal import source_cuts
@@ -22,12 +23,14 @@ MAX_CALLS = 10_000
 class Objects:
     """The temporal objects that a body may refer to, and those that bodies define.
 
-    `types` are those elaborated so far; `broken` has those (as `~x`) that were wrong or
-    unknown, which has been said; `taken` are all names of the query, `found` the names
-    that its bodies' own objects got, `definitions` all that is defined so far.
+    `types` are those elaborated so far, `keys` their key columns; `broken` has those
+    (as `~x`) that were wrong or unknown, which has been said; `taken` are all names of
+    the query, `found` the names that its bodies' own objects got, `definitions` all
+    that is defined so far.
     """
 
     types: dict[str, Type]
+    keys: dict[str, Keys]
     inputs: frozenset[str]
     broken: set[str]
     taken: set[str] = field(default_factory=set)
@@ -53,6 +56,7 @@ class Objects:
     def add(self, definition: TemporalExpr) -> None:
         """From now on the object can be referred to."""
         self.types[definition.name] = definition.type
+        self.keys[definition.name] = definition_keys(definition, self.keys)
         self.definitions.append(definition)
 
     def count_call(self, span: Span) -> None:
@@ -85,6 +89,18 @@ def payload_of(ref: syntax.Ref, objects: Objects) -> Type:
         objects.broken.add(f"~{name}")  # said once
         raise unknown_object(ref, objects.named())
     return objects.types[name]
+
+
+def other_keys(ref: syntax.Ref, first: syntax.Ref, objects: Objects) -> QueryError:
+    """The error that objects of different keys meet."""
+    keys, known = objects.keys[ref.object], objects.keys[first.object]
+    return QueryError(
+        "E0117",
+        f"~{ref.object} is by {shown(keys)}, and ~{first.object} beside it by "
+        f"{shown(known)}",
+        _name_span(ref),
+        "objects meet key by key: declare their inputs by the same columns, in order",
+    )
 
 
 def _name_span(ref: syntax.Ref) -> Span:
@@ -144,7 +160,6 @@ def read_event_bound(
             ref.span,
             f"write {which}(~x[{time}])",
         )
-    payload_of(ref, objects)
     if ref.object not in objects.inputs:
         raise QueryError(
             "E0112",

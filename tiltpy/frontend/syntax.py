@@ -280,13 +280,14 @@ class Param:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """`input name : type`, its lifetime, time column and tie order."""
+    """`input name by keys : type`, its lifetime, time column and tie order."""
 
     name: Word
     type: Type
     lifetime: Lifetime | None
     time: Word | None
     order: tuple[Word, ...]
+    keys: tuple[Word, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

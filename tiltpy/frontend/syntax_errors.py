@@ -14,9 +14,6 @@ from tiltpy.frontend.syntax_advice import advise
 from tiltpy.frontend.words import RESERVED
 from tiltpy.source import Source, Span
 
-_NOT_YET = {
-    "by": "keys are not in this version",
-}
 CHOOSE = "choose another name"
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 _EXPECTED = {
@@ -99,8 +96,6 @@ def _at(source: Source, start: int, found: Mark, expected: set[str]) -> QueryErr
     reserved = _reserved(source, before, text)
     if reserved is not None:
         return reserved
-    if text in _NOT_YET:
-        return QueryError("E0003", _NOT_YET[text], span)
     opener = unclosed(source.text, start, found.start)
     if found.kind == "close" and opener is None:
         message = f"this `{text}` closes nothing"

@@ -377,6 +377,13 @@ class TemporalExpr:
     def type(self) -> Type:
         return self.body.type
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The payload columns that it has as an output."""
+        if not isinstance(self.type, Struct):
+            return (self.name,)
+        return tuple(name for name, _ in self.type.fields)
+
 
 @dataclass(frozen=True, slots=True)
 class UserReduction:

@@ -102,7 +102,9 @@ def _input_lines(
 ) -> Iterator[str]:
     if annotate and declared.disjoint:
         yield f"# no two events of ~{declared.name} overlap"
-    parts = [f"input {declared.name} : {_payload(declared.type)}"]
+    keys = ", ".join(column(name) for name in declared.keys)
+    by = f" by {keys}" if keys else ""
+    parts = [f"input {declared.name}{by} : {_payload(declared.type)}"]
     if declared.time is not None:
         parts.append(f"time {column(declared.time)}")
     if declared.lifetime is not None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from tiltpy.ir.cuts import leaf_cuts
+from tiltpy.ir.keys import object_keys
 from tiltpy.ir.nodes import (
     At,
     Cut,
@@ -18,6 +19,7 @@ from tiltpy.ir.nodes import (
     Element,
     EventBound,
     Expr,
+    Input,
     Let,
     Local,
     Query,
@@ -46,6 +48,7 @@ def verify(query: Query) -> None:
     for declared in query.inputs:
         assert declared.name not in objects, f"~{declared.name} is declared twice"
         objects[declared.name] = declared.type
+        _verify_keys(declared)
     inputs = frozenset(objects)
     own: dict[str, UserReduction] = {}
     for reduction in query.reductions:
@@ -59,6 +62,7 @@ def verify(query: Query) -> None:
     for output in query.outputs:
         assert query.definition(output) is not None, f"output ~{output} is undefined"
     assert len(set(query.outputs)) == len(query.outputs), "an output is listed twice"
+    object_keys(query.inputs, query.definitions)  # joined objects have the same keys
     for output, boundaries in query.boundaries:
         assert output in query.outputs, f"boundaries of ~{output}, which is no output"
         for name, _ in boundaries:
@@ -72,6 +76,11 @@ def verify_source(query: Query) -> None:
         assert definition.cuts == source_cuts(definition.body), (
             f"~{definition.name} ({definition.span}): its cuts are not its references"
         )
+    keys = object_keys(query.inputs, query.definitions)
+    for definition in query.definitions:
+        if definition.name in query.outputs:
+            twice = set(definition.columns).intersection(keys[definition.name])
+            assert not twice, f"~{definition.name} has columns like its keys: {twice}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +102,14 @@ class _Scope:
     def require(self, condition: bool, fault: str, expr: Expr | None = None) -> None:
         place = f" ({expr.span})" if expr is not None else ""
         assert condition, f"{self.where}{place}: {fault}"
+
+
+def _verify_keys(declared: Input) -> None:
+    """Key columns are distinct, and no row's place in time."""
+    keys, where = set(declared.keys), f"~{declared.name}"
+    assert len(keys) == len(declared.keys), f"{where}: a key column is listed twice"
+    taken = {"start", "end", declared.time, *declared.order}
+    assert not keys & taken, f"{where}: the key columns {keys & taken}"
 
 
 def _verify_reduction(reduction: UserReduction) -> None:

@@ -1,0 +1,47 @@
+"""Keys: which columns split an object's rows into one temporal object for each key.
+
+An input declares its key columns. An object derived from it has the same, since keyed
+objects meet only those of the same keys, key by key, and unkeyed ones, which every key
+sees. What an object refers to is what cuts its snapshots, so no pass changes its keys.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from tiltpy.ir.cuts import reads
+from tiltpy.ir.nodes import Input, Query, TemporalExpr
+
+Keys = tuple[str, ...]
+"""The key columns of an object, in order; none for an unkeyed one."""
+
+
+def keys_of(query: Query, name: str) -> Keys:
+    """The key columns of an input or a definition."""
+    return object_keys(query.inputs, query.definitions)[name]
+
+
+def output_keys(query: Query) -> dict[str, Keys]:
+    """The key columns of each output, in the order of the outputs."""
+    known = object_keys(query.inputs, query.definitions)
+    return {name: known[name] for name in query.outputs}
+
+
+def object_keys(
+    inputs: Iterable[Input], definitions: Sequence[TemporalExpr]
+) -> dict[str, Keys]:
+    """The key columns of every object; definitions stand after those they refer to."""
+    known = {declared.name: declared.keys for declared in inputs}
+    for definition in definitions:
+        known[definition.name] = definition_keys(definition, known)
+    return known
+
+
+def definition_keys(definition: TemporalExpr, known: Mapping[str, Keys]) -> Keys:
+    """The key columns of a definition over objects whose keys are known."""
+    found = {keys for name in reads(definition) if (keys := known[name])}
+    assert len(found) < 2, f"~{definition.name} joins the keys {sorted(found)}"
+    return found.pop() if found else ()
+
+
+def shown(keys: Keys) -> str:
+    """Key columns as messages name them."""
+    return ", ".join(f"`{key}`" for key in keys)
