@@ -36,8 +36,10 @@ types: $(VENV)/installed-dev
 layers: $(VENV)/installed-dev
 	$(BIN)/lint-imports --no-logo
 
+# The tests of Spark need a Java, and are kept on one of the workers.
 tests: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -n 2
+	@JAVA_HOME="$$($(BIN)/python -m tests.java)" && export JAVA_HOME && \
+		$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 # What the examples find, with its pictures, goes to examples/output; the README's picture
 # stays here.

@@ -1,0 +1,123 @@
+"""Which Java there is for Spark: of JAVA_HOME, of the PATH, or of the usual places."""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import which
+
+from tiltpy.errors import TiltError
+
+OLDEST = 17
+"""The oldest Java that Spark 4 runs on."""
+
+USUAL = (
+    "/usr/lib/jvm/*",
+    "/usr/java/*",
+    "/opt/java/*",
+    "/opt/homebrew/opt/openjdk*",
+    "/usr/local/opt/openjdk*",
+    "/Library/Java/JavaVirtualMachines/*/Contents/Home",
+)
+"""Patterns of the directories that packages put a Java into."""
+
+PATIENCE = 60
+"""Seconds that a Java has to say its version."""
+
+WAY_OUT = (
+    "install one (Debian, Ubuntu: apt install openjdk-17-jre-headless; "
+    "macOS: brew install openjdk@17), or set JAVA_HOME"
+)
+
+
+class JavaError(TiltError):
+    """There is no Java that Spark can run on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java that has answered: its directory (a JAVA_HOME) and its version."""
+
+    home: Path
+    version: int
+
+
+def find_java(
+    environ: Mapping[str, str] = os.environ, usual: Sequence[str] = USUAL
+) -> Java:
+    """The Java to run Spark on.
+
+    JAVA_HOME's if it is new enough, else the PATH's, else the oldest of the usual
+    places, being what Spark is tested with most. A `JavaError` says what was looked at.
+    """
+    seen = []
+    for place, program in _named(environ):
+        java = None if program is None else ask(program)
+        if java is not None and java.version >= OLDEST:
+            return java
+        seen.append(f"{place} {_failing(program, java)}")
+    found = [java for program in _usual(usual) if (java := ask(program)) is not None]
+    fit = [java for java in found if java.version >= OLDEST]
+    if fit:
+        return min(fit, key=lambda java: (java.version, java.home))
+    seen += [f"{java.home} has Java {java.version}" for java in found]
+    raise JavaError(
+        f"Spark needs Java {OLDEST} or later, and none was found: {', '.join(seen)}; "
+        f"{WAY_OUT}"
+    )
+
+
+def _named(environ: Mapping[str, str]) -> Iterator[tuple[str, Path | None]]:
+    """Where people say which Java they mean, and the program there if there is one."""
+    home = environ.get("JAVA_HOME")
+    yield "JAVA_HOME", None if not home else Path(home) / "bin" / "java"
+    program = which("java", path=environ.get("PATH", ""))
+    yield "PATH", None if program is None else Path(program)
+
+
+def _failing(program: Path | None, java: Java | None) -> str:
+    if program is None:
+        return "names none"
+    return f"has {program}, " + (
+        "which does not run" if java is None else f"which is Java {java.version}"
+    )
+
+
+def _usual(patterns: Sequence[str]) -> Iterator[Path]:
+    """The programs in the usual places, each once."""
+    found = {
+        (home / "bin" / "java").resolve()
+        for pattern in patterns
+        for home in Path("/").glob(pattern.lstrip("/"))
+        if (home / "bin" / "java").is_file()
+    }
+    yield from sorted(found)
+
+
+def ask(program: Path) -> Java | None:
+    """What a `java` says of itself, or None if it says nothing (macOS has such)."""
+    try:
+        said = subprocess.run(  # noqa: S603
+            [program, "-XshowSettings:properties", "-version"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            timeout=PATIENCE,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    version = version_of(said.stderr)
+    if said.returncode != 0 or version is None:
+        return None
+    home = re.search(r"^ *java\.home = (.+)$", said.stderr, re.MULTILINE)
+    return Java(Path(home[1]) if home else program.resolve().parents[1], version)
+
+
+def version_of(text: str) -> int | None:
+    """The version in the output of `java -version`: 8 of `1.8.0_392`, 25 of `25-ea`."""
+    found = re.search(r'^(?:java|openjdk) version "(?:1\.)?(\d+)', text, re.MULTILINE)
+    return None if found is None else int(found[1])
