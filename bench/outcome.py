@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 import tiltpy as tilt
@@ -26,11 +28,12 @@ UNDECIDED = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Snapshots with their times, in order."""
+    """Snapshots with their times, in order; with `keys`, key after key."""
 
     starts: Array
     ends: Array
     payload: Payload
+    keys: pa.Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +72,19 @@ Outcome = Table | Cells | Kept
 def table_of(result: tilt.Result) -> Table:
     """A result of tiltpy as arrays."""
     table = result.to_arrow()
-    arrays = [column.to_numpy() for column in table.columns]
-    return Table(arrays[0].astype(np.int64), arrays[1].astype(np.int64), (*arrays[2:],))
+    keyed = table.schema.names[0] != "start"
+    keys = table[0].combine_chunks() if keyed else None
+    starts, ends, *payload = (one.to_numpy() for one in table.columns[int(keyed) :])
+    return Table(starts.astype(np.int64), ends.astype(np.int64), (*payload,), keys)
+
+
+def codes_of(keys: pa.Array) -> tuple[NDArray[np.int32], pa.Array]:
+    """For each key its number in order, and the distinct keys in order."""
+    encoded = keys if pa.types.is_dictionary(keys.type) else keys.dictionary_encode()
+    order = pc.sort_indices(encoded.dictionary).to_numpy()
+    ranks = np.empty(len(order), np.int32)
+    ranks[order] = np.arange(len(order))
+    return ranks[encoded.indices.to_numpy()], encoded.dictionary.take(order)
 
 
 def difference(result: Table, found: Outcome, *, exact: bool) -> str | None:
@@ -90,6 +104,11 @@ def difference(result: Table, found: Outcome, *, exact: bool) -> str | None:
 
 
 def _rows(result: Table, found: Table) -> Iterator[tuple[str, Array, Array]]:
+    if result.keys is not None and found.keys is not None:
+        codes, distinct = codes_of(result.keys)
+        found_codes, found_distinct = codes_of(found.keys)
+        yield "keys", distinct.to_numpy(False), found_distinct.to_numpy(False)
+        yield "numbers of keys", codes, found_codes
     yield "starts", result.starts, found.starts
     yield "ends", result.ends, found.ends
     yield from _payloads(result.payload, found.payload)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 Times = NDArray[np.int64]
 Values = NDArray[np.float32] | NDArray[np.int32]
 Valid = NDArray[np.bool_]
-Family = Literal["sampled", "contiguous", "intervals", "points"]
+Family = Literal["sampled", "contiguous", "intervals", "points", "keyed"]
 
 WINDOW = 1000
 """Ticks in a window of the sliding and tumbling reductions."""
@@ -51,7 +51,8 @@ class Stream:
 
     Event `i` lasts over `(starts[i], ends[i]]`. Without `starts` it starts where the
     one before ends; without `ends` either it lasts over `(i * period, (i+1) * period]`.
-    Where `valid` is false there is a row, but no event.
+    Where `valid` is false there is a row, but no event. With `keys` each row has one,
+    and all this is so among the rows of a key.
     """
 
     values: Values
@@ -59,6 +60,7 @@ class Stream:
     starts: Times | None = None
     valid: Valid | None = None
     period: int = 1
+    keys: pa.Array | None = None
 
     def times(self) -> tuple[Times, Times]:
         """The starts and ends of all rows."""
@@ -100,7 +102,8 @@ class Workload:
     base: str
 
 
-def _numbers(count: int, random: np.random.Generator) -> Values:
+def numbers(count: int, random: np.random.Generator) -> Values:
+    """Multiples of 1/8."""
     eighths = random.integers(-LARGEST, LARGEST + 1, count, dtype=np.int16)
     return eighths.astype(np.float32) / np.float32(8)
 
@@ -154,7 +157,7 @@ def _sparse(draw: Draw, random: np.random.Generator, count: int) -> Stream:
 Layout = Callable[[Draw, np.random.Generator, int], Stream]
 
 
-def _maker(layout: Layout, names: str = "x", draw: Draw = _numbers) -> Make:
+def _maker(layout: Layout, names: str = "x", draw: Draw = numbers) -> Make:
     def make(events: int, seed: int) -> dict[str, Stream]:
         random = np.random.default_rng(seed)
         count = events // len(names)
@@ -262,7 +265,7 @@ def _workload(base: str, kind: str, own: str | None = None) -> Workload:
     """A workload over events that lie in time like those of a kind of stream."""
     family, lifetime, layout = LAYOUTS[kind]
     names = "ab" if base.endswith("join") else "x"
-    scalar, draw = ("i32", _kinds) if base == "Yahoo" else ("f32", _numbers)
+    scalar, draw = ("i32", _kinds) if base == "Yahoo" else ("f32", numbers)
     body = BODIES[base]
     if family == "points":
         body = (SPARSELY if kind == "sparse" else AT_EVENTS).get(base, body)
