@@ -24,12 +24,17 @@ Piece = SnapshotBuffer | CellPiece
 
 
 class Stitcher:
-    """Takes an output's pieces in order of time."""
+    """Takes an output's pieces in order of time.
+
+    Where a run starts in the middle of an output's domain, `carried` is the end of the
+    snapshot that goes on from before; it stands in none of the pieces.
+    """
 
     def __init__(self, tdom: TDom, domain: Domain) -> None:
         self.tdom = tdom
         self.domain = domain
         self.pieces: list[Piece] = []
+        self.carried: int | None = None
 
     def add(self, piece: Piece, cells: Cells) -> None:
         """Append a chunk's piece."""
@@ -55,6 +60,9 @@ class Stitcher:
 
     def _extend(self, end: int) -> None:
         """Have the last snapshot end there, where it does not already."""
+        if not self.pieces:
+            self.carried = min(end, self.domain.end)
+            return
         last = self.pieces[-1]
         if isinstance(last, CellPiece):
             self.pieces[-1] = replace(last, reach=end)
