@@ -9,7 +9,7 @@ from tiltpy.arguments import in_ticks
 from tiltpy.errors import TiltError
 from tiltpy.frontend import builder, syntax
 from tiltpy.moments import Length, Moment, has_offset, is_number, ticks_of, time_of
-from tiltpy.runtime.bind import Binding, First
+from tiltpy.runtime.bind import Binding, First, names_of
 from tiltpy.runtime.stamps import PLAIN_TICKS, StampType, timestamp
 from tiltpy.types import Lifetime, Sampled, Unit
 
@@ -26,6 +26,7 @@ class BoundFrame:
     lifetime: syntax.Lifetime | Lifetime | None
     column: str | None
     order: tuple[str, ...]
+    by: tuple[str, ...] = ()
     known: dict[object, object] = field(default_factory=dict, compare=False, repr=False)
 
     def binding(self, unit: Unit | None) -> Binding:
@@ -33,9 +34,14 @@ class BoundFrame:
         lifetime = self.lifetime
         if isinstance(lifetime, syntax.Lifetime):
             lifetime = builder.lifetime_in(lifetime, unit)
-        known = self.known
         return Binding(
-            self.frame, self.time, lifetime, self.column, self.order, known=known
+            self.frame,
+            self.time,
+            lifetime,
+            self.column,
+            self.order,
+            self.by,
+            known=self.known,
         )
 
 
@@ -46,19 +52,20 @@ def bind(
     lifetime: syntax.Lifetime | Lifetime | None = None,
     column: str | None = None,
     order: str | Sequence[str] = (),
+    by: str | Sequence[str] = (),
 ) -> BoundFrame:
     """A frame for `run`, with what the query's declaration of the input leaves open.
 
     `time` is the column of time stamps; `lifetime` says how long a row is valid:
     `point()`, `duration("10s")`, `until_next(max="1d")`, `sampled("1s")` or
     `interval("start", "end")`; `column` has the values of a scalar input; `order` names
-    columns that break ties. What the query declares must not be contradicted.
+    columns that break ties; `by` names the key columns where the query calls them
+    otherwise, in its order. What the query declares must not be contradicted.
 
     Bind a large Arrow table once and give the same object to every run: its times are
     then looked at (sorted, their layout found) in the first run alone.
     """
-    names = (order,) if isinstance(order, str) else tuple(order)
-    return BoundFrame(frame, time, lifetime, column, names)
+    return BoundFrame(frame, time, lifetime, column, names_of(order), names_of(by))
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ def add_binding_arguments(parser: ArgumentParser) -> None:
         ),
         ("--column", "COLUMN", "the column of a scalar input's values"),
         ("--order", "COLUMNS", "the columns that break ties, with commas"),
+        ("--by", "COLUMNS", "the columns of its keys, with commas"),
     ):
         parser.add_argument(
             option,
@@ -106,7 +107,7 @@ def bind_files(
     names = [declared.name for declared in query.query.inputs]
     given = {
         option: arguments.assign_or_all(f"--{option}", getattr(args, option), names)
-        for option in ("time", "lifetime", "column", "order")
+        for option in ("time", "lifetime", "column", "order", "by")
     }
     return {
         declared.name: _bind_file(
@@ -121,6 +122,10 @@ def bind_files(
     }
 
 
+def _listed(text: str | None) -> tuple[str, ...]:
+    return () if text is None else tuple(text.split(","))
+
+
 def _bind_file(
     declared: Input,
     path: Path,
@@ -129,7 +134,7 @@ def _bind_file(
     *,
     streamed: bool,
 ) -> BoundFrame:
-    lifetime, order = words["lifetime"], words["order"]
+    lifetime = words["lifetime"]
 
     def bind(table: object) -> BoundFrame:
         return tilt.bind(
@@ -137,7 +142,8 @@ def _bind_file(
             time=words["time"],
             lifetime=None if lifetime is None else times.lifetime(lifetime, unit),
             column=words["column"],
-            order=() if order is None else order.split(","),
+            order=_listed(words["order"]),
+            by=_listed(words["by"]),
         )
 
     if _is_dataset(path) or (streamed and format_of(path) == "Parquet"):

@@ -189,6 +189,9 @@ def _check_keys(node: syntax.Input, lifetime: Lifetime | None) -> None:
             way = (
                 "give it another name; bind(..., by=...) says what its column is called"
             )
+        elif name == node.name.text and isinstance(node.type, syntax.TypeName):
+            message = f"the values of ~{name} have a column `{name}`, as its key has"
+            way = "give the input another name"
         elif name in timed:
             message = f"the time column `{name}` is a key too, so each time has its own"
             way = "leave it out of the keys"

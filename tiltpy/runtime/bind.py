@@ -32,7 +32,8 @@ class First:
 class Binding:
     """A frame and what the declaration of its input leaves open.
 
-    `column` is the payload column of a scalar input, or a struct column. With `first`
+    `column` is the payload column of a scalar input, or a struct column. `by` are the
+    frame's key columns, where they are called otherwise than in the query. With `first`
     the frame is values alone, and the lifetime their period. `known` is what has been
     read of the frame before, by whoever keeps it.
     """
@@ -42,6 +43,7 @@ class Binding:
     lifetime: Lifetime | None = None
     column: str | None = None
     order: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
     first: First | None = None
     known: dict[object, object] | None = field(default=None, compare=False, repr=False)
 
@@ -52,18 +54,26 @@ def bind(
     time: str | None = None,
     lifetime: Lifetime | None = None,
     column: str | None = None,
-    order: str | Sequence[str] | None = None,
+    order: str | Sequence[str] = (),
+    by: str | Sequence[str] = (),
 ) -> Binding:
     """A frame with the names of its columns and its lifetime, in ticks."""
-    names = (order,) if isinstance(order, str) else tuple(order or ())
-    return Binding(frame, time, lifetime, column, names)
+    return Binding(frame, time, lifetime, column, names_of(order), names_of(by))
+
+
+def names_of(given: str | Sequence[str]) -> tuple[str, ...]:
+    """One name, or several."""
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def complete(declared: Input, binding: Binding) -> Input:
-    """The declared input with what the binding adds; they must not disagree."""
+    """The declared input with what the binding adds; they must not disagree.
+
+    Its keys stay what the query calls them; `key_columns` are those of the frame.
+    """
     name = declared.name
     _check_kind(name, binding.lifetime)
-    for column in (binding.time, binding.column, *binding.order):
+    for column in (binding.time, binding.column, *binding.order, *binding.by):
         if column is not None and not isinstance(column, str):
             raise DataError(f"expected a column's name, found {column!r}", input=name)
     _check_agreement(name, "lifetime", declared.lifetime, binding.lifetime)
@@ -85,7 +95,50 @@ def complete(declared: Input, binding: Binding) -> Input:
             input=name,
         )
     order = declared.order or binding.order
+    _check_keys(declared, binding, lifetime, time)
     return replace(declared, lifetime=lifetime, time=time, order=order)
+
+
+def key_columns(declared: Input, binding: Binding) -> tuple[str, ...]:
+    """The frame's columns of an input's keys, in the order of the keys."""
+    return binding.by or declared.keys
+
+
+def _check_keys(
+    declared: Input, binding: Binding, lifetime: Lifetime, time: str | None
+) -> None:
+    """A frame has a column for each key of the query, apart from those of time."""
+    name, keys, columns = declared.name, declared.keys, key_columns(declared, binding)
+    if binding.by and not keys:
+        said = ", ".join(binding.by)
+        raise DataError(
+            f"the key columns {_say(columns)} are bound, but the query declares no "
+            f"key; write input {name} by {said} : ...",
+            input=name,
+        )
+    if len(columns) != len(keys):
+        raise DataError(
+            f"the query declares the keys {_say(keys)}, but {_say(columns)} are bound; "
+            "give a column for each, in their order",
+            input=name,
+        )
+    if keys and binding.first is not None:
+        raise DataError(
+            f"samples have no columns for the keys {_say(keys)}; bind a frame with a "
+            "column of times",
+            input=name,
+        )
+    times = {time}
+    if isinstance(lifetime, Interval):
+        times = {lifetime.start, lifetime.end}
+    for place, column in enumerate(columns):
+        if column in columns[:place]:
+            fault = "stands for two keys; name a column for each"
+        elif column in times:
+            fault = "is a key and holds times; name another column for one of them"
+        else:
+            continue
+        raise DataError(f"the column '{column}' {fault}", input=name)
 
 
 def _check_kind(input: str, lifetime: object) -> None:
