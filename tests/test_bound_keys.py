@@ -8,7 +8,7 @@ from tiltpy import types as ty
 from tiltpy.bound import BoundFrame
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
-from tiltpy.runtime.bind import Binding, First, bind, complete, key_columns
+from tiltpy.runtime.bind import Binding, First, bind, complete
 from tiltpy.runtime.stamps import PLAIN_TICKS
 
 KEYED = Input("m", ty.I64, ty.Point(), "ts", keys=("symbol", "venue"))
@@ -16,11 +16,9 @@ TABLE = pa.table({"ts": [1], "m": [2]})
 
 
 def test_the_columns_are_called_like_the_keys_or_as_bound() -> None:
-    assert key_columns(KEYED, bind(TABLE)) == ("symbol", "venue")
-    bound = bind(TABLE, by=["sym", "mic"])
-    assert key_columns(KEYED, bound) == ("sym", "mic")
-    assert complete(KEYED, bound).keys == ("symbol", "venue")
-    assert key_columns(Input("m", ty.I64), bind(TABLE)) == ()
+    assert complete(KEYED, bind(TABLE)).keys == ("symbol", "venue")
+    assert complete(KEYED, bind(TABLE, by=["sym", "mic"])).keys == ("sym", "mic")
+    assert complete(Input("m", ty.I64, ty.Point()), bind(TABLE)).keys == ()
 
 
 def test_the_public_bind_takes_one_name_or_several() -> None:

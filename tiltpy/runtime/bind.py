@@ -69,7 +69,7 @@ def names_of(given: str | Sequence[str]) -> tuple[str, ...]:
 def complete(declared: Input, binding: Binding) -> Input:
     """The declared input with what the binding adds; they must not disagree.
 
-    Its keys stay what the query calls them; `key_columns` are those of the frame.
+    Its keys are the frame's columns.
     """
     name = declared.name
     _check_kind(name, binding.lifetime)
@@ -95,20 +95,16 @@ def complete(declared: Input, binding: Binding) -> Input:
             input=name,
         )
     order = declared.order or binding.order
-    _check_keys(declared, binding, lifetime, time)
-    return replace(declared, lifetime=lifetime, time=time, order=order)
+    keys = _key_columns(declared, binding, lifetime, time)
+    return replace(declared, lifetime=lifetime, time=time, order=order, keys=keys)
 
 
-def key_columns(declared: Input, binding: Binding) -> tuple[str, ...]:
-    """The frame's columns of an input's keys, in the order of the keys."""
-    return binding.by or declared.keys
-
-
-def _check_keys(
+def _key_columns(
     declared: Input, binding: Binding, lifetime: Lifetime, time: str | None
-) -> None:
-    """A frame has a column for each key of the query, apart from those of time."""
-    name, keys, columns = declared.name, declared.keys, key_columns(declared, binding)
+) -> tuple[str, ...]:
+    """The frame's columns for the keys of the query, apart from those of time."""
+    name, keys = declared.name, declared.keys
+    columns = binding.by or keys
     if binding.by and not keys:
         said = ", ".join(binding.by)
         raise DataError(
@@ -139,6 +135,7 @@ def _check_keys(
         else:
             continue
         raise DataError(f"the column '{column}' {fault}", input=name)
+    return columns
 
 
 def _check_kind(input: str, lifetime: object) -> None:
