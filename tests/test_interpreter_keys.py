@@ -11,8 +11,11 @@ from tiltpy.frontend.parse import parse
 from tiltpy.interpreter import Event, interpret
 from tiltpy.interpreter_keys import Key, interpret_by_key, key_order, same_key
 from tiltpy.ir.cuts import reads
+from tiltpy.ir.identity import identity
 from tiltpy.ir.keys import keys_of, output_keys
 from tiltpy.ir.nodes import Input, Query
+from tiltpy.ir.printer import format_query
+from tiltpy.ir.verify import verify_source
 from tiltpy.passes.pipeline import PASS_NAMES, optimize
 
 Rows = dict[Key, list[Event]]
@@ -155,3 +158,28 @@ def inputs_of(query: Query, name: str) -> set[str]:
     if definition is None:
         return {name}
     return {one for other in reads(definition) for one in inputs_of(query, other)}
+
+
+# The query that gives back its inputs
+
+
+def test_inputs_keep_their_keys() -> None:
+    query = identity(
+        parse(
+            "input a by k : { k: i64, k': f64, s: { k: i64 } }\n"
+            "input b by k : f64\ninput c : { k: i64 }\n~o[t] = ~a[t].k' + ~b[t]"
+        )
+    )
+    verify_source(query)
+    assert parse(format_query(query)) == query
+    assert output_keys(query) == {"a'": ("k",), "b'": ("k",), "c'": ()}
+    columns = {one.name: one.columns for one in query.definitions}
+    assert columns == {"a'": ("k''", "k'", "s"), "b'": ("b'",), "c'": ("k",)}
+    value = {"k": 1, "k'": None, "s": {"k": 5}}
+    rows: Rows = {A: [Event(0, 2, value), Event(1, 3, value)]}
+    seen = {"k''": 1, "k'": None, "s": {"k": 5}}
+    assert interpret_by_key(query, {"a": rows, "b": {}, "c": []}) == {
+        "a'": {A: [(0, 1, seen), (1, 3, seen)]},
+        "b'": {},
+        "c'": {(): []},
+    }

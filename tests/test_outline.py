@@ -74,6 +74,42 @@ def test_the_tree_shows_everything_once() -> None:
     )
 
 
+KEYED = """
+unit s
+input q by symbol, "no." : { price: f64, size: i64 } point
+input r : f64 until_next
+~mean[t] = mean(~q[t-1m : t].price) * ~r[t]
+~big[t] = ~mean[t] > 3 ? ~mean[t] : φ
+~rate[t] = ~r[t] + 1
+output ~big, ~rate
+"""
+
+
+def test_keys_stand_at_inputs_and_outputs() -> None:
+    struct = "{ price: f64, size: i64 }"
+    query = tilt.parse(KEYED)
+    assert query.explain(format="tree") == (
+        '~big: f64, output by symbol, "no.", a loop; '
+        "looks back 1m in ~q, at its own time in ~r\n"
+        "└─ ~mean[t]: f64, fused\n"
+        f'   ├─ mean of ~q[t-1m : t]: {struct}, input by symbol, "no."\n'
+        "   └─ ~r[t]: f64, input\n"
+        "~rate: f64, output, a loop; looks at its own time in ~r\n"
+        "└─ ~r[t]: f64, input\n"
+    )
+    found = outline(KEYED)
+    assert [one["keys"] for one in found["inputs"]] == [["symbol", "no."], []]
+    keys = {one["name"]: one["keys"] for one in found["definitions"]}
+    assert keys == {"mean": ["symbol", "no."], "big": ["symbol", "no."], "rate": []}
+    boxes, _, _ = from_dot(query.explain(format="dot"))
+    assert f'input q by symbol, "no." : {struct} point' in boxes.values()
+    assert repr(query) == '<query ~q by symbol, "no.", ~r -> ~big, ~rate>'
+    card = html.unescape(query._repr_html_())
+    assert 'query: ~q by symbol, "no.", ~r → ~big, ~rate' in card
+    assert '~big by symbol, "no."</td>' in card
+    assert '~q by symbol, "no.": contiguous' in query.explain()
+
+
 def outline(text: str) -> Any:
     return json.loads(tilt.parse(text).explain(format="json"))
 

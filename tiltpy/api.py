@@ -17,7 +17,7 @@ from tiltpy.ir.identity import identity
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.printer import format_query
 from tiltpy.moments import Length, Moment
-from tiltpy.outline.card import query_card
+from tiltpy.outline.card import query_card, summary
 from tiltpy.outline.forms import FORMS
 from tiltpy.outline.outline import outline
 from tiltpy.passes import resolve_boundaries
@@ -248,9 +248,7 @@ class CompiledQuery:
         return query_card(resolve_boundaries(self.query))
 
     def __repr__(self) -> str:
-        inputs = ", ".join(f"~{one.name}" for one in self.query.inputs)
-        outputs = ", ".join(f"~{name}" for name in self.query.outputs)
-        return f"<query {inputs or 'no input'} -> {outputs}>"
+        return f"<query {summary(self.query, '->')}>"
 
 
 def parse(

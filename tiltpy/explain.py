@@ -7,7 +7,7 @@ from typing import assert_never
 from tiltpy.abi import LANES, Lattice, Loop, Shape, TimeLayout
 from tiltpy.compiler import LazyCode, Specialised
 from tiltpy.ir.nodes import Query
-from tiltpy.ir.printer import format_query
+from tiltpy.ir.printer import by, format_query
 from tiltpy.loops.printer import format_kernel
 from tiltpy.lowering.own_reductions import way_of
 from tiltpy.lowering.references import reductions
@@ -28,7 +28,7 @@ def explain(
     """
     parts = [("query", format_query(source)), *_passes(source, compiled)]
     parts.append(("boundaries", "\n".join(_boundaries(compiled.query))))
-    parts.append(("layouts", "\n".join(_layouts(compiled))))
+    parts.append(("layouts", "\n".join(_layouts(source, compiled))))
     if compiled.query.reductions:
         parts.append(("reductions", "\n".join(_own_reductions(compiled))))
     parts.extend(_kernel("kernel", compiled.general_code, llvm=llvm, asm=asm))
@@ -65,9 +65,10 @@ def _time(name: str, boundary: Boundary, direction: int) -> str:
     return f"{name} {sign} {reach.ticks}" if reach.ticks else name
 
 
-def _layouts(compiled: Specialised) -> Iterator[str]:
+def _layouts(source: Query, compiled: Specialised) -> Iterator[str]:
+    keys = {one.name: one.keys for one in source.inputs}
     for name, layout in compiled.layouts.items():
-        yield f"~{name}: {layout}"
+        yield f"~{name}{by(keys[name])}: {layout}"
 
 
 def _own_reductions(compiled: Specialised) -> Iterator[str]:

@@ -5,7 +5,7 @@ to an equal query. One that passes have rewritten prints alike, and with `annota
 cuts and boundaries stand beside it as comments.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from tiltpy.ir.expr_printer import ExprPrinter, column, format_cut, format_expr
@@ -27,7 +27,7 @@ from tiltpy.types import (
     UntilNext,
 )
 
-__all__ = ["format_cut", "format_expr", "format_query", "statements"]
+__all__ = ["by", "format_cut", "format_expr", "format_query", "statements"]
 
 
 def format_query(query: Query, *, annotate: bool = False) -> str:
@@ -102,9 +102,7 @@ def _input_lines(
 ) -> Iterator[str]:
     if annotate and declared.disjoint:
         yield f"# no two events of ~{declared.name} overlap"
-    keys = ", ".join(column(name) for name in declared.keys)
-    by = f" by {keys}" if keys else ""
-    parts = [f"input {declared.name}{by} : {_payload(declared.type)}"]
+    parts = [f"input {declared.name}{by(declared.keys)} : {_payload(declared.type)}"]
     if declared.time is not None:
         parts.append(f"time {column(declared.time)}")
     if declared.lifetime is not None:
@@ -112,6 +110,11 @@ def _input_lines(
     if declared.order:
         parts.append("order " + ", ".join(column(name) for name in declared.order))
     yield " ".join(parts)
+
+
+def by(keys: Sequence[str]) -> str:
+    """What stands behind a name to say its keys: ` by symbol`, or nothing."""
+    return " by " + ", ".join(column(name) for name in keys) if keys else ""
 
 
 def _payload(payload: Type) -> str:

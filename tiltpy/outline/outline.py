@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tiltpy.ir.cuts import reads
 from tiltpy.ir.expr_printer import ExprPrinter
+from tiltpy.ir.keys import object_keys
 from tiltpy.ir.nodes import At, EventBound, Expr, Query, Reduce, TemporalExpr, Window
 from tiltpy.ir.printer import format_query, statements
 from tiltpy.ir.traversal import drop_unused, walk
@@ -19,6 +20,7 @@ class InputNode:
 
     name: str
     type: str
+    keys: tuple[str, ...]
     text: str
 
 
@@ -32,6 +34,7 @@ class Definition:
 
     name: str
     type: str
+    keys: tuple[str, ...]
     text: str
     domain: str
     output: bool
@@ -92,11 +95,15 @@ def outline(source: Query, optimized: Query) -> Outline:
     """The outline of a query as written, and of what the passes made of it."""
     texts = statements(source)
     hosts = _hosts(source, optimized)
-    inputs = (InputNode(i.name, str(i.type), texts[i.name]) for i in source.inputs)
+    keys = object_keys(source.inputs, source.definitions)
+    inputs = (
+        InputNode(i.name, str(i.type), i.keys, texts[i.name]) for i in source.inputs
+    )
     definitions = (
         Definition(
             d.name,
             str(d.type),
+            keys[d.name],
             texts[d.name],
             texts[d.tdom],
             d.name in source.outputs,

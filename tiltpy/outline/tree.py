@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from tiltpy.ir.printer import by
 from tiltpy.outline.outline import Outline, Reference
 
 
@@ -21,12 +22,14 @@ class _Tree:
         self.definitions = {one.name: one for one in outline.definitions}
         self.types = {one.name: one.type for one in outline.inputs}
         self.types |= {one.name: one.type for one in outline.definitions}
+        self.keys = {one.name: one.keys for one in outline.inputs}
         self.shown: set[str] = set()
 
     def lines(self) -> Iterator[str]:
         for one in self.outline.definitions:
             if one.output:
-                how = f"output{self._loop(one.name)}{self._reach(one.name)}"
+                keys = by(one.keys)
+                how = f"output{keys}{self._loop(one.name)}{self._reach(one.name)}"
                 yield f"~{one.name}: {one.type}, {how}"
                 yield from self._below(one.name, "")
         for one in self.outline.definitions:
@@ -49,7 +52,7 @@ class _Tree:
         name = reference.object
         what = f"{reference.folded}{reference.text}: {self.types[name]}"
         if name not in self.definitions:
-            return f"{what}, input"
+            return f"{what}, input{by(self.keys[name])}"
         how = ", fused" if reference.fused else self._loop(name)
         return f"{what}{how}{', see above' if again else ''}"
 
