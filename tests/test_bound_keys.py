@@ -8,8 +8,7 @@ from tiltpy import types as ty
 from tiltpy.bound import BoundFrame
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
-from tiltpy.runtime.bind import Binding, First, bind, complete
-from tiltpy.runtime.stamps import PLAIN_TICKS
+from tiltpy.runtime.bind import Binding, bind, complete
 
 KEYED = Input("m", ty.I64, ty.Point(), "ts", keys=("symbol", "venue"))
 TABLE = pa.table({"ts": [1], "m": [2]})
@@ -58,12 +57,3 @@ def test_a_key_holds_no_times() -> None:
     assert complete(open_time, bind(TABLE, time="symbol", by="sym")).time == "symbol"
     interval = Input("m", ty.I64, ty.Interval("a", "b"), keys=("symbol",))
     assert said in refused(interval, bind(TABLE, by="b"))
-
-
-def test_samples_have_no_keys() -> None:
-    sampled = Input("m", ty.I64, keys=("symbol",))
-    samples = Binding(TABLE, lifetime=ty.Sampled(1), first=First(0, PLAIN_TICKS))
-    assert refused(sampled, samples) == (
-        "input 'm': samples have no columns for the keys 'symbol'; bind a frame with a "
-        "column of times"
-    )

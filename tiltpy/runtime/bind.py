@@ -118,12 +118,6 @@ def _key_columns(
             "give a column for each, in their order",
             input=name,
         )
-    if keys and binding.first is not None:
-        raise DataError(
-            f"samples have no columns for the keys {_say(keys)}; bind a frame with a "
-            "column of times",
-            input=name,
-        )
     times = {time}
     if isinstance(lifetime, Interval):
         times = {lifetime.start, lifetime.end}

@@ -23,7 +23,7 @@ PANDAS_INDEX = "__index_level_"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The columns of an input: one stamp column or start and end, payload, tie order.
+    """The columns of an input: one stamp column or start and end, payload, order, keys.
 
     A payload column is a path: a column, or a struct column and a field of it.
     """
@@ -31,26 +31,27 @@ class Choice:
     times: tuple[str, ...]
     payload: tuple[tuple[str, ...], ...]
     order: tuple[str, ...]
+    keys: tuple[str, ...] = ()
 
     @property
     def used(self) -> list[str]:
         """The names of the frame's columns among them, each once."""
         payload = (path[0] for path in self.payload)
-        return list(dict.fromkeys([*self.times, *payload, *self.order]))
+        return list(dict.fromkeys([*self.times, *payload, *self.order, *self.keys]))
 
 
 def choose_columns(declared: Input, column: str | None, schema: pa.Schema) -> Choice:
     """The columns of a frame for an input whose lifetime is known."""
-    for name in declared.order:
-        _existing(declared, schema, name)
+    for name in (*declared.order, *declared.keys):
+        existing(declared, schema, name)
     if column is not None:
-        _existing(declared, schema, column)
+        existing(declared, schema, column)
     times = _choose_times(declared, column, schema)
     if isinstance(declared.type, Struct):
         payload = choose_fields(declared, declared.type, column, schema)
     else:
         payload = (_choose_value(declared, column, times, schema),)
-    return Choice(times, payload, declared.order)
+    return Choice(times, payload, declared.order, declared.keys)
 
 
 def _choose_times(
@@ -58,10 +59,10 @@ def _choose_times(
 ) -> tuple[str, ...]:
     if isinstance(declared.lifetime, Interval):
         both = declared.lifetime.start, declared.lifetime.end
-        return tuple(_existing(declared, schema, name) for name in both)
+        return tuple(existing(declared, schema, name) for name in both)
     if declared.time is not None:
-        return (_existing(declared, schema, declared.time),)
-    taken = {*declared.order, column, declared.name}
+        return (existing(declared, schema, declared.time),)
+    taken = {*declared.order, *declared.keys, column, declared.name}
     if isinstance(declared.type, Struct):
         taken.update(name for name, _ in declared.type.fields)
     open_ = [field for field in schema if field.name not in taken]
@@ -79,7 +80,7 @@ def _choose_times(
             "bind(frame, time=...), or --time on the command line",
             input=declared.name,
         )
-    return (_existing(declared, schema, found[0]),)
+    return (existing(declared, schema, found[0]),)
 
 
 def _choose_value(
@@ -87,9 +88,10 @@ def _choose_value(
 ) -> tuple[str, ...]:
     if column is not None:
         return (column,)
-    if declared.name in schema.names and declared.name not in times:
-        return (_existing(declared, schema, declared.name),)
-    taken = {*times, *declared.order}
+    named = declared.name in schema.names
+    if named and declared.name not in (*times, *declared.keys):
+        return (existing(declared, schema, declared.name),)
+    taken = {*times, *declared.order, *declared.keys}
     found = [
         name
         for name in schema.names
@@ -113,7 +115,7 @@ def choose_fields(
     if column is None:
         if set(wanted) <= set(schema.names):
             for name in wanted:
-                _existing(declared, schema, name)
+                existing(declared, schema, name)
             found = {field.name: field.type for field in schema}
             return _paths(declared, payload, found, ())
         column = _struct_column(wanted, declared.name, schema)
@@ -173,7 +175,8 @@ def _struct_column(wanted: list[str], input: str, schema: pa.Schema) -> str | No
     return found[0] if len(found) == 1 else None
 
 
-def _existing(declared: Input, schema: pa.Schema, name: str) -> str:
+def existing(declared: Input, schema: pa.Schema, name: str) -> str:
+    """The name of a column that is there once."""
     count = schema.names.count(name)
     if count == 0:
         raise _missing(declared, name, schema.names)

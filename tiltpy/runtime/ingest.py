@@ -1,8 +1,9 @@
 """From a bound frame to a snapshot buffer: the way in.
 
 The steps, in order: the frame as an Arrow table, its columns chosen, times in ticks,
-rows in order, payload columns as views, events by their lifetime, and rows that are no
-events taken out where they could be mistaken for some.
+rows in order (together by key, where an input has keys), payload columns as views,
+events by their lifetime, and rows that are no events taken out where they could be
+mistaken for some.
 """
 
 from dataclasses import dataclass, replace
@@ -15,15 +16,18 @@ from numpy.typing import NDArray
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.runtime.bind import Binding, First, complete
-from tiltpy.runtime.buffers import Column, SnapshotBuffer, Times
+from tiltpy.runtime.buffers import Column, SnapshotBuffer, Times, equally_spaced
 from tiltpy.runtime.choose import Choice, choose_columns
 from tiltpy.runtime.frames import flat_column, is_immutable, read_chosen, says_no_type
-from tiltpy.runtime.layout import lay_out, sampled
+from tiltpy.runtime.grouping import Ties, TimeOrder, key_order
+from tiltpy.runtime.key_codes import key_array, key_codes
+from tiltpy.runtime.keys import Groups, Keys, breaks_of, offsets_of
+from tiltpy.runtime.layout import NO_BREAKS, lay_out, sampled
 from tiltpy.runtime.lifetimes import extent, stamped_events
 from tiltpy.runtime.ordering import Rows, first_out_of_order, row_order
 from tiltpy.runtime.payload import read_payload
-from tiltpy.runtime.presence import drop_nulls_at_edges, keep_rows
-from tiltpy.runtime.samples import check_reach, read_samples
+from tiltpy.runtime.presence import drop_nulls_at_edges, keep_events, keep_rows
+from tiltpy.runtime.samples import check_reach, choose_samples, read_samples
 from tiltpy.runtime.stamps import (
     Stamps,
     StampType,
@@ -52,10 +56,16 @@ REMEMBERED = 8
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """An input's rows as a kernel reads them, and what kind of times they came with."""
+    """An input's rows as a kernel reads them, and what kind of times they came with.
+
+    Where the input has keys, `keys` are those with at least one event, `groups` their
+    rows, and the buffer is that of the groups.
+    """
 
     buffer: SnapshotBuffer
     stamps: StampType
+    keys: Keys | None = None
+    groups: Groups | None = None
 
 
 def ingest(
@@ -101,24 +111,39 @@ def _ingest(
 ) -> Ingested:
     settled = complete(declared, binding)
     assert settled.lifetime is not None
-    if binding.first is not None:
+    if binding.first is None:
+        table, choice = read_chosen(
+            declared.name,
+            binding.frame,
+            partial(choose_columns, settled, binding.column),
+        )
+        times, kind = _read_times(settled, settled.lifetime, choice, table, unit)
+    elif not settled.keys:
         return _samples(settled, binding.first, binding.frame, unit)
-    table, choice = read_chosen(
-        declared.name,
-        binding.frame,
-        partial(choose_columns, settled, binding.column),
+    else:
+        table, choice = choose_samples(settled, binding.frame)
+        times = (_sample_times(settled, binding.first, table.num_rows),)
+        kind = binding.first.stamps
+    order, keys, offsets = _order(
+        settled, declared.keys, choice, table, times[0], allow_sort=allow_sort
     )
-    times, kind = _read_times(settled, settled.lifetime, choice, table, unit)
-    order = _order(settled, choice, table, times[0], allow_sort=allow_sort)
     payload, present = _read_payload(settled, choice, table, order, unit)
     if table.num_rows == 0:
-        return Ingested(SnapshotBuffer.empty(declared.type), kind)
+        empty = SnapshotBuffer.empty(declared.type)
+        groups = None if keys is None else Groups.empty(declared.type)
+        return Ingested(empty, kind, keys, groups)
     ticks = [t.ticks if order is None else t.ticks[order] for t in times]
+    breaks = NO_BREAKS if keys is None else breaks_of(offsets)
     if isinstance(settled.lifetime, Interval):
-        buffer = lay_out(ticks[0], ticks[1], payload)
+        buffer = lay_out(ticks[0], ticks[1], payload, breaks)
     else:
-        buffer = stamped_events(ticks[0], settled.lifetime, payload, domain_end)
-    return Ingested(_events(buffer, present, declared.type), kind)
+        buffer = stamped_events(ticks[0], settled.lifetime, payload, domain_end, breaks)
+    if keys is None:
+        return Ingested(_events(buffer, present, declared.type), kind)
+    firsts = ticks[0][offsets[:-1]] - extent(settled.lifetime)[0]
+    groups = Groups.of(buffer, offsets, firsts)
+    keys, groups = keep_events(keys, groups, present, declared.type)
+    return Ingested(groups.buffer, kind, keys, groups)
 
 
 def _samples(
@@ -133,6 +158,14 @@ def _samples(
         return Ingested(SnapshotBuffer.empty(declared.type), first.stamps)
     buffer = sampled(first.time, period, count, payload)
     return Ingested(_events(buffer, present, declared.type), first.stamps)
+
+
+def _sample_times(declared: Input, first: First, count: int) -> Stamps:
+    """The stamps of samples without a time column, which are their ends."""
+    assert isinstance(declared.lifetime, Sampled)
+    period = declared.lifetime.period
+    check_reach(declared, first, period, count)
+    return Stamps(equally_spaced(first.time + period, period, count), in_order=True)
 
 
 def _events(
@@ -194,16 +227,27 @@ def _check_intervals(
 
 def _order(
     declared: Input,
+    names: tuple[str, ...],
     choice: Choice,
     table: pa.Table,
     stamps: Stamps,
     *,
     allow_sort: bool,
-) -> Rows | None:
-    """The order of the rows by start, then the tie columns, or None if they have it."""
-    ties = tuple(
+) -> tuple[Rows | None, Keys | None, NDArray[np.int64]]:
+    """The order of the rows by key, start, and the tie columns; None if they have it.
+
+    And their keys, if the input has any, and where the rows of each begin. `names` is
+    what the query calls the key columns.
+    """
+    ties: Ties = tuple(
         (name, flat_column(declared.name, table, name)) for name in choice.order
     )
+    if names:
+        found = key_codes([key_array(declared.name, table, k) for k in choice.keys])
+        by = choice.times[0] if choice.times else choice.keys[0]
+        time = TimeOrder(declared.name, by, stamps, ties, allow_sort)
+        order = key_order(found, time)
+        return order, Keys(names, found.columns), offsets_of(found.counts)
     order = row_order(stamps, ties, input=declared.name)
     if order is not None and not allow_sort:
         raise DataError(
@@ -212,7 +256,7 @@ def _order(
             column=choice.times[0],
             row=first_out_of_order(order),
         )
-    return order
+    return order, None, NO_BREAKS
 
 
 def _read_payload(

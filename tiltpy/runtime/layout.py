@@ -3,17 +3,25 @@
 Facts about the data decide which kernel runs, so they must be cheap to find: the scan
 compares neighbours in pieces whose temporaries stay in the cache, asks in each piece
 only what the pieces before left possible, and stops where nothing is left to ask.
+
+Rows of several keys lie in segments, one behind the other. `breaks` are the rows with
+which a segment starts behind another one; what a buffer says of its rows holds within
+every segment, and neighbours on the two sides of a break are not compared.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tiltpy.abi import TimeLayout
 from tiltpy.runtime.buffers import Column, SnapshotBuffer, Times
 from tiltpy.types import MAX_OFFSET
 
 PIECE = 1 << 15
+Breaks = NDArray[np.int64]
+NO_BREAKS: Breaks = np.zeros(0, np.int64)
+Mask = NDArray[np.bool_]
 
 
 def pieces(rows: int) -> Iterator[slice]:
@@ -27,6 +35,14 @@ def after(piece: slice) -> slice:
     return slice(piece.start + 1, piece.stop + 1)
 
 
+def anywhere(broken: Mask, piece: slice, breaks: Breaks) -> bool:
+    """Whether something is so of neighbours in a piece, but for those at breaks."""
+    if len(breaks):
+        low, high = breaks.searchsorted([piece.start + 1, piece.stop + 1])
+        broken[breaks[low:high] - (piece.start + 1)] = False
+    return bool(broken.any())
+
+
 def find_period(stamps: Times) -> int | None:
     """The step between stamps that are equally spaced in order; None if they are not.
 
@@ -37,10 +53,15 @@ def find_period(stamps: Times) -> int | None:
     step = int(stamps[1]) - int(stamps[0])
     if step <= 0 or int(stamps[-1]) - int(stamps[0]) != step * (len(stamps) - 1):
         return None
-    for piece in pieces(len(stamps)):
-        if not ((stamps[after(piece)] - stamps[piece]) == step).all():
-            return None
-    return step
+    return step if has_period(stamps, step) else None
+
+
+def has_period(stamps: Times, period: int, breaks: Breaks = NO_BREAKS) -> bool:
+    """Whether each stamp is so far from the one before it."""
+    return not any(
+        anywhere((stamps[after(piece)] - stamps[piece]) != period, piece, breaks)
+        for piece in pieces(len(stamps))
+    )
 
 
 def sampled(
@@ -50,35 +71,52 @@ def sampled(
     return SnapshotBuffer(TimeLayout.SAMPLED, n, start, period, None, None, columns)
 
 
-def contiguous(start: int, ends: Times, columns: tuple[Column, ...]) -> SnapshotBuffer:
+def contiguous(
+    firsts: Times, ends: Times, columns: tuple[Column, ...], breaks: Breaks = NO_BREAKS
+) -> SnapshotBuffer:
     """A buffer of at least one row without gaps; sampled if the rows are of one length.
 
-    A period is an offset to a kernel, so that longer rows keep their `ends`.
+    `firsts` are the starts of the segments. A period is an offset to a kernel, so that
+    longer rows keep their `ends`.
     """
-    n, length = len(ends), int(ends[0]) - start
-    if length <= MAX_OFFSET and (n == 1 or find_period(ends) == length):
+    n, start = len(ends), int(firsts[0])
+    length = int(ends[0]) - start
+    if length <= MAX_OFFSET and _all_last(length, firsts, ends, breaks):
         return sampled(start, length, n, columns)
     return SnapshotBuffer(TimeLayout.CONTIGUOUS, n, start, 0, None, ends, columns)
 
 
-def lay_out(starts: Times, ends: Times, columns: tuple[Column, ...]) -> SnapshotBuffer:
+def _all_last(length: int, firsts: Times, ends: Times, breaks: Breaks) -> bool:
+    """Whether rows without gaps are of one length, the first row's."""
+    if not len(breaks):
+        return len(ends) == 1 or find_period(ends) == length
+    heads = ends[breaks] - firsts[1:] == length
+    return bool(heads.all()) and has_period(ends, length, breaks)
+
+
+def lay_out(
+    starts: Times, ends: Times, columns: tuple[Column, ...], breaks: Breaks = NO_BREAKS
+) -> SnapshotBuffer:
     """A buffer of at least one row, its starts in order, in the tightest layout."""
-    layout, fifo = _neighbours(starts, ends)
+    layout, fifo = _neighbours(starts, ends, breaks)
     first = int(starts[0])
     if layout is TimeLayout.CONTIGUOUS:
-        return contiguous(first, ends, columns)
+        firsts = np.append(starts[:1], starts[breaks])
+        return contiguous(firsts, ends, columns, breaks)
     return SnapshotBuffer(layout, len(starts), first, 0, starts, ends, columns, fifo)
 
 
-def _neighbours(starts: Times, ends: Times) -> tuple[TimeLayout, bool]:
+def _neighbours(starts: Times, ends: Times, breaks: Breaks) -> tuple[TimeLayout, bool]:
     """How each row meets the next one, and whether the ends are in order."""
     layout = TimeLayout.CONTIGUOUS
     for piece in pieces(len(starts)):
         left, right = ends[piece], starts[after(piece)]
-        if layout is TimeLayout.CONTIGUOUS and not np.array_equal(left, right):
+        if layout is TimeLayout.CONTIGUOUS and anywhere(left != right, piece, breaks):
             layout = TimeLayout.INTERVALS
-        if layout is TimeLayout.INTERVALS and not (left <= right).all():
+        if layout is TimeLayout.INTERVALS and anywhere(left > right, piece, breaks):
             layout = TimeLayout.OVERLAPPING
-        if layout is TimeLayout.OVERLAPPING and not (left <= ends[after(piece)]).all():
+        if layout is TimeLayout.OVERLAPPING and anywhere(
+            left > ends[after(piece)], piece, breaks
+        ):
             return layout, False
     return layout, True

@@ -6,7 +6,15 @@ from typing import assert_never
 import numpy as np
 
 from tiltpy.runtime.buffers import Column, SnapshotBuffer, Times
-from tiltpy.runtime.layout import contiguous, find_period, lay_out, sampled
+from tiltpy.runtime.layout import (
+    NO_BREAKS,
+    Breaks,
+    contiguous,
+    find_period,
+    has_period,
+    lay_out,
+    sampled,
+)
 from tiltpy.types import (
     Duration,
     Interval,
@@ -37,18 +45,29 @@ def stamped_events(
     lifetime: Lifetime,
     columns: tuple[Column, ...],
     domain_end: int | None,
+    breaks: Breaks = NO_BREAKS,
 ) -> SnapshotBuffer:
-    """The events of at least one row, their stamps in order."""
+    """The events of at least one row, their stamps in order, in that of each segment.
+
+    `breaks` are where segments start (`layout`): one ends like the rows of an input.
+    """
     if isinstance(lifetime, UntilNext):
-        return _until_next(stamps, lifetime.max, columns, domain_end)
+        return _until_next(stamps, lifetime.max, columns, domain_end, breaks)
     before, after = extent(lifetime)
     length = before + after
-    if len(stamps) == 1 or find_period(stamps) == length:
+    if _are_samples(stamps, length, breaks):
         buffer = sampled(int(stamps[0]) - before, length, len(stamps), columns)
     else:
         ends = stamps + after if after else stamps
-        buffer = lay_out(stamps - before, ends, columns)
+        buffer = lay_out(stamps - before, ends, columns, breaks)
     return replace(buffer, points=isinstance(lifetime, Point))
+
+
+def _are_samples(stamps: Times, length: int, breaks: Breaks) -> bool:
+    """Whether each row of a length ends where the next one starts."""
+    if len(breaks):
+        return has_period(stamps, length, breaks)
+    return len(stamps) == 1 or find_period(stamps) == length
 
 
 def _until_next(
@@ -56,21 +75,24 @@ def _until_next(
     longest: int | None,
     columns: tuple[Column, ...],
     domain_end: int | None,
+    breaks: Breaks,
 ) -> SnapshotBuffer:
     """Each row ends one tick before the next greater stamp."""
-    last = int(stamps[-1])
-    end = last if domain_end is None else max(last, domain_end)
-    changes = np.flatnonzero(stamps[1:] != stamps[:-1])
-    distinct = len(changes) == len(stamps) - 1
-    if distinct:
-        ends = np.empty_like(stamps)
-        np.subtract(stamps[1:], 1, out=ends[:-1])
-        ends[-1] = end
-    else:  # rows with one stamp end together
-        sizes = np.diff(changes, prepend=-1, append=len(stamps) - 1)
-        ends = np.repeat(np.append(stamps[changes + 1] - 1, end), sizes)
+    differs = stamps[1:] != stamps[:-1]
+    differs[breaks - 1] = True
+    ends = np.empty_like(stamps)
+    np.subtract(stamps[1:], 1, out=ends[:-1])
+    last = np.append(breaks, len(stamps)) - 1
+    ends[last] = stamps[last]
+    if domain_end is not None:
+        ends[last] = np.maximum(stamps[last], domain_end)
+    distinct = bool(differs.all())
+    if not distinct:  # rows with one stamp end together, as the last of them
+        ending = np.append(np.flatnonzero(differs), len(stamps) - 1)
+        ends = np.repeat(ends[ending], np.diff(ending, prepend=-1))
     if longest is not None:
         np.minimum(ends, stamps + (longest - 1), out=ends)
     elif distinct:
-        return contiguous(int(stamps[0]) - 1, ends, columns)
-    return lay_out(stamps - 1, ends, columns)
+        firsts = np.append(stamps[:1], stamps[breaks]) - 1
+        return contiguous(firsts, ends, columns, breaks)
+    return lay_out(stamps - 1, ends, columns, breaks)

@@ -2,16 +2,19 @@
 
 Between events a null row of a scalar is left where it is, as a cleared validity bit: so
 a sampled signal with holes stays sampled. Where it could pass for an event (at the
-edges, which are the domain's; among overlapping events) it is taken out.
+edges, which are the domain's; among overlapping events) it is taken out. Of rows by key
+all are taken out, and so are keys that have no others.
 """
 
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltpy.abi import TimeLayout
 from tiltpy.runtime.buffers import Column, SnapshotBuffer, pack_validity
+from tiltpy.runtime.keys import Groups, Keys, breaks_of, offsets_of
 from tiltpy.runtime.layout import PIECE, lay_out
 from tiltpy.types import Scalar, Type
 
@@ -57,6 +60,31 @@ def drop_nulls_at_edges(buffer: SnapshotBuffer, scalar: Scalar) -> SnapshotBuffe
         bare = replace(kept.columns[0], validity=None, offset=0)
         return kept.with_columns((bare,))
     return kept
+
+
+def keep_events(
+    keys: Keys, groups: Groups, present: Mask | None, payload: Type
+) -> tuple[Keys, Groups]:
+    """The rows by key that are events, and the keys that have any.
+
+    `present` says which structs are there, None: every one.
+    """
+    mask = present
+    if isinstance(payload, Scalar) and groups.buffer.columns[0].validity is not None:
+        mask = groups.buffer.columns[0].valid(groups.buffer.n)
+    if mask is None:
+        return keys, groups
+    counts = np.add.reduceat(mask, groups.offsets[:-1], dtype=np.int64)
+    there = counts > 0
+    left = Keys(keys.names, tuple(c.filter(pa.array(there)) for c in keys.columns))
+    if not there.any():
+        return left, Groups.empty(payload)
+    starts, ends = (times[mask] for times in groups.times())
+    columns = tuple(keep_values(column, mask) for column in groups.buffer.columns)
+    offsets = offsets_of(counts[there])
+    buffer = lay_out(starts, ends, columns, breaks_of(offsets))
+    buffer = replace(buffer, points=groups.buffer.points)
+    return left, Groups.of(buffer, offsets, starts[offsets[:-1]])
 
 
 def _span(column: Column, count: int) -> tuple[int, int]:

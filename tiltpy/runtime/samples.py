@@ -11,7 +11,7 @@ from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.runtime.bind import First
 from tiltpy.runtime.buffers import Column
-from tiltpy.runtime.choose import choose_fields
+from tiltpy.runtime.choose import Choice, choose_fields, existing
 from tiltpy.runtime.memory import dtype_of
 from tiltpy.runtime.payload import read_payload
 from tiltpy.types import MAX_TIME, Scalar, Struct, Unit
@@ -27,12 +27,20 @@ def read_samples(
         column = _shared(values, declared.type)
         if column is not None:
             return len(values), (column,), None
-    table = _table_of(declared, values)
-    paths = _choose(declared, table)
+    table, choice = choose_samples(declared, values)
+    paths = choice.payload
     found = read_payload(declared, table, paths, unit)
     outer = table.column(paths[0][0])
     there = outer.is_valid().to_numpy() if len(paths[0]) > 1 else None
     return table.num_rows, found, there
+
+
+def choose_samples(declared: Input, values: object) -> tuple[pa.Table, Choice]:
+    """The samples as a table, and its columns that are their payload and keys."""
+    table = _table_of(declared, values)
+    for name in declared.keys:
+        existing(declared, table.schema, name)
+    return table, Choice((), _choose(declared, table), (), declared.keys)
 
 
 def check_reach(declared: Input, first: First, period: int, count: int) -> None:
@@ -98,7 +106,7 @@ def _fields_of(array: pa.ChunkedArray) -> pa.Table:
 def _choose(declared: Input, table: pa.Table) -> tuple[tuple[str, ...], ...]:
     if isinstance(declared.type, Struct):
         return choose_fields(declared, declared.type, None, table.schema)
-    names = table.schema.names
+    names = [name for name in table.schema.names if name not in declared.keys]
     if names.count(declared.name) == 1:
         return ((declared.name,),)
     if len(names) == 1:
