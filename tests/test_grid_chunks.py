@@ -24,7 +24,8 @@ from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.domain import Request
 from tiltpy.runtime.ingest import Ingested, ingest
 from tiltpy.runtime.result import Result
-from tiltpy.runtime.run import RunOptions, run
+from tiltpy.runtime.job import RunOptions
+from tiltpy.runtime.run import run
 from tiltpy.types import Interval
 
 

@@ -27,7 +27,7 @@ from tiltpy.ir.printer import format_query
 from tiltpy.passes import resolve_boundaries
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.domain import Request
-from tiltpy.runtime.run import RunOptions
+from tiltpy.runtime.job import RunOptions
 from tiltpy.runtime.stream import stream
 from tiltpy.types import Interval, Scalar
 

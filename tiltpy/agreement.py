@@ -19,8 +19,9 @@ from tiltpy.ir.reductions import END, NEWER, OLDER, START, STATE
 from tiltpy.lowering.references import reductions
 from tiltpy.runtime.domain import Request
 from tiltpy.runtime.ingest import Ingested
+from tiltpy.runtime.job import RunOptions
 from tiltpy.runtime.looked_at import Rows, rows_of_input, rows_of_output, show_time
-from tiltpy.runtime.run import RunOptions, run
+from tiltpy.runtime.run import run
 from tiltpy.runtime.stamps import output_stamp
 from tiltpy.types import F32, Scalar, Type
 

@@ -24,8 +24,9 @@ from tiltpy.passes import resolve_boundaries
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.domain import Request
 from tiltpy.runtime.grid import lattice_of
+from tiltpy.runtime.job import Progress
 from tiltpy.runtime.result import Result
-from tiltpy.runtime.run import Progress, bind_inputs, run
+from tiltpy.runtime.run import bind_inputs, run
 from tiltpy.runtime.sink import write_results
 from tiltpy.runtime.sizes import size_of
 from tiltpy.runtime.stream import stream

@@ -7,7 +7,7 @@ from tiltpy.errors import DataError, TiltError
 from tiltpy.ir.nodes import Query
 from tiltpy.moments import Length, Moment, ticks_of, time_of
 from tiltpy.runtime.domain import Request, check_request
-from tiltpy.runtime.run import Progress, RunOptions
+from tiltpy.runtime.job import Progress, RunOptions
 from tiltpy.types import Bound, Unit
 
 

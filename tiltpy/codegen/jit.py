@@ -79,7 +79,8 @@ class MachineCode:
 
     `one(slots)` executes it over the argument array at an address (see `abi`),
     `many(addresses, count, next)` over each of those whose addresses lie at an address,
-    but for those that are taken: a 64-bit number at `next` counts them.
+    but for those that are taken: a 64-bit number at `next` counts them. `appended` is
+    for calls whose outputs follow each other (see `emit_module`).
     `loops` gives the kernel that the code was made of, which only a look at it needs.
     """
 
@@ -87,9 +88,12 @@ class MachineCode:
         self.effort = code.effort
         self._loops = loops
         self._engine = _load(code.code)
-        one, many = map(self._engine.get_function_address, ("kernel", "kernels"))
-        self.one: Callable[[int], object] = _ONE(one)
-        self.many: Callable[[int, int, int], object] = _MANY(many)
+        place = self._engine.get_function_address
+        self.one: Callable[[int], object] = _ONE(place("kernel"))
+        self.many: Callable[[int, int, int], object] = _MANY(place("kernels"))
+        self.appended: Callable[[int, int, int, int, int], object] = _APPENDED(
+            place("appended")
+        )
 
     def optimized_ir(self) -> str:
         """The LLVM IR after optimization."""
@@ -106,6 +110,14 @@ class MachineCode:
 
 _ONE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _MANY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
+_APPENDED = ctypes.CFUNCTYPE(
+    None,
+    ctypes.c_void_p,
+    ctypes.c_int64,
+    ctypes.c_int64,
+    ctypes.c_void_p,
+    ctypes.c_int64,
+)
 
 
 def _load(code: bytes) -> llvm.ExecutionEngine:

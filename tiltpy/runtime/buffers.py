@@ -172,7 +172,7 @@ class SnapshotBuffer:
             first = (low - self.start) // self.period
             stop = -((self.start - high) // self.period)
         else:
-            first = int(self._ordered_ends().searchsorted(low, "right"))
+            first = int(self.ordered_ends().searchsorted(low, "right"))
             stop = self._rows_started_before(high)
         first = min(max(first, 0), self.n)
         return first, max(first, min(stop, self.n))
@@ -185,7 +185,7 @@ class SnapshotBuffer:
             return 0
         return 1 + int(self.ends[: self.n].searchsorted(time))
 
-    def _ordered_ends(self) -> Times:
+    def ordered_ends(self) -> Times:
         """Ends in order: row `i`'s own, or the largest of rows 0 to `i`."""
         assert self.ends is not None
         if self.fifo:

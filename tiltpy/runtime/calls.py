@@ -31,6 +31,14 @@ class Code(Protocol):
         them are taken.
         """
 
+    @property
+    def appended(self) -> Callable[[int, int, int, int, int], object]:
+        """The kernel for each row of an array of slots, outputs behind one another.
+
+        It is given the array's place, its rows and columns, and where how many outputs
+        are described: each by its slot, the slot of its count, the bytes of an item.
+        """
+
 
 class Executable(Protocol):
     """A kernel that may still have to be compiled; hashed by identity."""
@@ -181,7 +189,7 @@ class Wiring:
 
     def __init__(self, signature: Signature) -> None:
         self.size = len(signature.slots) or 1
-        self.inputs: list[tuple[int, str, int, InputNumber]] = []
+        self.inputs: list[tuple[int, SlotKind, str, int]] = []
         self.outputs: list[OutputSlot] = []
         self.scratch: list[tuple[int, int, Scratch]] = []
         self.counts: dict[str, int] = {}
@@ -191,7 +199,7 @@ class Wiring:
         for index, slot in enumerate(signature.slots):
             kind, name, column = slot.kind, slot.object, slot.column
             if kind in INPUT_NUMBERS:
-                self.inputs.append((index, name, column, INPUT_NUMBERS[kind]))
+                self.inputs.append((index, kind, name, column))
             elif kind in OF_STRINGS:
                 self.strings.append((index, kind, name))
             elif kind is SlotKind.SCRATCH:
@@ -205,6 +213,14 @@ class Wiring:
             else:
                 self.others.append((index, kind, name))
 
+    def slots(self, strings: Strings) -> NDArray[np.int64]:
+        """Slots of which those are filled that the run's strings decide."""
+        slots = np.zeros(self.size, np.int64)
+        for index, kind, string in self.strings:
+            found = strings.slot(kind, string)
+            slots[index] = found if isinstance(found, int) else address(found)
+        return slots
+
     def call(
         self, code: Executable, pieces: Mapping[str, SnapshotBuffer], strings: Strings
     ) -> Call:
@@ -212,12 +228,9 @@ class Wiring:
 
         `strings` is the run's dictionary, which must live as long as the call.
         """
-        slots = np.zeros(self.size, np.int64)
-        for index, kind, string in self.strings:
-            found = strings.slot(kind, string)
-            slots[index] = found if isinstance(found, int) else address(found)
-        for index, name, column, number in self.inputs:
-            slots[index] = number(pieces[name], column)
+        slots = self.slots(strings)
+        for index, kind, name, column in self.inputs:
+            slots[index] = INPUT_NUMBERS[kind](pieces[name], column)
         inputs = tuple(pieces.values())
         return Call(code.code(), slots, address(slots), inputs, self.counts)
 

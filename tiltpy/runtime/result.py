@@ -14,12 +14,11 @@ import pyarrow as pa
 from tiltpy.errors import TiltError
 from tiltpy.names import closest
 from tiltpy.runtime.buffers import Column
-from tiltpy.runtime.cells import CellPiece
+from tiltpy.runtime.key_pieces import KeyColumns, in_order_of_time
 from tiltpy.runtime.notebook import html_table
 from tiltpy.runtime.pictures import Form, clock_of, draw, form_of, series_of, write
-from tiltpy.runtime.presence import keep_rows
 from tiltpy.runtime.stamps import OutputStamp, from_ticks
-from tiltpy.runtime.stitch import Piece
+from tiltpy.runtime.stitch import Piece, events_of
 from tiltpy.runtime.strings import NO_STRINGS, Strings, fitting
 from tiltpy.runtime.ticks import output_type, ticks_array
 from tiltpy.runtime.views import arrow_type, column_array
@@ -35,7 +34,9 @@ class OutputTable:
 
     The columns are `start` and `end` (a snapshot is valid over `(start, end]`), then
     the payload: one column named after the output for a scalar, a column per field for
-    a struct. Goes wherever an Arrow table goes.
+    a struct. An output by key has the columns of its key before them, and its rows are
+    in order of key, then time, or the other way round. Goes wherever an Arrow table
+    goes.
     """
 
     def __init__(
@@ -45,17 +46,26 @@ class OutputTable:
         pieces: Sequence[Piece],
         stamp: OutputStamp,
         strings: Strings = NO_STRINGS,
+        keys: KeyColumns | None = None,
     ) -> None:
         self.name = name
         self.type = type
-        self._pieces = tuple(_events(piece, type) for piece in pieces if piece.n)
+        self._pieces = tuple(events_of(piece, type) for piece in pieces if piece.n)
         self.stamp = stamp
         self._strings = strings
+        self._keys = keys
         self._table: pa.Table | None = None
 
     def renamed(self, name: str) -> "OutputTable":
         """The same snapshots under another name."""
-        return OutputTable(name, self.type, self._pieces, self.stamp, self._strings)
+        return OutputTable(
+            name, self.type, self._pieces, self.stamp, self._strings, self._keys
+        )
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The names of the key columns; none for an output without keys."""
+        return () if self._keys is None else self._keys.keys.names
 
     @property
     def schema(self) -> pa.Schema:
@@ -64,7 +74,8 @@ class OutputTable:
         if isinstance(self.type, Struct):
             payload = [(name, self._type(of)) for name, of in self.type.fields]
         times = [("start", self.stamp.type), ("end", self.stamp.type)]
-        return pa.schema(times + payload)
+        keys = [] if self._keys is None else self._keys.fields
+        return pa.schema([*keys, *times, *payload])
 
     def _type(self, of: Type) -> pa.DataType:
         if isinstance(of, Struct):
@@ -86,11 +97,18 @@ class OutputTable:
         if self._table is None:
             schema = self.schema
             chunks = [c for piece in self._pieces for c in self._chunks(piece)]
+            if self._keys is not None:
+                sizes = [len(chunk[0]) for chunk in chunks]
+                keys = self._keys.chunks(sizes)
+                chunks = [[*k, *c] for k, c in zip(keys, chunks, strict=True)]
             arrays = [
                 pa.chunked_array([chunk[i] for chunk in chunks], field.type)
                 for i, field in enumerate(schema)
             ]
-            self._table = pa.Table.from_arrays(arrays, schema=schema)
+            table = pa.Table.from_arrays(arrays, schema=schema)
+            if self._keys is not None and self._keys.order == "time":
+                table = in_order_of_time(table)
+            self._table = table
         return self._table
 
     def _chunks(self, piece: Piece) -> Iterator[list[pa.Array]]:
@@ -106,13 +124,21 @@ class OutputTable:
         fields = [("", self.type)]
         if isinstance(self.type, Struct):
             fields = list(self.type.fields)
-        for part in fitting([(s, arrays[n]) for n, s in texts.items()], piece.n):
+        for part in self._parts([(s, arrays[n]) for n, s in texts.items()], piece.n):
             own = (
                 texts[number].decoded(array[part]) if number in texts else array[part]
                 for number, array in enumerate(arrays)
             )
             payload = [self._field(of, own) for _, of in fields]
             yield [*(time[part] for time in times), *payload]
+
+    def _parts(
+        self, texts: Sequence[tuple[Strings, pa.Array]], rows: int
+    ) -> Iterator[slice]:
+        """The rows of a piece in stretches whose text fits into one array."""
+        most = rows if self._keys is None else self._keys.fitting()
+        for first in range(0, rows, max(1, most)):
+            yield from fitting(texts, min(most, rows - first), first)
 
     def _field(self, of: Type, arrays: Iterator[pa.Array]) -> pa.Array:
         """A field from its columns, which come next; a struct is null as its first."""
@@ -316,13 +342,3 @@ class Result:
 
     def __repr__(self) -> str:
         return "\n".join(repr(output) for output in self._outputs.values())
-
-
-def _events(piece: Piece, type: Type) -> Piece:
-    """The piece without the rows of a scalar that are null: they are no snapshots."""
-    if isinstance(piece, CellPiece) or not isinstance(type, Scalar):
-        return piece
-    if piece.columns[0].validity is None:
-        return piece
-    valid = piece.columns[0].valid(piece.n)
-    return piece if valid.all() else keep_rows(piece, valid, type)

@@ -1,71 +1,22 @@
-"""A run: bind the data, cut time into chunks, a worker for each, stitch, Arrow out.
+"""A run: bind the data, compute the outputs over them, Arrow out."""
 
-Section 6.2 of the paper. What a chunk computes depends on its cells and on the rows
-near them only, so the result is the same whatever the number of workers.
-"""
+from collections.abc import Iterator, Mapping
 
-import os
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import closing
-from dataclasses import dataclass
-
-from tiltpy.abi import Layout, Loop
 from tiltpy.errors import DataError
-from tiltpy.ir.nodes import Query, TemporalExpr
+from tiltpy.ir.nodes import Query
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.buffers import SnapshotBuffer
-from tiltpy.runtime.domain import (
-    Part,
-    Request,
-    Wanted,
-    cells_of,
-    check_request,
-    cut_chunks,
-    output_domain,
-)
+from tiltpy.runtime.domain import Request, check_request
 from tiltpy.runtime.encode import encode
-from tiltpy.runtime.execute import Chunk, Kernels
-from tiltpy.runtime.grid import Grid, lattice_of, serving
 from tiltpy.runtime.ingest import Ingested, ingest
-from tiltpy.runtime.memory import Scratches
-from tiltpy.runtime.pace import LEAST, general_interval, grid_interval
+from tiltpy.runtime.job import Job, RunOptions
+from tiltpy.runtime.key_domains import Rows
+from tiltpy.runtime.key_pieces import KeyColumns, Order
+from tiltpy.runtime.keyed import CompileFor, KeyedJob
+from tiltpy.runtime.keys import Groups, align
 from tiltpy.runtime.result import OutputTable, Result
-from tiltpy.runtime.rounds import ROUND, Done, Round
-from tiltpy.runtime.sheet import Sheet
 from tiltpy.runtime.stamps import output_stamp
-from tiltpy.runtime.stitch import Piece, Stitcher
-from tiltpy.runtime.strings import Strings
-from tiltpy.runtime.workers import Crew, share_out
-
-SMALL_ROWS = 1 << 12
-"""Rows of all inputs below which one kernel computes all of a run: no second one is
-compiled, and nothing is cut, where that costs more than it gains."""
-
-LITTLE_CHUNKS = 3
-"""A stretch for a grid kernel and what lies beside it: where that is little in all, to
-start another thread takes longer."""
-
-MAX_CELLS = 1 << 36
-"""Cells of an object that is evaluated at every one of them: minutes of work."""
-
-Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """How to run: nothing here changes results.
-
-    `workers`: threads, by default one per CPU. `chunk`: the chunk interval in ticks.
-    `allow_sort`: whether rows out of time order are sorted. `progress` is called with
-    the chunks done and their number. `grid`: whether grid kernels are used wherever
-    they can be, or never; by default where the rows are enough to pay for them.
-    """
-
-    workers: int | None = None
-    chunk: int | None = None
-    allow_sort: bool = True
-    progress: Progress | None = None
-    grid: bool | None = None
+from tiltpy.types import Type
 
 
 def check_bindings(query: Query, bindings: Mapping[str, Binding]) -> None:
@@ -101,212 +52,59 @@ def bind_inputs(
 def run(
     query: Query,
     inputs: Mapping[str, Ingested],
-    compile_for: Callable[[Mapping[str, Layout]], Kernels],
+    compile_for: CompileFor,
     request: Request,
     options: RunOptions,
+    order: Order = "key",
 ) -> Result:
-    """Compute the outputs of a query over its bound inputs."""
+    """Compute the outputs of a query over its bound inputs.
+
+    All outputs have the same keys, or none. `order` is that of their rows.
+    """
     check_request(query, request)
     stamp = output_stamp({n: i.stamps for n, i in inputs.items()}, query.unit)
-    rows = {name: one.buffer for name, one in inputs.items()}
-    layouts = {name: buffer.abi_layout() for name, buffer in rows.items()}
-    kernels = compile_for(layouts)
-    rows, strings = encode(query, rows)
-    stitched = Job(kernels, rows, strings, request, options).run()
+    by_key = {
+        name: (one.keys, one.groups)
+        for name, one in inputs.items()
+        if one.keys is not None and one.groups is not None
+    }
+    keys, groups = align(by_key) if by_key else (None, {})
+    rows, strings = encode(
+        query,
+        {
+            name: groups[name].buffer if name in groups else one.buffer
+            for name, one in inputs.items()
+        },
+    )
+    if keys is None:
+        layouts = {name: buffer.abi_layout() for name, buffer in rows.items()}
+        job = Job(compile_for(layouts), rows, strings, request, options)
+        stitched = job.run()
+        return Result(
+            [
+                OutputTable(name, of, stitched.get(name, []), stamp, strings)
+                for name, of in _outputs(query)
+            ]
+        )
+    own = {name: _with_rows(groups.get(name), rows[name]) for name in rows}
+    found = KeyedJob(
+        query, compile_for, own, len(keys), strings, request, options
+    ).run()
     tables = []
-    for name in query.outputs:
-        definition = query.definition(name)
-        assert definition is not None
-        pieces = stitched.get(name, [])
-        tables.append(OutputTable(name, definition.type, pieces, stamp, strings))
+    for name, of in _outputs(query):
+        pieces = [piece for one in found[name] for piece in one.pieces]
+        columns = KeyColumns.of(keys, found[name], order)
+        tables.append(OutputTable(name, of, pieces, stamp, strings, columns))
     return Result(tables)
 
 
-class Job:
-    """One run over buffers, of all outputs or of the stretches that are `wanted`."""
-
-    def __init__(
-        self,
-        kernels: Kernels,
-        rows: Mapping[str, SnapshotBuffer],
-        strings: Strings,
-        request: Request,
-        options: RunOptions,
-        wanted: Mapping[str, Wanted] | None = None,
-    ) -> None:
-        self.kernels = kernels
-        self.rows = rows
-        self.strings = strings
-        self.request = request
-        self.options = options
-        self.outputs = {name: self._definition(name) for name in kernels.query.outputs}
-        reaches = dict(kernels.query.boundaries)
-        self.reach = {name: dict(reaches[name]) for name in self.outputs}
-        self.wanted = self._everything() if wanted is None else wanted
-        self.total = sum(buffer.n for buffer in rows.values())
-        small = options.chunk is None and self.total < SMALL_ROWS
-        self.general = kernels.general()
-        self.grid = None if small and not options.grid else self._grid()
-        self.sheet: Sheet | None = None
-        self.scratch = Scratches()
-
-    def _grid(self) -> Grid | None:
-        """The grid kernel for the inputs' rows, and where it serves."""
-        if self.options.grid is False:
-            return None
-        lattices = {}
-        for name in {one for reach in self.reach.values() for one in reach}:
-            lattice = lattice_of(self.rows[name])
-            if lattice is None:
-                return None
-            lattices[name] = lattice
-        kernel = self.kernels.grid(lattices) if lattices and self.wanted else None
-        if kernel is None:
-            return None
-        domains = {name: one.domain for name, one in self.wanted.items()}
-        low = max(one.low for one in self.wanted.values())
-        high = min(one.high for one in self.wanted.values())
-        found = serving(kernel, self.rows, domains)
-        return None if found is None else found.within(low, high)
-
-    def _everything(self) -> dict[str, Wanted]:
-        """All cells of the outputs' domains."""
-        found = {}
-        for name, definition in self.outputs.items():
-            bounds = (self.rows[one].bounds() for one in self.reach[name])
-            domain = output_domain(definition.tdom, bounds, self.request)
-            if not domain.is_empty:
-                high = definition.tdom.ceil(domain.end)
-                found[name] = Wanted(domain, domain.start, high)
-        return found
-
-    def _definition(self, name: str) -> TemporalExpr:
-        definition = self.kernels.query.definition(name)
-        assert definition is not None
-        return definition
-
-    def run(self) -> Mapping[str, list[Piece]]:
-        """All outputs' pieces."""
-        stitchers = {
-            name: Stitcher(self.outputs[name].tdom, one.domain)
-            for name, one in self.wanted.items()
-        }
-        self.stitch(stitchers)
-        return {name: stitcher.finish() for name, stitcher in stitchers.items()}
-
-    def stitch(self, stitchers: Mapping[str, Stitcher]) -> None:
-        """Compute what is wanted; each output's pieces go to its stitcher."""
-        chunks = list(self._chunks()) if self.wanted else []
-        if self.grid is not None:
-            self.sheet = self.grid.sheet(chunks)
-        # Closed at once when something goes wrong here, for no worker to go on.
-        with closing(self._results(chunks)) as results:
-            done = 0
-            for part, pieces in results:
-                for name, piece in pieces.items():
-                    stitchers[name].add(piece, part.cells[name])
-                while done < len(chunks) and chunks[done].high <= part.high:
-                    done += 1
-                if self.options.progress is not None:
-                    self.options.progress(done, len(chunks))
-
-    def _chunks(self) -> Iterator[Part]:
-        low = min(one.low for one in self.wanted.values())
-        high = max(one.high for one in self.wanted.values())
-        cells = self._cells(low, high)
-        interval, phase = self.options.chunk, 0
-        if interval is None and self.grid is not None:
-            interval = grid_interval(self.grid, self.rows)
-            phase = self.grid.low  # so that all chunks but the last are of one length
-        elif interval is None:
-            reaches = [b for reach in self.reach.values() for b in reach.values()]
-            ranked = any(loop.structures for loop in self.general.signature.loops)
-            interval = general_interval(
-                low, high, cells, self.rows, reaches, ranked=ranked
-            )
-        for start, end in cut_chunks(
-            low,
-            high,
-            interval,
-            self._edges(),
-            self.rows,
-            every_cell=cells > 0,
-            phase=phase,
-        ):
-            owned = {}
-            for name, one in self.wanted.items():
-                first, last = max(start, one.low), min(end, one.high)
-                own = cells_of(self.outputs[name].tdom, one.domain, first, last)
-                if own is not None:
-                    owned[name] = own
-            if owned:
-                yield Part(start, end, owned)
-
-    def _cells(self, low: int, high: int) -> int:
-        """How many cells the loops have that visit every one of them, at most."""
-        most = 0
-        for loop in self.general.signature.loops:
-            if loop.every_cell:
-                cells = self._cells_of(loop, low, high)
-                if cells > MAX_CELLS:
-                    raise DataError(
-                        f"~{loop.name} uses t as a number and so has a snapshot in "
-                        f"each of {cells:,} cells, more than 2**36; give it a coarser "
-                        "precision, or cut the run with start= and end="
-                    )
-                most = max(most, cells)
-        return most
-
-    def _cells_of(self, loop: Loop, low: int, high: int) -> int:
-        start = self.request.resolve(loop.tdom.start)
-        end = self.request.resolve(loop.tdom.end)
-        low = low if start is None else max(low, start)
-        high = high if end is None else min(high, end)
-        return max(0, high - low) // loop.tdom.precision
-
-    def _edges(self) -> list[int]:
-        """Where a grid kernel begins and ceases to serve, if there is one.
-
-        Between them it is used, beside them the general one.
-        """
-        return [] if self.grid is None else [self.grid.low, self.grid.high]
-
-    def _results(self, chunks: list[Part]) -> Generator[Done]:
-        workers = 1
-        if len(chunks) > 1:
-            little = self.total < LEAST and len(chunks) <= LITTLE_CHUNKS
-            default = 1 if little else _processors()
-            workers = min(self.options.workers or default, len(chunks))
-        if self.grid is None:
-            return share_out(self._alone, chunks, workers)
-        return self._rounds(self.grid, chunks, workers)
-
-    def _rounds(self, grid: Grid, chunks: list[Part], workers: int) -> Generator[Done]:
-        with Crew(workers) as crew:
-            for first in range(0, len(chunks), ROUND):
-                some = chunks[first : first + ROUND]
-                one = Round(
-                    grid,
-                    self.sheet,
-                    self.rows,
-                    self.strings,
-                    some,
-                    self._alone,
-                    self.scratch,
-                )
-                crew.work(one)
-                yield from one.results()
-
-    def _alone(self, part: Part) -> Done:
-        """Compute one chunk with the general kernel."""
-        kernel = self.general
-        rows, strings = self.rows, self.strings
-        chunk = Chunk(kernel.signature, rows, part.cells, self.request, strings)
-        return part, chunk.run(kernel.code, self.scratch.own)
+def _outputs(query: Query) -> Iterator[tuple[str, Type]]:
+    for name in query.outputs:
+        yield name, query.type_of(name)
 
 
-def _processors() -> int:
-    """How many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def _with_rows(groups: Groups | None, rows: SnapshotBuffer) -> Rows:
+    """The same keys over rows with other codes of strings."""
+    if groups is None or groups.buffer is rows:
+        return groups or rows
+    return Groups(rows, groups.offsets, groups.firsts, groups.lasts)

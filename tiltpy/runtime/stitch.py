@@ -17,10 +17,21 @@ from tiltpy.runtime.cells import CellPiece
 from tiltpy.runtime.domain import Cells, Domain
 from tiltpy.runtime.layout import sampled
 from tiltpy.runtime.memory import Array
-from tiltpy.types import TDom
+from tiltpy.runtime.presence import keep_rows
+from tiltpy.types import Scalar, TDom, Type
 
 Piece = SnapshotBuffer | CellPiece
 """Some snapshots of an output, in order."""
+
+
+def events_of(piece: Piece, type: Type) -> Piece:
+    """The piece without the rows of a scalar that are null: they are no snapshots."""
+    if isinstance(piece, CellPiece) or not isinstance(type, Scalar):
+        return piece
+    if piece.columns[0].validity is None:
+        return piece
+    valid = piece.columns[0].valid(piece.n)
+    return piece if valid.all() else keep_rows(piece, valid, type)
 
 
 class Stitcher:

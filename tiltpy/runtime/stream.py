@@ -20,9 +20,10 @@ from tiltpy.runtime.execute import Kernels
 from tiltpy.runtime.feeds import Reading, open_feed
 from tiltpy.runtime.grid import Grid
 from tiltpy.runtime.held import HeldRows, output_states, row_bytes, split_last
+from tiltpy.runtime.job import Job, RunOptions
 from tiltpy.runtime.memory import POOL
 from tiltpy.runtime.result import OutputTable, Result
-from tiltpy.runtime.run import Job, RunOptions, check_bindings
+from tiltpy.runtime.run import check_bindings
 from tiltpy.runtime.stamps import output_stamp
 from tiltpy.runtime.stitch import Piece, Stitcher
 from tiltpy.runtime.strings import NO_STRINGS, Strings

@@ -1,0 +1,237 @@
+"""A run by key: each key's rows are objects of their own, and the work is shared out.
+
+Keys with few rows go together, in batches whose calls are made in machine code (see
+`segments`); a key with many rows is a run of its own, with its chunks and grid kernels.
+Batches and keys are shared out among the workers; a key with as many rows as all the
+workers can share is computed by all of them together, so that one hot key keeps nobody
+waiting. Which way a key takes depends on the data alone, never on the workers.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiltpy.abi import Layout, TimeLayout
+from tiltpy.ir.nodes import Query
+from tiltpy.runtime.buffers import SnapshotBuffer
+from tiltpy.runtime.domain import Request, Wanted
+from tiltpy.runtime.execute import Kernels
+from tiltpy.runtime.grid import lattice_of
+from tiltpy.runtime.job import Job, RunOptions, default_workers
+from tiltpy.runtime.key_domains import Domains, Rows, key_domains, rows_by_key
+from tiltpy.runtime.key_pieces import KeyedPiece
+from tiltpy.runtime.keys import Groups
+from tiltpy.runtime.memory import Scratches
+from tiltpy.runtime.segments import Segments
+from tiltpy.runtime.stitch import events_of
+from tiltpy.runtime.strings import Strings
+from tiltpy.runtime.workers import share_out
+
+Numbers = NDArray[np.int64]
+Pieces = dict[str, list[KeyedPiece]]
+CompileFor = Callable[[Mapping[str, Layout]], Kernels]
+
+MANY = 1 << 15
+"""Rows, or cells of a loop over all of them, from which on a key is a run of its own:
+to start one takes as long as some thousand rows."""
+ALL_WORKERS = 1 << 21
+"""Rows from which on all workers share a key."""
+BATCH_ROWS = 1 << 17
+BATCH_KEYS = 1 << 12
+"""How much goes into a batch, at most: so that its arrays stay in the cache."""
+FEW_PHASES = 4
+"""Regular rows of so many different phases get a grid kernel of each."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """Some keys: a batch of small ones, or one with many rows."""
+
+    keys: Numbers
+    alone: bool
+    rows: int
+
+
+class KeyedJob:
+    """One run of outputs that have the same keys."""
+
+    def __init__(
+        self,
+        query: Query,
+        compile_for: CompileFor,
+        inputs: Mapping[str, Rows],
+        count: int,
+        strings: Strings,
+        request: Request,
+        options: RunOptions,
+    ) -> None:
+        self.query = query
+        self.compile_for = compile_for
+        self.inputs = inputs
+        self.count = count
+        self.strings = strings
+        self.request = request
+        self.options = options
+        layouts = {n: layout_of(rows) for n, rows in inputs.items()}
+        self.kernels = compile_for(layouts)
+        self.reach = {n: dict(r) for n, r in self.kernels.query.boundaries}
+        self.domains = {name: self._domains(name) for name in query.outputs}
+        self.scratch = Scratches()
+
+    def _domains(self, name: str) -> Domains:
+        definition = self.kernels.query.definition(name)
+        assert definition is not None
+        seen = [self.inputs[one] for one in self.reach[name]]
+        return key_domains(definition.tdom, seen, self.count, self.request)
+
+    def run(self) -> Pieces:
+        """All outputs' pieces, in order of the keys."""
+        tasks = list(self._tasks())
+        workers = self.options.workers or default_workers()
+        found: dict[int, Mapping[str, KeyedPiece]] = {}
+        shared = [n for n, t in enumerate(tasks) if t.rows < ALL_WORKERS]
+        small = sum(tasks[n].rows for n in shared) < MANY
+        most = 1 if small and self.options.workers is None else workers
+        done = 0
+        each = share_out(
+            lambda n: self._task(tasks[n], 1), shared, max(1, min(most, len(shared)))
+        )
+        with closing(each) as results:
+            for number, pieces in zip(shared, results, strict=False):
+                found[number] = pieces
+                done += 1
+                self._report(done, len(tasks))
+        for number, task in enumerate(tasks):
+            if number not in found:
+                found[number] = self._task(task, workers)
+                done += 1
+                self._report(done, len(tasks))
+        return {
+            name: [found[n][name] for n in range(len(tasks)) if name in found[n]]
+            for name in self.query.outputs
+        }
+
+    def _report(self, done: int, total: int) -> None:
+        if self.options.progress is not None:
+            self.options.progress(done, total)
+
+    # -- who does what ----------------------------------------------------------------
+
+    def _tasks(self) -> Iterator[Task]:
+        """The keys for which something is wanted, in order."""
+        wanted = np.zeros(self.count, np.bool_)
+        for domains in self.domains.values():
+            wanted |= domains.wanted
+        keys = np.flatnonzero(wanted)
+        if not len(keys):
+            return
+        rows = self._work()[keys]
+        alone = rows >= MANY
+        if self.options.chunk is not None:
+            alone |= self._cut(keys, self.options.chunk)
+        share = np.maximum(rows, BATCH_ROWS // BATCH_KEYS)
+        batch = np.where(alone, 0, share).cumsum() // BATCH_ROWS
+        new = alone[1:] | alone[:-1] | (batch[1:] != batch[:-1])
+        for part in np.split(np.arange(len(keys)), np.flatnonzero(new) + 1):
+            first = part[0]
+            yield Task(keys[part], bool(alone[first]), int(rows[part].sum()))
+
+    def _work(self) -> Numbers:
+        """How many rows, or cells, there are to visit for each key."""
+        work = rows_by_key(self.inputs, self.count)
+        for rows in self.inputs.values():
+            if isinstance(rows, SnapshotBuffer):
+                work += rows.n
+        low = np.min([one.start for one in self.domains.values()], axis=0)
+        high = np.max([one.end for one in self.domains.values()], axis=0)
+        for loop in self.kernels.general().signature.loops:
+            if loop.every_cell:
+                work = np.maximum(work, (high - low) // loop.tdom.precision)
+        return work
+
+    def _cut(self, keys: Numbers, interval: int) -> NDArray[np.bool_]:
+        """Which keys are cut, as every run is at multiples of a given interval."""
+        cut = np.zeros(len(keys), np.bool_)
+        for domains in self.domains.values():
+            start, end = domains.start[keys], domains.end[keys]
+            cut |= (start < end) & (start // interval != (end - 1) // interval)
+        return cut
+
+    def _task(self, task: Task, workers: int) -> Mapping[str, KeyedPiece]:
+        if task.alone:
+            return self._alone(int(task.keys[0]), task.keys, workers)
+        kernel = self.kernels.general()
+        batch = Segments(
+            kernel.signature,
+            self.inputs,
+            self.domains,
+            task.keys,
+            self.request,
+            self.strings,
+        )
+        return batch.run(kernel, self.scratch.own)
+
+    # -- a key with many rows ---------------------------------------------------------
+
+    def _alone(
+        self, key: int, numbers: Numbers, workers: int
+    ) -> Mapping[str, KeyedPiece]:
+        """The outputs of one key, computed as a run of its own."""
+        rows = {
+            name: one.segment(key) if isinstance(one, Groups) else one
+            for name, one in self.inputs.items()
+        }
+        layouts = {name: one.abi_layout() for name, one in rows.items()}
+        wanted = {}
+        for name, domains in self.domains.items():
+            domain = domains.one(key)
+            if not domain.is_empty:
+                definition = self.kernels.query.definition(name)
+                assert definition is not None
+                high = definition.tdom.ceil(domain.end)
+                wanted[name] = Wanted(domain, domain.start, high)
+        options = replace(self.options, workers=workers, progress=None)
+        if self.options.grid is None and not self._pays(rows):
+            options = replace(options, grid=False)
+        kernels = self.compile_for(layouts)
+        job = Job(kernels, rows, self.strings, self.request, options, wanted)
+        found = {}
+        for name, pieces in job.run().items():
+            definition = self.query.definition(name)
+            assert definition is not None
+            own = [events_of(piece, definition.type) for piece in pieces]
+            count = np.array([sum(piece.n for piece in own)])
+            found[name] = KeyedPiece(own, numbers, count)
+        return found
+
+    def _pays(self, rows: Mapping[str, SnapshotBuffer]) -> bool:
+        """Whether a grid kernel for a key's rows is worth compiling.
+
+        Regular rows need one for each phase that they are in.
+        """
+        if sum(one.n for one in rows.values()) >= ALL_WORKERS:
+            return True
+        for name, one in rows.items():
+            lattice = lattice_of(one)
+            if lattice is not None and lattice.period > 1:
+                groups = self.inputs[name]
+                if isinstance(groups, Groups) and phases(groups) > FEW_PHASES:
+                    return False
+        return True
+
+
+def phases(groups: Groups) -> int:
+    """In how many phases the keys' regular rows are."""
+    if groups.buffer.layout is not TimeLayout.SAMPLED:
+        return len(groups.firsts)
+    some = groups.offsets[1:] > groups.offsets[:-1]
+    return len(np.unique(groups.firsts[some] % groups.buffer.period))
+
+
+def layout_of(rows: Rows) -> Layout:
+    """What a kernel is specialised for that reads an input by key, or as it is."""
+    buffer = rows.buffer if isinstance(rows, Groups) else rows
+    return buffer.abi_layout()
