@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from tiltpy.abi import Layout
 from tiltpy.agreement import check_agreement
 from tiltpy.arguments import read_options, read_request
 from tiltpy.bound import BoundFrame, BoundSamples
-from tiltpy.compiler import CompileOptions, Compiler
+from tiltpy.compiler import CompileOptions, Compiler, by_keys
 from tiltpy.errors import TiltError
 from tiltpy.explain import DEFAULT_LAYOUT, explain
 from tiltpy.frontend import builder
@@ -25,6 +25,7 @@ from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.domain import Request
 from tiltpy.runtime.grid import lattice_of
 from tiltpy.runtime.job import Progress
+from tiltpy.runtime.key_pieces import Order
 from tiltpy.runtime.result import Result
 from tiltpy.runtime.run import bind_inputs, run
 from tiltpy.runtime.sink import write_results
@@ -34,7 +35,7 @@ from tiltpy.types import Unit, columns
 
 RUN_ARGUMENTS = (
     "self", "start", "end", "workers", "chunk", "allow_sort", "progress",
-    "check_reductions",
+    "check_reductions", "order",
 )  # fmt: skip
 STREAM_ARGUMENTS = ("self", "start", "end", "workers", "chunk", "memory")
 Format = Literal["stages", "tree", "json", "dot", "mermaid"]
@@ -52,6 +53,11 @@ class CompiledQuery:
     def __init__(self, query: Query, options: CompileOptions | None = None) -> None:
         self.query = query
         self._compiler = Compiler(query, options)
+        parts = by_keys(query)
+        self._parts = tuple(
+            self._compiler if part is query else Compiler(part, options)
+            for part in parts
+        )
 
     def run(
         self,
@@ -63,6 +69,7 @@ class CompiledQuery:
         allow_sort: bool = True,
         progress: Progress | None = None,
         check_reductions: bool = False,
+        order: Order = "key",
         **inputs: object,
     ) -> Result:
         """Compute the outputs over frames, one for each input by its name.
@@ -81,9 +88,13 @@ class CompiledQuery:
         it runs, whether `merge` and `deacc` of the query's own reductions agree with
         their `acc`, over a sample of the data's snapshots: for finding mistakes.
 
+        Rows of outputs by key are in `order` of "key" and then time, or of "time" and
+        then key.
+
         Raises `DataError` if the data does not fit the query, or they do not agree.
         """
-        self._refuse_keys("run")
+        if order not in get_args(Order):
+            raise TiltError(f"order={order!r}: expected 'key' or 'time'")
         request, frames = read_request(self.query, start, end, inputs, RUN_ARGUMENTS)
         options = read_options(
             self.query.unit, workers, chunk, allow_sort=allow_sort, progress=progress
@@ -92,7 +103,12 @@ class CompiledQuery:
         bound = bind_inputs(self.query, bindings, request, allow_sort=allow_sort)
         if check_reductions:
             check_agreement(self.query, bound, request, options, self._compiler.options)
-        return run(self.query, bound, self._compiler.specialised, request, options)
+        found = {}
+        for part in self._parts:
+            compile_for = part.specialised
+            result = run(part.query, bound, compile_for, request, options, order)
+            found.update(result.items())
+        return Result([found[name] for name in self.query.outputs])
 
     def stream(
         self,

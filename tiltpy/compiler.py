@@ -20,9 +20,12 @@ from typing import TypeVar
 from tiltpy.abi import Lattice, Layout, Signature, TimeLayout
 from tiltpy.codegen.jit import MachineCode, ObjectCode, compile_object
 from tiltpy.codegen.kept import NOTHING_KEPT, Kept, kept
+from tiltpy.ir.cuts import reads
+from tiltpy.ir.keys import output_keys
 from tiltpy.ir.nodes import Query
 from tiltpy.lowering.grid import lower_grid, why_no_grid
 from tiltpy.lowering.lower import Plan, lower
+from tiltpy.passes.eliminate_dead import drop_definitions
 from tiltpy.passes.pipeline import optimize
 from tiltpy.runtime.execute import Kernel
 
@@ -213,6 +216,27 @@ def specialise(query: Query, layouts: Mapping[str, Layout]) -> Query:
         for one in query.inputs
     )
     return replace(query, inputs=inputs)
+
+
+def by_keys(query: Query) -> tuple[Query, ...]:
+    """A query for each set of key columns that outputs have, in order of the outputs.
+
+    Each has the definitions and inputs that its own outputs need: where keys differ, no
+    loop can compute the outputs together.
+    """
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for name, keys in output_keys(query).items():
+        groups.setdefault(keys, []).append(name)
+    if len(groups) < 2:
+        return (query,)
+    return tuple(_only(query, tuple(names)) for names in groups.values())
+
+
+def _only(query: Query, outputs: tuple[str, ...]) -> Query:
+    kept = drop_definitions(replace(query, outputs=outputs))
+    read = {name for definition in kept.definitions for name in reads(definition)}
+    inputs = tuple(one for one in kept.inputs if one.name in read)
+    return replace(kept, inputs=inputs)
 
 
 class Compiler:

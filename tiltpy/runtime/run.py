@@ -59,10 +59,12 @@ def run(
 ) -> Result:
     """Compute the outputs of a query over its bound inputs.
 
-    All outputs have the same keys, or none. `order` is that of their rows.
+    All outputs have the same keys, or none; `inputs` may be those of more outputs, with
+    the same kind of times. `order` is that of the rows of outputs by key.
     """
     check_request(query, request)
     stamp = output_stamp({n: i.stamps for n, i in inputs.items()}, query.unit)
+    inputs = {one.name: inputs[one.name] for one in query.inputs}
     by_key = {
         name: (one.keys, one.groups)
         for name, one in inputs.items()
