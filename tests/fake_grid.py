@@ -148,6 +148,9 @@ class FakeCode:
             counter[0] += 1
             self.one(place)
 
+    def appended(self, *given: int) -> None:
+        raise AssertionError(f"grid kernels do not append: {given}")
+
     def one(self, place: int) -> None:
         self.grid.runs += 1
         slots = at(place, np.dtype(np.int64), len(self.signature.slots))

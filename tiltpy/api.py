@@ -26,7 +26,7 @@ from tiltpy.runtime.domain import Request
 from tiltpy.runtime.grid import lattice_of
 from tiltpy.runtime.job import Progress
 from tiltpy.runtime.key_pieces import Order
-from tiltpy.runtime.result import Result
+from tiltpy.runtime.result import OutputTable, Result
 from tiltpy.runtime.run import bind_inputs, run
 from tiltpy.runtime.sink import write_results
 from tiltpy.runtime.sizes import size_of
@@ -103,7 +103,7 @@ class CompiledQuery:
         bound = bind_inputs(self.query, bindings, request, allow_sort=allow_sort)
         if check_reductions:
             check_agreement(self.query, bound, request, options, self._compiler.options)
-        found = {}
+        found: dict[str, OutputTable] = {}
         for part in self._parts:
             compile_for = part.specialised
             result = run(part.query, bound, compile_for, request, options, order)

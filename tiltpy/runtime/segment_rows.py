@@ -144,4 +144,5 @@ def _ranges(first: Times, stop: Times) -> slice | NDArray[np.int64]:
         return slice(int(first[0]), int(stop[-1]))
     sizes = stop - first
     ends = np.cumsum(sizes)
-    return np.arange(ends[-1]) + np.repeat(first - (ends - sizes), sizes)
+    steps: Times = np.arange(ends[-1])
+    return steps + np.repeat(first - (ends - sizes), sizes)
