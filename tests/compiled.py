@@ -22,8 +22,8 @@ from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.buffers import SnapshotBuffer
 from tiltpy.runtime.domain import Request
 from tiltpy.runtime.ingest import Ingested, ingest
-from tiltpy.runtime.result import OutputTable
 from tiltpy.runtime.job import RunOptions
+from tiltpy.runtime.result import OutputTable
 from tiltpy.runtime.run import run
 from tiltpy.runtime.ticks import output_type
 from tiltpy.types import DURATION, Interval, Point, Scalar, Struct, Type

@@ -23,8 +23,8 @@ from tiltpy.ir.printer import format_query
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.domain import Request
 from tiltpy.runtime.ingest import Ingested, ingest
-from tiltpy.runtime.result import Result
 from tiltpy.runtime.job import RunOptions
+from tiltpy.runtime.result import Result
 from tiltpy.runtime.run import run
 from tiltpy.types import Interval
 

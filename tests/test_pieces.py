@@ -14,8 +14,8 @@ from tiltpy.passes import resolve_boundaries
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.domain import Request
 from tiltpy.runtime.ingest import ingest
+from tiltpy.runtime.job import RunOptions
 from tiltpy.runtime.piece import PieceOutput, Stretch, halo, run_piece
-from tiltpy.runtime.run import RunOptions
 from tiltpy.types import Interval
 
 CASES = 160

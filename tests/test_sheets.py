@@ -22,9 +22,9 @@ from tiltpy.runtime.domain import Domain, Request
 from tiltpy.runtime.execute import Kernel
 from tiltpy.runtime.grid import Grid, GridChunk, lattice_of, serving
 from tiltpy.runtime.ingest import ingest
+from tiltpy.runtime.job import RunOptions
 from tiltpy.runtime.layout import sampled
 from tiltpy.runtime.memory import POOL, Memory
-from tiltpy.runtime.job import RunOptions
 from tiltpy.runtime.run import run
 
 SAMPLES = [Event(i, i + 1, i % 5 - 1.0) for i in range(-3, 900)]

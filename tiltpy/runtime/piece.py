@@ -16,8 +16,8 @@ from tiltpy.runtime.domain import Cells, Request, Wanted, cells_of, output_domai
 from tiltpy.runtime.encode import encode
 from tiltpy.runtime.execute import Kernels
 from tiltpy.runtime.ingest import Ingested
+from tiltpy.runtime.job import Job, RunOptions
 from tiltpy.runtime.result import OutputTable
-from tiltpy.runtime.run import Job, RunOptions
 from tiltpy.runtime.stamps import output_stamp
 from tiltpy.runtime.stitch import Piece, Stitcher
 from tiltpy.types import Scalar
