@@ -144,5 +144,6 @@ def _ranges(first: Times, stop: Times) -> slice | NDArray[np.int64]:
         return slice(int(first[0]), int(stop[-1]))
     sizes = stop - first
     ends = np.cumsum(sizes)
-    steps: Times = np.arange(ends[-1])
-    return steps + np.repeat(first - (ends - sizes), sizes)
+    shifts = np.repeat(first - (ends - sizes), sizes)
+    places: Times = np.arange(len(shifts)) + shifts
+    return places

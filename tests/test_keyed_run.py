@@ -1,0 +1,61 @@
+"""Runs by key: the key columns, the order of rows, and both ways a key may take."""
+
+from unittest.mock import patch
+
+import pyarrow as pa
+import pytest
+
+import tiltpy as tilt
+from tiltpy.runtime import keyed
+
+QUERY = """
+unit s
+input trades by symbol : { price: f64, size: i64 } time ts point
+input market : f64 time ts until_next
+~avg[t] = mean(~trades[t-10 : t].price)
+~relative[t] = ~trades[t].price / ~market[t]
+~twice[t] = ~market[t] * 2
+output ~avg
+output ~relative
+output ~twice
+"""
+TRADES = pa.table(
+    {
+        "symbol": ["b", "a", None, "b", "a"],
+        "ts": [1, 2, 3, 4, 8],
+        "price": [1.0, 2.0, 3.0, 4.0, 5.0],
+        "size": [1, 1, 1, 1, 1],
+    }
+)
+MARKET = pa.table({"ts": [1, 3], "market": [10.0, 20.0]})
+
+
+@pytest.mark.parametrize("many", [1, 1 << 15], ids=["alone", "batches"])
+def test_each_key_is_an_object_of_its_own(many: int) -> None:
+    with patch.object(keyed, "MANY", many):
+        result = tilt.parse(QUERY).run(trades=TRADES, market=MARKET)
+    assert result["avg"].to_arrow().to_pydict() == {
+        "symbol": [None, "a", "a", "b", "b"],
+        "start": [2, 1, 7, 0, 3],
+        "end": [3, 7, 8, 3, 4],
+        "avg": [3.0, 2.0, 3.5, 1.0, 2.5],
+    }
+    assert result["relative"].to_arrow().to_pydict() == {
+        "symbol": [None, "a", "b"],
+        "start": [2, 1, 0],
+        "end": [3, 2, 1],
+        "relative": [3 / 20, 2 / 10, 1 / 10],
+    }
+    assert result["twice"].to_arrow().column_names == ["start", "end", "twice"]
+
+
+def test_rows_can_be_in_order_of_time() -> None:
+    result = tilt.parse(QUERY).run(trades=TRADES, market=MARKET, order="time")
+    table = result["avg"].to_arrow()
+    assert table["symbol"].to_pylist() == ["b", "a", None, "b", "a"]
+    assert table["start"].to_pylist() == [0, 1, 2, 3, 7]
+
+
+def test_an_order_that_there_is_not_is_refused() -> None:
+    with pytest.raises(tilt.TiltError, match=r"order='size': expected 'key' or 'time'"):
+        tilt.parse(QUERY).run(trades=TRADES, market=MARKET, order="size")  # type: ignore[arg-type]
