@@ -1,0 +1,162 @@
+"""Jobs that are hit: `python -m tests.spark_faults FOLDER MASTER FAULT FAULT ...`.
+
+Executors are processes here. Each fault strikes while some rows of a task have been
+handed on and others have not: the task kills the Python workers of its executor, or the
+executor, or it dawdles until Spark starts it a second time elsewhere. Every run must
+give what the undisturbed one gave, in which ties are settled by a column of order.
+
+A fault strikes once in a run: who makes its marker strikes, later attempts do not.
+"""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+
+from tests.spark_jobs import by_symbol
+from tests.spark_sessions import start
+
+Fault = Literal["worker killed", "executor killed", "attempt too slow"]
+FAULTS: tuple[Fault, ...] = get_args(Fault)
+Batches = Iterator[pa.RecordBatch]
+Job = Callable[[DataFrame], DataFrame]
+
+DAWDLING = 100.0
+"""Seconds that an attempt dawdles if nobody ends it: its copy takes a few."""
+
+SETTINGS = {
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "500",
+    "spark.shuffle.io.maxRetries": "1",
+    "spark.shuffle.io.retryWait": "1s",
+    "spark.speculation": "true",
+    "spark.speculation.minTaskRuntime": "2s",
+    "spark.speculation.quantile": "0.5",
+}
+ROWS, FILES = 20_000, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Striking:
+    """A step of a job that passes rows on, and strikes once behind a first batch."""
+
+    fault: Fault
+    marker: str
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            yield batch
+            if batch.num_rows and self._is_first():
+                self._strike()
+
+    def _is_first(self) -> bool:
+        with suppress(FileExistsError):
+            Path(self.marker).touch(exist_ok=False)
+            return True
+        return False
+
+    def _strike(self) -> None:
+        daemon = os.getppid()
+        match self.fault:
+            case "worker killed":
+                for worker in children(daemon):
+                    os.kill(worker, signal.SIGKILL)
+            case "executor killed":
+                os.kill(parent(daemon), signal.SIGKILL)
+                time.sleep(DAWDLING)
+            case "attempt too slow":
+                time.sleep(DAWDLING)
+        survived(self.marker).touch()
+
+
+def survived(marker: str) -> Path:
+    """What is there if an attempt that was to be ended went on."""
+    return Path(f"{marker}.survived")
+
+
+def parent(process: int) -> int:
+    """The process that started a process."""
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def children(process: int) -> list[int]:
+    """The processes that a process has started, this one last."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if parent(int(path.name)) == process:
+                found.append(int(path.name))
+    return sorted(found, key=lambda number: number == os.getpid())
+
+
+def rows() -> pa.Table:
+    """Prices of 40 symbols, up to ten of one symbol at one time; `seq` tells them."""
+    random = np.random.default_rng(5)
+    symbols = random.integers(0, 40, ROWS)
+    return pa.table(
+        {
+            "ts": random.integers(0, 500, ROWS),
+            "symbol": pa.array([f"S{number}" for number in symbols]),
+            "seq": random.permutation(ROWS),
+            "price": random.integers(0, 800, ROWS) / 8,
+        }
+    )
+
+
+def write_rows(folder: Path) -> None:
+    """Several files of rows, in no order."""
+    folder.mkdir()
+    made = rows()
+    for number in range(FILES):
+        part = made.slice(number * ROWS // FILES, ROWS // FILES)
+        pq.write_table(part, folder / f"{number}.parquet")
+
+
+def collected(frame: DataFrame) -> pa.Table:
+    """All rows of a result, in one order."""
+    found = frame.toArrow()
+    return found.sort_by([(name, "ascending") for name in found.column_names])
+
+
+Stage = Literal["before", "after"]
+
+
+def hit(job: Job, frame: DataFrame, strike: Striking, stage: Stage) -> pa.Table:
+    """What a job finds if a fault strikes before its shuffle, or after it."""
+    if stage == "before":
+        return collected(job(frame.mapInArrow(strike, frame.schema)))
+    made = job(frame)
+    return collected(made.mapInArrow(strike, made.schema))
+
+
+def main(folder: Path, master: str, faults: Sequence[Fault]) -> None:
+    """Run a job undisturbed, and then with each fault, in either stage."""
+    write_rows(folder / "rows")
+    session = start(master, folder, SETTINGS)
+    frame = session.read.parquet(str(folder / "rows"))
+    expected = collected(by_symbol(frame))
+    assert expected.num_rows > ROWS // 2
+    for number, (fault, stage) in enumerate(product(faults, get_args(Stage))):
+        marker, begun = str(folder / f"fault-{number}"), time.monotonic()
+        found = hit(by_symbol, frame, Striking(fault, marker), stage)
+        what = f"{fault} {stage} the shuffle"
+        assert Path(marker).exists(), f"no {what}"
+        assert not survived(marker).exists(), what
+        assert found.equals(expected), what
+        print(f"{what}: the same ({time.monotonic() - begun:.1f} s)", flush=True)
+    session.stop()
+
+
+if __name__ == "__main__":
+    words = sys.argv[3:]
+    main(Path(sys.argv[1]), sys.argv[2], [f for w in words for f in FAULTS if f == w])
