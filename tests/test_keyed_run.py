@@ -59,3 +59,13 @@ def test_rows_can_be_in_order_of_time() -> None:
 def test_an_order_that_there_is_not_is_refused() -> None:
     with pytest.raises(tilt.TiltError, match=r"order='size': expected 'key' or 'time'"):
         tilt.parse(QUERY).run(trades=TRADES, market=MARKET, order="size")  # type: ignore[arg-type]
+
+
+def test_an_error_names_the_key_over_which_it_came_up() -> None:
+    query = tilt.parse(
+        "unit ns  input m by device : f64 time ts point  "
+        "~o[t] = t * 1.0 + ~m[t] - ~m[t]  output ~o"
+    )
+    rows = {"device": [7, 8, 8], "ts": [1, 1, 2**40], "m": [1.0, 1.0, 1.0]}
+    with pytest.raises(tilt.DataError, match=r"^key device=8: ~o uses t as a number"):
+        query.run(m=pa.table(rows))

@@ -2,7 +2,8 @@
 
 `TiltError` is what a user may catch. A `QueryError` is about the query and has a code,
 a place and a way out; `QueryErrors` is all of them for one text. A `DataError` is about
-what was bound to a query and names the input, the column and the first bad row. A bug
+what was bound to a query and names the input, the column and the first bad row, or the
+key over which a run failed. A bug
 of ours is an `AssertionError` and never one of these.
 """
 
@@ -65,11 +66,14 @@ class DataError(TiltError):
         input: str | None = None,
         column: str | None = None,
         row: int | None = None,
+        key: str | None = None,
     ) -> None:
-        where = [f"input '{input}'"] if input is not None else []
+        where = [f"key {key}"] if key is not None else []
+        where += [f"input '{input}'"] if input is not None else []
         where += [f"column '{column}'"] if column is not None else []
         where += [f"row {row}"] if row is not None else []
         super().__init__(f"{', '.join(where)}: {message}" if where else message)
         self.input = input
         self.column = column
         self.row = row
+        self.key = key

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiltpy.abi import Layout, TimeLayout
+from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query
 from tiltpy.runtime.buffers import SnapshotBuffer
 from tiltpy.runtime.domain import Request, Wanted
@@ -23,7 +24,7 @@ from tiltpy.runtime.grid import lattice_of
 from tiltpy.runtime.job import Job, RunOptions, default_workers
 from tiltpy.runtime.key_domains import Domains, Rows, key_domains, rows_by_key
 from tiltpy.runtime.key_pieces import KeyedPiece
-from tiltpy.runtime.keys import Groups
+from tiltpy.runtime.keys import Groups, Keys
 from tiltpy.runtime.memory import Scratches
 from tiltpy.runtime.segments import Segments
 from tiltpy.runtime.stitch import events_of
@@ -63,7 +64,7 @@ class KeyedJob:
         query: Query,
         compile_for: CompileFor,
         inputs: Mapping[str, Rows],
-        count: int,
+        keys: Keys,
         strings: Strings,
         request: Request,
         options: RunOptions,
@@ -71,7 +72,8 @@ class KeyedJob:
         self.query = query
         self.compile_for = compile_for
         self.inputs = inputs
-        self.count = count
+        self.keys = keys
+        self.count = len(keys)
         self.strings = strings
         self.request = request
         self.options = options
@@ -162,7 +164,11 @@ class KeyedJob:
 
     def _task(self, task: Task, workers: int) -> Mapping[str, KeyedPiece]:
         if task.alone:
-            return self._alone(int(task.keys[0]), task.keys, workers)
+            key = int(task.keys[0])
+            try:
+                return self._alone(key, task.keys, workers)
+            except DataError as error:
+                raise DataError(str(error), key=self.keys.show(key)) from error
         kernel = self.kernels.general()
         batch = Segments(
             kernel.signature,

@@ -33,6 +33,11 @@ class Keys:
     def __len__(self) -> int:
         return len(self.columns[0])
 
+    def show(self, key: int) -> str:
+        """A key as messages name it."""
+        both = zip(self.names, self.columns, strict=True)
+        return ", ".join(f"{name}={column[key].as_py()!r}" for name, column in both)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:

@@ -89,9 +89,7 @@ def run(
             ]
         )
     own = {name: _with_rows(groups.get(name), rows[name]) for name in rows}
-    found = KeyedJob(
-        query, compile_for, own, len(keys), strings, request, options
-    ).run()
+    found = KeyedJob(query, compile_for, own, keys, strings, request, options).run()
     tables = []
     for name, of in _outputs(query):
         pieces = [piece for one in found[name] for piece in one.pieces]
