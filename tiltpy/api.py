@@ -231,8 +231,9 @@ class CompiledQuery:
 
         "stages" are all of them: source, passes, boundaries, loops, compile times;
         `llvm` and `asm` add the code that LLVM made. Kernels depend on how the data
-        lies in time; `inputs` (frames by name) shows those chosen for it, otherwise
-        events without gaps or nulls are assumed.
+        lies in time; `inputs` (frames by name) shows those chosen for it (by key: for
+        the key with most rows), otherwise events without gaps or nulls are assumed.
+        Outputs of other keys are computed by themselves, and follow.
 
         The other formats show what refers to what, and what was fused into one loop: a
         "tree" of text, "json", or a graph as "dot" (Graphviz) or "mermaid".
@@ -250,13 +251,24 @@ class CompiledQuery:
         if inputs:
             bindings = self._bindings(inputs)
             bound = bind_inputs(self.query, bindings, Request(), allow_sort=True)
-            layouts = {name: one.buffer.abi_layout() for name, one in bound.items()}
-            found = {name: lattice_of(one.buffer) for name, one in bound.items()}
+            rows = {name: one.most_rows() for name, one in bound.items()}
+            layouts = {name: one.abi_layout() for name, one in rows.items()}
+            found = {name: lattice_of(one) for name, one in rows.items()}
             lattices = {name: one for name, one in found.items() if one is not None}
-        compiled = self._compiler.specialised(layouts)
         if format != "stages":
+            compiled = self._compiler.specialised(layouts)
             return FORMS[format](outline(self.query, compiled.query))
-        return explain(self.query, compiled, lattices, llvm=llvm, asm=asm)
+        texts = []
+        for part in self._parts:
+            own = {one.name: layouts[one.name] for one in part.query.inputs}
+            compiled = part.specialised(own)
+            on = (
+                None
+                if lattices is None
+                else {n: lattices[n] for n in own if n in lattices}
+            )
+            texts.append(explain(part.query, compiled, on, llvm=llvm, asm=asm))
+        return "\n".join(texts)
 
     def __str__(self) -> str:
         return format_query(self.query)

@@ -67,6 +67,12 @@ class Ingested:
     keys: Keys | None = None
     groups: Groups | None = None
 
+    def most_rows(self) -> SnapshotBuffer:
+        """The rows; of an input by key, those of the key that has most of them."""
+        if self.groups is None or not len(self.groups):
+            return self.buffer
+        return self.groups.segment(int(np.diff(self.groups.offsets).argmax()))
+
 
 def ingest(
     declared: Input,
