@@ -7,6 +7,7 @@ Python is named instead.
 from collections.abc import Sequence
 
 from tiltpy.frontend import syntax
+from tiltpy.frontend.durations import is_duration
 from tiltpy.frontend.names import nearest
 from tiltpy.names import closest
 from tiltpy.source import Span
@@ -71,8 +72,10 @@ def constant(expr: syntax.Expr) -> str:
 def constant_time(expr: syntax.Expr, time: str, params: frozenset[str]) -> str:
     """For what is no constant inside of a time."""
     match expr:
-        case syntax.Text():
+        case syntax.Text(value=text) if is_duration(text):
             return f"a duration has no quotes: {written(expr, '10s').strip(chr(34))}"
+        case syntax.Text():
+            return f"write {time}; the rows of one key are chosen before the run"
         case syntax.Ref() | syntax.Call() | syntax.Conditional():
             return "the data cannot shift a reference; constants can, like t - 10"
         case syntax.Name(text=text):
@@ -93,6 +96,14 @@ def which_name(name: syntax.Name, known: Sequence[str]) -> str:
     if close is not None or "string" not in text:
         return there
     return "; ".join(filter(None, [there, f'a string is written "{name.text}"']))
+
+
+def read_key(object: str, key: str) -> str:
+    """For a key that is used like a value."""
+    return (
+        f"a key is no value by itself; declare `{key}` a field of ~{object} too, and "
+        f"write ~{object}[t].{key}"
+    )
 
 
 def comment(span: Span) -> str:

@@ -32,7 +32,7 @@ from tiltpy.frontend.expressions import (
     lift,
     lift_time,
 )
-from tiltpy.frontend.python_advice import in_python, no_lifetime, no_type
+from tiltpy.frontend.python_advice import in_python, no_columns, no_lifetime, no_type
 from tiltpy.frontend.sharing import share
 from tiltpy.frontend.times import Times
 from tiltpy.ir.nodes import Query
@@ -143,8 +143,8 @@ def source(
         payload_written(type, span),
         _lifetime(lifetime, span),
         None if time is None else syntax.Word(time, span),
-        _columns(order, span),
-        _columns(by, span),
+        _columns(order, "order", span),
+        _columns(by, "by", span),
     )
     return Object(Declared(next(SERIALS), node, frozenset()))
 
@@ -312,8 +312,16 @@ def _lifetime(given: object, span: Span) -> syntax.Lifetime | None:
     raise no_lifetime(given, span)
 
 
-def _columns(given: str | Sequence[str], span: Span) -> tuple[syntax.Word, ...]:
+def _columns(
+    given: str | Sequence[str], option: str, span: Span
+) -> tuple[syntax.Word, ...]:
+    """The names of columns: one, or several."""
     names = (given,) if isinstance(given, str) else given
+    if not isinstance(names, list | tuple):
+        raise no_columns(given, option, span)
+    for name in names:
+        if not isinstance(name, str):
+            raise no_columns(name, option, span)
     return tuple(syntax.Word(name, span) for name in names)
 
 

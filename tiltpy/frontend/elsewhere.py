@@ -75,12 +75,11 @@ KEYWORDS_ELSEWHERE = {
     "where": "write condition ? value : φ",
     "having": "write condition ? value : φ",
     **dict.fromkeys(("select", "from", "print", "show", "emit"), _DEFINE),
-    **dict.fromkeys(("group", "partition", "over", "by"), "reduce windows of time, "
-        "like sum(~x[t - 1h : t])"),
     **dict.fromkeys(("let", "var", "val", "create", "stream"), "write ~y[t] = ..."),
     **dict.fromkeys(("const", "set", "define"), "write param w : duration = 10s"),
     **dict.fromkeys(("import", "include", "use"), "a query is one text; leave it out"),
     **dict.fromkeys(("function", "func", "fn", "macro"), "write def f(~v) = ..."),
+    "join": "write ~z[t] = ~x[t] + ~y[t]; objects meet wherever both are read",
     "return": "`return` ends a block: ~y[t] = { ... return ... }",
     "lambda": "reductions have names, like ⊕(sum, ~x[t - 10 : t])",
 }  # fmt: skip
@@ -92,16 +91,17 @@ LIFETIMES_ELSEWHERE = {
     **dict.fromkeys(("every", "period", "freq", "rate"), "write sampled 1s"),
     **dict.fromkeys(("points", "instant", "event", "events"), "write point"),
     **dict.fromkeys(("sort", "sorted"), "write order column"),
-    **dict.fromkeys(("key", "partition", "group"), "run the query once per key"),
 }
 """Words behind an input's type."""
 
+_KEYED = "an input has keys, and all that is made of it: input x by symbol"
 _WINDOWED = "write mean(~x[t - 10 : t]), or another reduction of a window"
 METHODS_ELSEWHERE = {
     **dict.fromkeys(
-        ("rolling", "resample", "groupby", "group_by", "ewm", "agg", "expanding",
-         "group_by_dynamic", "over", "window"), _WINDOWED,
+        ("rolling", "resample", "ewm", "agg", "expanding", "group_by_dynamic",
+         "window"), _WINDOWED,
     ),
+    **dict.fromkeys(("groupby", "group_by", "over", "partition_by"), _KEYED),
     **dict.fromkeys(("shift", "lag", "lead"), _PREVIOUS),
     "diff": "write ~x[t] - ~x[t - 10]",
     **dict.fromkeys(("fillna", "fill_null"), _OTHERWISE),
@@ -173,6 +173,8 @@ FUNCTIONS_ELSEWHERE = {
     **dict.fromkeys(("dayofweek", "weekday", "day_of_week"),
         "write (duration(t) // 1d + 3) % 7, which is 0 on Mondays"),
     **dict.fromkeys(("random", "rand"), "a query gives the same result on every run"),
+    **dict.fromkeys(("groupby", "group_by", "partition_by", "over"), _KEYED),
+    "key": "a key that is read is a field too: input x by id : { id: i64, v: f64 }",
     "print": _DEFINE,
 }  # fmt: skip
 """Functions, in lower case."""

@@ -165,6 +165,7 @@ class Locals(Lookup):
         way = (
             advice.comment(name.span)
             or NAMES_ELSEWHERE.get(text.lower())
+            or self._read_key(text)
             or advice.which_name(
                 name, [*self.scope.names, *times.params, *filter(None, [time])]
             )

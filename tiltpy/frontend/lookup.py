@@ -21,6 +21,7 @@ from tiltpy.frontend.references import (
 from tiltpy.frontend.times import offset
 from tiltpy.ir.nodes import At, Element, Expr
 from tiltpy.ir.structs import field
+from tiltpy.source import Span
 from tiltpy.types import Type
 
 
@@ -60,8 +61,22 @@ class Lookup(Elaboration):
 
     def _field_of(self, value: Expr, fields: Sequence[syntax.Word]) -> Expr:
         for word in fields:
-            value = field(value, word.text, value.span, word.span)
+            value = self._field(value, word, value.span)
         return value
+
+    def _field(self, value: Expr, word: syntax.Word, span: Span) -> Expr:
+        """A field of a value."""
+        try:
+            return field(value, word.text, span, word.span)
+        except QueryError as error:
+            error.hint = self._read_key(word.text) or error.hint
+            raise
+
+    def _read_key(self, name: str) -> str:
+        """How a key can be read, for what is called like one."""
+        known = self.objects.keys.items()
+        keyed = next((of for of, keys in known if name in keys), None)
+        return "" if keyed is None else advice.read_key(keyed, name)
 
     def _ref(self, ref: syntax.Ref) -> Expr:
         target, fields = self._resolve(ref)

@@ -113,6 +113,12 @@ def no_lifetime(given: object, span: Span) -> QueryError:
     return QueryError("E0206", f"expected a lifetime, found {shown}", span, way)
 
 
+def no_columns(given: object, option: str, span: Span) -> QueryError:
+    """The error that something is no name of a column."""
+    way = f'write {option}="symbol", or {option}=("symbol", "venue")'
+    return QueryError("E0206", f"expected a column's name, found {given}", span, way)
+
+
 def written(span: Span) -> str:
     """The caller's text."""
     return span.source.text[span.start : span.end]

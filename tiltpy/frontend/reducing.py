@@ -12,7 +12,6 @@ from tiltpy.frontend.references import read_event_bound
 from tiltpy.ir.nodes import Expr, Phi
 from tiltpy.ir.operators import conditional
 from tiltpy.ir.reducing import reduce, reduce_own
-from tiltpy.ir.structs import field
 from tiltpy.ir.widening import finish
 
 
@@ -78,7 +77,7 @@ class Reducing(Locals):
         for word, of in node.names:
             one = replace(value, span=word.span)
             if of is not None:
-                one = field(one, of.text, word.span, of.span)
+                one = self._field(one, of, word.span)
             self.scope = self.scope.with_name(word.text, one, None)
         try:
             if node.condition is None:

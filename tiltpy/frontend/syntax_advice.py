@@ -13,6 +13,7 @@ from tiltpy.frontend.elsewhere import (
     METHODS_ELSEWHERE,
     SYMBOLS_ELSEWHERE,
 )
+from tiltpy.frontend.key_advice import advise_keys
 from tiltpy.frontend.number_advice import advise_length
 from tiltpy.frontend.spot import Spot
 from tiltpy.ops import FUNCTIONS, REDUCTIONS, STRING_TESTS
@@ -227,6 +228,7 @@ _RULES: tuple[Callable[[Spot], str], ...] = (
     _invisible,
     _quote,
     _comment,
+    advise_keys,
     advise_declaration,
     _call,
     _bracket,

@@ -71,7 +71,7 @@ def _at_end(source: Source, start: int, end: int, expected: set[str]) -> QueryEr
     place = Span(source, start, end) if last is None else _span(source, last)
     before = source.text[place.start : place.end]
     wanted = _wanted(expected)
-    if wanted == "`:`":
+    if wanted.startswith("`:`"):
         conditional = "?" in source.text[start:end]
         wanted = "`: φ`, or another value," if conditional else "`:` and a type"
     elif before in ("sampled", "duration", "max"):
@@ -104,6 +104,8 @@ def _at(source: Source, start: int, found: Mark, expected: set[str]) -> QueryErr
     spot = Spot(source, found, before, opener, "PLUS" in expected or ended)
     if spot.leads:
         wanted = "a statement"
+    elif spot.words[:-1] == ["input"]:
+        wanted = "`by` or `:`"
     elif not spot.complete:
         wanted = _wanted(expected)
     else:

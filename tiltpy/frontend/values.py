@@ -12,7 +12,7 @@ from tiltpy.frontend.times import to_ticks, too_deep
 from tiltpy.ir.functions import call, cast, is_in, match_string
 from tiltpy.ir.nodes import At, Const, Element, Expr, Field, Local, Phi
 from tiltpy.ir.operators import binary, conditional, exists, number, string, unary
-from tiltpy.ir.structs import field, make_struct, with_fields
+from tiltpy.ir.structs import make_struct, with_fields
 from tiltpy.ir.ticks import ticks_const
 from tiltpy.ir.traversal import MAX_DEPTH
 from tiltpy.types import BOOL, DURATION, NAMED, PHI, TIME
@@ -63,7 +63,7 @@ class Values(Reducing):
                 return conditional(parts[0], parts[1], parts[2], node.span)
             case syntax.Member():
                 operand = self.expr(node.operand, level)
-                return field(operand, node.name.text, node.span, node.name.span)
+                return self._field(operand, node.name, node.span)
             case syntax.StructValue():
                 values = self.each([f.value for f in node.fields], level)
                 fields = [f.name.text for f in node.fields]
