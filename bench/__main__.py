@@ -12,14 +12,15 @@ import sys
 
 from bench import buffers, fusion, median, memory, threads
 from bench.c import bandwidth
+from bench.keyed import ALL
 from bench.measure import Wanted, measure
 from bench.peers import NAMES, missing
 from bench.table import Table
-from bench.workloads import WORKLOADS, Workload
+from bench.workloads import Workload
 
 EVENTS = 20_000_000
 SEED = 2
-FAMILIES = tuple(dict.fromkeys(workload.family for workload in WORKLOADS))
+FAMILIES = tuple(dict.fromkeys(workload.family for workload in ALL))
 FIGURES = {
     "fusion": fusion.lines,
     "threads": threads.lines,
@@ -83,14 +84,14 @@ def _peers(parser: argparse.ArgumentParser, given: str | None) -> tuple[str, ...
 def _workloads(
     parser: argparse.ArgumentParser, names: list[str], family: str | None
 ) -> list[Workload]:
-    known = [workload.name for workload in WORKLOADS]
+    known = [workload.name for workload in ALL]
     for name in names:
         if name not in known:
             listed = "; ".join([*FIGURES, *known])
             parser.error(f"no workload {name!r}; there are {listed}")
     return [
         workload
-        for workload in WORKLOADS
+        for workload in ALL
         if (not names or workload.name in names)
         and (family is None or workload.family == family)
     ]

@@ -101,7 +101,8 @@ PERIODS = {"tumbling sum": 1000, "vibration": 100, "Yahoo": 100, "resample": 5}
 
 def most_in_windows(workload: Workload) -> int | None:
     """The most events of a workload whose query has windows."""
-    return MOST_IN_WINDOWS if " OVER " in QUERIES.get(workload.name, "") else None
+    windows = " OVER " in QUERIES.get(workload.name, "") or workload.family == "keyed"
+    return MOST_IN_WINDOWS if windows else None
 
 
 def peer(workload: Workload, streams: Mapping[str, Stream]) -> Peer | None:

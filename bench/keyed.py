@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from bench.workloads import LONG, SHORT, Stream, Workload, numbers
+from bench.workloads import LONG, SHORT, WORKLOADS, Stream, Workload, numbers
 
 CUSTOMERS = 10_000
 """Customers, at most; there are 100 events of each or more."""
@@ -98,3 +98,6 @@ KEYED = (
     _workload("trading, one key", "trading", "sampled 1", _TRADING, _one_symbol),
 )
 """Many events of many keys, a million keys, sampled keys, and one with all rows."""
+
+ALL = (*WORKLOADS, *KEYED)
+"""Every workload there is."""

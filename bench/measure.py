@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bench.outcome import Table, table_of
-from bench.peers import make_peer, most_events, with_times
+from bench.peers import make_peer, most_events, with_grouping, with_times
 from bench.subject import Subject
 from bench.timing import Runner, Spread, Turns, rate, speedup, take_turns
 from bench.traffic import bytes_moved
@@ -97,6 +97,13 @@ def measure(workload: Workload, wanted: Wanted) -> Measured:
         if "C" in wanted.peers:
             name = with_times("C")
             _add_peer(name, workload, wanted, streams, expected, runners)
+    if workload.family == "keyed":
+        for workers in wanted.workers:
+            name = with_grouping(tiltpy(workers))
+            runners.add(name, subject.with_grouping(workers), events)
+        if "Polars" in wanted.peers:
+            name = with_grouping("Polars")
+            _add_peer(name, workload, wanted, streams, expected, runners)
     del expected
     turns = take_turns(runners.all, wanted.repeat)
     return Measured(
@@ -139,4 +146,4 @@ def counted(workload: Workload, streams: Streams, result: Table) -> int:
     Snapshots of sampled workloads are cells without times, and do not count.
     """
     events = sum(len(stream.values) for stream in streams.values())
-    return events if workload.family == "sampled" else max(events, len(result.starts))
+    return events if workload.sampled else max(events, len(result.starts))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from importlib.util import find_spec
 
-from bench import c_peers
+from bench import c_keyed, c_peers
 from bench.c import compiler
 from bench.peer import Peer
 from bench.workloads import Stream, Workload
@@ -27,10 +27,17 @@ def with_times(name: str) -> str:
     return f"{name} + times"
 
 
+def with_grouping(name: str) -> str:
+    """The runner that finds the rows of each key in those of all."""
+    return f"{name} + grouping"
+
+
 def make_peer(
     name: str, workload: Workload, streams: Mapping[str, Stream]
 ) -> Peer | None:
     """A peer over data that is laid out for it, if it knows the workload."""
+    if workload.family == "keyed":
+        return _make_keyed(name, workload, streams["x"])
     match name:
         case "C" | "C + times":
             return c_peers.peer(workload, streams, times=name != "C")
@@ -48,6 +55,26 @@ def make_peer(
             from bench import duckdb_peers  # noqa: PLC0415 - optional
 
             return duckdb_peers.peer(workload, streams)
+        case _:
+            raise ValueError(f"no peer {name!r}; there are {', '.join(NAMES)}")
+
+
+def _make_keyed(name: str, workload: Workload, stream: Stream) -> Peer | None:
+    match name:
+        case "C" | "plain C":
+            return c_keyed.peer(workload, stream, plain=name != "C")
+        case "Numba":
+            from bench import numba_keyed  # noqa: PLC0415 - optional
+
+            return numba_keyed.peer(workload, stream)
+        case "Polars" | "Polars + grouping":
+            from bench import polars_keyed  # noqa: PLC0415 - optional
+
+            return polars_keyed.peer(workload, stream, mixed=name != "Polars")
+        case "DuckDB":
+            from bench import duckdb_keyed  # noqa: PLC0415 - optional
+
+            return duckdb_keyed.peer(workload, stream)
         case _:
             raise ValueError(f"no peer {name!r}; there are {', '.join(NAMES)}")
 

@@ -1,10 +1,10 @@
 """The table of all workloads, in text: a line as soon as it is measured, means last."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from bench.measure import ONE_THREAD, Measured, tiltpy
-from bench.peers import with_times
+from bench.peers import with_grouping, with_times
 from bench.timing import Spread, geometric_mean
 
 NAME = 26
@@ -38,17 +38,19 @@ class Table:
         self.lines.append(found)
         names = [*(tiltpy(n) for n in self.workers), *self.peers]
         cells = [self._cell(found, name) for name in names]
-        ratios = [
-            _ratio(found.ratio(ours, theirs)) for _, ours, theirs in self._ratios()
-        ]
+        ratios = self._ratios_of(found, str)
         yield _line(found.workload.name, cells, [*ratios, *self._traffic(found)])
         timed = [with_times(name) for name in names]
         if timed[0] in found.turns:
             yield _line("  + start, end", [self._cell(found, n) for n in timed], [])
+        grouping = [with_grouping(name) for name in names]
+        if grouping[0] in found.turns:
+            cells = [self._cell(found, name) for name in grouping]
+            yield _line("  + grouping", cells, self._ratios_of(found, with_grouping))
 
     def means(self) -> Iterator[str]:
-        """The geometric means of the ratios: of sampled workloads, of their twins."""
-        for kind in ("sampled", "irregular"):
+        """The geometric means of the ratios: of each kind of workload."""
+        for kind in ("sampled", "irregular", "keyed"):
             lines = [one for one in self.lines if _kind(one) == kind]
             ratios = [_mean(lines, *pair) for _, *pair in self._ratios()]
             if any(ratios):
@@ -81,6 +83,10 @@ class Table:
             found.append((f"{self.workers[-1]}/{self.workers[0]}", most, one))
         return found
 
+    def _ratios_of(self, found: Measured, more: Callable[[str], str]) -> list[str]:
+        pairs = ((more(ours), more(theirs)) for _, ours, theirs in self._ratios())
+        return [_ratio(found.ratio(*pair)) for pair in pairs]
+
     def _cell(self, found: Measured, name: str) -> str:
         if name in found.unlike:
             return "wrong"
@@ -98,7 +104,8 @@ class Table:
 
 
 def _kind(found: Measured) -> str:
-    return "sampled" if found.workload.family == "sampled" else "irregular"
+    family = found.workload.family
+    return family if family in ("sampled", "keyed") else "irregular"
 
 
 def _ratio(spread: Spread | None) -> str:

@@ -19,18 +19,19 @@ def bytes_moved(
     Read are values, their validity bits, and the times that say something: ends, and
     starts where there are gaps. Written are values (a byte for a bool) and, where a row
     may last for any time, its start and end; cells of a grid that may have no row, or
-    share one, have two bits instead.
+    share one, have two bits instead. Keys are not counted.
     """
     read = sum(_bytes_of(workload, stream) for stream in streams.values())
-    payload = sum(_width(field.type) for field in schema if field.name not in TIMES)
-    if workload.family != "sampled":
+    values = [field for field in schema if field.name not in NO_VALUES]
+    payload = sum(_width(field.type) for field in values)
+    if not workload.sampled:
         return read + rows * (payload + 2 * TIME)
     cells = sum(len(stream.values) for stream in streams.values())
     bits = cells / 4 if workload.base in WITH_BITS else 0
     return read + rows * payload + bits
 
 
-TIMES = ("start", "end")
+NO_VALUES = ("k", "start", "end")
 WITH_BITS = ("where", "impute")
 """Sampled workloads that do not have a row in every cell."""
 
@@ -39,9 +40,9 @@ def _bytes_of(workload: Workload, stream: Stream) -> float:
     found: float = stream.values.nbytes
     if stream.valid is not None:
         found += len(stream.values) / 8
-    if stream.ends is not None:
+    if stream.ends is not None and not workload.sampled:
         found += stream.ends.nbytes
-    if stream.starts is not None and workload.family != "points":
+    if stream.starts is not None and workload.family == "intervals":
         found += stream.starts.nbytes
     return found
 

@@ -101,6 +101,11 @@ class Workload:
     family: Family
     base: str
 
+    @property
+    def sampled(self) -> bool:
+        """Whether results are cells of a grid, nearly all of them there."""
+        return " sampled " in self.query
+
 
 def numbers(count: int, random: np.random.Generator) -> Values:
     """Multiples of 1/8."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
@@ -44,28 +45,38 @@ def test_trends_of_figure_2_are_those_of_pandas(company: str) -> None:
     prices = data(company)
     found = load("figure2").run(stock=tilt.bind(prices, column="AdjClose")).to_arrow()
 
-    # A held price counts once, whichever part of its hold the window meets.
-    stamps = prices["Date"].to_numpy().astype("datetime64[D]").astype(int)
-    starts, ends = stamps - 1, np.append(stamps[1:] - 1, stamps[-1])
-    until = np.append(0, np.cumsum(prices["AdjClose"]))
-    days = np.arange(starts[0] + 1, ends[-1] + 1)
-
-    def average(width: int) -> NDArray[np.float64]:
-        first = np.searchsorted(ends, days - width, side="right")
-        sums = until[np.searchsorted(starts, days)] - until[first]
-        return np.asarray(sums / width)
-
-    expected = average(10) - average(20)
+    days, short, _ = held_in(prices, 10)
+    _, long, _ = held_in(prices, 20)
+    expected = short / 10 - long / 20
     expected[expected <= 0] = np.nan
-    at = table_of_days(found)
+    at = table_of_days(found, "where")
     actual = samples(at, "where", days[0], len(days))
     np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=1e-9)
 
 
-def table_of_days(found: pa.Table) -> pa.Table:
+Numbers = NDArray[np.int64]
+
+
+def held_in(
+    prices: pa.Table, width: int
+) -> tuple[Numbers, NDArray[np.float64], Numbers]:
+    """For each day the sum and the count of the prices held in the days before.
+
+    A held price counts once, whichever part of its hold the window meets.
+    """
+    stamps = prices["Date"].to_numpy().astype("datetime64[D]").astype(int)
+    starts, ends = stamps - 1, np.append(stamps[1:] - 1, stamps[-1])
+    until = np.append(0, np.cumsum(prices["AdjClose"]))
+    days = np.arange(starts[0] + 1, ends[-1] + 1)
+    first = np.searchsorted(ends, days - width, side="right")
+    last = np.searchsorted(starts, days)
+    return days, until[last] - until[first], last - first
+
+
+def table_of_days(found: pa.Table, column: str) -> pa.Table:
     """Dates as numbers of days."""
     dates = [found[name].cast(pa.int32()).cast(pa.int64()) for name in ("start", "end")]
-    return pa.table({"start": dates[0], "end": dates[1], "where": found["where"]})
+    return pa.table({"start": dates[0], "end": dates[1], column: found[column]})
 
 
 @pytest.mark.parametrize("company", COMPANIES)
@@ -190,6 +201,79 @@ def test_flights_of_an_hour_are_those_of_pandas() -> None:
     # Hours without a flight make one snapshot, which ends with the last of them.
     assert 500 < len(actual) < len(expected)
     assert actual.reindex(expected.index).bfill().tolist() == expected.tolist()
+
+
+def test_trends_by_symbol_are_those_of_pandas() -> None:
+    prices = {company: data(company) for company in COMPANIES}
+    named = [
+        one.append_column("symbol", pa.array([company] * len(one)))
+        for company, one in prices.items()
+    ]
+    stock = tilt.bind(pa.concat_tables(named).sort_by("Date"), column="AdjClose")
+    found = load("trends").run(stock=stock).to_arrow()
+
+    for company, one in prices.items():
+        days, short, short_count = held_in(one, 10)
+        _, long, long_count = held_in(one, 20)
+        gap = short / short_count - long / long_count
+        own = table_of_days(found.filter(pc.field("symbol") == company), "trend")
+        actual = samples(own, "trend", days[0], len(days))
+        known = ~np.isnan(actual)
+        assert known.sum() > 1000
+        assert (known == (gap > 0))[abs(gap) > 1e-9].all()
+        np.testing.assert_allclose(actual[known], gap[known], rtol=1e-6, atol=1e-9)
+
+
+def test_suspect_sales_of_customers_are_those_of_a_loop() -> None:
+    sales = data("retail")
+    quantity = tilt.bind(sales, column="quantity")
+    found = load("customers").run(quantity=quantity).to_arrow()
+
+    expected = []
+    frame = sales.to_pandas()
+    for customer, own in frame.groupby("customer", dropna=False):
+        sold = own["sold"].to_numpy()
+        pieces = own["quantity"].to_numpy()
+        for minute in np.unique(sold):
+            before = (sold >= minute - np.timedelta64(10, "D")) & (sold < minute)
+            usual = pieces[before & (pieces > 0)]
+            largest = pieces[sold == minute].max()
+            if len(usual) and largest > usual.mean() + 3 * usual.std():
+                known = None if np.isnan(customer) else int(customer)
+                expected.append((known, minute, largest))
+    expected.sort(key=lambda row: (row[0] is not None, row[0] or 0, row[1]))
+    assert len(expected) > 100
+    assert [row[0] for row in expected] == found["customer"].to_pylist()
+    assert [row[1] for row in expected] == list(found["end"].to_numpy())
+    assert [row[2] for row in expected] == found["quantity"].to_pylist()
+
+
+def test_delays_and_weather_are_those_of_a_join_as_of() -> None:
+    flights, weather = data("flights"), data("weather")
+    delay = tilt.bind(flights, column="delay")
+    found = (
+        load("delays").run(delay=delay, weather=weather, end="2013-02-01").to_arrow()
+    )
+
+    joined = pd.merge_asof(
+        flights.to_pandas().dropna(),
+        weather.to_pandas(),
+        left_on="scheduled",
+        right_on="hour",
+        by="origin",
+        tolerance=pd.Timedelta("59min"),
+    ).dropna()
+    groups = joined.groupby(["origin", "hour"])
+    expected = groups["delay"].agg(["count", "mean"])
+    assert len(expected) == len(found)
+    assert found["origin"].to_pylist() == list(expected.index.get_level_values(0))
+    hours = expected.index.get_level_values(1) - pd.Timedelta("1min")
+    assert list(found["start"].to_numpy()) == list(hours)
+    assert found["flights"].to_pylist() == expected["count"].tolist()
+    np.testing.assert_allclose(found["minutes"], expected["mean"], rtol=1e-12)
+    for name in ("wind", "visibility"):
+        reported = pc.struct_field(found["weather"].combine_chunks(), name)
+        assert reported.to_pylist() == groups[name].first().tolist()
 
 
 def test_beats_are_those_of_a_loop_and_of_another_detector() -> None:

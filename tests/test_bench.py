@@ -21,6 +21,7 @@ from bench import (
     threads,
 )
 from bench.compile_time import compile_once, slowest_imports
+from bench.keyed import ALL
 from bench.measure import Measured, Wanted, tiltpy
 from bench.outcome import Cells, Kept, Outcome, Table, difference
 from bench.peer import Peer
@@ -28,9 +29,8 @@ from bench.subject import Subject
 from bench.table import Table as Lines
 from bench.timing import Seconds, geometric_mean, rate, speedup, take_turns
 from bench.traffic import bytes_moved
-from bench.workloads import WORKLOADS
 
-BY_NAME = {workload.name: workload for workload in WORKLOADS}
+BY_NAME = {workload.name: workload for workload in ALL}
 
 
 def table(*rows: tuple[int, int, float]) -> Table:
@@ -95,6 +95,8 @@ def test_bytes_are_counted() -> None:
     assert each("select, contiguous") == 12 + 20
     assert each("select, intervals") == 20 + 20
     assert each("select, points") == 12 + 20
+    assert each("fraud by customer") == pytest.approx(12 + 0.99 * 17)
+    assert each("trading by symbol") == pytest.approx((4 + 1) * 2480 / 2500)
 
 
 def test_runners_take_turns() -> None:
@@ -173,6 +175,18 @@ def test_a_table_is_printed(
     assert "mean, sampled" in printed
     assert "mean, irregular" not in printed  # Polars has no say in point events
     assert "wrong" not in printed
+
+
+def test_keyed_workloads_are_grouped_before_or_not(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = ("trading by symbol", "--peers", "numba,polars")
+    assert run_main(monkeypatch, *chosen) == 0
+    header, grouped, mixed, mean = capsys.readouterr().out.splitlines()[2:]
+    assert header.split()[2:7] == ["1", "worker", "Numba", "Polars", "/Numba"]
+    assert grouped.startswith("trading by symbol")
+    assert len(mixed.removeprefix("  + grouping").split()) == 2 * 2 + 1
+    assert mean.startswith("mean, keyed")
 
 
 def test_a_wrong_peer_fails(

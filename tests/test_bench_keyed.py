@@ -1,4 +1,4 @@
-"""The benchmarks with keys: all peers find what pandas finds."""
+"""The benchmarks with keys: tiltpy and all peers find what pandas finds."""
 
 from functools import cache
 
@@ -11,8 +11,9 @@ from bench import c_keyed, duckdb_keyed, numba_keyed, polars_keyed
 from bench.c import compiler
 from bench.grouped import grouped, in_order
 from bench.keyed import KEYED, RECENT, TEN_DAYS
-from bench.outcome import Table, difference
+from bench.outcome import Table, difference, table_of
 from bench.peer import EXACT, Peer
+from bench.subject import Subject
 from bench.workloads import Stream, Workload
 
 EVENTS = 2500
@@ -54,6 +55,16 @@ def check(workload: Workload, peer: Peer | None) -> None:
     found = peer.outcome(peer.run())
     exact = workload.base in EXACT
     assert difference(expected(workload), found, exact=exact) is None
+
+
+@every_workload
+@pytest.mark.parametrize("workers", [1, 2])
+def test_tiltpy_agrees(workload: Workload, workers: int) -> None:
+    subject = Subject(workload, {"x": stream_of(workload)})
+    exact = workload.base in EXACT
+    for result in (subject.run(workers), subject.with_grouping(workers)()):
+        found = table_of(result)
+        assert difference(expected(workload), found, exact=exact) is None
 
 
 @every_workload

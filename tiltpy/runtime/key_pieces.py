@@ -71,7 +71,5 @@ class KeyColumns:
 
 def in_order_of_time(table: pa.Table) -> pa.Table:
     """A table in order of key and time in order of start, end and key instead."""
-    starts, ends = (
-        table.column(name).cast(pa.int64()).to_numpy() for name in ("start", "end")
-    )
-    return table.take(pa.array(np.lexsort((ends, starts))))
+    by_time = [(name, "ascending") for name in ("start", "end")]
+    return table.take(pc.sort_indices(table, sort_keys=by_time))  # stable: by key then
