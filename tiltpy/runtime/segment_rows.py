@@ -52,17 +52,20 @@ class Part:
         They may be the input's own arrays.
         """
         places = _ranges(self.first + first, self.first + stop)
-        of = np.repeat(np.arange(len(first)), stop - first)
         buffer = self.buffer
+        if buffer.starts is not None and buffer.ends is not None:
+            return buffer.starts[places], buffer.ends[places]
+        rows: Times = (
+            np.arange(places.start, places.stop)
+            if isinstance(places, slice)
+            else places
+        )
+        of = np.repeat(np.arange(len(first)), stop - first)
         if buffer.layout is TimeLayout.SAMPLED:
-            rows = np.arange(buffer.n)[places] - self.first[of]
-            starts = self.start[of] + rows * buffer.period
+            starts = self.start[of] + (rows - self.first[of]) * buffer.period
             return starts, starts + buffer.period
         assert buffer.ends is not None
         ends = buffer.ends[places]
-        if buffer.starts is not None:
-            return buffer.starts[places], ends
-        rows = np.arange(buffer.n)[places]
         begun = rows == self.first[of]
         return np.where(begun, self.start[of], buffer.ends[rows - 1]), ends
 
