@@ -1,105 +1,121 @@
-"""Rows put together by key, each key's in order of time; rows that lie so stay put."""
+"""Rows of one code put together, in the order of codes: what a sort by key comes to.
 
+Rows that lie so already stay where they are, and long runs of one code are moved as a
+whole. Otherwise a row's code and its number are sorted as one integer: no two of them
+are equal, and numpy sorts integers as fast as the CPU's vectors allow.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from tiltpy.errors import DataError
-from tiltpy.runtime.key_codes import Codes, KeyCodes
-from tiltpy.runtime.keys import offsets_of
-from tiltpy.runtime.layout import Breaks, after, anywhere, pieces
-from tiltpy.runtime.ordering import Rows, row_order
-from tiltpy.runtime.stamps import Stamps, first_disorder
+from tiltpy.runtime.layout import PIECE, after, pieces
+from tiltpy.runtime.ordering import Rows
+from tiltpy.runtime.stamps import first_disorder
 
-Ties = tuple[tuple[str, pa.Array], ...]
+Codes = NDArray[np.unsignedinteger]
+Numbers = NDArray[np.int64]
 
-ROW_BITS = 32
-"""Bits for the number of a row where it is sorted together with its code."""
+RUN = 8
+"""Runs of one code that are so long on the average are moved as a whole."""
+MOST_BITS = 63
+"""For a code and the number of its row together."""
 
 
-@dataclass(frozen=True, slots=True)
-class TimeOrder:
-    """What orders the rows of one key, and whether they may be sorted.
+@dataclass(frozen=True, slots=True, eq=False)
+class Together:
+    """The rows of each code together, and those of one code in the order they had.
 
-    `column` is where the stamps are from, for errors.
+    `order` says which row comes first, second, ...; None: as they lie. Those of code
+    `codes[k]` then are `offsets[k]` to `offsets[k + 1]`.
     """
 
-    input: str
-    column: str
-    stamps: Stamps
-    ties: Ties
-    allow_sort: bool
+    order: Rows | None
+    offsets: Numbers
+    codes: Codes
 
 
-def key_order(found: KeyCodes, time: TimeOrder) -> Rows | None:
-    """The order of the rows by key, then start, ties, and as they came.
-
-    None where they are in order already. A row out of its key's order is refused, the
-    first named, where sorting is not allowed; rows of other keys may be between.
-    """
-    breaks = offsets_of(found.counts)[1:-1]
-    together = stable_order(found.codes)
-    ticks = time.stamps.ticks if together is None else time.stamps.ticks[together]
-    if _in_order(ticks, time, breaks):
-        return together
-    by_time = row_order(time.stamps, time.ties, input=time.input)
-    if by_time is None:
-        return together
-    inner = stable_order(found.codes[by_time])
-    order = by_time if inner is None else by_time[inner]
-    if not time.allow_sort:
-        _refuse(order, together, breaks, time)
-    return order
+def fits(codes: int, rows: int) -> bool:
+    """Whether so many rows can be put together by codes below a number."""
+    return _bits(codes) + _bits(rows) <= MOST_BITS
 
 
-def stable_order(codes: Codes) -> Rows | None:
-    """The rows in order of their codes, equal ones as they came; None: as they are."""
+def put_together(codes: Codes, size: int) -> Together:
+    """The rows of each code; codes are below a size that `fits`."""
     if first_disorder(codes) is None:
-        return None
-    if codes.dtype == np.uint8 or len(codes) > 1 << ROW_BITS:
-        return np.argsort(codes, kind="stable")
-    # Sorting both as one number, no two of which are equal, is fast whatever the keys.
-    packed = codes.astype(np.int64)
-    packed <<= ROW_BITS
-    packed |= np.arange(len(codes))
+        heads = _heads(codes, len(codes))
+        assert heads is not None
+        return Together(None, np.append(heads, len(codes)), codes[heads])
+    heads = _heads(codes, len(codes) // RUN)
+    return _sorted(codes, size) if heads is None else _moved(codes, heads)
+
+
+def offsets_of(counts: Numbers) -> Numbers:
+    """Where segments with so many rows each begin, and where the last one ends."""
+    offsets = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    return offsets
+
+
+def _bits(numbers: int) -> int:
+    return max(0, numbers - 1).bit_length()
+
+
+def _heads(codes: Codes, most: int) -> Numbers | None:
+    """The rows whose code is not that of the row before; None where they are many."""
+    found = [np.zeros(min(1, len(codes)), np.int64)]
+    for piece in pieces(len(codes)):
+        heads = np.flatnonzero(codes[after(piece)] != codes[piece])
+        found.append(heads + (piece.start + 1))
+        most -= len(heads)
+        if most < 0:
+            return None
+    return np.concatenate(found)
+
+
+def _moved(codes: Codes, heads: Numbers) -> Together:
+    """Runs of one code, put in the order of their codes."""
+    firsts = codes[heads]
+    runs = np.argsort(firsts, kind="stable")
+    lengths = np.diff(heads, append=len(codes))[runs]
+    begins = offsets_of(lengths)
+    order = np.arange(len(codes)) + np.repeat(heads[runs] - begins[:-1], lengths)
+    ordered = firsts[runs]
+    kept = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    return Together(order, np.append(begins[kept], len(codes)), ordered[kept])
+
+
+def _sorted(codes: Codes, size: int) -> Together:
+    """The rows of codes in any order."""
+    rows = len(codes)
+    bits = _bits(rows)
+    kind = np.dtype(np.uint32 if bits + _bits(size) <= 32 else np.uint64)
+    shift, mask = kind.type(bits), kind.type((1 << bits) - 1)
+    packed: Codes = np.empty(rows, kind)
+    numbers = np.arange(PIECE, dtype=kind)
+    for piece in _parts(rows):
+        part = packed[piece]
+        np.left_shift(codes[piece], shift, out=part, dtype=kind, casting="unsafe")
+        part |= numbers[: len(part)] + kind.type(piece.start)
     packed.sort()
-    packed &= (1 << ROW_BITS) - 1
-    return packed
+    order: Codes = np.empty(rows, np.uint32 if bits <= 32 else np.uint64)
+    heads, found = [], []
+    last = -1
+    for piece in _parts(rows):
+        part = packed[piece]
+        np.bitwise_and(part, mask, out=order[piece], casting="unsafe")
+        ordered = part >> shift
+        new = np.append(int(ordered[0]) != last, ordered[1:] != ordered[:-1])
+        begins = np.flatnonzero(new)
+        heads.append(begins + piece.start)
+        found.append(ordered[begins].astype(codes.dtype))
+        last = int(ordered[-1])
+    offsets = np.append(np.concatenate(heads), rows)
+    return Together(order, offsets, np.concatenate(found))
 
 
-def _in_order(ticks: NDArray[np.int64], time: TimeOrder, breaks: Breaks) -> bool:
-    """Whether the rows of each key are in order already; with ties, if none has any."""
-    if not time.ties:
-        return time.stamps.in_order or not _any_below(ticks, breaks)
-    return not any(
-        anywhere(ticks[after(piece)] <= ticks[piece], piece, breaks)
-        for piece in pieces(len(ticks))
-    )
-
-
-def _any_below(ticks: NDArray[np.int64], breaks: Breaks) -> bool:
-    return any(
-        anywhere(ticks[after(piece)] < ticks[piece], piece, breaks)
-        for piece in pieces(len(ticks))
-    )
-
-
-def _refuse(
-    order: Rows, together: Rows | None, breaks: Breaks, time: TimeOrder
-) -> None:
-    """Name the first row that belongs before the row above it that has its key."""
-    rows = np.arange(len(order)) if together is None else together
-    places = np.empty_like(rows)
-    places[order] = np.arange(len(rows))
-    moved = places[rows[1:]] < places[rows[:-1]]
-    moved[breaks - 1] = False
-    if moved.any():
-        raise DataError(
-            "the row belongs before the one above it that has its key; sort the rows, "
-            "or allow sorting",
-            input=time.input,
-            column=time.column,
-            row=int(rows[1:][moved].min()),
-        )
+def _parts(rows: int) -> Iterator[slice]:
+    for first in range(0, rows, PIECE):
+        yield slice(first, min(first + PIECE, rows))

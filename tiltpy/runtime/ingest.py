@@ -13,40 +13,23 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
+from tiltpy.runtime.arrange import TimeOrder, by_key, by_time
 from tiltpy.runtime.bind import Binding, First, complete
-from tiltpy.runtime.buffers import Column, SnapshotBuffer, Times, equally_spaced
+from tiltpy.runtime.buffers import Column, SnapshotBuffer
 from tiltpy.runtime.choose import Choice, choose_columns
-from tiltpy.runtime.frames import flat_column, is_immutable, read_chosen, says_no_type
-from tiltpy.runtime.grouping import Ties, TimeOrder, key_order
+from tiltpy.runtime.event_times import read_times, sample_times
+from tiltpy.runtime.frames import flat_column, is_immutable, read_chosen
 from tiltpy.runtime.key_codes import key_array, key_codes
-from tiltpy.runtime.keys import Groups, Keys, breaks_of, offsets_of
-from tiltpy.runtime.layout import NO_BREAKS, lay_out, sampled
+from tiltpy.runtime.keys import Groups, Keys
+from tiltpy.runtime.layout import lay_out, sampled
 from tiltpy.runtime.lifetimes import extent, stamped_events
-from tiltpy.runtime.ordering import Rows, first_out_of_order, row_order
+from tiltpy.runtime.ordering import Rows, reordered
 from tiltpy.runtime.payload import read_payload
 from tiltpy.runtime.presence import drop_nulls_at_edges, keep_events, keep_rows
 from tiltpy.runtime.samples import check_reach, choose_samples, read_samples
-from tiltpy.runtime.stamps import (
-    Stamps,
-    StampType,
-    TimeColumn,
-    in_ticks,
-    joined,
-    no_stamps,
-    show,
-    to_ticks,
-)
-from tiltpy.types import (
-    MAX_TIME,
-    Interval,
-    Lifetime,
-    Sampled,
-    Scalar,
-    Type,
-    Unit,
-)
+from tiltpy.runtime.stamps import StampType
+from tiltpy.types import Interval, Sampled, Scalar, Type, Unit
 
 Mask = NDArray[np.bool_]
 
@@ -123,33 +106,47 @@ def _ingest(
             binding.frame,
             partial(choose_columns, settled, binding.column),
         )
-        times, kind = _read_times(settled, settled.lifetime, choice, table, unit)
+        times, kind = read_times(settled, settled.lifetime, choice, table, unit)
     elif not settled.keys:
         return _samples(settled, binding.first, binding.frame, unit)
     else:
         table, choice = choose_samples(settled, binding.frame)
-        times = (_sample_times(settled, binding.first, table.num_rows),)
+        times = (sample_times(settled, binding.first, table.num_rows),)
         kind = binding.first.stamps
-    order, keys, offsets = _order(
-        settled, declared.keys, choice, table, times[0], allow_sort=allow_sort
+    time = TimeOrder(
+        declared.name,
+        choice.times[0] if choice.times else choice.keys[0],
+        times[0],
+        tuple((tie, flat_column(declared.name, table, tie)) for tie in choice.order),
+        allow_sort,
     )
-    payload, present = _read_payload(settled, choice, table, order, unit)
-    if table.num_rows == 0:
-        empty = SnapshotBuffer.empty(declared.type)
-        groups = None if keys is None else Groups.empty(declared.type)
-        return Ingested(empty, kind, keys, groups)
-    ticks = [t.ticks if order is None else t.ticks[order] for t in times]
-    breaks = NO_BREAKS if keys is None else breaks_of(offsets)
-    if isinstance(settled.lifetime, Interval):
-        buffer = lay_out(ticks[0], ticks[1], payload, breaks)
+    if settled.keys:
+        columns = [key_array(declared.name, table, name) for name in choice.keys]
+        rows = by_key(declared.keys, key_codes(columns), time)
     else:
-        buffer = stamped_events(ticks[0], settled.lifetime, payload, domain_end, breaks)
-    if keys is None:
+        rows = by_time(time)
+    payload, present = _read_payload(settled, choice, table, rows.order, unit)
+    if table.num_rows == 0:
+        return _no_rows(declared, kind, rows.keys)
+    ticks = [reordered(stamps.ticks, rows.order) for stamps in times]
+    if isinstance(settled.lifetime, Interval):
+        buffer = lay_out(ticks[0], ticks[1], payload, rows.breaks)
+    else:
+        buffer = stamped_events(
+            ticks[0], settled.lifetime, payload, domain_end, rows.breaks
+        )
+    if rows.keys is None or rows.offsets is None:
         return Ingested(_events(buffer, present, declared.type), kind)
-    firsts = ticks[0][offsets[:-1]] - extent(settled.lifetime)[0]
-    groups = Groups.of(buffer, offsets, firsts)
-    keys, groups = keep_events(keys, groups, present, declared.type)
+    firsts = ticks[0][rows.offsets[:-1]] - extent(settled.lifetime)[0]
+    groups = Groups.of(buffer, rows.offsets, firsts)
+    keys, groups = keep_events(rows.keys, groups, present, declared.type)
     return Ingested(groups.buffer, kind, keys, groups)
+
+
+def _no_rows(declared: Input, kind: StampType, keys: Keys | None) -> Ingested:
+    empty = SnapshotBuffer.empty(declared.type)
+    groups = None if keys is None else Groups.empty(declared.type)
+    return Ingested(empty, kind, keys, groups)
 
 
 def _samples(
@@ -166,14 +163,6 @@ def _samples(
     return Ingested(_events(buffer, present, declared.type), first.stamps)
 
 
-def _sample_times(declared: Input, first: First, count: int) -> Stamps:
-    """The stamps of samples without a time column, which are their ends."""
-    assert isinstance(declared.lifetime, Sampled)
-    period = declared.lifetime.period
-    check_reach(declared, first, period, count)
-    return Stamps(equally_spaced(first.time + period, period, count), in_order=True)
-
-
 def _events(
     buffer: SnapshotBuffer, present: Mask | None, payload: Type
 ) -> SnapshotBuffer:
@@ -183,86 +172,6 @@ def _events(
     if isinstance(payload, Scalar):
         buffer = drop_nulls_at_edges(buffer, payload)
     return buffer
-
-
-def _read_times(
-    declared: Input,
-    lifetime: Lifetime,
-    choice: Choice,
-    table: pa.Table,
-    unit: Unit | None,
-) -> tuple[tuple[Stamps, ...], StampType]:
-    below, above = extent(lifetime)
-    low, high = below - MAX_TIME, MAX_TIME - above
-    found: list[tuple[Stamps, StampType]] = []
-    for name in choice.times:
-        array = flat_column(declared.name, table, name)
-        if says_no_type(array):
-            array = no_stamps(unit)
-        found.append(to_ticks(TimeColumn(declared.name, name, array, unit, low, high)))
-    if len(found) == 1:
-        return (found[0][0],), found[0][1]
-    (starts, first), (ends, second) = found
-    kind = joined(first, second)
-    if kind is None:
-        raise DataError(
-            f"'{choice.times[0]}' is {first.kind} and '{choice.times[1]}' is "
-            f"{second.kind}; give both the same type",
-            input=declared.name,
-            column=choice.times[1],
-        )
-    _check_intervals(declared, choice, starts.ticks, ends.ticks, in_ticks(kind, unit))
-    return (starts, ends), kind
-
-
-def _check_intervals(
-    declared: Input, choice: Choice, starts: Times, ends: Times, kind: StampType
-) -> None:
-    bad = starts >= ends
-    if bad.any():
-        row = int(bad.argmax())
-        raise DataError(
-            f"the event ends at {show(int(ends[row]), kind)}, not after its start "
-            f"{show(int(starts[row]), kind)} in '{choice.times[0]}'; an event covers "
-            "(start, end]",
-            input=declared.name,
-            column=choice.times[1],
-            row=row,
-        )
-
-
-def _order(
-    declared: Input,
-    names: tuple[str, ...],
-    choice: Choice,
-    table: pa.Table,
-    stamps: Stamps,
-    *,
-    allow_sort: bool,
-) -> tuple[Rows | None, Keys | None, NDArray[np.int64]]:
-    """The order of the rows by key, start, and the tie columns; None if they have it.
-
-    And their keys, if the input has any, and where the rows of each begin. `names` is
-    what the query calls the key columns.
-    """
-    ties: Ties = tuple(
-        (name, flat_column(declared.name, table, name)) for name in choice.order
-    )
-    if names:
-        found = key_codes([key_array(declared.name, table, k) for k in choice.keys])
-        by = choice.times[0] if choice.times else choice.keys[0]
-        time = TimeOrder(declared.name, by, stamps, ties, allow_sort)
-        order = key_order(found, time)
-        return order, Keys(names, found.columns), offsets_of(found.counts)
-    order = row_order(stamps, ties, input=declared.name)
-    if order is not None and not allow_sort:
-        raise DataError(
-            "the row belongs before the one above it; sort the rows, or allow sorting",
-            input=declared.name,
-            column=choice.times[0],
-            row=first_out_of_order(order),
-        )
-    return order, None, NO_BREAKS
 
 
 def _read_payload(

@@ -1,9 +1,9 @@
 """Key columns as codes: whose a row is, by number, in the order of keys.
 
-Integers of a narrow range are their own numbers, less the least. All else is numbered
-by Arrow's hashing. Then the keys that occur are put in order: ascending, strings by
-their UTF-8 bytes, NaN last among floats, null before all. All NaNs are one key, and
-both zeros.
+Integers are their own numbers, less the least, unless they lie very far apart. All else
+is numbered by Arrow's hashing, and what was found is put in order: ascending, strings
+by their UTF-8 bytes, NaN last among floats. Null comes before all. All NaNs are one
+key, and both zeros.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,33 +18,29 @@ from numpy.typing import NDArray
 from tiltpy.errors import DataError
 from tiltpy.runtime.encode import coded, is_string
 from tiltpy.runtime.frames import payload_array
+from tiltpy.runtime.grouping import Codes, fits
+from tiltpy.runtime.layout import PIECE
 from tiltpy.runtime.strings import MOST_BYTES
 from tiltpy.runtime.views import values_of
 from tiltpy.types import STRING
 
-Codes = NDArray[np.unsignedinteger]
-Numbers = NDArray[np.integer]
-Counts = NDArray[np.int64]
-
-DENSE = 1 << 16
-"""Integers of a range as narrow as this are not hashed, nor those of one that has
-`PER_ROW` places for each row."""
-PER_ROW = 2
-COUNTED = 1 << 18
-"""Rows that are counted at once, so that what is made of them stays in the cache."""
+Numbers = NDArray[np.unsignedinteger]
+Decode = Callable[[Numbers], tuple[pa.Array, ...]]
+Restore = Callable[[pa.Array], pa.Array]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyCodes:
-    """The keys of some rows: each row's code, and what the codes stand for.
+    """Whose each of some rows is.
 
-    `columns` are the keys that occur, in their order, and `counts` how many rows each
-    has.
+    The codes are in the order of keys and below a size, with which their rows can be
+    put together; some may be nobody's. `decode` says what keys some codes stand for, a
+    column for each part of a key.
     """
 
     codes: Codes
-    columns: tuple[pa.Array, ...]
-    counts: Counts
+    size: int
+    decode: Decode
 
 
 def key_array(input: str, table: pa.Table, name: str) -> pa.Array:
@@ -64,9 +60,8 @@ def key_codes(columns: Sequence[pa.Array]) -> KeyCodes:
 def _code(array: pa.Array) -> KeyCodes:
     kind = array.type
     if pa.types.is_null(kind):
-        rows = len(array)
-        counts = np.full(min(rows, 1), rows)
-        return KeyCodes(np.zeros(rows, np.uint8), (pa.nulls(len(counts)),), counts)
+        codes = np.zeros(len(array), np.uint8)
+        return KeyCodes(codes, 1, lambda numbers: (pa.nulls(len(numbers)),))
     if is_string(kind):
         found = array if pa.types.is_dictionary(kind) else coded([array])
         return _hashed(found, _short)
@@ -80,24 +75,44 @@ def _code(array: pa.Array) -> KeyCodes:
 
 def _pairs(first: KeyCodes, second: KeyCodes) -> KeyCodes:
     """The keys of one column more."""
-    size = len(second.counts)
-    pairs = first.codes.astype(np.int64) * size + second.codes
-    found = _integers(pa.array(pairs), lambda keys: keys)
-    (numbers,) = found.columns
-    left, right = np.divmod(numbers.to_numpy(), max(1, size))
-    columns = [column.take(pa.array(left)) for column in first.columns]
-    columns += [column.take(pa.array(right)) for column in second.columns]
-    return KeyCodes(found.codes, tuple(columns), found.counts)
+    rows = len(first.codes)
+    if not fits(first.size * second.size, rows):
+        first, second = _narrow(first), _narrow(second)
+    size = second.size
+    kind = np.min_scalar_type(first.size * size)
+    codes = first.codes.astype(kind) * kind.type(size)
+    codes += second.codes
+
+    def decode(numbers: Numbers) -> tuple[pa.Array, ...]:
+        left, right = np.divmod(numbers, kind.type(size))
+        return (*first.decode(left), *second.decode(right))
+
+    pairs = KeyCodes(codes, first.size * size, decode)
+    return pairs if fits(pairs.size, rows) else _narrow(pairs)
+
+
+def _narrow(found: KeyCodes) -> KeyCodes:
+    """The same with no more codes than there are rows."""
+    if found.size <= len(found.codes):
+        return found
+    codes = pa.array(found.codes)
+    less = _hashed(codes.dictionary_encode(), lambda keys: keys)
+
+    def decode(numbers: Numbers) -> tuple[pa.Array, ...]:
+        (wide,) = less.decode(numbers)
+        return found.decode(values_of(wide, found.codes.dtype))
+
+    return KeyCodes(less.codes, less.size, decode)
 
 
 # -- one column -----------------------------------------------------------------------
 
-Restore = Callable[[pa.Array], pa.Array]
-"""Keys as they were computed with, in the type that they came in."""
-
 
 def _integers(array: pa.Array, restore: Restore) -> KeyCodes:
-    """The codes of an array whose values are integers in memory."""
+    """The codes of an array whose values are integers in memory.
+
+    `restore` gives keys the type back that they came in.
+    """
     kind = array.type
     letter = "u" if pa.types.is_unsigned_integer(kind) else "i"
     dtype = np.dtype(f"{letter}{kind.bit_width // 8}")
@@ -106,21 +121,35 @@ def _integers(array: pa.Array, restore: Restore) -> KeyCodes:
     low, high = bounds["min"].as_py(), bounds["max"].as_py()
     if low is None:  # no values, or nulls alone
         low = high = 0
-    if high - low >= max(DENSE, PER_ROW * len(array)):
-        return _hashed(plain.dictionary_encode(), restore)
     shift = int(plain.null_count > 0)  # null is 0, and before all others
     size = high - low + 1 + shift
-    least = np.array(low % (1 << 8 * dtype.itemsize), f"u{dtype.itemsize}")
-    # In so many bits the difference is right, even where it wraps.
-    places = values_of(plain, dtype).view(least.dtype) - least
-    numbers = places.astype(np.min_scalar_type(size - 1), copy=False)
+    if not fits(size, len(array)):
+        return _hashed(plain.dictionary_encode(), restore)
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+    least = unsigned.type(low % (1 << 8 * dtype.itemsize))
+    codes = _above(values_of(plain, dtype).view(unsigned), least, size)
     if shift:
         there = plain.is_valid().to_numpy(zero_copy_only=False)
-        numbers = (numbers + numbers.dtype.type(shift)) * there
-    codes, used, counts = _in_order(numbers, size, None)
-    keys = ((used - shift).astype(least.dtype) + least).view(dtype)
-    absent = used < shift if shift else None
-    return KeyCodes(codes, (restore(pa.array(keys, mask=absent)),), counts)
+        codes = (codes + codes.dtype.type(shift)) * there
+
+    def decode(numbers: Numbers) -> tuple[pa.Array, ...]:
+        values = (numbers - numbers.dtype.type(shift)).astype(unsigned) + least
+        absent = numbers < shift if shift else None
+        return (restore(pa.array(values.view(dtype), mask=absent)),)
+
+    return KeyCodes(codes, size, decode)
+
+
+def _above(values: Numbers, least: np.unsignedinteger, size: int) -> Codes:
+    """How far values are above the least; in so many bits right, even where it wraps.
+
+    Anything of values that are not below that plus the size.
+    """
+    codes = np.empty(len(values), np.min_scalar_type(size - 1))
+    for first in range(0, len(values), PIECE):
+        part = slice(first, first + PIECE)
+        codes[part] = values[part] - least
+    return codes
 
 
 def _hashed(encoded: pa.DictionaryArray, restore: Restore) -> KeyCodes:
@@ -131,35 +160,25 @@ def _hashed(encoded: pa.DictionaryArray, restore: Restore) -> KeyCodes:
     if indices.null_count:
         order = np.insert(order, 0, size)  # nulls first
         indices = indices.fill_null(size)
-    numbers = values_of(indices, np.dtype(np.int32))
-    codes, used, counts = _in_order(numbers, size + 1, order)
-    places = pa.array(used, mask=used == size)
-    return KeyCodes(codes, (restore(values.take(places)),), counts)
+    codes = values_of(indices, np.dtype(np.int32)).view(np.uint32)
+    ranks = np.zeros(size + 1, np.min_scalar_type(size))
+    ranks[order] = np.arange(len(order))
+    if not np.array_equal(order, np.arange(len(order))):
+        codes = _taken(ranks, codes)
+
+    def decode(numbers: Numbers) -> tuple[pa.Array, ...]:
+        places = order[numbers]
+        return (restore(values.take(pa.array(places, mask=places == size))),)
+
+    return KeyCodes(codes, max(1, len(order)), decode)
 
 
-def _in_order(
-    numbers: Numbers, size: int, order: NDArray[np.int64] | None
-) -> tuple[Codes, NDArray[np.int64], Counts]:
-    """Numbers below a size as codes of those that occur, in an order (None: theirs).
-
-    The codes; the number that each stands for; and how often it occurs.
-    """
-    counts = _counted(numbers, size)
-    used = np.flatnonzero(counts) if order is None else order[counts[order] > 0]
-    narrow = np.min_scalar_type(max(0, len(used) - 1))
-    if np.array_equal(used, np.arange(len(used))):
-        return numbers.astype(narrow, copy=False), used, counts[used]
-    ranks = np.zeros(size, narrow)
-    ranks[used] = np.arange(len(used))
-    return ranks.take(numbers), used, counts[used]
-
-
-def _counted(numbers: Numbers, size: int) -> Counts:
-    counts = np.zeros(size, np.int64)
-    step = max(COUNTED, 4 * size)
-    for first in range(0, len(numbers), step):
-        counts += np.bincount(numbers[first : first + step], minlength=size)
-    return counts
+def _taken(ranks: Codes, numbers: Codes) -> Codes:
+    found = np.empty(len(numbers), ranks.dtype)
+    for first in range(0, len(numbers), PIECE):
+        part = slice(first, first + PIECE)
+        np.take(ranks, numbers[part], out=found[part], mode="clip")
+    return found
 
 
 def _one_nan_one_zero(array: pa.Array) -> pa.Array:

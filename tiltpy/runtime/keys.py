@@ -9,18 +9,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tiltpy.abi import TimeLayout
 from tiltpy.errors import DataError
 from tiltpy.runtime.buffers import Column, SnapshotBuffer, Times
-from tiltpy.runtime.key_codes import KeyCodes, key_codes
+from tiltpy.runtime.grouping import Numbers, offsets_of, put_together
+from tiltpy.runtime.key_codes import key_codes
 from tiltpy.runtime.key_types import common_type
 from tiltpy.runtime.layout import contiguous, lay_out, sampled
 from tiltpy.types import Type
-
-Numbers = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,18 +127,6 @@ def _without_nulls(column: Column, rows: int) -> Column:
     return replace(column, validity=None, offset=0)
 
 
-def breaks_of(offsets: Numbers) -> Numbers:
-    """The rows with which a segment starts behind another one; all have rows."""
-    return offsets[1:-1]
-
-
-def offsets_of(counts: Numbers) -> Numbers:
-    """Where segments with so many rows each begin, and where the last one ends."""
-    offsets = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=offsets[1:])
-    return offsets
-
-
 def align(
     inputs: Mapping[str, tuple[Keys, Groups]],
 ) -> tuple[Keys, dict[str, Groups]]:
@@ -159,13 +144,17 @@ def align(
         parts = {source: one.columns[place] for source, (one, _) in found}
         kind = common_type(name, {source: part.type for source, part in parts.items()})
         columns.append(_joined(name, parts, kind))
-    union = key_codes(columns)
+    codes = key_codes(columns)
+    together = put_together(codes.codes, codes.size)
+    size = len(together.codes)
+    ranks = np.repeat(np.arange(size), np.diff(together.offsets))
+    if together.order is not None:
+        ranks[together.order] = ranks.copy()
     aligned, first = {}, 0
     for name, (one, groups) in found:
-        places = union.codes[first : first + len(one)].astype(np.int64)
-        aligned[name] = _spread(groups, places, union)
+        aligned[name] = _spread(groups, ranks[first : first + len(one)], size)
         first += len(one)
-    return Keys(keys.names, union.columns), aligned
+    return Keys(keys.names, codes.decode(together.codes)), aligned
 
 
 def _same(one: Keys, other: Keys) -> bool:
@@ -191,9 +180,8 @@ def _joined(name: str, parts: Mapping[str, pa.Array], kind: pa.DataType) -> pa.A
     return pa.concat_arrays(columns)
 
 
-def _spread(groups: Groups, places: Numbers, union: KeyCodes) -> Groups:
+def _spread(groups: Groups, places: Numbers, size: int) -> Groups:
     """Groups whose keys have other places among more keys."""
-    size = len(union.counts)
     counts = np.zeros(size, np.int64)
     firsts, lasts = counts.copy(), counts.copy()
     counts[places] = np.diff(groups.offsets)

@@ -2,12 +2,15 @@
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tiltpy.errors import DataError
+from tiltpy.runtime.buffers import Times
 from tiltpy.runtime.stamps import Stamps
+from tiltpy.runtime.views import values_of
 
-Rows = NDArray[np.int64]
+Rows = NDArray[np.integer]
 
 SORTABLE = (
     pa.types.is_primitive,
@@ -42,6 +45,18 @@ def row_order(
     ordered = table.sort_by([(name, "ascending") for name in names])
     rows: Rows = ordered.column(names[-1]).to_numpy()
     return None if (rows[1:] > rows[:-1]).all() else rows
+
+
+def reordered(values: Times, rows: Rows | None) -> Times:
+    """Times in the order of rows; None: as they are."""
+    if rows is None:
+        return values
+    return values_of(reorder(pa.array(values), rows), np.dtype(np.int64))
+
+
+def reorder(array: pa.Array, rows: Rows) -> pa.Array:
+    """A column in the order of rows, all of which it has."""
+    return pc.array_take(array, pa.array(rows), boundscheck=False)
 
 
 def first_out_of_order(rows: Rows) -> int:

@@ -9,7 +9,7 @@ from tiltpy.ir.nodes import Input
 from tiltpy.runtime.buffers import Column
 from tiltpy.runtime.columns import payload_column
 from tiltpy.runtime.frames import payload_array, says_no_type
-from tiltpy.runtime.ordering import Rows
+from tiltpy.runtime.ordering import Rows, reorder
 from tiltpy.runtime.ticks import TickColumn, ticks_column
 from tiltpy.runtime.views import validity_of
 from tiltpy.types import Struct, Unit, columns
@@ -36,7 +36,7 @@ def read_payload(
             place = TickColumn(declared.name, name, array, scalar, unit)
             array = ticks_column(place)
         if order is not None:
-            array = array.take(pa.array(order))
+            array = reorder(array, order)
         if isinstance(declared.type, Struct) and isinstance(
             declared.type.field(column), Struct
         ):

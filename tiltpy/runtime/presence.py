@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from tiltpy.abi import TimeLayout
 from tiltpy.runtime.buffers import Column, SnapshotBuffer, pack_validity
-from tiltpy.runtime.keys import Groups, Keys, breaks_of, offsets_of
+from tiltpy.runtime.grouping import offsets_of
+from tiltpy.runtime.keys import Groups, Keys
 from tiltpy.runtime.layout import PIECE, lay_out
 from tiltpy.types import Scalar, Type
 
@@ -82,7 +83,7 @@ def keep_events(
     starts, ends = (times[mask] for times in groups.times())
     columns = tuple(keep_values(column, mask) for column in groups.buffer.columns)
     offsets = offsets_of(counts[there])
-    buffer = lay_out(starts, ends, columns, breaks_of(offsets))
+    buffer = lay_out(starts, ends, columns, offsets[1:-1])
     buffer = replace(buffer, points=groups.buffer.points)
     return left, Groups.of(buffer, offsets, starts[offsets[:-1]])
 

@@ -1,0 +1,63 @@
+"""Rows put together by code: against a stable sort, in every way that they can lie."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from tiltpy.runtime.grouping import fits, put_together
+from tiltpy.runtime.layout import PIECE
+
+
+def check(codes: NDArray[np.unsignedinteger], size: int) -> None:
+    found = put_together(codes, size)
+    order = np.argsort(codes, kind="stable")
+    lying = np.array_equal(order, np.arange(len(codes)))
+    assert (found.order is None) == lying
+    if found.order is not None:
+        assert np.array_equal(found.order, order)
+    distinct, counts = np.unique(codes, return_counts=True)
+    assert np.array_equal(found.codes, distinct)
+    assert found.offsets.tolist() == [0, *np.cumsum(counts).tolist()]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(1, 20)), max_size=12),
+    st.sampled_from(
+        [(np.uint8, 1), (np.uint16, 1), (np.uint16, 7000), (np.uint32, 2**28)]
+        + [(np.uint64, 2**k) for k in (27, 28, 29, 50)]
+    ),
+    st.booleans(),
+)
+@settings(max_examples=300, deadline=None)
+def test_runs_and_single_rows(
+    runs: list[tuple[int, int]], kind: tuple[type[np.unsignedinteger], int], cut: bool
+) -> None:
+    codes = [code * kind[1] for code, rows in runs for _ in range(1 if cut else rows)]
+    check(np.array(codes, kind[0]), 9 * kind[1] + 1)
+
+
+@pytest.mark.parametrize("size", [1, 3, 300, 70_000, 2**40])
+@pytest.mark.parametrize("rows", [PIECE - 1, PIECE, PIECE + 1, 3 * PIECE + 7])
+@pytest.mark.parametrize("lie", ["anyhow", "sorted", "in runs", "backwards"])
+def test_more_rows_than_a_piece(size: int, rows: int, lie: str) -> None:
+    random = np.random.default_rng(rows)
+    codes = random.integers(0, size, rows).astype(np.min_scalar_type(size - 1))
+    match lie:
+        case "sorted":
+            codes.sort()
+        case "in runs":
+            codes = np.repeat(codes, random.integers(1, 60, rows))[:rows]
+        case "backwards":
+            codes = np.sort(codes)[::-1].copy()
+        case _:
+            pass
+    check(codes, size)
+
+
+def test_what_fits() -> None:
+    assert fits(2**40, 2**23)
+    assert not fits(2**40 + 1, 2**23)
+    assert fits(2**63, 1)
+    check(np.array([2**61 - 1, 0, 5, 2**61 - 1], np.uint64), 2**61)
