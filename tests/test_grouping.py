@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tiltpy.runtime.grouping import fits, put_together
+from tiltpy.runtime.grouping import put_together
 from tiltpy.runtime.layout import PIECE
+from tiltpy.runtime.packed import fits
 
 
 def check(codes: NDArray[np.unsignedinteger], size: int) -> None:

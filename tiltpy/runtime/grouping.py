@@ -1,27 +1,23 @@
 """Rows of one code put together, in the order of codes: what a sort by key comes to.
 
 Rows that lie so already stay where they are, and long runs of one code are moved as a
-whole. Otherwise a row's code and its number are sorted as one integer: no two of them
-are equal, and numpy sorts integers as fast as the CPU's vectors allow.
+whole.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltpy.runtime.layout import PIECE, after, pieces
+from tiltpy.runtime.layout import after, pieces
 from tiltpy.runtime.ordering import Rows
+from tiltpy.runtime.packed import Codes, sort_packed
 from tiltpy.runtime.stamps import first_disorder
 
-Codes = NDArray[np.unsignedinteger]
 Numbers = NDArray[np.int64]
 
 RUN = 8
 """Runs of one code that are so long on the average are moved as a whole."""
-MOST_BITS = 63
-"""For a code and the number of its row together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,11 +31,6 @@ class Together:
     order: Rows | None
     offsets: Numbers
     codes: Codes
-
-
-def fits(codes: int, rows: int) -> bool:
-    """Whether so many rows can be put together by codes below a number."""
-    return _bits(codes) + _bits(rows) <= MOST_BITS
 
 
 def put_together(codes: Codes, size: int) -> Together:
@@ -57,10 +48,6 @@ def offsets_of(counts: Numbers) -> Numbers:
     offsets = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=offsets[1:])
     return offsets
-
-
-def _bits(numbers: int) -> int:
-    return max(0, numbers - 1).bit_length()
 
 
 def _heads(codes: Codes, most: int) -> Numbers | None:
@@ -89,33 +76,16 @@ def _moved(codes: Codes, heads: Numbers) -> Together:
 
 def _sorted(codes: Codes, size: int) -> Together:
     """The rows of codes in any order."""
-    rows = len(codes)
-    bits = _bits(rows)
-    kind = np.dtype(np.uint32 if bits + _bits(size) <= 32 else np.uint64)
-    shift, mask = kind.type(bits), kind.type((1 << bits) - 1)
-    packed: Codes = np.empty(rows, kind)
-    numbers = np.arange(PIECE, dtype=kind)
-    for piece in _parts(rows):
-        part = packed[piece]
-        np.left_shift(codes[piece], shift, out=part, dtype=kind, casting="unsafe")
-        part |= numbers[: len(part)] + kind.type(piece.start)
-    packed.sort()
-    order: Codes = np.empty(rows, np.uint32 if bits <= 32 else np.uint64)
+    packed = sort_packed(codes, size)
+    order = packed.room()
     heads, found = [], []
     last = -1
-    for piece in _parts(rows):
-        part = packed[piece]
-        np.bitwise_and(part, mask, out=order[piece], casting="unsafe")
-        ordered = part >> shift
+    for place, ordered, rows in packed.parts():
+        order[place] = rows
         new = np.append(int(ordered[0]) != last, ordered[1:] != ordered[:-1])
         begins = np.flatnonzero(new)
-        heads.append(begins + piece.start)
+        heads.append(begins + place.start)
         found.append(ordered[begins].astype(codes.dtype))
         last = int(ordered[-1])
-    offsets = np.append(np.concatenate(heads), rows)
+    offsets = np.append(np.concatenate(heads), len(codes))
     return Together(order, offsets, np.concatenate(found))
-
-
-def _parts(rows: int) -> Iterator[slice]:
-    for first in range(0, rows, PIECE):
-        yield slice(first, min(first + PIECE, rows))

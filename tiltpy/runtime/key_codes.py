@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from tiltpy.errors import DataError
 from tiltpy.runtime.encode import coded, is_string
 from tiltpy.runtime.frames import payload_array
-from tiltpy.runtime.grouping import Codes, fits
 from tiltpy.runtime.layout import PIECE
+from tiltpy.runtime.packed import Codes, fits
 from tiltpy.runtime.strings import MOST_BYTES
 from tiltpy.runtime.views import values_of
 from tiltpy.types import STRING

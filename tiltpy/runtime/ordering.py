@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from tiltpy.errors import DataError
 from tiltpy.runtime.buffers import Times
+from tiltpy.runtime.packed import fits, sort_packed
 from tiltpy.runtime.stamps import Stamps
 from tiltpy.runtime.views import values_of
 
@@ -33,7 +34,7 @@ def row_order(
     """
     ticks = stamps.ticks
     if not ties or (stamps.in_order and (ticks[1:] > ticks[:-1]).all()):
-        return None if stamps.in_order else np.argsort(ticks, kind="stable")
+        return None if stamps.in_order else _stable(ticks)
     keys = [pa.array(ticks)]
     for name, column in ties:
         if column.null_count:
@@ -57,6 +58,15 @@ def reordered(values: Times, rows: Rows | None) -> Times:
 def reorder(array: pa.Array, rows: Rows) -> pa.Array:
     """A column in the order of rows, all of which it has."""
     return pc.array_take(array, pa.array(rows), boundscheck=False)
+
+
+def _stable(ticks: Times) -> Rows:
+    """The order of times, equal ones as they came."""
+    least = int(ticks.min())
+    size = int(ticks.max()) - least + 1
+    if fits(size, len(ticks)):
+        return sort_packed(ticks, size, least).order()
+    return np.argsort(ticks, kind="stable")
 
 
 def first_out_of_order(rows: Rows) -> int:
