@@ -119,6 +119,23 @@ class SlotKind(Enum):
     HIGH = "high"
     SCRATCH = "scratch"
     """The address of scratch array number `column`."""
+    KEYS = "keys"
+    """Folds by key: the input's key column, or a code for each row (see `Grouped`)."""
+    LEAST = "least"
+    """The least key."""
+    KEY_COUNT = "key_count"
+    PANE_ROWS = "pane_rows"
+    """The row at which each pane begins, and where the last one ends."""
+    PANE_COUNT = "pane_count"
+    STATES = "states"
+    """Array number `column` of the states that the fold writes."""
+    LOST = "lost"
+    """Written by the kernel: in how many rows the key was out of the range."""
+    SHIFT = "shift"
+    """The pane that cell 0 of an output would begin with, counted from the first."""
+    KEY_LOW = "key_low"
+    """The keys whose cells are wanted: from this one up to `KEY_HIGH`, exclusive."""
+    KEY_HIGH = "key_high"
     CODE = "code"
     """The code of the string that `object` is."""
     STRINGS = "strings"
@@ -181,7 +198,8 @@ class Shape(Enum):
     `ROWS`: one visit a row of its one input. `SWEEP`: the general merge of cursors.
     The others are those of grid kernels, which visit every grid point. `MAP` needs
     one value of each object, `STENCIL` its neighbours too, `PANES` folds many finer
-    cells for each of its own.
+    cells for each of its own. `GROUPED`: a visit a row, in order of time, whatever its
+    key (see `Grouped`).
     """
 
     ROWS = "map over rows"
@@ -189,6 +207,7 @@ class Shape(Enum):
     MAP = "map"
     STENCIL = "stencil"
     PANES = "panes"
+    GROUPED = "fold by key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,12 +257,50 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
+class Grouped:
+    """How windows over an input with keys are folded without grouping its rows.
+
+    Time is cut into *panes* of `pane` ticks, from `phase` on, such that each row lies
+    in one of them. The first kernel visits the rows of the panes `[FIRST, LAST)`, and
+    has for each pane and key an entry in each of some matrices `[pane][key]`: *counts*,
+    then the states of reductions. It is given the row at which each pane begins. Keys
+    are `LEAST` to `LEAST + KEY_COUNT - 1`, in a column of the integers `key`, of which
+    unsigned ones have 32 bits at most; rows of other keys are `LOST`, and counted.
+
+    The low `half` bits of an entry of the first matrix count the rows that are events,
+    the others those that meet a condition; without `half` all of it counts events.
+
+    The second kernel makes of them what the output is in its cells `[FIRST, LAST)`,
+    counted from any one, for a range of keys: matrices `[cell][key]` of values, of
+    bytes `OUT_COVERED` (whether there is a value), and of bytes `OUT_BEGINS` (whether a
+    window sees anything else than in the cell before). Cell `c` looks at the panes from
+    `SHIFT + c*stride + low` up to `SHIFT + c*stride + high`, exclusive.
+    """
+
+    input: str
+    pane: int
+    phase: int
+    stride: int
+    low: int
+    high: int
+    merged: int
+    """How many panes are merged for a cell."""
+    key: Scalar
+    half: int
+    nulls: bool
+    """Whether rows may be null in their only column: those are no events."""
+    states: tuple[Scalar, ...]
+    """The types of the matrices."""
+
+
+@dataclass(frozen=True, slots=True)
 class Signature:
     """All that the runtime needs to call a kernel. Loops are in order of dependency.
 
     With a `stretch` it is that of a grid kernel: `loops` are its outputs alone, their
     `reads` and `changes` are empty, and the rows of `""` in a scratch array's size are
-    the `multiple`s in the stretch.
+    the `multiple`s in the stretch. With `grouped` it is one of two that fold by key;
+    then they are the keys in the range.
     """
 
     slots: tuple[Slot, ...]
@@ -251,3 +308,4 @@ class Signature:
     scratch: tuple[Scratch, ...]
     outputs: tuple[str, ...]
     stretch: Stretch | None = None
+    grouped: Grouped | None = None

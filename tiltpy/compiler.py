@@ -24,14 +24,21 @@ from tiltpy.ir.cuts import reads
 from tiltpy.ir.keys import output_keys
 from tiltpy.ir.nodes import Query
 from tiltpy.lowering.grid import lower_grid, why_no_grid
+from tiltpy.lowering.grouped import Folding
+from tiltpy.lowering.grouped_cells import lower_cells
+from tiltpy.lowering.grouped_fold import lower_fold
 from tiltpy.lowering.lower import Plan, lower
+from tiltpy.lowering.stages import Unfit
 from tiltpy.passes.eliminate_dead import drop_definitions
 from tiltpy.passes.pipeline import optimize
 from tiltpy.runtime.execute import Kernel
+from tiltpy.types import U32, Scalar
 
 T = TypeVar("T")
 LayoutKey = tuple[tuple[str, Layout], ...]
 LatticeKey = tuple[tuple[str, Lattice], ...]
+FoldKey = tuple[str, Scalar, bool]
+"""An output, the type of its keys, and whether its counts are narrow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +130,8 @@ class Specialised:
         self.general_code = general
         self.grid_code: dict[LatticeKey, LazyCode | None] = {}
         """The kernels for regular rows, for each combination of lattices met."""
+        self.fold_code: dict[FoldKey, tuple[LazyCode, LazyCode]] = {}
+        """Those that fold by key, and make cells of it."""
 
     @cached_property
     def stages(self) -> tuple[tuple[str, Query], ...]:
@@ -133,7 +142,8 @@ class Specialised:
     def seconds(self) -> dict[str, float]:
         """How long the stages took, when they were run for what is used now."""
         found = dict(self._seconds)
-        for code in (self.general_code, *self.grid_code.values()):
+        folds = (code for both in self.fold_code.values() for code in both)
+        for code in (self.general_code, *self.grid_code.values(), *folds):
             for stage, seconds in code.seconds.items() if code is not None else ():
                 found[stage] = found.get(stage, 0.0) + seconds
         return found
@@ -184,6 +194,54 @@ class Specialised:
                 )
                 self.grid_code[key] = self._lazy(f"grid {key}", plan)
             return self.grid_code[key]
+
+    def why_not_grouped(self, output: str) -> str | None:
+        """Why an output's rows must be grouped by key, if they must.
+
+        Otherwise its windows can be folded as the rows come.
+        """
+        if not self._options.special_shapes:
+            return "special shapes are switched off"
+        try:
+            Folding(self.query, output, self.layouts)
+        except Unfit as reason:
+            return str(reason)
+        return None
+
+    def grouped(
+        self, output: str, key: Scalar = U32, *, narrow: bool = False
+    ) -> tuple[Kernel, Kernel]:
+        """The kernels for an output without such a reason (see `abi.Grouped`)."""
+        fold, cells = self.folding_code(output, key, narrow=narrow)
+        return fold.kernel(), cells.kernel()
+
+    def folding_code(
+        self, output: str, key: Scalar = U32, *, narrow: bool = False
+    ) -> tuple[LazyCode, LazyCode]:
+        """The machine code of those kernels."""
+        wanted = output, key, narrow
+        with self._lock:
+            if wanted not in self.fold_code:
+                lower_as = partial(
+                    _lower_grouped, self.query, output, self.layouts, key, narrow
+                )
+                fold = self._lazy(f"fold {wanted}", partial(lower_as, lower_fold))
+                cells = self._lazy(f"cells {wanted}", partial(lower_as, lower_cells))
+                assert fold is not None
+                assert cells is not None
+                self.fold_code[wanted] = fold, cells
+            return self.fold_code[wanted]
+
+
+def _lower_grouped(
+    query: Query,
+    output: str,
+    layouts: Mapping[str, Layout],
+    key: Scalar,
+    narrow: bool,
+    lower: Callable[[Folding], Plan],
+) -> Plan:
+    return lower(Folding(query, output, layouts, key, narrow=narrow))
 
 
 def _how(plan: Plan | None) -> Signature | None:

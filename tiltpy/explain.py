@@ -110,6 +110,8 @@ def _vectorised(loop: Loop, optimized: str) -> str:
     match loop.shape:
         case Shape.MAP | Shape.STENCIL | Shape.PANES:
             return f"vectorised: {LANES} cells at a time"
+        case Shape.GROUPED:
+            return "not vectorised: each row goes to the state of its key"
         case Shape.SWEEP:
             return "not vectorised: a visit begins where the one before has ended"
         case Shape.ROWS:

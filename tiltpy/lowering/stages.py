@@ -26,7 +26,7 @@ LONG_CHAIN = 4
 
 
 class Unfit(Exception):  # noqa: N818 - no error: another kernel serves
-    """A query has no grid kernel; the message says why."""
+    """A query has no kernel of a special form; the message says why."""
 
 
 def looks_at_whole(node: Reduce) -> Unfit:
