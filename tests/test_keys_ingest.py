@@ -17,10 +17,13 @@ from tiltpy import types as ty
 from tiltpy.abi import TimeLayout
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
+from tiltpy.runtime import arrange
 from tiltpy.runtime.bind import Binding, First, bind
 from tiltpy.runtime.buffers import SnapshotBuffer
+from tiltpy.runtime.grouping import Together, put_together
 from tiltpy.runtime.ingest import Ingested
 from tiltpy.runtime.keys import Groups, Keys, align
+from tiltpy.runtime.packed import Codes
 from tiltpy.runtime.stamps import PLAIN_TICKS
 
 Row = tuple[object, ...]
@@ -110,6 +113,10 @@ KEYS: dict[str, tuple[pa.Array, list[object]]] = {
             [0, 1, 2, 3, None, 0], ["b", "b", None, "unused", "never"]
         ),
         [None, "b", "unused"],
+    ),
+    "a dictionary of nulls": (
+        pa.DictionaryArray.from_arrays([0, None, 0, 0, 0, 0], pa.nulls(1)),
+        [None],
     ),
     "a dictionary of integers": (
         pa.array([7, 5, 7, None, 5, 5]).dictionary_encode(),
@@ -675,12 +682,29 @@ def test_keys_that_do_not_fit_into_the_type_of_others() -> None:
 # What is remembered
 
 
-def test_a_bound_table_is_grouped_once() -> None:
-    frame = table(("b", 1, 1), ("a", 2, 2))
-    binding = Binding(frame, known={})
+def test_a_bound_table_is_grouped_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    grouped: list[int] = []
+
+    def noted(codes: Codes, size: int) -> Together:
+        grouped.append(size)
+        return put_together(codes, size)
+
+    monkeypatch.setattr(arrange, "put_together", noted)
+    frame = table(("b", 1, 1), ("a", 2, 2), ("b", 3, 3))
+    frame = frame.append_column("n", pa.array([4, 5, 6]))
+    binding = Binding(frame, column="m", known={})
     found = read(binding, by("k"))
-    assert read(binding, by("k")) is found
-    assert read(Binding(frame), by("k")) is not found
+    assert read(binding, by("k"), domain_end=7) is found
+    other = read(replace(binding, column="n"), by("k"))
+    assert rows(other) == {"a": [(1, 2, 5)], "b": [(0, 1, 4), (2, 3, 6)]}
+    hold = by("k", lifetime=ty.UntilNext())
+    for end in (4, 7):
+        assert rows(read(binding, hold, domain_end=end))["a"] == [(1, end, 2)]
+    assert len(grouped) == 1
+    assert rows(read(replace(binding, by=("n",)), by("k")))[6] == [(2, 3, 3)]
+    assert len(grouped) == 2
+    read(Binding(frame, column="m"), by("k"))
+    assert len(grouped) == 3
 
 
 # All of it, drawn

@@ -119,9 +119,10 @@ def sampled(
     over `(start + i*period, start + (i+1)*period]`. `values` is an array of numpy or
     Arrow, a column of Polars or pandas, or anything with the Arrow PyCapsule interface
     or the buffer protocol; nulls are gaps. A table has a column for each field of a
-    struct. Nothing is copied where the types are those of the query. `start` is ticks,
-    a stamp of ISO 8601, a date or a `datetime`; `period` ticks, a duration like "1s" or
-    a `timedelta`, the one that the query declares if it does.
+    struct, and those of the keys. Nothing is copied where the types are those of the
+    query. `start` is ticks, a stamp of ISO 8601, a date or a `datetime`; `period`
+    ticks, a duration like "1s" or a `timedelta`, the one that the query declares if it
+    does.
     """
     if start is None and (values is None) != (period is None):
         return builder.sampled(period if values is None else values)  # type: ignore[arg-type]

@@ -6,15 +6,17 @@ events by their lifetime, and rows that are no events taken out where they could
 mistaken for some.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltpy.ir.nodes import Input
-from tiltpy.runtime.arrange import TimeOrder, by_key, by_time
+from tiltpy.runtime.arrange import Arrangement, TimeOrder, by_key, by_time
 from tiltpy.runtime.bind import Binding, First, complete
 from tiltpy.runtime.buffers import Column, SnapshotBuffer
 from tiltpy.runtime.choose import Choice, choose_columns
@@ -28,13 +30,14 @@ from tiltpy.runtime.ordering import Rows, reordered
 from tiltpy.runtime.payload import read_payload
 from tiltpy.runtime.presence import drop_nulls_at_edges, keep_events, keep_rows
 from tiltpy.runtime.samples import check_reach, choose_samples, read_samples
-from tiltpy.runtime.stamps import StampType
-from tiltpy.types import Interval, Sampled, Scalar, Type, Unit
+from tiltpy.runtime.stamps import Stamps, StampType
+from tiltpy.types import Interval, Sampled, Scalar, Type, Unit, UntilNext
 
 Mask = NDArray[np.bool_]
 
 REMEMBERED = 8
-"""Ways to read a frame that its binding remembers at most."""
+"""Ways to read a frame, and orders of its rows, that its binding remembers at most."""
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +78,25 @@ def ingest(
     A binding that remembers is asked first, if its frame cannot change: the rows of an
     Arrow table are looked at once, not in each run.
     """
+    if not isinstance(declared.lifetime or binding.lifetime, UntilNext):
+        domain_end = None
+    return _once(
+        binding,
+        (declared, replace(binding, frame=None), unit, domain_end, allow_sort),
+        lambda: _ingest(declared, binding, unit, domain_end, allow_sort=allow_sort),
+    )
 
-    def read() -> Ingested:
-        return _ingest(declared, binding, unit, domain_end, allow_sort=allow_sort)
 
+def _once(binding: Binding, key: object, find: Callable[[], Found]) -> Found:
+    """What is found in a bound frame: remembered, if the frame cannot change."""
     if binding.known is None or not is_immutable(binding.frame):
-        return read()
-    key = declared, replace(binding, frame=None), unit, domain_end, allow_sort
-    found = binding.known.get(key)
-    if not isinstance(found, Ingested):
+        return find()
+    if key not in binding.known:
+        found = find()
         if len(binding.known) >= REMEMBERED:
             binding.known.clear()
-        found = binding.known[key] = read()
-    return found
+        binding.known[key] = found
+    return cast(Found, binding.known[key])
 
 
 def _ingest(
@@ -113,18 +122,11 @@ def _ingest(
         table, choice = choose_samples(settled, binding.frame)
         times = (sample_times(settled, binding.first, table.num_rows),)
         kind = binding.first.stamps
-    time = TimeOrder(
-        declared.name,
-        choice.times[0] if choice.times else choice.keys[0],
-        times[0],
-        tuple((tie, flat_column(declared.name, table, tie)) for tie in choice.order),
-        allow_sort,
+    rows = _once(
+        binding,
+        (Arrangement, declared.keys, replace(choice, payload=()), allow_sort),
+        lambda: _arranged(declared, choice, table, times[0], allow_sort=allow_sort),
     )
-    if settled.keys:
-        columns = [key_array(declared.name, table, name) for name in choice.keys]
-        rows = by_key(declared.keys, key_codes(columns), time)
-    else:
-        rows = by_time(time)
     payload, present = _read_payload(settled, choice, table, rows.order, unit)
     if table.num_rows == 0:
         return _no_rows(declared, kind, rows.keys)
@@ -141,6 +143,28 @@ def _ingest(
     groups = Groups.of(buffer, rows.offsets, firsts)
     keys, groups = keep_events(rows.keys, groups, present, declared.type)
     return Ingested(groups.buffer, kind, keys, groups)
+
+
+def _arranged(
+    declared: Input,
+    choice: Choice,
+    table: pa.Table,
+    stamps: Stamps,
+    *,
+    allow_sort: bool,
+) -> Arrangement:
+    """The rows by key, if there are keys, then start, ties, and as they came."""
+    time = TimeOrder(
+        declared.name,
+        choice.times[0] if choice.times else choice.keys[0],
+        stamps,
+        tuple((tie, flat_column(declared.name, table, tie)) for tie in choice.order),
+        allow_sort,
+    )
+    if not choice.keys:
+        return by_time(time)
+    columns = [key_array(declared.name, table, name) for name in choice.keys]
+    return by_key(declared.keys, key_codes(columns), time)
 
 
 def _no_rows(declared: Input, kind: StampType, keys: Keys | None) -> Ingested:
