@@ -16,7 +16,7 @@ from tiltpy.abi import TimeLayout
 from tiltpy.compiler import CompileOptions, Compiler
 from tiltpy.interpreter import Event, Snapshot
 from tiltpy.ir.nodes import Input
-from tiltpy.lowering import folds, outputs, short_spreads, stages
+from tiltpy.lowering import folds, outputs, row_panes, short_spreads, stages
 from tiltpy.passes.pipeline import PASS_NAMES
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.buffers import SnapshotBuffer
@@ -60,13 +60,13 @@ class Setting:
     """Whether grid kernels are used wherever they can be; by default as users have it,
     for larger inputs."""
     small: bool = False
-    """Whether a few cells fill the tiles and the longest trees of grid kernels, and two
-    objects are a long chain."""
+    """Whether a few cells fill the tiles and the longest trees of grid kernels, two
+    objects are a long chain, and windows of two ticks are folded as panes of rows."""
 
 
 @contextmanager
 def small_sizes(setting: Setting) -> Iterator[None]:
-    """Grid kernels as the setting wants them."""
+    """Kernels as the setting wants them."""
     if not setting.small:
         yield
         return
@@ -76,6 +76,7 @@ def small_sizes(setting: Setting) -> Iterator[None]:
         patch.object(folds, "LONGEST_TREE", 32),
         patch.object(short_spreads, "LONGEST_TREE", 32),
         patch.object(outputs, "MUCH", 32),
+        patch.object(row_panes, "SHORTEST", 2),
     ):
         yield
 
@@ -94,6 +95,7 @@ def random_setting(random: Random, span: int) -> Setting:
         nulls=random.choice((None, None, "gaps", "samples")),
         points=random.random() < 0.5,
         grid=random.choice((None, True, True)),
+        small=random.random() < 0.5,
     )
 
 

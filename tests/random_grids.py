@@ -36,6 +36,8 @@ from tiltpy.ir.nodes import (
     TemporalExpr,
 )
 from tiltpy.lowering.grid import lower_grid
+from tiltpy.lowering.references import references
+from tiltpy.lowering.row_panes import folds_rows
 from tiltpy.passes.pipeline import PASS_NAMES, optimize
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.types import Scalar, Struct, TDom, Type, columns
@@ -325,7 +327,8 @@ class GridWriter(QueryWriter):
 def random_grid_case(seed: int, *, exact: bool, specials: bool = False) -> Case:
     """A query and its streams; the same for the same seed.
 
-    Mostly one that has a grid kernel: others are drawn anew a few times.
+    Mostly one that has a grid kernel, or windows that are folded over their rows:
+    others are drawn anew a few times.
     """
     for attempt in range(TRIES):
         random = Random(f"grid {seed} {attempt}")  # noqa: S311 - tests, not secrets
@@ -337,15 +340,15 @@ def random_grid_case(seed: int, *, exact: bool, specials: bool = False) -> Case:
         rows = {name: maker.rows() for name in names}
         writer = GridWriter(random, maker, theme)
         query = writer.query(rows, tdoms, specials=specials)
-        if has_grid_kernel(query, rows):
+        if is_special(query, rows):
             break
     maker.reach(query, writer.looks)
     events = {name: maker.stream(one) for name, one in rows.items()}
     return Case(query, events, *random_domain(random, maker))
 
 
-def has_grid_kernel(query: Query, rows: Mapping[str, Rows]) -> bool:
-    """Whether there is one, lost samples being null rows."""
+def is_special(query: Query, rows: Mapping[str, Rows]) -> bool:
+    """Whether it has a grid kernel, lost samples being null rows, or panes of rows."""
     layouts, lattices = {}, {}
     for name, one in rows.items():
         time = TimeLayout.SAMPLED if one.sampled else TimeLayout.INTERVALS
@@ -353,7 +356,14 @@ def has_grid_kernel(query: Query, rows: Mapping[str, Rows]) -> bool:
         layouts[name] = Layout(time, nullable)
         lattices[name] = Lattice(one.period, 0)
     _, optimized = optimize(specialise(query, layouts), frozenset())[-1]
-    return lower_grid(optimized, layouts, lattices) is not None
+    if lower_grid(optimized, layouts, lattices) is not None:
+        return True
+    return any(
+        folds_rows(definition, window, layouts[window.object])
+        for definition in optimized.definitions
+        for window in references(definition)[1]
+        if window.object in layouts
+    )
 
 
 def random_tdoms(random: Random, base: int, theme: Theme) -> list[TDom]:

@@ -22,8 +22,10 @@ from tiltpy import compiler
 from tiltpy.abi import LANES, OF_STRINGS, Signature, SlotKind
 from tiltpy.ir.nodes import CutInlined, EventBound, Reduce, Time
 from tiltpy.ir.traversal import walk
+from tiltpy.loops.build import TRUE, i64
 from tiltpy.lowering import folds, outputs
 from tiltpy.lowering.assembly import Assembly, Block
+from tiltpy.lowering.central_moments import ORDERS
 from tiltpy.lowering.count_tree import CountTree
 from tiltpy.lowering.cursors import ScanCursor, StackCursor, StepCursor
 from tiltpy.lowering.folds import Fold
@@ -33,6 +35,7 @@ from tiltpy.lowering.mode_tree import ModeTree
 from tiltpy.lowering.objects import Bitmap, Stored
 from tiltpy.lowering.outputs import Output
 from tiltpy.lowering.panes import Pane
+from tiltpy.lowering.row_panes import RowPane
 from tiltpy.lowering.sliding import SlidingWindow
 from tiltpy.lowering.spread import Spread
 from tiltpy.lowering.stages import Grid
@@ -40,6 +43,7 @@ from tiltpy.lowering.streams import History
 from tiltpy.lowering.temporaries import Temporary
 from tiltpy.lowering.trees import TreeWindow
 from tiltpy.lowering.whole_windows import DistinctCount
+from tiltpy.lowering.windows import element_of
 from tiltpy.runtime.execute import Chunk
 from tiltpy.runtime.grid import GridChunk
 
@@ -110,11 +114,25 @@ def of_fold(fold: Fold) -> Forms:
 
 
 def of_pane(pane: Pane) -> Forms:
+    if not isinstance(pane.cells, int):
+        return
     certain = pane.certain(Block(Assembly({})))
     yield "pane: in every cell" if certain else "pane: some cells without"
     yield f"pane: {'straight' if pane.cells <= 128 else 'in a loop'}"
     if pane.cells >= 256:
         yield "pane: four vectors at a time"
+
+
+def of_row_pane(pane: RowPane) -> Forms:
+    rows = pane.rows
+    yield f"row pane: {rows.layout.time.value}{' points' * rows.layout.points}"
+    yield f"row pane: {'every row' if rows.complete else 'rows that may be null'}"
+    for element, names in pane.names.items():
+        trial = element_of(Block(pane.assembly), rows, i64(0), element)
+        if rows.complete and trial.valid != TRUE:
+            yield "row pane: some rows only"
+        if not ORDERS.keys().isdisjoint(names):
+            yield "row pane: two passes"
 
 
 def of_output(output: Output) -> Forms:
@@ -150,6 +168,7 @@ OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
     (History, lambda found: ["ring of vectors"] if found.ring is not None else []),
     (Spread, lambda _: ["input: rows spread over ticks"]),
     (Temporary, lambda _: ["temporary"]),
+    (RowPane, of_row_pane),
     (SlidingWindow, lambda w: [f"sweep: window that {'steps' if w.steps else 'runs'}"]),
     (TreeWindow, lambda _: ["sweep: window over ends out of order"]),
     (CountTree, lambda found: [f"sweep: {found.name}"]),
@@ -219,6 +238,8 @@ class Census:
                     self._met.update(forms(one))
             if isinstance(one, Grid) and isinstance(chunk, GridChunk):
                 self._met.update(_extent(one, chunk))
+            if isinstance(one, RowPane) and isinstance(chunk, Chunk):
+                self._met.update(_most_rows(one, chunk))
 
 
 def _extent(grid: Grid, chunk: GridChunk) -> Forms:
@@ -234,6 +255,16 @@ def _extent(grid: Grid, chunk: GridChunk) -> Forms:
         yield "grid: much to write"
     if length // finest < LANES:
         yield "grid: less than a vector"
+
+
+def _most_rows(pane: RowPane, chunk: Chunk) -> Forms:
+    """Whether a window of a chunk may have more rows than are folded at once."""
+    piece = chunk.pieces.get(pane.rows.name)
+    if piece is not None:
+        starts, _ = piece.times()
+        length = pane.window.end - pane.window.start
+        if (starts[LANES:] - starts[:-LANES] < length).any():
+            yield "row pane: more than a vector"
 
 
 def _after(

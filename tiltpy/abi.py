@@ -195,8 +195,9 @@ MOST_RANKED = 2**31 - 1
 class Shape(Enum):
     """The shape of a loop.
 
-    `ROWS`: one visit a row of its one input. `SWEEP`: the general merge of cursors.
-    The others are those of grid kernels, which visit every grid point. `MAP` needs
+    `ROWS`: one visit a row of its one input. `SWEEP`: the general merge of cursors,
+    `ROW_PANES` one whose windows are each folded over their rows, without a sweep. The
+    others are those of grid kernels, which visit every grid point. `MAP` needs
     one value of each object, `STENCIL` its neighbours too, `PANES` folds many finer
     cells for each of its own. `GROUPED`: a visit a row, in order of time, whatever its
     key (see `Grouped`).
@@ -204,6 +205,7 @@ class Shape(Enum):
 
     ROWS = "map over rows"
     SWEEP = "sweep"
+    ROW_PANES = "panes of rows"
     MAP = "map"
     STENCIL = "stencil"
     PANES = "panes"

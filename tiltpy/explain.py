@@ -112,6 +112,8 @@ def _vectorised(loop: Loop, optimized: str) -> str:
             return f"vectorised: {LANES} cells at a time"
         case Shape.GROUPED:
             return "not vectorised: each row goes to the state of its key"
+        case Shape.ROW_PANES:
+            return f"vectorised: {LANES} rows of a window at a time"
         case Shape.SWEEP:
             return "not vectorised: a visit begins where the one before has ended"
         case Shape.ROWS:

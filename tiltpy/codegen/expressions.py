@@ -82,8 +82,12 @@ class Expressions:
                 return Value(text, in_lanes)
             case Load(array=array, index=index):
                 return self._load(array, index)
-            case Wide(array=array, index=index):
+            case Wide(array=array, index=index, mask=None):
                 return self.memory.load_wide(array, self.scalar(index))
+            case Wide(array=array, index=index, mask=mask):
+                assert mask is not None
+                first, some = self.scalar(index), self.wide(mask)
+                return self.memory.load_some(array, first, some)
             case Lane() | Lanes() | Splat() | Earlier() | Pick():
                 return self._in_lanes(expr)
             case Extract(operand=operand, lane=lane):

@@ -156,6 +156,20 @@ class Memory:
         found = self.code.value(f"load {kind}, ptr {address}, align {aligned}")
         return self._from_memory(found, array.type)
 
+    def load_some(self, array: Array, index: str, mask: str) -> Value:
+        """The same in those lanes in which a mask holds; 0 in the others."""
+        assert not array.bits
+        kind = wide(memory_type(array.type))
+        found = self.code.call(
+            f"llvm.masked.load.{suffix(kind)}.p0",
+            kind,
+            [f"ptr align {size_of(array.type)}", wide("i1"), kind],
+            self.address(array, index),
+            mask,
+            "zeroinitializer",
+        )
+        return self._from_memory(found, array.type)
+
     def _wide_bits(self, array: Array, index: str) -> Value:
         """Bits from anywhere on, without a byte that has none of them.
 

@@ -105,11 +105,15 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Wide:
-    """The `LANES` entries of an array from `index` on (of a bitmap: bits)."""
+    """The `LANES` entries of an array from `index` on (of a bitmap: bits).
+
+    With a `mask` only lanes in which it holds are read, the others are 0; no bitmaps.
+    """
 
     array: Array
     index: "LExpr"
     type: Scalar
+    mask: "LExpr | None" = None
 
 
 @dataclass(frozen=True, slots=True)

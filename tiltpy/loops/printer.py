@@ -100,8 +100,9 @@ def format_lexpr(expr: LExpr, outer: int = 0) -> str:
             return name
         case Load(array=array, index=index):
             return f"{array.name}[{format_lexpr(index)}]"
-        case Wide(array=array, index=index):
-            return f"{array.name}[{format_lexpr(index)} ...]"
+        case Wide(array=array, index=index, mask=mask):
+            where = "" if mask is None else f" if {format_lexpr(mask)}"
+            return f"{array.name}[{format_lexpr(index)} ...{where}]"
         case Lane():
             return "lane"
         case Splat(operand=operand):

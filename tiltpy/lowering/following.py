@@ -29,6 +29,7 @@ from tiltpy.lowering.edges import Edges
 from tiltpy.lowering.own_reductions import Way, way_of
 from tiltpy.lowering.ranking import Rankings
 from tiltpy.lowering.references import reductions, references
+from tiltpy.lowering.row_panes import RowPane, folds_rows
 from tiltpy.lowering.rows import ObjectRows
 from tiltpy.lowering.skips import skipped_points
 from tiltpy.lowering.sliding import SlidingWindow
@@ -45,6 +46,7 @@ class Following:
     `skipped` are the points at whose gaps there is no visit, `one_tick` the one among
     them, if any, whose snapshots last a tick. `steps`: every change is visited.
     `always_cuts`: each visit starts a new snapshot, so that none need be compared.
+    `plain`: no window is folded anew at each visit.
     """
 
     def __init__(
@@ -54,12 +56,15 @@ class Following:
         objects: dict[str, ObjectRows],
         now: Var,
         rankings: Rankings,
+        *,
+        plain: bool,
     ) -> None:
         self.assembly = assembly
         self.definition = definition
         self.objects = objects
         self.now = now
         self.rankings = rankings
+        self.plain = plain
         self.every_tick = definition.tdom.precision == 1
         points, windows = references(definition)
         self.skipped = skipped_points(definition, objects)
@@ -89,8 +94,10 @@ class Following:
             return StepCursor(self.assembly, self.edges, rows, point.offset)
         return ScanCursor(self.assembly, rows, point.offset)
 
-    def _window(self, window: Window) -> SlidingWindow | TreeWindow:
+    def _window(self, window: Window) -> SlidingWindow | TreeWindow | RowPane:
         rows = self.objects[window.object]
+        if not self.plain and folds_rows(self.definition, window, rows.layout):
+            return RowPane(self.assembly, rows, window)
         precision = self.definition.tdom.precision
         if not rows.layout.fifo:
             return TreeWindow(
@@ -163,6 +170,12 @@ class Following:
                 return False
             case _:
                 assert_never(cut)
+
+    @property
+    def folds_rows(self) -> bool:
+        """Whether nothing is kept of its windows from visit to visit."""
+        windows = self.windows.values()
+        return bool(windows) and all(isinstance(one, RowPane) for one in windows)
 
     @property
     def cuts_anywhere(self) -> bool:
@@ -267,6 +280,7 @@ class Following:
         return tuple(
             f"~{whole.ranking.rows.name}: {whole.describe()}"
             for window in self.windows.values()
+            if not isinstance(window, RowPane)
             for whole in window.wholes.values()
         )
 

@@ -11,7 +11,8 @@ from math import gcd
 from tiltpy.loops.build import add, i64, load, lt, mul, sub
 from tiltpy.loops.nodes import Array, Bin, For, LExpr, Num, Store, Var, While
 from tiltpy.lowering.assembly import Assembly, Block
-from tiltpy.lowering.panes import DEVIATIONS, Pane
+from tiltpy.lowering.pane_states import DEVIATIONS
+from tiltpy.lowering.panes import Pane
 from tiltpy.lowering.states import Kept, State
 from tiltpy.types import I64
 

@@ -29,7 +29,7 @@ class Plan:
 
 
 def lower(query: Query, layouts: Mapping[str, Layout], *, maps: bool = True) -> Plan:
-    """The kernel for any data of these layouts; `maps=False`: sweeps alone."""
+    """The kernel for any data of these layouts; `maps=False`: plain sweeps alone."""
     assembly, block, objects = _begin(query, layouts)
     read = {name for d in query.definitions for name in reads(d)}
     inputs = dict(objects)
@@ -40,7 +40,7 @@ def lower(query: Query, layouts: Mapping[str, Layout], *, maps: bool = True) -> 
         if maps and definition.name not in read and maps_rows(definition, inputs):
             loop = RowMap(assembly, definition, objects)
         else:
-            loop = Sweep(assembly, definition, objects, rankings)
+            loop = Sweep(assembly, definition, objects, rankings, plain=not maps)
         rows = _append(assembly, block, loop, definition)
         objects[definition.name] = rows
         loops.append(loop.describe())

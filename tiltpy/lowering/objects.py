@@ -15,6 +15,7 @@ from tiltpy.loops.build import (
     i64,
     mul,
     ne,
+    select,
     sub,
 )
 from tiltpy.loops.nodes import (
@@ -27,6 +28,7 @@ from tiltpy.loops.nodes import (
     Num,
     Pick,
     Prefetch,
+    Splat,
     Wide,
 )
 from tiltpy.lowering.assembly import Block
@@ -43,13 +45,14 @@ class Place:
     """Where a vector of cells is: at `base` and on, or each lane at `base + lanes`.
 
     `single`: one cell, at `base`. `near`: the lanes are these constants, all within
-    two vectors from `base` on.
+    two vectors from `base` on. Of neighbours only those `inside` may be read, if given.
     """
 
     base: LExpr
     lanes: LExpr | None = None
     single: bool = False
     near: tuple[int, ...] = ()
+    inside: LExpr | None = None
 
     @property
     def contiguous(self) -> bool:
@@ -209,8 +212,11 @@ def _flag(block: Block, flags: Flags, where: Place) -> LExpr:
 
 def _entries(array: Array, where: Place) -> LExpr:
     """The entries of an array in a place."""
+    if where.inside is not None and array.bits:  # instead of the others the first
+        index = select(where.inside, where.cell(), Splat(where.base, I64))
+        return Load(array, index, array.type)
     if where.contiguous:
-        return Wide(array, where.base, array.type)
+        return Wide(array, where.base, array.type, where.inside)
     if where.near and not array.bits:
         second = Wide(array, add(where.base, i64(LANES)), array.type)
         first = Wide(array, where.base, array.type)

@@ -24,11 +24,12 @@ from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.hopping import Hop, PaneRing
 from tiltpy.lowering.objects import Place, Stored, single
 from tiltpy.lowering.outcomes import Outcome
-from tiltpy.lowering.panes import Pane, states_of
+from tiltpy.lowering.pane_states import states_of
+from tiltpy.lowering.panes import Pane
 from tiltpy.lowering.reducers import COUNT, kept_for
 from tiltpy.lowering.references import reductions
 from tiltpy.lowering.results import finished
-from tiltpy.lowering.stages import Grid, Unfit, looks_at_whole
+from tiltpy.lowering.stages import Grid, Seen, Unfit, looks_at_whole
 from tiltpy.lowering.states import Kept, State
 from tiltpy.lowering.values import Lowered, lower_expr, zero
 from tiltpy.ops import WHOLE_WINDOW
@@ -120,17 +121,17 @@ class PaneLoop:
 
     def _fold_window(self, window: Window, element: Expr, names: set[str]) -> None:
         pane = self._pane(window, element)
-        stride = self.grid.window(self.reader, window).newest.times
-        if pane.cells > stride:
-            found = self._hopping(pane, stride, names)
+        seen = self.grid.window(self.reader, window)
+        if seen.cells > seen.newest.times:
+            found = self._hopping(pane, seen, names)
         else:
             found = states_of(self.block, pane, names)
         for kept, state in found.items():
             self.states[window, element, kept] = state
 
-    def _hopping(self, pane: Pane, stride: int, names: set[str]) -> dict[Kept, State]:
+    def _hopping(self, pane: Pane, seen: Seen, names: set[str]) -> dict[Kept, State]:
         """Windows that overlap: of panes which they share."""
-        hop = Hop.of(pane.cells, stride)
+        hop = Hop.of(seen.cells, seen.newest.times)
         if hop is None or not pane.certain(self.block):
             raise Unfit(f"windows of ~{pane.source.name} have no common panes")
         ring = PaneRing(self.assembly, hop)
@@ -145,11 +146,9 @@ class PaneLoop:
             return Lowered(node.type, count, TRUE)
         kept = kept_for(node.reduction, element.type, self.assembly.own)
         state = self.states[window, element, kept]
-        pane = self._pane(window, element)
-        certain = pane.certain(self.block)
-        found = finished(
-            self.block, node, state, count, certain=certain, cells=pane.cells
-        )
+        certain = self._pane(window, element).certain(self.block)
+        cells = self.grid.window(self.reader, window).cells
+        found = finished(self.block, node, state, count, certain=certain, cells=cells)
         if found.fields:
             return found
         return replace(found, value=self.block.name("v", found.scalar))
@@ -158,7 +157,7 @@ class PaneLoop:
         known = self.states.get((window, element, COUNT))
         if known is not None:
             return known[0]
-        return i64(self._pane(window, element).cells)
+        return self._pane(window, element).size
 
     # Where snapshots begin
 

@@ -2,8 +2,7 @@
 
 Tumbling and hopping reductions of section 6.1 of the paper. Sixteen lanes and four
 vectors at a time are folded on their own and merged at the end, so that no addition
-waits for the one before. Moments take two passes, the first for the mean: the cells of
-a pane are still in the cache for the second.
+waits for the one before.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,13 +14,11 @@ from tiltpy.loops.build import (
     TRUE,
     add,
     conj,
-    convert,
     disj,
     eq,
-    f64,
     i64,
     lt,
-    select,
+    sub,
 )
 from tiltpy.loops.nodes import (
     Bin,
@@ -31,18 +28,15 @@ from tiltpy.loops.nodes import (
     For,
     Lane,
     LExpr,
-    Num,
     Splat,
     Var,
 )
 from tiltpy.lowering.assembly import Block
-from tiltpy.lowering.central_moments import ORDERS, moments_of
-from tiltpy.lowering.floats import over, plus
 from tiltpy.lowering.objects import Place, Stored
-from tiltpy.lowering.reducers import COUNT, FIRST, kept_for
-from tiltpy.lowering.states import Kept, State, lift_where
+from tiltpy.lowering.reducers import COUNT
+from tiltpy.lowering.states import Kept, State
 from tiltpy.lowering.values import Lowered, lower_expr
-from tiltpy.types import BOOL, F32, F64, I64
+from tiltpy.types import BOOL, I64
 
 
 def unrolled(cells: int) -> int:
@@ -59,12 +53,31 @@ Lift = Callable[[Block, Place, LExpr], State]
 
 @dataclass(frozen=True, slots=True)
 class Pane:
-    """Some cells of a stored object: `cells` of them from `base` on."""
+    """Some cells of a stored object: `cells` of them from `base` on.
+
+    They are as many as there are rows in a window, if that is no constant.
+    """
 
     source: Stored
     element: Expr
     base: LExpr
-    cells: int
+    cells: int | Var
+
+    @property
+    def size(self) -> LExpr:
+        """How many cells it has."""
+        return i64(self.cells) if isinstance(self.cells, int) else self.cells
+
+    @property
+    def end(self) -> LExpr:
+        """The first cell behind it."""
+        return add(self.base, self.size)
+
+    def first(self) -> Place:
+        """A vector of cells from the first one on."""
+        if isinstance(self.cells, int):
+            return Place(self.base)
+        return Place(self.base, inside=lt(Lane(I64), self.size))
 
     def value(self, block: Block, where: Place) -> Lowered:
         """The element in a vector of cells; valid where a snapshot contributes.
@@ -95,6 +108,66 @@ class Pane:
         return self.value(block.inner(), Place(self.base)).valid == TRUE
 
 
+class Folding:
+    """The states over the cells of a pane, lane by lane: `kinds` lift what they keep.
+
+    `unroll` vectors are folded side by side. `fetch`: they have not been read before.
+    """
+
+    def __init__(
+        self,
+        block: Block,
+        pane: Pane,
+        kinds: Mapping[Kept, Lift],
+        *,
+        unroll: int = 1,
+        fetch: bool = False,
+    ) -> None:
+        self.pane = pane
+        self.kinds = kinds
+        self.fetch = fetch
+        self.counted: Var | None = None
+        if COUNT in kinds:
+            self.counted = block.assembly.fresh("count")
+            block.set(self.counted, i64(0))
+        self.running = {
+            kept: [
+                tuple(block.assembly.fresh(kept.name, kind) for kind in kept.types)
+                for _ in range(1 if kept.ordered else unroll)
+            ]
+            for kept in kinds
+            if kept != COUNT
+        }
+        for kept, lanes in self.running.items():
+            for state in lanes:
+                for var, nothing in zip(state, kept.identity, strict=True):
+                    every = nothing if kept.ordered else Splat(nothing, var.type)
+                    block.set(var, every)
+
+    def take(self, block: Block, where: Place, lane: int, inside: LExpr) -> None:
+        """Fold a vector of cells, those of them that are `inside`."""
+        if self.fetch:
+            self.pane.source.prefetch(block, where.base)
+        for kept, vectors in self.running.items():
+            state = vectors[0 if kept.ordered else lane]
+            lifted = self.kinds[kept](block, where, inside)
+            if kept.ordered:
+                lifted = _in_order(block, kept, lifted)
+            block.assign("m", state, kept.merge(block, state, lifted))
+        if self.counted is not None:
+            contributes = conj(self.pane.value(block, where).valid, inside)
+            more = CountTrue(Splat(contributes, BOOL), I64)
+            block.set(self.counted, add(self.counted, more))
+
+    def states(self, block: Block) -> dict[Kept, State]:
+        """The states of all cells."""
+        states: dict[Kept, State] = {
+            kept: lanes[0] if kept.ordered else _merged(block, kept, lanes)
+            for kept, lanes in self.running.items()
+        }
+        return states if self.counted is None else {**states, COUNT: (self.counted,)}
+
+
 def fold(
     block: Block, pane: Pane, kinds: Mapping[Kept, Lift], *, fetch: bool = False
 ) -> dict[Kept, State]:
@@ -102,58 +175,45 @@ def fold(
 
     `fetch`: the cells have not been read before.
     """
+    if not isinstance(pane.cells, int):
+        return fold_rows(block, {pane: kinds})[pane]
     unroll = unrolled(pane.cells)
-    counted = block.assembly.fresh("count") if COUNT in kinds else None
-    if counted is not None:
-        block.set(counted, i64(0))
-    running = {
-        kept: [
-            tuple(block.assembly.fresh(kept.name, kind) for kind in kept.types)
-            for _ in range(1 if kept.ordered else unroll)
-        ]
-        for kept in kinds
-        if kept != COUNT
-    }
-    for kept, lanes in running.items():
-        for state in lanes:
-            for var, nothing in zip(state, kept.identity, strict=True):
-                block.set(var, nothing if kept.ordered else Splat(nothing, var.type))
+    folding = Folding(block, pane, kinds, unroll=unroll, fetch=fetch)
     step = unroll * LANES
     whole, rest = divmod(pane.cells, step)
     if pane.cells <= STRAIGHT:
         whole, rest = 0, pane.cells
-
-    def take(inner: Block, at: LExpr, lane: int, inside: LExpr) -> None:
-        if fetch:
-            pane.source.prefetch(inner, at)
-        for kept, vectors in running.items():
-            state = vectors[0 if kept.ordered else lane]
-            lifted = kinds[kept](inner, Place(at), inside)
-            if kept.ordered:
-                lifted = _in_order(inner, kept, lifted)
-            inner.assign("m", state, kept.merge(inner, state, lifted))
-        if counted is not None:
-            contributes = conj(pane.value(inner, Place(at)).valid, inside)
-            more = CountTrue(Splat(contributes, BOOL), I64)
-            inner.set(counted, add(counted, more))
-
     end = add(pane.base, i64(whole * step))
     if whole:
         at = block.assembly.fresh("at")
         inner = block.inner()
         for lane in range(unroll):
-            take(inner, add(at, i64(lane * LANES)), lane, TRUE)
+            folding.take(inner, Place(add(at, i64(lane * LANES))), lane, TRUE)
         block.add(For(at, pane.base, end, inner.body(), step))
     for lane in range(-(-rest // LANES)):
         inside: LExpr = TRUE
         if rest < (lane + 1) * LANES:
             inside = lt(Lane(I64), i64(rest - lane * LANES))
-        take(block, add(end, i64(lane * LANES)), lane % unroll, inside)
-    states = {
-        kept: lanes[0] if kept.ordered else _merged(block, kept, lanes)
-        for kept, lanes in running.items()
-    }
-    return states if counted is None else {**states, COUNT: (counted,)}
+        place = Place(add(end, i64(lane * LANES)))
+        folding.take(block, place, lane % unroll, inside)
+    return folding.states(block)
+
+
+def fold_rows(
+    block: Block, wanted: Mapping[Pane, Mapping[Kept, Lift]], *, fetch: bool = False
+) -> dict[Pane, dict[Kept, State]]:
+    """The same of panes of the same rows, whose number is not known, in one pass."""
+    foldings = {pane: Folding(block, pane, kinds) for pane, kinds in wanted.items()}
+    some = next(iter(wanted))
+    at = block.assembly.fresh("at")
+    inner = block.inner()
+    inside = inner.name("inside", lt(Lane(I64), sub(some.end, at)))
+    if fetch:
+        some.source.prefetch(inner, at)
+    for folding in foldings.values():
+        folding.take(inner, Place(at, inside=inside), 0, inside)
+    block.add(For(at, some.base, some.end, inner.body(), LANES))
+    return {pane: folding.states(block) for pane, folding in foldings.items()}
 
 
 def _merged(block: Block, kept: Kept, lanes: list[tuple[Var, ...]]) -> State:
@@ -182,102 +242,3 @@ def _in_order(block: Block, kept: Kept, lanes: State) -> State:
 
 def _named(block: Block, state: State) -> State:
     return tuple(block.name("m", part) for part in state)
-
-
-def lift_with(pane: Pane, kept: Kept) -> Lift:
-    """How a cell's value becomes a state, the identity where it does not contribute."""
-
-    def lift(block: Block, where: Place, inside: LExpr) -> State:
-        value = pane.value(block, where)
-        row = Bin("+", where.base, Lane(I64), I64)
-        return lift_where(block, kept, value, conj(value.valid, inside), row)
-
-    return lift
-
-
-def _powers(name: str, number: int) -> Kept:
-    def merge(_: Block, a: State, b: State) -> State:
-        return tuple(Bin("+", x, y, F64) for x, y in zip(a, b, strict=True))
-
-    zeros = tuple(f64(0.0) for _ in range(number))
-    return Kept(name, (F64,) * number, zeros, lambda _block, _row, _value: (), merge)
-
-
-def moments(block: Block, pane: Pane, order: int, number: LExpr, mean: LExpr) -> State:
-    """Count, mean and central sums of powers, as `reducers` keeps them."""
-    powers = _powers("powers", order - 1)
-    found = fold(block, pane, {powers: _powers_of(pane, powers, mean, first=2)})
-    return (number, mean, *found[powers])
-
-
-DEVIATIONS = _powers("deviations", 1)
-"""The sum of the deviations from a value."""
-
-
-def deviations_from(pane: Pane, origin: LExpr) -> Lift:
-    """What `DEVIATIONS` sums."""
-    return _powers_of(pane, DEVIATIONS, origin)
-
-
-def _powers_of(pane: Pane, kept: Kept, origin: LExpr, first: int = 1) -> Lift:
-    """The powers of a value's deviation, from the first one on."""
-
-    def lift(block: Block, where: Place, inside: LExpr) -> State:
-        value = pane.value(block, where)
-        deviation = block.name("d", Bin("-", convert(value.scalar, F64), origin, F64))
-        contributes = conj(value.valid, inside)
-        if contributes != TRUE:
-            nothing = select(contributes, deviation, f64(0.0))
-            deviation = block.name("d", nothing)
-        powers = [deviation]
-        while len(powers) < first + len(kept.types) - 1:
-            powers.append(block.name("d", Bin("*", powers[-1], deviation, F64)))
-        return tuple(powers[first - 1 :])
-
-    return lift
-
-
-def some_value(block: Block, pane: Pane) -> LExpr:
-    """The first value that contributes, as a double; 0 if none does."""
-    if pane.starts(block):
-        place = Place(pane.base)
-        first = pane.value(block, place)
-        return Extract(convert(first.scalar, F64), 0, F64)
-    (row,) = fold(block, pane, {FIRST: lift_with(pane, FIRST)})[FIRST]
-    last = add(pane.base, i64(pane.cells - 1))
-    found = select(lt(last, row), pane.base, row)
-    value = pane.value(block, Place(block.name("row", found)))
-    number = Extract(convert(value.scalar, F64), 0, F64)
-    return select(lt(last, row), f64(0.0), number)
-
-
-def states_of(block: Block, pane: Pane, names: set[str]) -> dict[Kept, State]:
-    """What the reductions of a pane need; moments take a second pass."""
-    lifts: dict[Kept, Lift] = {}
-    for name in sorted(names.difference(ORDERS, ("count",))):
-        kept = kept_for(name, pane.element.type, block.assembly.own)
-        lifts[kept] = lift_with(pane, kept)
-    if not pane.certain(block):
-        lifts[COUNT] = lift_with(pane, COUNT)
-    orders = sorted({ORDERS[name] for name in names.intersection(ORDERS)})
-    origin: LExpr = f64(0.0)
-    # A mean must be exact where all values are equal. Doubles have room for the sum of
-    # more of the same single than a pane can have; of others they sum deviations.
-    single = pane.element.type == F32
-    about = kept_for("sum", F32, {}) if single else DEVIATIONS
-    if orders and not single:
-        origin = block.name("origin", some_value(block, pane))
-        lifts[about] = deviations_from(pane, origin)
-    elif orders:
-        lifts[about] = lift_with(pane, about)
-    fetch = pane.source.start is not None
-    found = fold(block, pane, lifts, fetch=fetch) if lifts else {}
-    if orders:
-        count = found[COUNT][0] if COUNT in found else i64(pane.cells)
-        number = some = block.name("n", convert(count, F64))
-        if not isinstance(number, Num):
-            some = select(lt(f64(0.0), number), number, f64(1.0))
-        mean = block.name("mean", plus(origin, over(found[about][0], some)))
-        for order in orders:
-            found[moments_of(order)] = moments(block, pane, order, number, mean)
-    return found

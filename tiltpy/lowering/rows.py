@@ -64,6 +64,8 @@ class ObjectRows:
             assert self.ends is not None
             before = load(self.ends, greatest(sub(row, i64(1)), i64(0)))
             return select(lt(i64(0), row), before, self.start)
+        if self.layout.points:  # their ends are read anyway
+            return sub(self.end_at(row), i64(1))
         assert self.starts is not None
         return load(self.starts, row)
 

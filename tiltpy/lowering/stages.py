@@ -13,6 +13,7 @@ from tiltpy.abi import LANES, MOST_CELLS, Lattice, Layout, TimeLayout
 from tiltpy.ir.nodes import CutPoint, Query, Reduce, TemporalExpr, UserReduction, Window
 from tiltpy.lowering.lattice import Axis, Step, common_low, step, whole_vectors
 from tiltpy.lowering.references import reductions, references
+from tiltpy.lowering.row_panes import folds_rows
 
 PANE = 32
 """Cells of a strided window from which on each is folded by itself, lane by lane."""
@@ -97,6 +98,9 @@ class Grid:
             raise Unfit(f"~{sparse} has far fewer rows than there are cells")
         if self.spread() and all(map(self._maps_rows, query.definitions)):
             raise Unfit("a map over rows has fewer visits")
+        windows = any(windows for _, windows in self.references.values())
+        if self.spread() and windows and all(map(self._folds_rows, query.definitions)):
+            raise Unfit("windows are folded over the rows where they lie")
         self.fused = fused
         self.stages = self._stages()
         self.stage_of = {
@@ -131,6 +135,15 @@ class Grid:
         points, windows = self.references[definition.name]
         here = not windows and all(point.offset == 0 for point in points)
         return here and len(points) == 1 and definition.tdom.precision == 1
+
+    def _folds_rows(self, definition: TemporalExpr) -> bool:
+        """Whether its windows, if any, are better folded where their rows lie."""
+        _, windows = self.references[definition.name]
+        return all(
+            window.object in self.layouts
+            and folds_rows(definition, window, self.layouts[window.object])
+            for window in windows
+        )
 
     def sampled(self, name: str) -> bool:
         """Whether it is an input that lies in memory cell by cell."""

@@ -40,7 +40,10 @@ from tiltpy.types import BOOL, I64
 
 
 class Sweep:
-    """The sweep that computes one temporal object."""
+    """The sweep that computes one temporal object.
+
+    A `plain` one sweeps windows that others fold anew at each visit.
+    """
 
     def __init__(
         self,
@@ -48,6 +51,8 @@ class Sweep:
         definition: TemporalExpr,
         objects: dict[str, ObjectRows],
         rankings: Rankings,
+        *,
+        plain: bool,
     ) -> None:
         self.assembly = assembly
         self.definition = definition
@@ -55,7 +60,9 @@ class Sweep:
         self.every_tick = self.tdom.precision == 1
         self.every_cell = uses_time(definition)
         self.now = assembly.fresh("now")
-        self.following = Following(assembly, definition, objects, self.now, rankings)
+        self.following = Following(
+            assembly, definition, objects, self.now, rankings, plain=plain
+        )
 
     def lower(self, block: Block, out: Written) -> Var:
         """Append the loop; returns the variable that counts the snapshots written."""
@@ -197,7 +204,7 @@ class Sweep:
             self.definition.name,
             self.tdom,
             self.definition.type,
-            Shape.SWEEP,
+            Shape.ROW_PANES if self.following.folds_rows else Shape.SWEEP,
             reads,
             self._changes(reads),
             self.every_cell or self.following.cuts_anywhere,

@@ -122,7 +122,7 @@ class Chunk:
         own = self.cells.get(loop.name)
         firsts, lasts = [], []
         if own is not None:
-            seam = own.seam and loop.shape is Shape.SWEEP
+            seam = own.seam and loop.shape is not Shape.ROWS
             firsts.append(own.first - loop.tdom.precision * seam)
             lasts.append(own.last)
         for low, high in needs:
