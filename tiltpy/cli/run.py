@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import tiltpy as tilt
 from tiltpy.api import MEMORY
@@ -15,6 +15,7 @@ from tiltpy.cli.preview import ROWS, format_preview
 from tiltpy.cli.progress import Progress
 from tiltpy.cli.queries import read_query
 from tiltpy.runtime.files import write_tables
+from tiltpy.runtime.key_pieces import Order
 from tiltpy.runtime.sink import joined
 
 
@@ -27,6 +28,13 @@ def add_run_arguments(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         help="where an output goes; without any, the first rows are printed",
+    )
+    parser.add_argument(
+        "--sort",
+        choices=get_args(Order),
+        default="key",
+        help="what the rows of an output by key are in order of, first; by default "
+        "the key",
     )
     parser.add_argument(
         "--memory",
@@ -62,7 +70,10 @@ def run(args: Namespace) -> int:
         return 0
     with Progress() as progress:
         result = query.run(
-            progress=progress, check_reductions=args.check_reductions, **given
+            progress=progress,
+            check_reductions=args.check_reductions,
+            order=args.sort,
+            **given,
         )
     if outputs:
         write_tables({outputs[name]: result[name].to_arrow() for name in outputs})
