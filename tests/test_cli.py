@@ -192,6 +192,52 @@ def test_what_the_query_leaves_open_is_given(tilt: Tilt) -> None:
     ]
 
 
+KEYED = """\
+unit s
+input m by symbol, venue : f64 time ts point
+input r : f64 time ts until_next
+~up[t] = ~m[t] + ~r[t]
+"""
+KEYED_ROWS = (
+    "ts,sym,venue,m\n1970-01-01 00:00:01,b,1,10\n"
+    "1970-01-01 00:00:02,a,2,20\n1970-01-01 00:00:03,b,1,30\n"
+)
+
+
+def test_inputs_by_key(tilt: Tilt) -> None:
+    Path("keyed.tilt").write_text(KEYED)
+    Path("rows.csv").write_text(KEYED_ROWS)
+    Path("r.csv").write_text("ts,r\n1970-01-01 00:00:00,1\n1970-01-01 00:00:03,2\n")
+    given = ["run", "keyed.tilt", "--input", "m=rows.csv", "--input", "r=r.csv"]
+    given += ["--by", "m=sym,venue"]
+    code, out, err = tilt(*given)
+    assert (code, err) == (0, "")
+    assert out == (
+        "~up\n"
+        "symbol  venue                start                  end  up\n"
+        "     a      2  1970-01-01 00:00:01  1970-01-01 00:00:02  21\n"
+        "     b      1  1970-01-01 00:00:00  1970-01-01 00:00:01  11\n"
+        "     b      1  1970-01-01 00:00:02  1970-01-01 00:00:03  32\n"
+        "3 snapshots\n"
+    )
+    code, out, _ = tilt(*given, "--sort", "time", "--output", "up.csv")
+    assert code == 0
+    rows = pc.read_csv("up.csv").to_pydict()
+    assert rows["symbol"] == ["b", "a", "b"]
+    assert list(rows) == ["symbol", "venue", "start", "end", "up"]
+    code, _, err = tilt(*given, "--memory", "1GB")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "input 'm' is by key, and such inputs are not read piece by piece" in err
+    code, _, err = tilt(*given[:-1], "m=sym")
+    assert (code, err.count("\n")) == (1, 1)
+    assert "the query declares the keys 'symbol', 'venue', but 'sym' are bound" in err
+    assert tilt("check", "keyed.tilt") == (
+        0,
+        "keyed.tilt: ok: ~m by symbol, venue, ~r -> ~up\n",
+        "",
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
@@ -215,6 +261,9 @@ def test_what_the_query_leaves_open_is_given(tilt: Tilt) -> None:
         ("run up.tilt --input m.csv --start noon", 2, "expected ticks or a stamp"),
         ("run up.tilt --input m.csv --start 9 --end 2", 1, "9"),
         ("run up.tilt --input m.csv --lifetime long", 2, "expected point, duration"),
+        ("run up.tilt --input m.csv --by k", 1, "write input m by k : ..."),
+        ("run up.tilt --input m.csv --sort time", 2, "no input by key"),
+        ("run up.tilt --input m.csv --sort size", 2, "invalid choice: 'size'"),
         ("run up.tilt --input m.csv -p k", 2, "write -p NAME=VALUE, as in -p w=30s"),
         ("run up.tilt --input m.csv -p q=1", 2, "q"),
         ("run up.tilt --input m.csv -p k=high", 2, "high"),

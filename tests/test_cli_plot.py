@@ -133,3 +133,38 @@ def test_a_missing_extra_is_named_before_the_data_is_read(
     said = "error: a picture needs bokeh: pip install 'tiltpy[plot]'\n"
     assert tilt(*GIVEN, "--output", "x.html") == (1, "", said)
     assert not Path("x.html").exists()
+
+
+KEYED = """\
+unit s
+input m by {keys} : f64 time ts until_next
+~up[t] = ~m[t] + 1
+"""
+
+
+@pytest.fixture
+def _keyed() -> None:
+    Path("q.tilt").write_text(KEYED.format(keys="k"))
+    pairs = [f"{k},x,2024-01-01 00:00:0{k},{k}.5\n" for k in range(1, 5)]
+    Path("m.csv").write_text("k,l,ts,m\n" + "".join(pairs))
+
+
+@pytest.mark.usefixtures("_keyed")
+def test_keys_are_drawn_or_chosen(tilt: Tilt) -> None:
+    words = ["plot", "q.tilt", "--input", "m.csv", "--output", "x.svg"]
+    words += ["--column", "m"]
+    assert tilt(*words) == (0, "", "")
+    assert {"k", "1", "4"} <= texts("x.svg")
+    assert tilt(*words, "--with-inputs", "--key", "2", "--key", "3") == (0, "", "")
+    assert "4" not in texts("x.svg")
+    code, _, err = tilt(*words, "--key", "7")
+    assert (code, err[:33]) == (1, "error: no output has the key '7';")
+    Path("q.tilt").write_text(KEYED.format(keys="k, l"))
+    assert tilt(*words, "--key", "2,x") == (0, "", "")
+    assert "2, x" in texts("x.svg")
+
+
+def test_keys_of_a_query_without_keys(tilt: Tilt) -> None:
+    code, _, err = tilt(*GIVEN, "--output", "x.svg", "--key", "a")
+    said = "error: --key: the query has no input by key; leave it out\n"
+    assert (code, err) == (2, said)

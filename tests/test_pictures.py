@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from bokeh.models import FixedTicker
+from bokeh.models import FixedTicker, HoverTool
 from matplotlib.axes import Axes
 from matplotlib.dates import num2date
 from matplotlib.figure import Figure
@@ -454,6 +454,140 @@ def test_what_draws_is_imported_when_it_is_needed() -> None:
     )
     loaded = set(done.stdout.decode().split())
     assert not loaded & {"matplotlib", "bokeh", "tsdownsample"}
+
+
+# Keys
+
+
+KEYED = """unit s
+input x by k, l : f64 interval (s, e)
+input r : f64 interval (s, e)
+~y[t] = ~x[t] * ~r[t]
+~up[t] = ~x[t] > 1
+~r2[t] = 2 * ~r[t]
+output ~y, ~up, ~r2
+"""
+ROWS = pa.table(
+    {
+        "k": ["b", "a$", None, "b", "a$"],
+        "l": [1, 2, 1, 1, 2],
+        "s": [0, 1, 2, 4, 5],
+        "e": [3, 4, 3, 6, 6],
+        "x": [1.0, 2.0, 3.0, 4.0, float("inf")],
+    }
+)
+RATES = pa.table({"s": [0], "e": [10], "r": [10.0]})
+
+
+def keyed(**options: Any) -> tilt.Result:
+    return tilt.parse(KEYED).run(x=ROWS, r=RATES, **options)
+
+
+@pytest.mark.parametrize("order", ["key", "time"])
+def test_each_key_is_a_line_in_one_panel(order: str) -> None:
+    values, ups, rates = keyed(order=order).plot().axes
+    found = [
+        (line.get_label(), [float(x) for x in line.get_xdata()], line.get_ydata()[0])
+        for line in values.lines
+    ]
+    assert found == [
+        ("points", [3], 30),
+        ("held", [1, 4, 4], 20),
+        ("held", [0, 3, 3, 4, 6, 6], 10),
+    ]
+    assert notes(values) == "1 without a value to draw"
+    colors = [line.get_color() for line in values.lines]
+    assert len(set(colors)) == 3
+    assert list(dict.fromkeys(line.get_color() for line in ups.lines)) == colors
+    assert [str(line.get_label()) for line in rates.lines] == ["held"]
+    (rate,) = rates.lines
+    assert rate.get_color() not in colors
+
+
+def test_a_legend_names_the_keys_once() -> None:
+    values, ups, rates = keyed().plot().axes
+    legend = values.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "φ, 1",
+        r"a\$, 2",
+        "b, 1",
+    ]
+    assert legend.get_title().get_text() == "k, l"
+    shown = [line.get_color() for line in legend.get_lines()]
+    assert shown == [line.get_color() for line in values.lines]
+    assert ups.get_legend() is None  # as above it
+    assert rates.get_legend() is None
+
+
+def test_keys_can_be_chosen() -> None:
+    result = keyed()
+    for keys in ([("b", 1)], [("b", "1"), ("b", 1)]):
+        values, ups, _ = result.plot(keys=keys).axes
+        assert len(values.lines) == len({line.get_color() for line in ups.lines}) == 1
+    values, _, _ = result.plot(keys=[(None, 1), ("a$", 2)]).axes
+    assert len(values.lines) == 2
+    assert len(result["y"].plot(keys=[]).axes[0].lines) == 0
+    for wrong in ("b", ("b", 2), ("b", 1, 1), ("c", 1), ("b", "one")):
+        with pytest.raises(tilt.TiltError, match="no output has the key"):
+            result.plot(keys=[("b", 1), wrong])
+
+
+def test_keys_of_other_types_are_chosen_by_value() -> None:
+    query = tilt.parse("input x by k : f64 interval (s, e)\n~y[t] = ~x[t]")
+    rows = {"s": [0, 1, 2], "e": [1, 2, 3], "x": [1.0, 2.0, 3.0]}
+    day = dt.date(2024, 2, 29)
+    for column, key in (
+        (pa.array([day, None, day], pa.date32()), day),
+        (pa.array([0.5, float("nan"), -0.0]), float("nan")),
+        (pa.array([True, False, True]), False),
+        (pa.array(["a", "b", "a"]).dictionary_encode(), "b"),
+        (pa.array([START, 0, 0], pa.timestamp("s", "UTC")), "1970-01-01 00:00:00Z"),
+    ):
+        result = query.run(x=pa.table({"k": column} | rows))
+        (place,) = result.plot(keys=[key]).axes
+        assert len(place.lines) == 1
+
+
+def test_too_many_keys_are_counted_and_a_way_out_is_said() -> None:
+    query = tilt.parse("input x by k : f64 interval (s, e)\n~y[t] = ~x[t]")
+    count = list(range(12))
+    rows = {"s": [0] * 12, "e": [2] * 12, "x": [1.0] * 12}
+    result = query.run(x=pa.table({"k": count} | rows))
+    with pytest.raises(tilt.TiltError) as caught:
+        result.plot()
+    assert str(caught.value) == (
+        "output 'y' has snapshots of 12 keys, and a picture shows 10 at most; choose "
+        "some: plot(keys=['0', '1', ...]), or --key on the command line"
+    )
+    (place,) = result.plot(keys=count[:10]).axes
+    assert len({line.get_color() for line in place.lines}) == 10
+
+
+def test_no_keys_are_an_empty_panel() -> None:
+    query = tilt.parse("input x by k : f64 interval (s, e)\n~y[t] = ~x[t]")
+    none = pa.table({n: pa.array([], pa.int64()) for n in "kse"} | {"x": [0.5][:0]})
+    (place,) = query.run(x=none).plot().axes
+    assert [text.get_text() for text in place.texts] == ["no snapshots"]
+
+
+def hover_tools(row: Any) -> list[Any]:
+    return [tool for tool in row.toolbar.tools if isinstance(tool, HoverTool)]
+
+
+def test_pages_name_the_keys() -> None:
+    query = tilt.parse(KEYED)
+    seen = query.inputs(x=ROWS, r=RATES)
+    page = keyed().plot(inputs=seen, interactive=True)
+    rows = rows_of(page)
+    labels = [
+        [i.label.value for i in row.legend[0].items] for row in rows if row.legend
+    ]
+    assert labels == [["φ, 1", "a$, 2", "b, 1"]] * 2
+    tips = [next(iter(tool.tooltips)) for tool in hover_tools(rows[0])]
+    assert tips == [("k, l", "φ, 1"), ("k, l", "a$, 2"), ("k, l", "b, 1")]
+    colors = [one.glyph.line_color for one in rows[2].renderers]
+    assert len(set(colors)) == 3
+    assert [one.glyph.line_color for one in rows[0].renderers] == colors
 
 
 def test_inputs_are_seen_as_the_query_sees_them() -> None:

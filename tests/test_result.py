@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tiltpy as tilt
 from tests.frames import TRADE, events, m, read
 from tiltpy import types as ty
 from tiltpy.errors import DataError, TiltError
@@ -287,3 +288,16 @@ def test_missing_libraries_are_named(
     output = scalar(INTERVALS)
     with pytest.raises(TiltError, match=f"pip install {library}"):
         getattr(output, f"to_{library}")()
+
+
+def test_points_of_keys_keep_them() -> None:
+    query = tilt.parse("input x by k : f64 time ts point\n~y[t] = 2 * ~x[t]")
+    rows = pa.table({"k": ["b", "a", "b"], "ts": [1, 2, 3], "x": [1.0, 2.0, 3.0]})
+    output = query.run(x=rows)["y"]
+    assert output.points().to_pydict() == {
+        "k": ["a", "b", "b"],
+        "time": [2, 1, 3],
+        "y": [4.0, 2.0, 6.0],
+    }
+    with pytest.raises(TiltError, match=r"'y' has a column 'k' already"):
+        output.points("k")

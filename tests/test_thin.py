@@ -125,7 +125,7 @@ def test_words_have_places_in_their_order() -> None:
     words = pa.array(["b", "a", None, "b"])
     long = pa.array(["x" * 50 + "\n", "x", "x", "x"]).dictionary_encode()
     table = pa.table({"start": times, "end": times, "w": words, "l": long})
-    first, second = series_of("o", table)
+    (first,), (second,) = series_of("o", table)
     assert (first.name, first.words) == ("~o.w", ("a", "b"))
     assert first.drawable().values.tolist() == [1, 0, 1]
     assert second.words == ("x", "x" * 50 + "\n")
@@ -136,5 +136,7 @@ def test_fields_of_fields_have_panels_of_their_own() -> None:
     times = pa.array([0, 1], pa.int64())
     inner = pa.array([{"a": 1, "b": {"c": True}}, {"a": None, "b": {"c": False}}])
     table = pa.table({"start": times, "end": times, "o": inner})
-    found = {one.name: one.drawable().values.tolist() for one in series_of("o", table)}
+    found = {
+        one.name: one.drawable().values.tolist() for (one,) in series_of("o", table)
+    }
     assert found == {"~o.a": [1], "~o.b.c": [1, 0]}

@@ -186,8 +186,9 @@ class CompiledQuery:
         for declared in self.query.inputs:
             if declared.keys:
                 raise TiltError(
-                    f"input '{declared.name}': {method} takes no inputs by key yet; "
-                    f"leave `by` out and {method} the query for the rows of each key"
+                    f"input '{declared.name}' is by key, and {method}() reads rows "
+                    "piece by piece, which takes inputs without keys only; use run(), "
+                    "which reads all of them, or Spark"
                 )
 
     def _bindings(self, frames: Mapping[str, object]) -> dict[str, Binding]:

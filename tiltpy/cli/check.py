@@ -5,6 +5,7 @@ from argparse import ArgumentParser, Namespace
 from tiltpy.cli.queries import name_of, read_query
 from tiltpy.cli.report import report
 from tiltpy.errors import TiltError
+from tiltpy.outline.card import summary
 
 
 def add_check_arguments(parser: ArgumentParser) -> None:
@@ -23,7 +24,5 @@ def check(args: Namespace) -> int:
         except TiltError as error:
             code = max(code, report(error))
         else:
-            reads = ", ".join(f"~{declared.name}" for declared in query.inputs)
-            gives = ", ".join(f"~{name}" for name in query.outputs)
-            print(f"{name_of(path)}: ok: {reads or 'no input'} -> {gives}")
+            print(f"{name_of(path)}: ok: {summary(query, '->')}")
     return code

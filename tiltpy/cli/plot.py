@@ -25,6 +25,13 @@ def add_plot_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--with-inputs", action="store_true", help="draw the inputs above the outputs"
     )
+    parser.add_argument(
+        "--key",
+        metavar="KEY",
+        action="append",
+        help="a key to draw, with commas where it is of several columns; may be given "
+        "again, by default all are drawn",
+    )
     parser.add_argument("--title", metavar="TEXT", help="what stands above the picture")
 
 
@@ -48,8 +55,20 @@ def plot(args: Namespace) -> int:
     if args.with_inputs:
         names = {"start", "end", *paths}
         seen = query.inputs(**{n: one for n, one in given.items() if n in names})
-    result.plot(output, inputs=seen, title=args.title)
+    result.plot(output, inputs=seen, keys=_keys(query, args.key), title=args.title)
     return 0
+
+
+def _keys(query: tilt.CompiledQuery, texts: list[str] | None) -> list[object] | None:
+    """The keys to draw; a text with commas is a key of several columns, if any has."""
+    if texts is None:
+        return None
+    counts = {len(one.keys) for one in query.query.inputs if one.keys}
+    if not counts:
+        raise ArgumentsError("--key: the query has no input by key; leave it out")
+    parts = [tuple(text.split(",")) for text in texts]
+    cut = zip(texts, parts, strict=True)
+    return [many if len(many) in counts - {1} else text for text, many in cut]
 
 
 def _form(path: Path) -> Form:

@@ -32,9 +32,8 @@ def add_run_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--sort",
         choices=get_args(Order),
-        default="key",
-        help="what the rows of an output by key are in order of, first; by default "
-        "the key",
+        help="what the rows of outputs by key are in order of, first; by default the "
+        "key",
     )
     parser.add_argument(
         "--memory",
@@ -64,6 +63,17 @@ def run(args: Namespace) -> int:
             "--check-reductions looks at all rows at once; leave --memory out, or try "
             "it over one file"
         )
+    keyed = next((one.name for one in query.query.inputs if one.keys), None)
+    if streamed and keyed is not None:
+        raise ArgumentsError(
+            f"input '{keyed}' is by key, and such inputs are not read piece by piece; "
+            "leave --memory out, and give one file for each input"
+        )
+    if args.sort and keyed is None:
+        raise ArgumentsError(
+            "--sort is for outputs by key, and the query has no input by key; leave it "
+            "out"
+        )
     if streamed:
         memory = arguments.size("--memory", args.memory or MEMORY)
         _stream(query, outputs, memory=memory, **given)
@@ -72,7 +82,7 @@ def run(args: Namespace) -> int:
         result = query.run(
             progress=progress,
             check_reductions=args.check_reductions,
-            order=args.sort,
+            order=args.sort or "key",
             **given,
         )
     if outputs:

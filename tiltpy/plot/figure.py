@@ -11,15 +11,15 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis as LineOfTicks
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from tiltpy.plot.axis import Axis
-from tiltpy.plot.panels import Panel, printable
+from tiltpy.plot.panels import Panel, printable, short
+from tiltpy.plot.thin import Drawing
 
 WIDTH, HEIGHT, EACH, DPI = 10.0, 3.6, 1.7, 150
 """Inches: of a figure, of one with a single panel, of each further panel."""
-COLORS = {False: "#1f6fb4", True: "#707070"}
-"""Of outputs, and of inputs."""
 MOST_TICKS = 12
 LABEL = 24
 """Letters beside a panel, before the next line."""
@@ -66,8 +66,6 @@ def save_figure(figure: Figure, place: Path | BytesIO, form: str) -> None:
 
 
 def _draw_panel(place: Axes, panel: Panel, axis: Axis | None) -> None:
-    series = panel.drawing.series
-    color = COLORS[series.is_input]
     place.set_ylabel(_literal(fill(panel.label, LABEL)))
     place.margins(y=0.08)
     place.spines[["top", "right"]].set_visible(False)
@@ -78,8 +76,23 @@ def _draw_panel(place: Axes, panel: Panel, axis: Axis | None) -> None:
         place.text(0.5, 0.5, panel.empty, transform=place.transAxes, ha="center")
         place.set_yticks([])
         return
+    for drawing, color in panel.curves:
+        _draw_curve(place, panel, drawing, color, axis)
+    if panel.legend:
+        _draw_legend(place, panel)
+    if panel.words is not None:
+        _draw_words(place, [_literal(word) for word in panel.words])
+    elif panel.axis is not None:
+        _draw_dates(place.yaxis, panel.axis)
+    elif panel.series.values.dtype.kind in "iu":
+        place.yaxis.set_major_locator(MaxNLocator("auto", integer=True))
+
+
+def _draw_curve(
+    place: Axes, panel: Panel, drawing: Drawing, color: str, axis: Axis
+) -> None:
     # markers first, for a step that ends at one to be seen
-    marks, steps = panel.drawing.marks, panel.drawing.steps
+    marks, steps = drawing.marks, drawing.steps
     if len(marks.times):
         at = axis.places(marks.times)
         values = panel.heights(marks.values)
@@ -96,12 +109,20 @@ def _draw_panel(place: Axes, panel: Panel, axis: Axis | None) -> None:
             solid_joinstyle="miter",
             label="held",
         )
-    if panel.words is not None:
-        _draw_words(place, [_literal(word) for word in panel.words])
-    elif panel.axis is not None:
-        _draw_dates(place.yaxis, panel.axis)
-    elif series.values.dtype.kind in "iu":
-        place.yaxis.set_major_locator(MaxNLocator("auto", integer=True))
+
+
+def _draw_legend(place: Axes, panel: Panel) -> None:
+    """Which colour is which key, beside the panel."""
+    place.legend(
+        [Line2D([], [], color=color) for color in panel.colors],
+        [_literal(key) for key in panel.keys],
+        title=_literal(short(panel.series.by)),
+        loc="upper left",
+        bbox_to_anchor=(1.0, 1.0),
+        frameon=False,
+        fontsize="small",
+        title_fontsize="small",
+    )
 
 
 def _literal(text: str) -> str:

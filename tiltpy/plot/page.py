@@ -1,8 +1,9 @@
 """Pictures by Bokeh: an HTML page of its own, to zoom and to move in."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from bokeh.embed import file_html
@@ -14,20 +15,21 @@ from bokeh.models import (
     HoverTool,
     Range1d,
 )
-from bokeh.models.annotations import Label
+from bokeh.models.annotations import Label, Legend, LegendItem
 from bokeh.models.renderers import DataRenderer
 from bokeh.plotting import figure
 from bokeh.resources import INLINE
 from numpy.typing import NDArray
 
 from tiltpy.plot.axis import Axis, offset_at
-from tiltpy.plot.panels import Panel
-from tiltpy.plot.series import Times
+from tiltpy.plot.panels import Panel, printable, short
+from tiltpy.plot.series import Series, Times
+from tiltpy.plot.thin import Drawing
 
 FIRST_HEIGHT, HEIGHT, BELOW = 320, 150, 45
 """Pixels: of a single panel, of each of several, and of the times below the last."""
-COLORS = {False: "#1f6fb4", True: "#707070"}
-"""Of outputs, and of inputs."""
+LEGEND = 40
+"""Pixels of the keys above a panel."""
 MOST_TICKS = 12
 LOOKS = 1000
 """At how many times a zone's offset is asked for."""
@@ -72,40 +74,78 @@ def save_page(page: GridPlot, place: Path) -> None:
 def _draw_panel(
     row: figure, panel: Panel, axis: Axis | None, offset: timedelta
 ) -> None:
-    series = panel.drawing.series
-    color = COLORS[series.is_input]
     if axis is None or panel.is_empty:
         row.add_layout(
             Label(text=panel.empty, x=20, y=20, x_units="screen", y_units="screen")
         )
         return
-    steps, marks = panel.drawing.steps, panel.drawing.marks
-    shown: list[DataRenderer] = []
+    curves: list[list[Any]] = []
+    for drawing, color in panel.curves:
+        shown = list(_draw_curve(row, panel, drawing, color, axis, offset))
+        row.add_tools(_tip(panel, drawing.series, shown, axis))
+        curves.append(shown)
+    if panel.legend:
+        _draw_legend(row, panel, curves)
+    if panel.words is not None:
+        _draw_words(row, panel.words)
+
+
+def _draw_curve(
+    row: figure,
+    panel: Panel,
+    drawing: Drawing,
+    color: str,
+    axis: Axis,
+    offset: timedelta,
+) -> Iterator[DataRenderer]:
+    steps, marks = drawing.steps, drawing.marks
     if len(steps.times):
         source = _source(axis, offset, steps.times, _heights(panel, steps.values))
         line = row.step("time", "value", source=source, mode="after", color=color)
         line.glyph.line_width, line.glyph.line_cap = 1.5, "square"
         line.name = "held"
-        shown.append(line)
+        yield line
     if len(marks.times):
         source = _source(axis, offset, marks.times, _heights(panel, marks.values))
         dots = row.scatter("time", "value", source=source, size=4, color=color)
         dots.name = "points"
-        shown.append(dots)
+        yield dots
+
+
+def _tip(
+    panel: Panel, series: Series, shown: Sequence[DataRenderer], axis: Axis
+) -> HoverTool:
+    """What is said where the mouse stands on a curve."""
     value = "@value{%F %T}" if _has_dates(panel) else "@value{0.[000000]}"
     time = "@time{%F %T}" if axis.is_dates else "@time{0.[000000]}"
-    row.add_tools(
-        HoverTool(
-            renderers=shown,
-            tooltips=[(series.name, value), ("", time)],
-            formatters={
-                "@time": "datetime" if axis.is_dates else "numeral",
-                "@value": "datetime" if _has_dates(panel) else "numeral",
-            },
-        )
+    keys = [] if series.key is None else [(series.by, printable(series.key))]
+    return HoverTool(
+        renderers=list(shown),
+        tooltips=[*keys, (series.name, value), ("", time)],
+        formatters={
+            "@time": "datetime" if axis.is_dates else "numeral",
+            "@value": "datetime" if _has_dates(panel) else "numeral",
+        },
+        visible=series.key is None,
     )
-    if panel.words is not None:
-        _draw_words(row, panel.words)
+
+
+def _draw_legend(row: figure, panel: Panel, curves: Sequence[list[Any]]) -> None:
+    """Which colour is which key, above the panel; a click hides one."""
+    items = [
+        LegendItem(label={"value": key}, renderers=shown)
+        for key, shown in zip(panel.keys, curves, strict=True)
+    ]
+    legend = Legend(
+        items=items,
+        title=short(panel.series.by),
+        orientation="horizontal",
+        click_policy="hide",
+        label_text_font_size="8pt",
+        border_line_color=None,
+    )
+    row.add_layout(legend, "above")
+    row.height = (row.height or 0) + LEGEND
 
 
 def _has_dates(panel: Panel) -> bool:

@@ -1,7 +1,7 @@
-"""What all pictures have in common: a panel for each series, and its words."""
+"""What all pictures have in common: panels of one series or more, and their words."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +11,13 @@ from tiltpy.plot.series import Clock, Numbers, Series
 from tiltpy.plot.thin import Drawing, thin
 from tiltpy.types import NANOSECONDS
 
+COLORS = {False: "#1f6fb4", True: "#707070"}
+"""Of outputs, and of inputs."""
+PALETTE = (
+    "#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2",
+    "#7f7f7f", "#bcbd22", "#17becf",
+)  # fmt: skip
+"""Of keys, `MOST_KEYS` of them."""
 LONGEST = 24
 """Letters of a word beside a picture."""
 MOST = 200
@@ -21,28 +28,47 @@ LARGE, SCALE = 1e300, 1e10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Panel:
-    """A series and what is written beside it."""
+    """A series, or one for each key, and what is written beside it."""
 
-    drawing: Drawing
+    drawings: tuple[Drawing, ...]
+    colors: tuple[str, ...]
     label: str
     scale: float = 1.0
     axis: Axis | None = None
     """Where the values are times."""
+    legend: bool = False
+    """Whether it says which colour is which key: if it is other than above it."""
+
+    @property
+    def series(self) -> Series:
+        """The first of its series; what they are called and count is that of all."""
+        return self.drawings[0].series
+
+    @property
+    def curves(self) -> Iterator[tuple[Drawing, str]]:
+        """Each drawing and its colour."""
+        return zip(self.drawings, self.colors, strict=True)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of its series, as a legend names them; none of an unkeyed one."""
+        found = (drawing.series.key for drawing in self.drawings)
+        return tuple(short(key) for key in found if key is not None)
 
     @property
     def words(self) -> tuple[str, ...] | None:
         """What stands beside the panel instead of numbers."""
-        words = self.drawing.series.words
+        words = self.series.words
         return None if words is None else tuple(map(short, words))
 
     @property
     def is_empty(self) -> bool:
-        return self.drawing.drawable == 0
+        return all(drawing.drawable == 0 for drawing in self.drawings)
 
     @property
     def empty(self) -> str:
         """What is said where nothing is drawn."""
-        count = self.drawing.snapshots
+        count = sum(drawing.snapshots for drawing in self.drawings)
         if count == 0:
             return "no snapshots"
         return f"{count:,} snapshot{'s' * (count > 1)}, none with a value to draw"
@@ -50,12 +76,14 @@ class Panel:
     @property
     def note(self) -> str:
         """How much of the series is not in the picture."""
-        drawing = self.drawing
-        left = drawing.snapshots - drawing.drawable
+        snapshots = sum(drawing.snapshots for drawing in self.drawings)
+        drawable = sum(drawing.drawable for drawing in self.drawings)
+        drawn = sum(drawing.drawn for drawing in self.drawings)
+        left = snapshots - drawable
         parts = []
-        if drawing.drawn < drawing.drawable:
-            parts.append(f"{drawing.drawn:,} of {drawing.drawable:,} snapshots drawn")
-        if left and drawing.drawable:
+        if drawn < drawable:
+            parts.append(f"{drawn:,} of {drawable:,} snapshots drawn")
+        if left and drawable:
             parts.append(f"{left:,} without a value to draw")
         return ", ".join(parts)
 
@@ -77,39 +105,62 @@ def short(word: str) -> str:
 
 
 def lay_panels(
-    all_series: Sequence[Series], clock: Clock
+    groups: Sequence[Sequence[Series]], clock: Clock
 ) -> tuple[list[Panel], Axis | None]:
-    """A panel for each series, and the axis they share, if any has a snapshot."""
-    if not all_series:
+    """A panel for each group of series, and the axis they share.
+
+    There is none where no series has a snapshot.
+    """
+    if not groups:
         raise TiltError("there is nothing to draw: no output has a column")
-    if len(all_series) > MOST:
+    if len(groups) > MOST:
         raise TiltError(
-            f"{len(all_series)} columns are too many for one picture, which has {MOST} "
+            f"{len(groups)} columns are too many for one picture, which has {MOST} "
             "at most; draw outputs one by one: result[name].plot()"
         )
-    panels = [_panel(thin(series, clock)) for series in all_series]
-    starts = [int(one.starts[0]) for one in all_series if len(one)]
-    ends = [int(one.ends[-1]) for one in all_series if len(one)]
+    panels: list[Panel] = []
+    for group, colors in zip(groups, _colors(groups), strict=True):
+        panel = _panel(tuple(thin(one, clock) for one in group), colors)
+        above = panels[-1].keys if panels else ()
+        panels.append(replace(panel, legend=panel.keys not in ((), above)))
+    every = [one for group in groups for one in group if len(one)]
+    starts = [int(one.starts[0]) for one in every]
+    ends = [int(one.ends[-1]) for one in every]
     axis = time_axis(clock, min(starts), max(ends)) if starts else None
     return panels, axis
 
 
-def _panel(drawing: Drawing) -> Panel:
+def _colors(groups: Sequence[Sequence[Series]]) -> Iterator[tuple[str, ...]]:
+    """The colours of each group: a key has one in all panels, if they are enough."""
+    keys = [[one.key for one in group if one.key is not None] for group in groups]
+    every = list(dict.fromkeys(key for own in keys for key in own))
+    for group, own in zip(groups, keys, strict=True):
+        order = every if len(every) <= len(PALETTE) else own
+        yield tuple(
+            COLORS[one.is_input] if one.key is None else PALETTE[order.index(one.key)]
+            for one in group
+        )
+
+
+def _panel(drawings: tuple[Drawing, ...], colors: tuple[str, ...]) -> Panel:
     """The panel, and what its values are divided by or counted from."""
-    series, name = drawing.series, printable(drawing.series.name)
-    drawn = np.concatenate([drawing.steps.values, drawing.marks.values])
+    series = drawings[0].series
+    name = printable(series.name)
+    panel = Panel(drawings, colors, name)
+    parts = [part.values for one in drawings for part in (one.steps, one.marks)]
+    drawn = np.concatenate(parts)
     drawn = drawn[np.isfinite(drawn)]
     if len(drawn) == 0:
-        return Panel(drawing, name)
+        return panel
     if series.clock is not None:
         axis = time_axis(series.clock, int(drawn.min()), int(drawn.max()))
-        return Panel(drawing, f"{name} {axis.label}".rstrip(), axis=axis)
+        return replace(panel, label=f"{name} {axis.label}".rstrip(), axis=axis)
     largest = float(np.abs(drawn).max())
     if series.unit is not None:
         length = NANOSECONDS[series.unit]
         unit = readable_unit(largest * length)
         label = f"{name} in {unit}"
-        return Panel(drawing, label, NANOSECONDS[unit] / length)
+        return replace(panel, label=label, scale=NANOSECONDS[unit] / length)
     if largest > LARGE:
-        return Panel(drawing, f"{name} / {SCALE:.0e}", SCALE)
-    return Panel(drawing, name)
+        return replace(panel, label=f"{name} / {SCALE:.0e}", scale=SCALE)
+    return panel

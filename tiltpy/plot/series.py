@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from tiltpy.types import Unit
 
+MOST_KEYS = 10
+"""Lines of one panel that can still be told apart."""
 Times = NDArray[np.int64]
 Numbers = NDArray[Any]
 
@@ -35,6 +37,7 @@ class Series:
     `valid`, if given, says which values are not φ. Where there are `words`, a value is
     the number of one of them. Values with a `unit` are durations that count it; those
     with a `clock` are times. `is_input` sets what went in apart from what came out.
+    `key` is the key of whose rows it is, `by` what the key's columns are called.
     """
 
     name: str
@@ -46,6 +49,8 @@ class Series:
     unit: Unit | None = None
     clock: Clock | None = None
     is_input: bool = False
+    key: str | None = None
+    by: str = ""
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -57,6 +62,16 @@ class Series:
             finite = np.isfinite(self.values)
             kept = finite if kept is None else kept & finite
         return self if kept is None or kept.all() else self.take(np.flatnonzero(kept))
+
+    def part(self, rows: slice) -> "Series":
+        """A stretch of the snapshots."""
+        return replace(
+            self,
+            starts=self.starts[rows],
+            ends=self.ends[rows],
+            values=self.values[rows],
+            valid=None if self.valid is None else self.valid[rows],
+        )
 
     def take(self, rows: NDArray[np.intp]) -> "Series":
         """Some of the snapshots."""

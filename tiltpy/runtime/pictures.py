@@ -1,6 +1,7 @@
 """From Arrow tables of snapshots to pictures."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from tiltpy.errors import TiltError
 from tiltpy.plot.series import Clock, Series
 from tiltpy.runtime.files import replacing
+from tiltpy.runtime.pictured_keys import KeyRows
 from tiltpy.runtime.stamps import OutputStamp, stamp_type
 from tiltpy.runtime.views import bools_of, values_of
 
@@ -42,11 +44,22 @@ def _clock(times: pa.DataType, tick: int = 1) -> Clock:
     return Clock(kind.unit, tick, kind.zone, tz)
 
 
-def series_of(name: str, table: pa.Table, *, is_input: bool = False) -> list[Series]:
-    """The columns of an output's table, whose first two are the times."""
-    starts, ends = (_integers(_whole(table.column(i))) for i in range(2))
+def series_of(
+    name: str,
+    table: pa.Table,
+    keys: tuple[str, ...] = (),
+    shown: Sequence[KeyRows] = (),
+    *,
+    is_input: bool = False,
+) -> list[tuple[Series, ...]]:
+    """The payload columns of an output's table, each a series or one for each key.
+
+    The first columns are its `keys`, whose rows are `shown`, then the two times.
+    """
+    first = len(keys)
+    starts, ends = (_integers(_whole(table.column(first + i))) for i in range(2))
     found = []
-    for place in range(2, table.num_columns):
+    for place in range(first + 2, table.num_columns):
         field = table.schema.field(place).name
         label = f"~{name}" if field == name else f"~{name}.{field}"
         for of, column in _leaves(label, _whole(table.column(place))):
@@ -54,7 +67,7 @@ def series_of(name: str, table: pa.Table, *, is_input: bool = False) -> list[Ser
             valid = _valid(column) if column.null_count else None
             kind = column.type
             is_time = pt.is_timestamp(kind) or pt.is_date(kind)
-            one = Series(
+            whole = Series(
                 of,
                 starts,
                 ends,
@@ -65,8 +78,19 @@ def series_of(name: str, table: pa.Table, *, is_input: bool = False) -> list[Ser
                 _clock(kind) if is_time else None,
                 is_input,
             )
-            found.append(one)
+            found.append(_by_key(whole, keys, shown))
     return found
+
+
+def _by_key(
+    whole: Series, keys: tuple[str, ...], shown: Sequence[KeyRows]
+) -> tuple[Series, ...]:
+    """The series of each key; of no rows at all if none is shown."""
+    if not keys:
+        return (whole,)
+    by = ", ".join(keys)
+    found = (replace(whole.part(one.rows), key=one.key, by=by) for one in shown)
+    return tuple(found) or (whole.part(slice(0, 0)),)
 
 
 def _leaves(label: str, column: pa.Array) -> Iterator[tuple[str, pa.Array]]:
@@ -134,7 +158,9 @@ def require(form: Form) -> None:
         ) from error
 
 
-def draw(series: Sequence[Series], clock: Clock, form: Form, title: str | None) -> Any:
+def draw(
+    series: Sequence[Sequence[Series]], clock: Clock, form: Form, title: str | None
+) -> Any:
     """The figure: of matplotlib, or of Bokeh for `html`."""
     require(form)
     from tiltpy.plot.panels import lay_panels  # noqa: PLC0415 - optional

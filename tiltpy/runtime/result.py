@@ -6,6 +6,7 @@ the output's unit is not the tick.
 """
 
 from collections.abc import ItemsView, Iterator, KeysView, Sequence, ValuesView
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,11 @@ import pyarrow as pa
 
 from tiltpy.errors import TiltError
 from tiltpy.names import closest
+from tiltpy.plot.series import Series
 from tiltpy.runtime.buffers import Column
 from tiltpy.runtime.key_pieces import KeyColumns, in_order_of_time
 from tiltpy.runtime.notebook import html_table
+from tiltpy.runtime.pictured_keys import Choice
 from tiltpy.runtime.pictures import Form, clock_of, draw, form_of, series_of, write
 from tiltpy.runtime.stamps import OutputStamp, from_ticks
 from tiltpy.runtime.stitch import Piece, events_of
@@ -111,6 +114,22 @@ class OutputTable:
             self._table = table
         return self._table
 
+    def pictured(self, choice: Choice, *, is_input: bool) -> list[tuple[Series, ...]]:
+        """What a picture of it is made of, for each payload column."""
+        if self._keys is None:
+            return series_of(self.name, self.to_arrow(), is_input=is_input)
+        shown = choice.of(self.name, self._keys)
+        table = self._in_order_of_key().to_arrow()
+        return series_of(self.name, table, self.keys, shown, is_input=is_input)
+
+    def _in_order_of_key(self) -> "OutputTable":
+        if self._keys is None or self._keys.order == "key":
+            return self
+        keys = replace(self._keys, order="key")
+        return OutputTable(
+            self.name, self.type, self._pieces, self.stamp, self._strings, keys
+        )
+
     def _chunks(self, piece: Piece) -> Iterator[list[pa.Array]]:
         """A piece's columns; in parts where its text does not fit into one."""
         pairs = list(zip(columns(self.type), piece.columns, strict=True))
@@ -159,12 +178,14 @@ class OutputTable:
     def points(self, time: str = "time") -> pa.Table:
         """Rows stamped with each snapshot's end, under the column name `time`."""
         table = self.to_arrow().drop_columns(["start"])
-        if time in table.column_names[1:]:
+        names = table.column_names
+        place = names.index("end")
+        if time in (*names[:place], *names[place + 1 :]):
             raise TiltError(
                 f"output '{self.name}' has a column '{time}' already; give the stamps "
                 "another name: points(time=...)"
             )
-        return table.rename_columns([time, *table.column_names[1:]])
+        return table.rename_columns([*names[:place], time, *names[place + 1 :]])
 
     def to_polars(self) -> "polars.DataFrame":
         """The snapshots as a Polars frame."""
@@ -189,12 +210,15 @@ class OutputTable:
         path: str | Path | None = None,
         *,
         inputs: "Result | None" = None,
+        keys: Sequence[object] | None = None,
         title: str | None = None,
         interactive: bool = False,
     ) -> Any:
         """A picture of the output; see `Result.plot`."""
         alone = Result([self])
-        return alone.plot(path, inputs=inputs, title=title, interactive=interactive)
+        return alone.plot(
+            path, inputs=inputs, keys=keys, title=title, interactive=interactive
+        )
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
@@ -296,6 +320,7 @@ class Result:
         path: str | Path | None = None,
         *,
         inputs: "Result | None" = None,
+        keys: Sequence[object] | None = None,
         title: str | None = None,
         interactive: bool = False,
     ) -> Any:
@@ -303,7 +328,9 @@ class Result:
 
         Values are steps over the time that they hold for; what lasts a single tick and
         touches nothing is a marker; φ, NaN and infinities are gaps. Of a long output
-        the extremes of each column of pixels are drawn, and the picture says so.
+        the extremes of each column of pixels are drawn, and the picture says so. An
+        output by key has a line for each, 10 at most; `keys` chooses them, by values of
+        the key column, or tuples of several.
 
         Gives a `matplotlib.figure.Figure`, or a layout of Bokeh if `interactive` or if
         `path` ends in .html. With a `path` (.png, .svg, .html) it is written there,
@@ -324,11 +351,13 @@ class Result:
                 "the times of outputs and inputs are of different kinds: "
                 + " and ".join(sorted(str(stamp.type) for stamp in stamps))
             )
+        choice = Choice(keys)
         series = [
             column
             for one, is_input in shown
-            for column in series_of(one.name, one.to_arrow(), is_input=is_input)
+            for column in one.pictured(choice, is_input=is_input)
         ]
+        choice.check()
         figure = draw(series, clock_of(stamps.pop()), form, title)
         if path is not None:
             write(figure, path)
