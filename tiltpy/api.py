@@ -59,6 +59,11 @@ class CompiledQuery:
             for part in parts
         )
 
+    @property
+    def options(self) -> CompileOptions:
+        """How it is compiled."""
+        return self._compiler.options
+
     def run(
         self,
         *,

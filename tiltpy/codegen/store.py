@@ -114,7 +114,7 @@ def _store(folder: Path) -> Store:
 
 
 NOT_COMPILING = (
-    "__pycache__", "cli", "editors", "frontend", "outline", "plot", "runtime"
+    "__pycache__", "cli", "editors", "frontend", "outline", "plot", "runtime", "spark"
 )  # fmt: skip
 """Folders of this package that have no part in making machine code of a query's IR."""
 

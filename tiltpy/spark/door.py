@@ -1,0 +1,244 @@
+"""Queries over DataFrames of Spark: DataFrames in, DataFrames out, nothing run here."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from tiltpy.api import CompiledQuery, parse
+from tiltpy.arguments import read_options, read_request
+from tiltpy.bound import BoundFrame, bind
+from tiltpy.errors import DataError, TiltError
+from tiltpy.frontend import syntax
+from tiltpy.ir.keys import Keys, keys_of
+from tiltpy.ir.nodes import Input, Query
+from tiltpy.ir.printer import format_query
+from tiltpy.moments import Length, Moment
+from tiltpy.passes import resolve_boundaries
+from tiltpy.runtime.piece import halo
+from tiltpy.runtime.result import OutputTable
+from tiltpy.runtime.stamps import output_stamp
+from tiltpy.spark.bounds import Cutting
+from tiltpy.spark.events import Events
+from tiltpy.spark.pieces import rows_in_pieces
+from tiltpy.spark.seams import stitched
+from tiltpy.spark.sources import binding_of, read_sources
+from tiltpy.spark.types import result_schema, spark_schema
+from tiltpy.spark.worker import (
+    Columns,
+    Task,
+    fragments_of,
+    fragments_schema,
+    snapshots_of,
+)
+from tiltpy.types import Lifetime
+
+PIECES = 3
+"""Pieces for each core: a task that has had an easy one takes another."""
+
+
+def tilt_transform(
+    query: CompiledQuery | str,
+    *,
+    time: str | None = None,
+    by: str | Sequence[str] = (),
+    lifetime: syntax.Lifetime | Lifetime | None = None,
+    column: str | None = None,
+    order: str | Sequence[str] = (),
+    output: str | None = None,
+    start: Moment | None = None,
+    end: Moment | None = None,
+    chunk: Length | None = None,
+    bounds: Mapping[str, Moment] | None = None,
+) -> Callable[[DataFrame], DataFrame]:
+    """A query of one input, for `frame.transform(...)`.
+
+    `time`, `by`, `lifetime`, `column` and `order` are those of `tiltpy.bind`. `output`
+    names the output to compute, where the query has several. The rest is as in `apply`.
+    """
+    compiled = parse(query) if isinstance(query, str) else query
+    names = [one.name for one in compiled.query.inputs]
+    if len(names) != 1:
+        raise TiltError(
+            f"the query has the inputs {', '.join(names) or '(none)'}; give a "
+            "DataFrame for each: apply(query, {name: frame})"
+        )
+    name = names[0]
+    chosen = _chosen(compiled.query, output)
+
+    def transform(frame: DataFrame) -> DataFrame:
+        bound = bind(
+            frame, time=time, lifetime=lifetime, column=column, order=order, by=by
+        )
+        door = _Door(compiled, {name: bound}, start, end, chunk, bounds)
+        return door.output(chosen)
+
+    return transform
+
+
+def apply(
+    query: CompiledQuery | str,
+    inputs: Mapping[str, DataFrame | BoundFrame],
+    *,
+    output: str | None = None,
+    start: Moment | None = None,
+    end: Moment | None = None,
+    chunk: Length | None = None,
+    bounds: Mapping[str, Moment] | None = None,
+) -> DataFrame:
+    """The snapshots of an output, as a DataFrame over those of the inputs.
+
+    A DataFrame for each input by its name, or `tiltpy.bind(frame, ...)` where the query
+    leaves something open. `start`, `end` and `chunk` are those of `query.run`, `bounds`
+    the run-time bounds of time domains by their names. Columns are checked here, and a
+    `DataError` names what does not fit; rows are read when the result is. Its columns
+    are those of a local run: the keys, `start`, `end`, and the payload. Its rows have
+    no order.
+
+    Rows that share a time are ordered by `order`, or else by all columns that the query
+    reads, as they stand in the frame, nulls first.
+    """
+    compiled = parse(query) if isinstance(query, str) else query
+    chosen = _chosen(compiled.query, output)
+    return _Door(compiled, inputs, start, end, chunk, bounds).output(chosen)
+
+
+def apply_all(
+    query: CompiledQuery | str,
+    inputs: Mapping[str, DataFrame | BoundFrame],
+    *,
+    start: Moment | None = None,
+    end: Moment | None = None,
+    chunk: Length | None = None,
+    bounds: Mapping[str, Moment] | None = None,
+) -> dict[str, DataFrame]:
+    """A DataFrame for each output, by name; each reads the inputs for itself."""
+    compiled = parse(query) if isinstance(query, str) else query
+    door = _Door(compiled, inputs, start, end, chunk, bounds)
+    return {name: door.output(name) for name in compiled.query.outputs}
+
+
+def _chosen(query: Query, output: str | None) -> str:
+    if output is None and len(query.outputs) == 1:
+        return query.outputs[0]
+    known = ", ".join(f"'{name}'" for name in query.outputs)
+    if output is None:
+        raise TiltError(f"the outputs are {known}; choose one: output=...")
+    if output not in query.outputs:
+        raise TiltError(f"there is no output '{output}' among {known}")
+    return output
+
+
+class _Door:
+    """A query and its inputs, checked."""
+
+    def __init__(
+        self,
+        compiled: CompiledQuery,
+        inputs: Mapping[str, object],
+        start: Moment | None,
+        end: Moment | None,
+        chunk: Length | None,
+        bounds: Mapping[str, Moment] | None,
+    ) -> None:
+        self.options = compiled.options
+        self.query = resolve_boundaries(compiled.query)
+        given = {**inputs, **(bounds or {})}
+        self.request, frames = read_request(self.query, start, end, given, ())
+        self.chunk = read_options(self.query.unit, None, chunk).chunk
+        bindings = {n: binding_of(self.query, n, one) for n, one in frames.items()}
+        self.sources = read_sources(self.query, bindings)
+        stamps = {name: one.stamps for name, one in self.sources.items()}
+        self.stamp = output_stamp(stamps, self.query.unit)
+
+    def output(self, name: str) -> DataFrame:
+        """The snapshots of an output."""
+        query = replace(
+            self.query,
+            outputs=(name,),
+            boundaries=tuple(one for one in self.query.boundaries if one[0] == name),
+        )
+        definition = query.definition(name)
+        assert definition is not None
+        reaches = halo(query)
+        events = {
+            declared.name: Events(number, self.sources[declared.name], query.unit)
+            for number, declared in enumerate(query.inputs)
+        }
+        used = [events[one] for one in reaches]
+        task = self._task(query, name, reaches)
+        session = used[0].source.frame.sparkSession
+        cutting = Cutting(
+            definition,
+            self.request,
+            self.chunk,
+            PIECES * session.sparkContext.defaultParallelism,
+            max(back + ahead for back, ahead in reaches.values()),
+        )
+        rows = rows_in_pieces(used, reaches, cutting)
+        whole = rows.mapInArrow(snapshots_of(task), spark_schema(task.schema))
+        fragments = rows.mapInArrow(
+            fragments_of(task), spark_schema(fragments_schema(task.schema))
+        )
+        return whole.union(stitched(fragments, len(task.keys)))
+
+    def _task(self, query: Query, name: str, used: Iterable[str]) -> Task:
+        definition = query.definition(name)
+        assert definition is not None
+        keys = keys_of(query, name)
+        columns = [
+            self._columns(number, declared, sent=declared.name in used)
+            for number, declared in enumerate(query.inputs)
+        ]
+        payload = OutputTable(name, definition.type, [], self.stamp).schema
+        fields = [*self._key_fields(keys, used), *payload]
+        return Task(
+            format_query(query),
+            self.options,
+            tuple(columns),
+            name,
+            str(definition.span),
+            keys,
+            result_schema(pa.schema(fields), name),
+            self.request,
+            self.chunk,
+        )
+
+    def _columns(self, number: int, declared: Input, *, sent: bool) -> Columns:
+        source = self.sources[declared.name]
+        slots = Events(number, source, self.query.unit).slots
+        return Columns(
+            declared.name,
+            tuple(slots) if sent else (),
+            pa.schema([source.schema.field(one) for one in slots.values()]),
+            source.time_name,
+            source.lifetime,
+            source.payload_name,
+            source.order,
+            str(declared.span),
+        )
+
+    def _key_fields(self, keys: Keys, used: Iterable[str]) -> list[pa.Field]:
+        """The key columns of an output: what holds those of all its inputs."""
+        fields = []
+        for place, key in enumerate(keys):
+            kinds = {}
+            for name in used:
+                source = self.sources[name]
+                if source.declared.keys:
+                    column = source.declared.keys[place]
+                    kinds[name] = source.schema.field(column).type
+            fields.append(pa.field(key, common_key(key, kinds)))
+        return fields
+
+
+def common_key(key: str, kinds: Mapping[str, pa.DataType]) -> pa.DataType:
+    """The type of a key of several inputs: one for all, or the widest integer."""
+    found = set(kinds.values())
+    if len(found) == 1:
+        return found.pop()
+    if all(pa.types.is_signed_integer(kind) for kind in found):
+        return max(found, key=lambda kind: kind.bit_width)
+    said = ", ".join(f"{kind} in '{name}'" for name, kind in kinds.items())
+    raise DataError(f"the key '{key}' is {said}; give all of them one type")

@@ -1,0 +1,113 @@
+"""Rows to the pieces that need them: those in a piece, and those in its halo.
+
+A frame of rows in pieces has the keys, `piece`, `input` (its number), and the inputs'
+columns. In a row whose input is `DESCRIPTION`, `bounds` describes the piece itself; so
+there is every piece of an output's domain, be there rows in it or not.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as sql
+
+from tiltpy.spark.bounds import Cutting, bounds_of
+from tiltpy.spark.events import Events, join_by_key
+from tiltpy.spark.ticks import divided
+
+DESCRIPTION = -1
+Halo = Mapping[str, tuple[int, int]]
+"""How far before and behind a piece it needs each input's events."""
+
+
+def rows_in_pieces(inputs: Sequence[Events], halo: Halo, cutting: Cutting) -> DataFrame:
+    """All rows, each as often as there are pieces that need it, pieces together."""
+    bounds = bounds_of(inputs, cutting)
+    keys = inputs[0].keys
+    parts = [_descriptions(bounds, inputs, keys)]
+    parts += [_in_pieces(one, bounds, halo[one.name]) for one in inputs]
+    joined = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)
+    return joined.repartition(*keys, "piece")
+
+
+def _descriptions(
+    bounds: DataFrame, inputs: Sequence[Events], keys: list[str]
+) -> DataFrame:
+    """A row for each piece: its length, and where each input's events lie in all."""
+    names = [f"{which}{one.number}" for one in inputs for which in ("low", "high")]
+    return bounds.select(
+        *keys,
+        sql.explode(sql.sequence(sql.lit(0).cast("long"), "last")).alias("piece"),
+        sql.lit(DESCRIPTION).alias("input"),
+        sql.array("step", "base", *names).alias("bounds"),
+    )
+
+
+def _in_pieces(one: Events, bounds: DataFrame, halo: tuple[int, int]) -> DataFrame:
+    back, ahead = halo
+    cut = bounds.select(*one.keys, "step", "base", "last")
+    rows = join_by_key(one.events(), cut, one.keys).withColumns(
+        {"from": _first_piece(ahead), "to": _last_piece(back)}
+    )
+    if one.held:
+        rows = _with_neighbours(rows, one)
+    pieces = sql.sequence(
+        sql.greatest(sql.col("from"), sql.lit(0)), sql.least("to", "last")
+    )
+    return (
+        rows.where("from <= last and to >= 0 and from <= to")
+        .withColumn("piece", sql.explode(pieces))
+        .select(*one.keys, "piece", sql.lit(one.number).alias("input"), *one.slots)
+    )
+
+
+def _first_piece(ahead: int) -> Column:
+    """The first piece in whose stretch, up to `ahead` behind it, there is an event.
+
+    It may be less than 0, but then it may be too great.
+    """
+    return divided(sql.col("low") - ahead - sql.col("base"), sql.col("step"))
+
+
+def _last_piece(back: int) -> Column:
+    """The last piece in whose stretch, from `back` before it, there is an event.
+
+    It is less than 0 where there is none, but then it may be too great.
+    """
+    step = sql.col("step")
+    return divided(sql.col("high") + back - sql.col("base") + (step - 1), step) - 1
+
+
+def _with_neighbours(rows: DataFrame, one: Events) -> DataFrame:
+    """Rows that hold until the next stamp go to every piece they may hold in, too.
+
+    A piece needs, beside the rows of its stretch, those of the last stamp before it,
+    which hold into it, and those of the first stamp behind, which say how long the last
+    ones hold. Only stamps that are the last, or the first, beside some piece can be
+    such neighbours: there are two for each piece at most.
+    """
+    stamps = rows.groupBy(*one.keys, "to").agg(sql.max("high").alias("stamp"))
+    order = Window.partitionBy(*one.keys).orderBy("to")
+    before = stamps.select(
+        *one.keys,
+        "stamp",
+        sql.lit(None).cast("long").alias("sooner"),
+        sql.coalesce(sql.lead("to").over(order), sql.lit(1 << 62)).alias("later"),
+    )
+    stamps = rows.groupBy(*one.keys, "from").agg(sql.min("high").alias("stamp"))
+    order = Window.partitionBy(*one.keys).orderBy("from")
+    behind = stamps.select(
+        *one.keys,
+        "stamp",
+        sql.coalesce(sql.lag("from").over(order), sql.lit(-(1 << 62))).alias("sooner"),
+        sql.lit(None).cast("long").alias("later"),
+    )
+    found = (
+        before.union(behind)
+        .groupBy(*one.keys, "stamp")
+        .agg(sql.min("sooner").alias("sooner"), sql.max("later").alias("later"))
+    )
+    here = sql.col("high") == sql.col("stamp")
+    return join_by_key(rows, found, one.keys, "left", also=here).withColumns(
+        {"from": sql.least("from", "sooner"), "to": sql.greatest("to", "later")}
+    )

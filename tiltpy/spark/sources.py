@@ -1,0 +1,162 @@
+"""What the driver knows of each input: its DataFrame, checked, and columns chosen.
+
+Everything that local runs find out about a frame's columns is found out here, by the
+same code over a frame of one row: nothing has to run on the cluster for it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
+from pyspark.sql import types as spark
+
+from tiltpy.bound import BoundFrame
+from tiltpy.errors import DataError
+from tiltpy.ir.nodes import Input, Query
+from tiltpy.runtime.bind import Binding, complete
+from tiltpy.runtime.choose import Choice, choose_columns
+from tiltpy.runtime.ingest import ingest
+from tiltpy.runtime.stamps import StampType
+from tiltpy.spark.types import NO_ARROW, arrow_schema
+from tiltpy.types import Interval, Lifetime, Scalar
+
+DAY_US = 86_400_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An input as its rows come from a DataFrame.
+
+    `declared` has what was bound, too; its keys are the frame's columns. `order` are
+    the columns that decide between rows of one time: those that are named, or all.
+    """
+
+    declared: Input
+    frame: DataFrame
+    choice: Choice
+    order: tuple[str, ...]
+    schema: pa.Schema
+    stamps: StampType
+
+    @property
+    def lifetime(self) -> Lifetime:
+        """How long a row is valid."""
+        assert self.declared.lifetime is not None
+        return self.declared.lifetime
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The columns that workers need, apart from the keys."""
+        keys = self.declared.keys
+        return tuple(name for name in self.choice.used if name not in keys)
+
+    @property
+    def time_name(self) -> str | None:
+        """The column of time stamps; None where there are two."""
+        times = self.choice.times
+        return times[0] if len(times) == 1 else None
+
+    @property
+    def payload_name(self) -> str | None:
+        """The column of the payload; None where each field has one."""
+        first, *inside = self.choice.payload[0]
+        return first if inside or isinstance(self.declared.type, Scalar) else None
+
+    def kind(self, name: str) -> spark.DataType:
+        """The Spark type of a column."""
+        return self.frame.schema[name].dataType
+
+    def column_of(self, name: str) -> Column:
+        """A column by its name, whatever that is."""
+        return self.frame["`" + name.replace("`", "``") + "`"]
+
+    def time(self, name: str) -> Column:
+        """A time column; a row without a time is refused by name."""
+        column = self.column_of(name)
+        message = DataError(
+            "the time is null; fill it in, or drop the row",
+            input=self.declared.name,
+            column=name,
+        )
+        refused = sql.raise_error(sql.lit(str(message))).cast(self.kind(name))
+        return sql.coalesce(column, refused)
+
+
+def read_sources(query: Query, bindings: Mapping[str, Binding]) -> dict[str, Source]:
+    """The inputs of a query; a `DataError` names what does not fit."""
+    return {
+        declared.name: _source(query, declared, bindings[declared.name])
+        for declared in query.inputs
+    }
+
+
+def binding_of(query: Query, name: str, frame: object) -> Binding:
+    """What is bound to an input, which must be a DataFrame of Spark."""
+    if isinstance(frame, BoundFrame):
+        bound = frame.binding(query.unit)
+    else:
+        bound = Binding(frame)
+    kind = type(bound.frame)
+    if not (
+        isinstance(bound.frame, DataFrame) or kind.__module__.startswith("pyspark")
+    ):
+        raise DataError(
+            f"expected a DataFrame of Spark, found {kind.__module__}."
+            f"{kind.__qualname__}; for any other frame there is query.run()",
+            input=name,
+        )
+    return replace(bound, known=None)
+
+
+def _source(query: Query, declared: Input, binding: Binding) -> Source:
+    frame = binding.frame
+    assert isinstance(frame, DataFrame)
+    settled = complete(declared, binding)
+    schema = arrow_schema(frame.schema)
+    choice = choose_columns(settled, binding.column, schema)
+    used = pa.schema([schema.field(name) for name in choice.used])
+    example = _example(used, settled.lifetime)
+    stamps = ingest(declared, replace(binding, frame=example), unit=query.unit).stamps
+    order = settled.order or _all_columns(settled, choice, frame)
+    return Source(settled, frame, choice, order, used, stamps)
+
+
+def _all_columns(settled: Input, choice: Choice, frame: DataFrame) -> tuple[str, ...]:
+    """The order of rows that Spark has in none: by end, then as the columns stand."""
+    first = choice.times[0]
+    ends = choice.times[1:]
+    others = (
+        name
+        for name in frame.columns
+        if name in choice.used and name not in (first, *ends, *settled.keys)
+    )
+    return (*ends, *others)
+
+
+def _example(schema: pa.Schema, lifetime: Lifetime | None) -> pa.Table:
+    """One row of these columns that any query takes whose types fit."""
+    end = lifetime.end if isinstance(lifetime, Interval) else None
+    columns = [_item(one.type, later=one.name == end) for one in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _item(kind: pa.DataType, *, later: bool = False) -> pa.Array:
+    """One value of a type; `later` than the others by a day."""
+    if kind == NO_ARROW or (pa.types.is_nested(kind) and not pa.types.is_struct(kind)):
+        return pa.nulls(1, kind)
+    if pa.types.is_struct(kind):
+        inner = [_item(one.type) for one in kind]
+        return pa.StructArray.from_arrays(inner, fields=list(kind))
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        return pa.array([DAY_US if later else 0], pa.int64()).cast(kind)
+    if pa.types.is_date32(kind):
+        return pa.array([int(later)], pa.int32()).cast(kind)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return pa.array([int(later)], kind)
+    if pa.types.is_boolean(kind):
+        return pa.array([False])
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return pa.array([""], kind)
+    return pa.nulls(1, kind)

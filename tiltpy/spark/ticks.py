@@ -1,0 +1,67 @@
+"""Times of rows as ticks, in SQL: Spark asks for them to send rows where they belong.
+
+What a stamp that does not fit is to be told about, the worker says that reads the row.
+"""
+
+from pyspark.sql import Column
+from pyspark.sql import functions as sql
+from pyspark.sql import types as spark
+
+from tiltpy.types import MAX_TIME, NANOSECONDS, Unit
+
+MICROSECOND, DAY = NANOSECONDS["us"], NANOSECONDS["d"]
+DAY_US = DAY // MICROSECOND
+
+
+def ticks(column: Column, kind: spark.DataType, tick: Unit | None) -> Column:
+    """The ticks of a time column, rounded down, and within what any query can have."""
+    match kind:
+        case spark.TimestampType():
+            return _scaled(sql.unix_micros(column), MICROSECOND, tick)
+        case spark.TimestampNTZType():
+            return _scaled(_wall_clock(column), MICROSECOND, tick)
+        case spark.DateType():
+            return _scaled(sql.unix_date(column), DAY, tick)
+        case _:
+            return _within(column.cast("long"), MAX_TIME)
+
+
+def _wall_clock(column: Column) -> Column:
+    """Microseconds since 1970 by a clock without a zone.
+
+    All casts of such stamps to instants go by the session's zone, in which some of them
+    do not exist.
+    """
+    second = sql.expr("1000000") * sql.date_part(sql.lit("SECOND"), column)
+    return (
+        sql.unix_date(column.cast("date")).cast("long") * DAY_US
+        + (sql.hour(column) * 60 + sql.minute(column)).cast("long") * 60_000_000
+        + second.cast("long")
+    )
+
+
+def _scaled(count: Column, unit: int, tick: Unit | None) -> Column:
+    """A count of some unit (both in nanoseconds) in ticks."""
+    count = count.cast("long")
+    length = unit if tick is None else NANOSECONDS[tick]
+    if unit >= length:
+        factor = unit // length
+        return count if factor == 1 else _within(count, MAX_TIME // factor) * factor
+    # Division cuts off: what is divided is above zero, and by whole steps too much.
+    factor = length // unit
+    more = (1 << 61) // factor
+    return divided(count + more * factor, sql.lit(factor)) - more
+
+
+def _within(count: Column, most: int) -> Column:
+    return sql.greatest(sql.least(count, sql.lit(most)), sql.lit(-most))
+
+
+def divided(count: Column, by: Column) -> Column:
+    """Whole numbers divided, what is left over cut off."""
+    return sql.call_function("div", count, by)
+
+
+def raised(count: Column, by: Column) -> Column:
+    """Whole numbers above zero divided, and rounded up."""
+    return divided(count + (by - 1), by)

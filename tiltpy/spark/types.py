@@ -1,0 +1,64 @@
+"""Spark's types and Arrow's: what comes in, and what a DataFrame of results has."""
+
+import pyarrow as pa
+from pyspark.errors import PySparkTypeError
+from pyspark.sql import types as spark
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
+
+from tiltpy.errors import DataError
+
+ZONE = "UTC"
+"""Of stamps with a zone, while they are Arrow's: a zone never changes an instant."""
+
+NO_ARROW = pa.month_day_nano_interval()
+"""Stands for a type that Spark does not give to Python: no input can have it either."""
+
+WIDER = {
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+}
+"""What holds the unsigned integers, which Spark has not."""
+
+
+def arrow_schema(schema: spark.StructType) -> pa.Schema:
+    """The columns of a DataFrame as workers get them."""
+    return pa.schema([(one.name, _to_arrow(one.dataType)) for one in schema])
+
+
+def _to_arrow(kind: spark.DataType) -> pa.DataType:
+    try:
+        return to_arrow_type(kind, timezone=ZONE)
+    except PySparkTypeError:
+        return NO_ARROW
+
+
+def result_schema(schema: pa.Schema, output: str) -> pa.Schema:
+    """The Arrow columns of an output in types that Spark has, too."""
+    return pa.schema([(one.name, _held(one.type, output)) for one in schema])
+
+
+def _held(kind: pa.DataType, output: str) -> pa.DataType:
+    if kind in WIDER:
+        return WIDER[kind]
+    if pa.types.is_struct(kind):
+        return pa.struct([(one.name, _held(one.type, output)) for one in kind])
+    if pa.types.is_large_string(kind):
+        return pa.string()
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        if kind.unit == "ns":
+            raise DataError(
+                f"output '{output}' has times of nanoseconds, and Spark's count "
+                "microseconds; write `unit us` in the query, or a coarser one"
+            )
+        if pa.types.is_duration(kind):
+            return pa.duration("us")
+        return pa.timestamp("us", None if kind.tz is None else ZONE)
+    return kind
+
+
+def spark_schema(schema: pa.Schema) -> spark.StructType:
+    """The same columns as a DataFrame has them."""
+    fields = [spark.StructField(one.name, from_arrow_type(one.type)) for one in schema]
+    return spark.StructType(fields)
