@@ -9,18 +9,20 @@ from pyspark.sql import DataFrame
 from tiltpy.api import CompiledQuery, parse
 from tiltpy.arguments import read_options, read_request
 from tiltpy.bound import BoundFrame, bind
-from tiltpy.errors import DataError, TiltError
+from tiltpy.errors import TiltError
 from tiltpy.frontend import syntax
 from tiltpy.ir.keys import Keys, keys_of
 from tiltpy.ir.nodes import Input, Query
 from tiltpy.ir.printer import format_query
 from tiltpy.moments import Length, Moment
 from tiltpy.passes import resolve_boundaries
+from tiltpy.runtime.key_types import common_type
 from tiltpy.runtime.piece import halo
 from tiltpy.runtime.result import OutputTable
 from tiltpy.runtime.stamps import output_stamp
 from tiltpy.spark.bounds import Cutting
 from tiltpy.spark.events import Events
+from tiltpy.spark.groups import rows_by_key
 from tiltpy.spark.pieces import rows_in_pieces
 from tiltpy.spark.seams import stitched
 from tiltpy.spark.sources import binding_of, read_sources
@@ -31,6 +33,7 @@ from tiltpy.spark.worker import (
     fragments_of,
     fragments_schema,
     snapshots_of,
+    whole_keys_of,
 )
 from tiltpy.types import Lifetime
 
@@ -168,12 +171,14 @@ class _Door:
         }
         used = [events[one] for one in reaches]
         task = self._task(query, name, reaches)
-        session = used[0].source.frame.sparkSession
+        if task.keys and self.chunk is None:
+            rows = rows_by_key(used, PIECES * self._cores(used))
+            return rows.mapInArrow(whole_keys_of(task), spark_schema(task.schema))
         cutting = Cutting(
             definition,
             self.request,
             self.chunk,
-            PIECES * session.sparkContext.defaultParallelism,
+            PIECES * self._cores(used),
             max(back + ahead for back, ahead in reaches.values()),
         )
         rows = rows_in_pieces(used, reaches, cutting)
@@ -182,6 +187,10 @@ class _Door:
             fragments_of(task), spark_schema(fragments_schema(task.schema))
         )
         return whole.union(stitched(fragments, len(task.keys)))
+
+    def _cores(self, used: Sequence[Events]) -> int:
+        session = used[0].source.frame.sparkSession
+        return int(session.sparkContext.defaultParallelism)
 
     def _task(self, query: Query, name: str, used: Iterable[str]) -> Task:
         definition = query.definition(name)
@@ -212,6 +221,7 @@ class _Door:
             declared.name,
             tuple(slots) if sent else (),
             pa.schema([source.schema.field(one) for one in slots.values()]),
+            source.declared.keys,
             source.time_name,
             source.lifetime,
             source.payload_name,
@@ -229,16 +239,5 @@ class _Door:
                 if source.declared.keys:
                     column = source.declared.keys[place]
                     kinds[name] = source.schema.field(column).type
-            fields.append(pa.field(key, common_key(key, kinds)))
+            fields.append(pa.field(key, common_type(key, kinds)))
         return fields
-
-
-def common_key(key: str, kinds: Mapping[str, pa.DataType]) -> pa.DataType:
-    """The type of a key of several inputs: one for all, or the widest integer."""
-    found = set(kinds.values())
-    if len(found) == 1:
-        return found.pop()
-    if all(pa.types.is_signed_integer(kind) for kind in found):
-        return max(found, key=lambda kind: kind.bit_width)
-    said = ", ".join(f"{kind} in '{name}'" for name, kind in kinds.items())
-    raise DataError(f"the key '{key}' is {said}; give all of them one type")

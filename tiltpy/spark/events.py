@@ -46,12 +46,13 @@ class Events:
 
     def rows(self) -> DataFrame:
         """The rows with their keys and columns, none of them without a time."""
-        source, times = self.source, set(self.source.choice.times)
+        source, times = self.source, self.source.choice.times
         columns = [
             (source.time(name) if name in times else source.column_of(name)).alias(slot)
             for slot, name in self.slots.items()
         ]
-        return source.frame.select(*self._key_columns(), *columns)
+        number = sql.lit(self.number).alias("input")
+        return source.frame.select(*self._key_columns(), number, *columns)
 
     def events(self) -> DataFrame:
         """The rows and their times."""

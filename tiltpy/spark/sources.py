@@ -48,9 +48,8 @@ class Source:
 
     @property
     def used(self) -> tuple[str, ...]:
-        """The columns that workers need, apart from the keys."""
-        keys = self.declared.keys
-        return tuple(name for name in self.choice.used if name not in keys)
+        """The columns that workers need beside the keys."""
+        return tuple(replace(self.choice, keys=()).used)
 
     @property
     def time_name(self) -> str | None:

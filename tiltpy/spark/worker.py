@@ -16,12 +16,12 @@ from tiltpy.api import parse
 from tiltpy.compiler import CompileOptions, Compiler
 from tiltpy.errors import DataError, TiltError
 from tiltpy.ir.nodes import Query
-from tiltpy.passes import resolve_boundaries
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.domain import Request
 from tiltpy.runtime.ingest import Ingested, ingest
+from tiltpy.runtime.job import RunOptions
 from tiltpy.runtime.piece import PieceOutput, Stretch, run_piece
-from tiltpy.runtime.run import RunOptions
+from tiltpy.runtime.run import run
 from tiltpy.runtime.stamps import from_ticks
 from tiltpy.types import Lifetime
 
@@ -40,13 +40,14 @@ Batches = Iterator[pa.RecordBatch]
 class Columns:
     """An input as it comes to a worker: where its columns are, and what they are.
 
-    `slots` are Spark's names of the columns, `schema` has their own names. `place` is
-    where the query declares the input.
+    `slots` are Spark's names of the columns, `schema` has their own names. `keys` are
+    the key columns' names. `place` is where the query declares the input.
     """
 
     name: str
     slots: tuple[str, ...]
     schema: pa.Schema
+    keys: tuple[str, ...]
     time: str | None
     lifetime: Lifetime
     column: str | None
@@ -74,12 +75,17 @@ class Task:
 
 
 @lru_cache(maxsize=16)
-def compiler_of(text: str, options: CompileOptions) -> tuple[Query, Compiler]:
-    """The query of a text and its compiler, the same for all tasks of a process."""
+def compiler_of(
+    text: str, options: CompileOptions, *, by_key: bool
+) -> tuple[Query, Compiler]:
+    """The query of a text and its compiler, the same for all tasks of a process.
+
+    Where every key is computed by itself, its rows are those of a query without keys.
+    """
     query = parse(text).query
-    # Here every key is by itself: its rows are a query's without keys.
-    inputs = tuple(replace(one, keys=()) for one in query.inputs)
-    query = resolve_boundaries(replace(query, inputs=inputs))
+    if not by_key:
+        inputs = tuple(replace(one, keys=()) for one in query.inputs)
+        query = replace(query, inputs=inputs)
     return query, Compiler(query, options)
 
 
@@ -94,6 +100,39 @@ def snapshots_of(task: Task) -> Callable[[Batches], Batches]:
             yield from _sent(place.key, table, task.schema)
 
     return snapshots
+
+
+def whole_keys_of(task: Task) -> Callable[[Batches], Batches]:
+    """The snapshots of keys whose rows are all there."""
+
+    def snapshots(batches: Batches) -> Batches:
+        received = list(batches)
+        if not received:
+            return
+        table = pa.Table.from_batches(received)
+        del received
+        for rows in _groups(table, ["group"]):
+            own = table if len(rows) == table.num_rows else table.take(pa.array(rows))
+            found = _run_keys(task, own)
+            del own
+            yield from _sent((), found, task.schema)
+
+    return snapshots
+
+
+def _run_keys(task: Task, own: pa.Table) -> pa.Table:
+    query, compiler = compiler_of(task.text, task.options, by_key=True)
+    numbers = own.column("input").to_numpy()
+    try:
+        ingested = {
+            one.name: _ingested(query, one, _rows_of(own, numbers, n, one), task)
+            for n, one in enumerate(task.inputs)
+        }
+        options = RunOptions(PROCESSES)
+        result = run(query, ingested, compiler.specialised, task.request, options)
+        return result[task.output].to_arrow()
+    except TiltError as error:
+        raise _failure(task, [], error) from None
 
 
 def fragments_of(task: Task) -> Callable[[Batches], Batches]:
@@ -138,7 +177,7 @@ def _pieces(task: Task, batches: Batches) -> Iterator[tuple[Place, PieceOutput]]
     table = pa.Table.from_batches(received).combine_chunks()
     del received
     slots = [f"k{number}" for number in range(len(task.keys))]
-    query, compiler = compiler_of(task.text, task.options)
+    query, compiler = compiler_of(task.text, task.options, by_key=False)
     options = RunOptions(PROCESSES, task.chunk)
     for rows in _groups(table, [*slots, "piece"]):
         own = table.take(pa.array(rows))
@@ -168,7 +207,9 @@ def _pieces(task: Task, batches: Batches) -> Iterator[tuple[Place, PieceOutput]]
                 stretch,
             )[task.output]
         except TiltError as error:
-            raise _failure(task, key, (low, high), error) from None
+            where = _shown(task.keys, key)
+            where.append(f"ticks {low} to {high}")
+            raise _failure(task, where, error) from None
         yield Place(key, number), found
 
 
@@ -196,11 +237,19 @@ def _groups(table: pa.Table, names: list[str]) -> list[NDArray[np.int64]]:
 def _rows_of(
     own: pa.Table, inputs: NDArray[np.int32], number: int, one: Columns
 ) -> pa.Table:
-    """The rows of an input under their own names."""
-    if not one.slots or one.slots[0] not in own.column_names:
-        return one.schema.empty_table()
-    rows = own.select(one.slots).filter(pa.array(inputs == number))
-    return rows.rename_columns(one.schema.names)
+    """The rows of an input under their own names, its keys under the query's."""
+    slots, names, kinds = list(one.slots), one.schema.names, one.schema.types
+    for place, key in enumerate(one.keys):
+        if key not in names:  # it may be a column of the payload as well
+            slots.append(f"k{place}")
+            names.append(key)
+            kinds.append(pa.null())
+    if not one.slots:
+        return pa.schema(list(zip(names, kinds, strict=True))).empty_table()
+    rows = own.select(slots)
+    if not (inputs == number).all():
+        rows = rows.filter(pa.array(inputs == number))
+    return rows.rename_columns(names)
 
 
 def _ingested(query: Query, one: Columns, rows: pa.Table, task: Task) -> Ingested:
@@ -209,7 +258,8 @@ def _ingested(query: Query, one: Columns, rows: pa.Table, task: Task) -> Ingeste
     # What the text declares as well must be said as it stands there.
     declared = replace(declared, lifetime=None, time=None, order=())
     rows, order = _with_leaves(rows, one.order)
-    binding = Binding(rows, one.time, one.lifetime, one.column, order)
+    by = one.keys if declared.keys else ()
+    binding = Binding(rows, one.time, one.lifetime, one.column, order, by)
     return ingest(declared, binding, unit=query.unit, domain_end=task.request.end)
 
 
@@ -251,27 +301,27 @@ def _sent(
     yield from whole.to_batches(max_chunksize=BATCH_ROWS)
 
 
-def _failure(
-    task: Task, key: tuple[pa.Array, ...], times: tuple[int, int], error: TiltError
-) -> DataError:
+def _shown(names: tuple[str, ...], key: tuple[pa.Array, ...]) -> list[str]:
+    """A key as messages name it."""
+    pairs = zip(names, key, strict=True)
+    return [f"{name} = {column[0].as_py()!r}" for name, column in pairs]
+
+
+def _failure(task: Task, where: list[str], error: TiltError) -> DataError:
     """One line that stands alone: which key, which times, where in the query, why."""
-    where = [
-        f"{name} = {column[0].as_py()!r}"
-        for name, column in zip(task.keys, key, strict=True)
-    ]
-    where.append(f"ticks {times[0]} to {times[1]}")
     place = task.place
     for one in task.inputs:
         if isinstance(error, DataError) and error.input == one.name:
             place = one.place
     cause = " ".join(str(_without_row(error)).split())
-    return DataError(f"{', '.join(where)}, {place}: {cause}")
+    return DataError(f"{', '.join([*where, place])}: {cause}")
 
 
 def _without_row(error: TiltError) -> TiltError:
     """The error without the number of a row: Spark's rows have no order."""
     if not isinstance(error, DataError) or error.row is None:
         return error
-    place = DataError("", input=error.input, column=error.column, row=error.row)
+    at, key = error.input, error.key
+    place = DataError("", input=at, column=error.column, row=error.row, key=key)
     message = str(error)[len(str(place)) :]
-    return DataError(message, input=error.input, column=error.column)
+    return DataError(message, input=at, column=error.column, key=key)
