@@ -1,24 +1,22 @@
 """Queries over DataFrames of Spark give what local runs give."""
 
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime, timedelta
+from datetime import datetime
 from random import Random
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
 import tiltpy as tilt
 from tiltpy.api import CompiledQuery
 from tiltpy.bound import BoundFrame
-from tiltpy.spark import apply, apply_all, tilt_transform
+from tiltpy.spark import apply_all
 
 pytestmark = pytest.mark.xdist_group("spark")
 
 Row = tuple[Any, ...]
-NEW_YEAR = datetime(2024, 1, 1)  # noqa: DTZ001 - without a zone, as the columns are
 
 
 def listed(frame: DataFrame) -> list[Row]:
@@ -46,7 +44,7 @@ def same(
 
 
 def random_rows(seed: int, count: int, span: int, keys: Sequence[Any]) -> list[Row]:
-    """Rows of a key, a time and a multiple of 1/8, now and then none; many share times."""
+    """Rows of a key, a time and a multiple of 1/8 or nothing; some share times."""
     random = Random(seed)  # noqa: S311
     return [
         (
