@@ -1,7 +1,6 @@
 """Queries over DataFrames of Spark give what local runs give."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from random import Random
 from typing import Any
 
