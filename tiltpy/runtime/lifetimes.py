@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import assert_never
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tiltpy.runtime.buffers import Column, SnapshotBuffer, Times
 from tiltpy.runtime.layout import (
@@ -78,21 +79,28 @@ def _until_next(
     breaks: Breaks,
 ) -> SnapshotBuffer:
     """Each row ends one tick before the next greater stamp."""
-    differs = stamps[1:] != stamps[:-1]
-    differs[breaks - 1] = True
     ends = np.empty_like(stamps)
     np.subtract(stamps[1:], 1, out=ends[:-1])
     last = np.append(breaks, len(stamps)) - 1
     ends[last] = stamps[last]
     if domain_end is not None:
         ends[last] = np.maximum(stamps[last], domain_end)
-    distinct = bool(differs.all())
-    if not distinct:  # rows with one stamp end together, as the last of them
-        ending = np.append(np.flatnonzero(differs), len(stamps) - 1)
-        ends = np.repeat(ends[ending], np.diff(ending, prepend=-1))
+    tied = _tied(stamps, breaks)
+    if len(tied):  # rows with one stamp end together, as the last of them
+        gaps = np.flatnonzero(np.diff(tied) != 1)
+        last_tied = tied[np.append(gaps, len(tied) - 1)]
+        sizes = np.diff(gaps, prepend=-1, append=len(tied) - 1)
+        ends[tied] = np.repeat(ends[last_tied + 1], sizes)
     if longest is not None:
         np.minimum(ends, stamps + (longest - 1), out=ends)
-    elif distinct:
+    elif not len(tied):
         firsts = np.append(stamps[:1], stamps[breaks]) - 1
         return contiguous(firsts, ends, columns, breaks)
     return lay_out(stamps - 1, ends, columns, breaks)
+
+
+def _tied(stamps: Times, breaks: Breaks) -> NDArray[np.int64]:
+    """The rows with the stamp of the next row, if that is in their segment."""
+    same = stamps[1:] == stamps[:-1]
+    same[breaks - 1] = False
+    return np.flatnonzero(same)
