@@ -7,15 +7,13 @@ the snapshots of a key follow those of the key before.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltpy.abi import Loop, Shape, Signature, SlotKind, TimeLayout
+from tiltpy.abi import Loop, Shape, Signature, SlotKind
 from tiltpy.abi import Rows as RowCount
 from tiltpy.runtime import memory
-from tiltpy.runtime.buffers import Column, SnapshotBuffer
 from tiltpy.runtime.calls import OutputSlot, address, wiring_of, written, written_column
 from tiltpy.runtime.domain import Request
 from tiltpy.runtime.execute import TIMES, Kernel
@@ -29,21 +27,13 @@ from tiltpy.runtime.key_domains import (
 )
 from tiltpy.runtime.key_pieces import KeyedPiece
 from tiltpy.runtime.memory import Array, Memory
-from tiltpy.runtime.presence import keep_values
 from tiltpy.runtime.segment_rows import Part, find_in_parts, part_of
+from tiltpy.runtime.segment_snapshots import Snapshots
 from tiltpy.runtime.strings import Strings
 from tiltpy.types import Scalar, TDom, columns
 
 Stretches = tuple[Times, Times]
 """From where to where, for each key; nothing where the first is beyond the second."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Snapshots:
-    """What a loop wrote for all keys: `counts[k]` of the rows are those of key `k`."""
-
-    rows: SnapshotBuffer
-    counts: NDArray[np.int64]
 
 
 class Segments:
@@ -170,7 +160,9 @@ class Segments:
         rows, width = slots.shape
         code.appended(address(slots), rows, width, address(outputs), len(outputs) // 3)
         return {
-            loop.name: self._piece(loop, slots[:, wiring.counts[loop.name]], arrays)
+            loop.name: self._piece(
+                loop, slots[:, wiring.counts[loop.name]].copy(), arrays
+            )
             for loop in self.signature.loops
             if loop.name in self.domains
         }
@@ -234,44 +226,25 @@ class Segments:
                 written(arrays[kind, loop.name, 0], n)[:n].view(np.int64)
                 for kind in TIMES
             )
-        piece = Snapshots(_intervals(starts, ends, payload), counts)
-        piece = self._owned(loop, _without_nulls(piece, loop))
-        piece = self._cut(loop, piece)
-        return KeyedPiece((piece.rows,), self.keys, piece.counts)
+        made = Snapshots(starts, ends, payload, counts)
+        if isinstance(loop.type, Scalar):
+            made = made.without_nulls()
+        made = self._owned(loop, made)
+        made = made.cut(self.domains[loop.name], shared=loop.implicit_times)
+        return KeyedPiece((made.buffer(),), self.keys, made.counts)
 
-    def _owned(self, loop: Loop, piece: Snapshots) -> Snapshots:
-        """The piece without the snapshots that only other loops read."""
+    def _owned(self, loop: Loop, made: Snapshots) -> Snapshots:
+        """The snapshots without those that only other loops read."""
         if loop.shape is Shape.ROWS:
-            return piece
+            return made
         first, last = self._own(loop)
         extent = self.extents[loop.name]
         some = first <= last
         exact = (first == extent[0]) & (last == extent[1])
-        if (exact | (piece.counts == 0)).all():
-            return piece
+        if (exact | (made.counts == 0)).all():
+            return made
         low = np.where(some, first - loop.tdom.precision, LATEST)
-        high = np.where(some, last, EARLIEST)
-        starts, ends = piece.rows.times()
-        of = np.repeat(np.arange(len(self.keys)), piece.counts)
-        return _kept(piece, (ends > low[of]) & (starts < high[of]))
-
-    def _cut(self, loop: Loop, piece: Snapshots) -> Snapshots:
-        """The piece with each key's first and last snapshot cut to its domain."""
-        some = np.flatnonzero(piece.counts)
-        stops = np.cumsum(piece.counts)[some]
-        begins, finals = stops - piece.counts[some], stops - 1
-        starts, ends = piece.rows.times()
-        domains = self.domains[loop.name].of(some)
-        early = starts[begins] < domains.start
-        late = ends[finals] > domains.end
-        if not (early.any() or late.any()):
-            return piece
-        if loop.implicit_times:  # the times may be an input's own
-            starts, ends = starts.copy(), ends.copy()
-        starts[begins] = np.maximum(starts[begins], domains.start)
-        ends[finals] = np.minimum(ends[finals], domains.end)
-        rows = _intervals(starts, ends, piece.rows.columns)
-        return replace(piece, rows=rows)
+        return made.within(low, np.where(some, last, EARLIEST))
 
 
 def _wider(
@@ -284,28 +257,3 @@ def _wider(
     if known is None:
         return lows, highs
     return np.minimum(known[0], lows), np.maximum(known[1], highs)
-
-
-def _intervals(
-    starts: Times, ends: Times, payload: tuple[Column, ...]
-) -> SnapshotBuffer:
-    layout, n = TimeLayout.INTERVALS, len(starts)
-    return SnapshotBuffer(layout, n, 0, 1, starts, ends, payload)
-
-
-def _without_nulls(piece: Snapshots, loop: Loop) -> Snapshots:
-    """The piece without the rows of a scalar that are null: they are no snapshots."""
-    if not isinstance(loop.type, Scalar) or piece.rows.columns[0].validity is None:
-        return piece
-    return _kept(piece, piece.rows.columns[0].valid(piece.rows.n))
-
-
-def _kept(piece: Snapshots, kept: NDArray[np.bool_]) -> Snapshots:
-    """Some rows of a piece."""
-    if kept.all():
-        return piece
-    of = np.repeat(np.arange(len(piece.counts)), piece.counts)
-    counts = np.bincount(of[kept], minlength=len(piece.counts))
-    starts, ends = piece.rows.times()
-    payload = tuple(keep_values(column, kept) for column in piece.rows.columns)
-    return Snapshots(_intervals(starts[kept], ends[kept], payload), counts)
