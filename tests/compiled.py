@@ -127,7 +127,7 @@ def snapshots(output: OutputTable) -> list[Snapshot]:
     """An output's rows as the interpreter writes them."""
     table = output.to_arrow()
     starts, ends = table["start"].to_pylist(), table["end"].to_pylist()
-    names = table.column_names[2:]
+    names = table.column_names[2 + len(output.keys) :]
     kinds = [output.type]
     if isinstance(output.type, Struct):
         kinds = [of for _, of in output.type.fields]

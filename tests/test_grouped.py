@@ -1,108 +1,85 @@
 """Windows per key that are folded as the rows come, against what they mean."""
 
 from collections.abc import Sequence
-from itertools import islice
+from datetime import date, timedelta
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+import tiltpy as tilt
 from tests.compare import first_difference
 from tests.compiled import arrow_of, snapshots
 from tests.random_folds import FoldCase, FoldWriter, Row
-from tiltpy.abi import Layout, TimeLayout
 from tiltpy.compiler import CompileOptions, Compiler
 from tiltpy.interpreter import Event, Snapshot
 from tiltpy.interpreter_keys import interpret_by_key
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.printer import format_query
-from tiltpy.runtime.buffers import SnapshotBuffer
-from tiltpy.runtime.columns import payload_column
+from tiltpy.runtime import direct, run
+from tiltpy.runtime import in_time as looks
+from tiltpy.runtime.bind import Binding
+from tiltpy.runtime.direct import Grouping, fold_directly, only_input
 from tiltpy.runtime.domain import Request
-from tiltpy.runtime.encode import coded, encode
-from tiltpy.runtime.folded import Folded, Snapshots
-from tiltpy.runtime.folding import CodedKeys, Matrices, cut_panes
-from tiltpy.runtime.layout import lay_out
+from tiltpy.runtime.in_time import in_time
+from tiltpy.runtime.job import RunOptions
+from tiltpy.runtime.key_pieces import Order
 from tiltpy.runtime.result import OutputTable
-from tiltpy.runtime.stamps import PLAIN_TICKS, output_stamp
-from tiltpy.runtime.strings import Strings
-from tiltpy.types import I32, STRING, Struct, Type, columns
+from tiltpy.runtime.run import Part, run_parts
+from tiltpy.runtime.stamps import output_stamp
+from tiltpy.types import Struct, Type, columns
 
 BATCH = 20
 CASES = 120
 DEEPER = 50
+EVERYTHING = Request()
 
 
-def buffer_of(rows: Sequence[Row], payload: Type) -> SnapshotBuffer:
-    """All rows in one buffer, whatever their keys; null rows among them."""
-    starts, ends = (
-        np.array([row.event[side] for row in rows], np.int64) for side in (0, 1)
-    )
-    found = []
+def table_of(rows: Sequence[Row], payload: Type) -> pa.Table:
+    """The rows with interval columns and keys; null rows among them."""
+    found = {
+        "start": pa.array([row.event[0] for row in rows], pa.int64()),
+        "end": pa.array([row.event[1] for row in rows], pa.int64()),
+        "k": pa.array([row.key for row in rows], pa.int32()),
+    }
     for name, scalar in columns(payload):
         cells = [
             row.event[2][name] if isinstance(payload, Struct) else row.event[2]  # type: ignore[index]
             for row in rows
         ]
-        array = pa.array(cells, arrow_of(scalar))
-        if scalar == STRING:
-            array = coded([array])
-        found.append(payload_column(array, scalar, input="x", name=name))
-    return lay_out(starts, ends, tuple(found))
+        found[name or "x"] = pa.array(cells, arrow_of(scalar))
+    return pa.table(found)
 
 
-def run_direct(
+def fold(
     query: Query,
-    rows: Sequence[Row],
-    request: Request = Request(),  # noqa: B008 - it is frozen
+    frame: pa.Table,
+    request: Request = EVERYTHING,
     *,
     workers: int = 1,
     optimize: bool = True,
-    narrow: bool = True,
-) -> dict[str, dict[int, list[Snapshot]]]:
-    """The snapshots of each output by key; the rows are not grouped."""
-    (declared,) = query.inputs
-    buffer = buffer_of(rows, declared.type)
-    encoded, strings = encode(query, {declared.name: buffer})
-    buffer = encoded[declared.name]
-    nullable = tuple(column.validity is not None for column in buffer.columns)
-    layout = Layout(TimeLayout.OVERLAPPING, nullable)
-    options = CompileOptions(optimize=optimize, cache=False)
-    compiled = Compiler(query, options).specialised({declared.name: layout})
-    values = np.array([row.key for row in rows], np.int32)
-    least, most = int(values.min()), int(values.max())
-    keys = CodedKeys(values, I32, least, most - least + 1, lambda keys: (keys,))
-    found: dict[str, dict[int, list[Snapshot]]] = {}
-    for name in query.outputs:
-        assert compiled.why_not_grouped(name) is None
-        fold, cells = compiled.grouped(name, I32, narrow=narrow)
-        grouped = fold.signature.grouped
-        assert grouped is not None
-        panes = cut_panes(grouped.pane, grouped.phase, buffer)
-        assert panes is not None
-        matrices = Matrices(fold.signature, buffer, keys, panes, strings)
-        assert matrices.fill(fold, workers)
-        definition = query.definition(name)
-        assert definition is not None
-        folded = Folded(matrices, cells, definition.tdom, definition.type, request)
-        found[name] = {}
-        for some in folded.snapshots():
-            output = output_of(name, definition.type, some, strings)
-            rows_of = iter(snapshots(output))
-            for key, count in zip(some.keys, some.counts, strict=True):
-                found[name][int(key) + least] = list(islice(rows_of, int(count)))
+    order: Order = "key",
+) -> dict[str, OutputTable]:
+    """The outputs of a query whose rows are folded as they come; or `Grouping`."""
+    declared = only_input(query)
+    assert declared is not None
+    rows = in_time(declared, Binding(frame), query.unit)
+    assert rows is not None
+    compiler = Compiler(query, CompileOptions(optimize=optimize, cache=False))
+    options = RunOptions(workers=workers, direct=True)
+    found = fold_directly(query, rows, compiler.specialised, request, options)
+    stamp = output_stamp({declared.name: rows.stamps}, query.unit)
+    return {table.name: table for table in found.tables(stamp, order)}
+
+
+def by_key(output: OutputTable) -> dict[int, list[Snapshot]]:
+    """An output's snapshots for each key, in order."""
+    found: dict[int, list[Snapshot]] = {}
+    keys = output.to_arrow()["k"].to_pylist()
+    for key, snapshot in zip(keys, snapshots(output), strict=True):
+        found.setdefault(key, []).append(snapshot)
     return found
-
-
-def output_of(
-    name: str, payload: Type, some: Snapshots, strings: Strings
-) -> OutputTable:
-    """Some keys' snapshots as a table."""
-    count = len(some.starts)
-    layout = TimeLayout.INTERVALS
-    buffer = SnapshotBuffer(layout, count, 0, 1, some.starts, some.ends, some.columns)
-    stamp = output_stamp({"x": PLAIN_TICKS}, None)
-    return OutputTable(name, payload, [buffer], stamp, strings)
 
 
 def meaning(
@@ -126,7 +103,7 @@ def difference(
     """Where a result is not what the query means, if anywhere."""
     expected = meaning(case.query, case.rows, case.start, case.end)
     for name in case.query.outputs:
-        ours = {key: own for key, own in found[name].items() if own}
+        ours = found[name]
         theirs = {key: own for key, own in expected[name].items() if own}
         if list(ours) != list(theirs):
             return f"~{name}: keys {list(ours)}, expected {list(theirs)}"
@@ -144,13 +121,206 @@ def test_random_windows_mean_what_the_interpreter_says(
     for first in range(batch * BATCH, CASES * (DEEPER if deep else 1), CASES):
         for seed in range(first, first + BATCH):
             case = FoldWriter(seed).case()
-            found = run_direct(
-                case.query,
-                case.rows,
-                Request(case.start, case.end),
-                workers=1 + seed % 2,
-                optimize=seed % 6 == 0,
-                narrow=seed % 5 > 0,
-            )
+            frame = table_of(case.rows, case.query.inputs[0].type)
+            request = Request(case.start, case.end)
+            wide = 1 << 16 if seed % 5 else 1
+            with (
+                patch.object(direct, "NARROW", wide),
+                patch.object(direct, "PER_ROW", 1 << 20),
+            ):
+                tables = fold(
+                    case.query,
+                    frame,
+                    request,
+                    workers=1 + seed % 2,
+                    optimize=seed % 6 == 0,
+                )
+                found = {name: by_key(table) for name, table in tables.items()}
             unlike = difference(case, found)
             assert unlike is None, f"seed {seed}: {unlike}\n{format_query(case.query)}"
+
+
+# -- by hand --------------------------------------------------------------------------
+
+CLICKS = """
+unit s
+input x by k : { kind: string, price: f64 } time ts point
+w = TDom(-∞, ∞, 10s)
+~views[w] = count(v for v in ~x[w-10 : w] if v.kind == "view")
+~sales[w] = {
+    sum = sum(v.price for v in ~x[w-20 : w])
+    return { sum = sum, last = last(v.kind for v in ~x[w-20 : w]) }
+}
+output ~views, ~sales
+"""
+ROWS = {
+    "ts": [1, 4, 10, 11, 11, 25, 41],
+    "k": ["b", "a", "b", "a", "a", None, "b"],
+    "kind": ["view", "buy", "view", "view", "buy", "buy", "buy"],
+    "price": [1.0, 2.0, None, 4.0, 8.0, 16.0, 32.0],
+}
+VIEWS = {
+    "k": [None, "a", "a", "b", "b"],
+    "start": [24, 3, 10, 0, 10],
+    "end": [30, 10, 20, 10, 50],
+    "views": [0, 0, 1, 2, 0],
+}
+SALES = {
+    "k": [None, "a", "a", "b", "b", "b"],
+    "start": [24, 3, 10, 0, 20, 40],
+    "end": [30, 10, 20, 20, 40, 50],
+    "sum": [16.0, 2.0, 14.0, 1.0, None, 32.0],
+    "last": ["buy", "buy", "buy", "view", None, "buy"],
+}
+
+
+def test_strings_are_keys_and_null_is_one() -> None:
+    tables = fold(tilt.parse(CLICKS).query, pa.table(ROWS))
+    assert tables["views"].to_arrow().to_pydict() == VIEWS
+    assert tables["sales"].to_arrow().to_pydict() == SALES
+
+
+def both(
+    text: str,
+    frame: pa.Table,
+    *,
+    order: Order = "key",
+    start: int | None = None,
+    per_row: int = 1000,
+) -> pa.Table:
+    """What is found directly, which is what is found otherwise."""
+    query = tilt.parse(text).query
+    request = Request(start)
+    with patch.object(direct, "PER_ROW", per_row):
+        (output,) = fold(query, frame, request, order=order).values()
+    compiler = Compiler(query, CompileOptions(cache=False))
+    part = Part(query, compiler.specialised)
+    bindings = {query.inputs[0].name: Binding(frame)}
+    options = RunOptions(direct=False)
+    (grouped,) = run_parts(query, [part], bindings, request, options, order).values()
+    found, expected = output.to_arrow(), grouped.to_arrow()
+    assert found.schema == expected.schema
+    assert str(found.to_pydict()) == str(expected.to_pydict())  # NaN is a key
+    return found
+
+
+COUNT = """
+input x by k : i32 time ts point
+w = TDom(-∞, ∞, 10)
+~n[w] = count(v for v in ~x[w-10 : w] if v > 0)
+"""
+DAY = date(2024, 2, 29)
+SOME_KEYS = {
+    "strings": pa.array(["é", "a", None, "a", "", "z"]),
+    "dictionary": pa.array(["b", "a", None, "a", "b", "c"]).dictionary_encode(),
+    "dates": pa.array([DAY, DAY - timedelta(9), DAY, DAY + timedelta(1), DAY, DAY]),
+    "times": pa.array([5, 1, 5, -7, 5, 1], pa.timestamp("us", "UTC")),
+    "floats": pa.array([0.0, -0.0, float("nan"), -1.5, float("nan"), None]),
+    "bools": pa.array([True, False, None, True, False, False]),
+    "bytes": pa.array([255, 0, 3, 255, 7, 0], pa.uint8()),
+    "negative": pa.array(
+        [-(2**63), 2 - 2**63, -(2**63), 3 - 2**63, 0 - 2**63, -(2**63)]
+    ),
+    "great": pa.array([2**64 - 1, 2**63, 5, 2**63, 5, 2**64 - 1], pa.uint64()),
+    "far apart": pa.array([-(2**63), 2**63 - 1, 0, 2**63 - 1, 0, 1]),
+    "integers and a null": pa.array([7, 9, None, 7, 9, 8], pa.int16()),
+    "none but nulls": pa.nulls(6),
+}
+
+
+@pytest.mark.parametrize("keys", SOME_KEYS)
+@pytest.mark.parametrize("order", ["key", "time"])
+def test_keys_of_any_type(keys: str, order: Order) -> None:
+    ts, x = [-25, -3, 4, 4, 5, 31], [1, -1, 1, None, 0, 2]
+    frame = pa.table({"k": SOME_KEYS[keys], "ts": ts, "x": pa.array(x, pa.int32())})
+    found = both(COUNT, frame, order=order)
+    assert found["k"].type == both(COUNT, frame)["k"].type
+    assert both(COUNT, frame, start=-50)["start"].to_pylist()[0] == -50
+
+
+def test_several_key_columns() -> None:
+    text = COUNT.replace("by k", "by k, side")
+    keys = {"k": [1, 2, 1, None], "side": ["b", "a", None, "b"]}
+    frame = pa.table({**keys, "ts": [1, 2, 3, 14], "x": pa.array([1, 1, 1, 1], "i4")})
+    found = both(text, frame)
+    assert found.column_names == ["k", "side", "start", "end", "n"]
+    assert found["k"].to_pylist() == [None, 1, 1, 2]
+
+
+def test_a_key_that_the_sample_has_not_is_not_lost() -> None:
+    keys = np.full(9000, 7, np.int32)
+    keys[4500] = -1_000  # no row near the ends, nor one of those in between
+    frame = pa.table(
+        {"k": keys, "ts": np.arange(1, 9001), "x": np.ones(9000, np.int32)}
+    )
+    with patch.object(looks, "SAMPLE", 16):
+        found = both(COUNT, frame)
+    assert found.slice(0, 1).to_pydict() == {
+        "k": [-1000], "start": [4500], "end": [4510], "n": [1],
+    }  # fmt: skip
+    assert found.num_rows == 901
+
+
+def test_too_many_keys_are_grouped() -> None:
+    frame = pa.table(
+        {
+            "k": np.arange(9000) * 1_000_003,
+            "ts": np.arange(1, 9001),
+            "x": np.ones(9000, np.int32),
+        }
+    )
+    with pytest.raises(Grouping, match="~x may have more than 80 keys, too many for a"):
+        both(COUNT, frame, per_row=8)
+
+
+@pytest.mark.parametrize(
+    ("lifetime", "reason"),
+    [
+        ("duration 2", "rows of ~x are in more than one pane"),
+        ("sampled 3", "rows of ~x are in more than one pane"),
+    ],
+)
+def test_rows_over_the_edge_of_a_pane_are_grouped(lifetime: str, reason: str) -> None:
+    frame = pa.table(
+        {"k": [1] * 9, "ts": np.arange(2, 20, 2), "x": pa.array([1] * 9, "i4")}
+    )
+    with pytest.raises(Grouping, match=reason):
+        both(COUNT.replace("point", lifetime), frame)
+
+
+def test_few_rows_are_grouped() -> None:
+    query = tilt.parse(COUNT).query
+    frame = pa.table({"k": [1], "ts": [1], "x": pa.array([1], pa.int32())})
+    declared = only_input(query)
+    assert declared is not None
+    rows = in_time(declared, Binding(frame), None)
+    assert rows is not None
+    compile_for = Compiler(query, CompileOptions(cache=False)).specialised
+    with pytest.raises(Grouping, match="~x has few rows"):
+        fold_directly(query, rows, compile_for, Request(), RunOptions())
+
+
+@pytest.mark.parametrize(
+    ("lifetime", "ts"), [("until_next", [1, 2, 3]), ("point", [2, 1, 3])]
+)
+def test_what_a_key_alone_can_say_is_not_in_time(lifetime: str, ts: list[int]) -> None:
+    query = tilt.parse(COUNT.replace("point", lifetime)).query
+    frame = pa.table({"k": [1, 2, 1], "ts": ts, "x": pa.array([1, 1, 1], pa.int32())})
+    assert in_time(query.inputs[0], Binding(frame), None) is None
+
+
+def test_users_get_it_where_it_pays() -> None:
+    """Five thousand rows, beside an output without keys; the table is made once."""
+    text = COUNT + "input r : f64 sampled 100\n~r2[t] = ~r[t] * 2\noutput ~n, ~r2"
+    rng = np.random.default_rng(1)
+    keys, x = rng.integers(0, 5, 5000), rng.integers(-1, 2, 5000, np.int32)
+    frame = pa.table({"k": keys, "ts": np.arange(1, 5001), "x": x})
+    regular = tilt.sampled(np.arange(50.0), 0, 100)
+    with patch.object(run, "fold_directly", wraps=fold_directly) as used:
+        result = tilt.parse(text).run(x=frame, r=regular)
+    used.assert_called_once()
+    table = result["n"].to_arrow()
+    assert result["n"].num_rows == table.num_rows
+    assert table.schema == result["n"].schema
+    assert sum(table["n"].to_pylist()) == int((x > 0).sum())
+    assert result["r2"].num_rows == 50

@@ -56,7 +56,7 @@ def test_kernels(name: str, text: str, *, update_golden: bool) -> None:
 )
 def test_what_must_be_grouped(body: str, reason: str) -> None:
     text = f"w = TDom(0, 100, 5)\n~o[w] = {body}"
-    assert specialised(text).why_not_grouped("o") == reason
+    assert specialised(text).folded("o") == reason
 
 
 def test_what_reads_another_object_must_be_grouped() -> None:
@@ -65,12 +65,12 @@ def test_what_reads_another_object_must_be_grouped() -> None:
 w = TDom(-∞, ∞, 5)
 ~o[w] = sum(~held[w-5 : w])"""
     reason = "~o refers to ~held, which is no input"
-    assert specialised(text).why_not_grouped("o") == reason
+    assert specialised(text).folded("o") == reason
 
 
 def test_special_shapes_are_switched_off() -> None:
     found = specialised(TUMBLING, special_shapes=False)
-    assert found.why_not_grouped("o") == "special shapes are switched off"
+    assert found.folded("o") == "special shapes are switched off"
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ from tiltpy.runtime.domain import Request
 from tiltpy.runtime.grid import lattice_of
 from tiltpy.runtime.job import Progress
 from tiltpy.runtime.key_pieces import Order
-from tiltpy.runtime.result import OutputTable, Result
-from tiltpy.runtime.run import bind_inputs, run
+from tiltpy.runtime.result import Result
+from tiltpy.runtime.run import Part, bind_inputs, run_parts
 from tiltpy.runtime.sink import write_results
 from tiltpy.runtime.sizes import size_of
 from tiltpy.runtime.stream import stream
@@ -105,15 +105,11 @@ class CompiledQuery:
             self.query.unit, workers, chunk, allow_sort=allow_sort, progress=progress
         )
         bindings = self._bindings(frames)
-        bound = bind_inputs(self.query, bindings, request, allow_sort=allow_sort)
         if check_reductions:
+            bound = bind_inputs(self.query, bindings, request, allow_sort=allow_sort)
             check_agreement(self.query, bound, request, options, self._compiler.options)
-        found: dict[str, OutputTable] = {}
-        for part in self._parts:
-            compile_for = part.specialised
-            result = run(part.query, bound, compile_for, request, options, order)
-            found.update(result.items())
-        return Result([found[name] for name in self.query.outputs])
+        parts = [Part(one.query, one.specialised) for one in self._parts]
+        return run_parts(self.query, parts, bindings, request, options, order)
 
     def stream(
         self,

@@ -70,17 +70,21 @@ def bind(
 
 @dataclass(frozen=True, slots=True)
 class BoundSamples:
-    """Values without a time column; made by `sampled`."""
+    """Values without a time column; made by `sampled`.
+
+    It remembers what was found in an Arrow table, too.
+    """
 
     values: object
     start: Moment
     period: Length
+    known: dict[object, object] = field(default_factory=dict, compare=False, repr=False)
 
     def binding(self, unit: Unit | None) -> Binding:
         """The same in the ticks of a query."""
         first = First(in_ticks("start", time_of, self.start, unit), self._stamps(unit))
         period = Sampled(in_ticks("period", ticks_of, self.period, unit))
-        return Binding(self.values, lifetime=period, first=first)
+        return Binding(self.values, lifetime=period, first=first, known=self.known)
 
     def _stamps(self, unit: Unit | None) -> StampType:
         """The kind of column that would hold the start."""

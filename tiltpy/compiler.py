@@ -17,7 +17,7 @@ from functools import cache, cached_property, partial
 from threading import Lock
 from typing import TypeVar
 
-from tiltpy.abi import Lattice, Layout, Signature, TimeLayout
+from tiltpy.abi import Grouped, Lattice, Layout, Signature, TimeLayout
 from tiltpy.codegen.jit import MachineCode, ObjectCode, compile_object
 from tiltpy.codegen.kept import NOTHING_KEPT, Kept, kept
 from tiltpy.ir.cuts import reads
@@ -132,6 +132,7 @@ class Specialised:
         """The kernels for regular rows, for each combination of lattices met."""
         self.fold_code: dict[FoldKey, tuple[LazyCode, LazyCode]] = {}
         """Those that fold by key, and make cells of it."""
+        self._folded: dict[str, Grouped | str] = {}
 
     @cached_property
     def stages(self) -> tuple[tuple[str, Query], ...]:
@@ -195,23 +196,27 @@ class Specialised:
                 self.grid_code[key] = self._lazy(f"grid {key}", plan)
             return self.grid_code[key]
 
-    def why_not_grouped(self, output: str) -> str | None:
-        """Why an output's rows must be grouped by key, if they must.
+    def folded(self, output: str) -> Grouped | str:
+        """How an output's windows are folded by key as the rows come.
 
-        Otherwise its windows can be folded as the rows come.
+        Or why its rows must be grouped.
         """
+        if output not in self._folded:
+            self._folded[output] = self._fold(output)
+        return self._folded[output]
+
+    def _fold(self, output: str) -> Grouped | str:
         if not self._options.special_shapes:
             return "special shapes are switched off"
         try:
-            Folding(self.query, output, self.layouts)
+            return Folding(self.query, output, self.layouts).grouped()
         except Unfit as reason:
             return str(reason)
-        return None
 
     def grouped(
         self, output: str, key: Scalar = U32, *, narrow: bool = False
     ) -> tuple[Kernel, Kernel]:
-        """The kernels for an output without such a reason (see `abi.Grouped`)."""
+        """The kernels for an output that is folded so (see `abi.Grouped`)."""
         fold, cells = self.folding_code(output, key, narrow=narrow)
         return fold.kernel(), cells.kernel()
 

@@ -6,7 +6,7 @@ kernel visits the events in order of time and adds each to its key's state (see
 `abi.Grouped`). What the matrices say is made of them when somebody asks (`folded`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,8 +30,6 @@ ROWS = 1 << 18
 PER_ROW = 8
 """Entries of a matrix for each row, at most: to visit one takes a fraction of the time
 that it takes to group a row."""
-NARROW = 1 << 16
-"""Rows of a pane from which on their counts need wide numbers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,29 +153,30 @@ class Matrices:
         return call
 
     def fill(self, fold: Kernel, workers: int) -> bool:
-        """Fold all rows; whether no key was out of the range."""
-        lost = next(
-            index
-            for index, slot in enumerate(fold.signature.slots)
-            if slot.kind is SlotKind.LOST
-        )
+        """Fold all rows; whether no key was out of the range.
 
-        def work(part: tuple[int, int]) -> int:
-            first, last = part
-            bounds = {SlotKind.FIRST: first, SlotKind.LAST: last}
-            call = self.call(fold, bounds)
-            call.run()
-            return int(call.slots[lost])
+        Calls are made in machine code, stretches of panes that threads share out among
+        themselves.
+        """
+        call = self.call(fold, {})
+        kinds = [slot.kind for slot in fold.signature.slots]
+        edges = self._edges()
+        slots = np.repeat(call.slots[None], len(edges) - 1, axis=0)
+        slots[:, kinds.index(SlotKind.FIRST)] = edges[:-1]
+        slots[:, kinds.index(SlotKind.LAST)] = edges[1:]
+        places = np.arange(len(slots)) * slots.strides[0] + address(slots)
+        taken = np.zeros(1, np.int64)
 
-        parts = self._parts()
-        results = share_out(work, parts, max(1, min(workers, len(parts))))
-        return not any(results)
+        def work(_: int) -> None:
+            call.code.many(address(places), len(places), address(taken))
 
-    def _parts(self) -> Sequence[tuple[int, int]]:
-        """Stretches of panes with about as many rows each."""
-        total = int(self.panes.rows[-1])
-        wanted = np.arange(1, max(1, total // ROWS)) * ROWS
-        cuts = np.unique(self.panes.rows.searchsorted(wanted))
-        edges = np.unique(np.concatenate([[0], cuts, [len(self.panes)]]))
-        pairs = zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
-        return list(pairs)
+        threads = min(workers, len(slots))
+        for _ in share_out(work, range(threads), threads):
+            pass
+        return not slots[:, kinds.index(SlotKind.LOST)].any()
+
+    def _edges(self) -> Numbers:
+        """Where stretches of panes begin that have about as many rows each."""
+        rows = self.panes.rows
+        wanted = np.arange(0, max(1, int(rows[-1])), ROWS)
+        return np.unique(np.append(rows[:-1].searchsorted(wanted), len(self.panes)))

@@ -19,8 +19,8 @@ from tiltpy.runtime.buffers import SnapshotBuffer
 from tiltpy.runtime.choose import choose_columns
 from tiltpy.runtime.event_times import read_times
 from tiltpy.runtime.folding import CodedKeys, Numbers
-from tiltpy.runtime.frames import flat_column, is_immutable, read_chosen
-from tiltpy.runtime.ingest import REMEMBERED
+from tiltpy.runtime.frames import flat_column, read_chosen
+from tiltpy.runtime.ingest import once
 from tiltpy.runtime.key_codes import KeyCodes, key_array, key_codes
 from tiltpy.runtime.layout import lay_out, sampled
 from tiltpy.runtime.lifetimes import stamped_events
@@ -44,12 +44,13 @@ class InTime:
         stamps: StampType,
         names: tuple[str, ...],
         columns: Callable[[], tuple[pa.Array, ...]],
+        codes: Callable[[], KeyCodes],
     ) -> None:
         self.buffer = buffer
         self.stamps = stamps
         self.names = names
         self._read_columns = columns
-        self._codes: KeyCodes | None = None
+        self._find_codes = codes
         self._range: tuple[int, int] | None = None
 
     @cached_property
@@ -76,17 +77,20 @@ class InTime:
             low, high = self._range
             if high - low < most:
                 return _in_range(self._plain, low, high, self.columns[0].type)
-        if self._codes is None:
-            if self._distinct > min(most, SAMPLE):
-                return None
-            self._codes = key_codes(self.columns)
-        return _coded(self._codes) if self._codes.size <= most else None
+        if self._distinct > min(most, SAMPLE):
+            return None
+        found = self._codes
+        return _coded(found) if found.size <= most else None
 
     def widen(self) -> None:
         """Look at all keys."""
         assert self._plain is not None
         bounds = pc.min_max(self._plain)
         self._range = bounds["min"].as_py(), bounds["max"].as_py()
+
+    @cached_property
+    def _codes(self) -> KeyCodes:
+        return self._find_codes()
 
     @cached_property
     def _plain(self) -> pa.Array | None:
@@ -150,7 +154,9 @@ def _coded(found: KeyCodes) -> CodedKeys:
     def columns(keys: Numbers) -> tuple[pa.Array, ...]:
         return found.decode(keys.astype(kind))
 
-    return CodedKeys(found.codes, NAMED[f"u{8 * kind.itemsize}"], 0, found.size, columns)
+    return CodedKeys(
+        found.codes, NAMED[f"u{8 * kind.itemsize}"], 0, found.size, columns
+    )
 
 
 def in_time(declared: Input, binding: Binding, unit: Unit | None) -> InTime | None:
@@ -160,16 +166,8 @@ def in_time(declared: Input, binding: Binding, unit: Unit | None) -> InTime | No
     structs are null as a whole, and where there are none. What a binding remembers is
     not read again. Errors are those of `ingest`.
     """
-    if binding.known is None or not is_immutable(binding.frame):
-        return _read(declared, binding, unit)
     key = InTime, declared, replace(binding, frame=None), unit
-    if key not in binding.known:
-        if len(binding.known) >= REMEMBERED:
-            binding.known.clear()
-        binding.known[key] = _read(declared, binding, unit)
-    found = binding.known[key]
-    assert found is None or isinstance(found, InTime)
-    return found
+    return once(binding, key, lambda: _read(declared, binding, unit))
 
 
 def _read(declared: Input, binding: Binding, unit: Unit | None) -> InTime | None:
@@ -204,7 +202,11 @@ def _read(declared: Input, binding: Binding, unit: Unit | None) -> InTime | None
     def columns() -> tuple[pa.Array, ...]:
         return tuple(key_array(declared.name, table, name) for name in choice.keys)
 
-    return InTime(buffer, kind, declared.keys, columns)
+    def codes() -> KeyCodes:
+        key = KeyCodes, choice.keys
+        return once(binding, key, lambda: key_codes(columns()))
+
+    return InTime(buffer, kind, declared.keys, columns, codes)
 
 
 def _in_order(

@@ -80,14 +80,14 @@ def ingest(
     """
     if not isinstance(declared.lifetime or binding.lifetime, UntilNext):
         domain_end = None
-    return _once(
+    return once(
         binding,
         (declared, replace(binding, frame=None), unit, domain_end, allow_sort),
         lambda: _ingest(declared, binding, unit, domain_end, allow_sort=allow_sort),
     )
 
 
-def _once(binding: Binding, key: object, find: Callable[[], Found]) -> Found:
+def once(binding: Binding, key: object, find: Callable[[], Found]) -> Found:
     """What is found in a bound frame: remembered, if the frame cannot change."""
     if binding.known is None or not is_immutable(binding.frame):
         return find()
@@ -122,7 +122,7 @@ def _ingest(
         table, choice = choose_samples(settled, binding.frame)
         times = (sample_times(settled, binding.first, table.num_rows),)
         kind = binding.first.stamps
-    rows = _once(
+    rows = once(
         binding,
         (Arrangement, declared.keys, replace(choice, payload=()), allow_sort),
         lambda: _arranged(declared, choice, table, times[0], allow_sort=allow_sort),

@@ -52,7 +52,8 @@ class RunOptions:
     `workers`: threads, by default one per CPU. `chunk`: the chunk interval in ticks.
     `allow_sort`: whether rows out of time order are sorted. `progress` is called with
     the chunks done and their number. `grid`: whether grid kernels are used wherever
-    they can be, or never; by default where the rows are enough to pay for them.
+    they can be, or never; by default where the rows are enough to pay for them. So does
+    `direct` say of rows by key whether they are folded as they come.
     """
 
     workers: int | None = None
@@ -60,6 +61,7 @@ class RunOptions:
     allow_sort: bool = True
     progress: Progress | None = None
     grid: bool | None = None
+    direct: bool | None = None
 
 
 class Job:

@@ -5,6 +5,7 @@ chunks of the table; values are never copied, times only where they are not stor
 the output's unit is not the tick.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import ItemsView, Iterator, KeysView, Sequence, ValuesView
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +33,18 @@ if TYPE_CHECKING:
     import polars
 
 
+class Pending(ABC):
+    """The snapshots of an output by key that are made when somebody asks for them."""
+
+    @abstractmethod
+    def keys(self) -> KeyColumns:
+        """The key columns without a row: their names and types."""
+
+    @abstractmethod
+    def make(self) -> tuple[list[Piece], KeyColumns]:
+        """The snapshots, and whose they are."""
+
+
 class OutputTable:
     """The snapshots of one output, in order of time.
 
@@ -46,24 +59,33 @@ class OutputTable:
         self,
         name: str,
         type: Type,
-        pieces: Sequence[Piece],
+        pieces: Sequence[Piece] | Pending,
         stamp: OutputStamp,
         strings: Strings = NO_STRINGS,
         keys: KeyColumns | None = None,
     ) -> None:
         self.name = name
         self.type = type
-        self._pieces = tuple(events_of(piece, type) for piece in pieces if piece.n)
         self.stamp = stamp
+        self._pending = pieces if isinstance(pieces, Pending) else None
+        self._made: tuple[Piece, ...] = ()
+        if not isinstance(pieces, Pending):
+            self._made = tuple(events_of(piece, type) for piece in pieces if piece.n)
         self._strings = strings
-        self._keys = keys
+        self._keys = keys if self._pending is None else self._pending.keys()
         self._table: pa.Table | None = None
+
+    @property
+    def _pieces(self) -> Sequence[Piece]:
+        if self._pending is not None:
+            made, self._keys = self._pending.make()
+            self._made, self._pending = tuple(made), None
+        return self._made
 
     def renamed(self, name: str) -> "OutputTable":
         """The same snapshots under another name."""
-        return OutputTable(
-            name, self.type, self._pieces, self.stamp, self._strings, self._keys
-        )
+        made = self._pending or self._made
+        return OutputTable(name, self.type, made, self.stamp, self._strings, self._keys)
 
     @property
     def keys(self) -> tuple[str, ...]:

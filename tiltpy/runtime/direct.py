@@ -1,0 +1,213 @@
+"""The direct way of a run by key: rows are folded as they come, and never grouped.
+
+It is taken where all outputs fit (`lowering.grouped`), rows are in order of time, each
+in one pane, and there are not too many keys for a state of each in every pane. If not,
+rows are put together by key (`keyed`), which gives the same results.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from tiltpy.abi import Grouped, Layout, TimeLayout
+from tiltpy.ir.nodes import CutWindow, Input, Query
+from tiltpy.runtime.buffers import SnapshotBuffer
+from tiltpy.runtime.domain import Request
+from tiltpy.runtime.encode import encode
+from tiltpy.runtime.execute import Kernel, Kernels
+from tiltpy.runtime.folded import Folded, Snapshots
+from tiltpy.runtime.folding import (
+    PER_ROW,
+    Matrices,
+    Panes,
+    cut_panes,
+    pane_count,
+)
+from tiltpy.runtime.in_time import InTime
+from tiltpy.runtime.job import SMALL_ROWS, RunOptions, default_workers
+from tiltpy.runtime.key_pieces import KeyColumns, Order
+from tiltpy.runtime.keys import Keys
+from tiltpy.runtime.result import OutputTable, Pending
+from tiltpy.runtime.stamps import OutputStamp
+from tiltpy.runtime.stitch import Piece
+from tiltpy.runtime.strings import Strings
+from tiltpy.types import Scalar
+
+NARROW = 1 << 16
+"""Rows of a pane from which on their counts need wide numbers ..."""
+WIDE = 1 << 32
+"""... and from which on there are none that are wide enough."""
+
+
+class FoldKernels(Kernels, Protocol):
+    """Kernels that fold by key, too."""
+
+    def folded(self, output: str) -> Grouped | str:
+        """How an output's windows are folded by key, or why they cannot be."""
+
+    def grouped(
+        self, output: str, key: Scalar, *, narrow: bool
+    ) -> tuple[Kernel, Kernel]:
+        """The kernels that fold an output's windows, and make cells of that.
+
+        `key` is the type of the keys; `narrow`: no pane has more than 2**16 - 1 rows.
+        """
+
+
+FoldFor = Callable[[Mapping[str, Layout]], FoldKernels]
+
+
+class Grouping(Exception):  # noqa: N818 - no error: another way serves
+    """Rows must be put together by key; the message says why."""
+
+
+def only_input(query: Query) -> Input | None:
+    """The input by key, if the outputs look at windows of nothing else."""
+    if len(query.inputs) != 1 or not query.inputs[0].keys:
+        return None
+    for name in query.outputs:
+        definition = query.definition(name)
+        cuts = () if definition is None else definition.cuts
+        if not cuts or not all(isinstance(cut, CutWindow) for cut in cuts):
+            return None
+    return query.inputs[0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Direct:
+    """The outputs of a query, folded: their tables can be made."""
+
+    query: Query
+    rows: InTime
+    strings: Strings
+    folded: dict[str, Folded]
+
+    @property
+    def rows_of(self) -> str:
+        """The input that the rows are of."""
+        return self.query.inputs[0].name
+
+    def tables(self, stamp: OutputStamp, order: Order) -> Iterator[OutputTable]:
+        """A table of each output, whose snapshots are made when somebody asks."""
+        for name, folded in self.folded.items():
+            pending = _Pending(folded, self.rows, order)
+            of = self.query.type_of(name)
+            yield OutputTable(name, of, pending, stamp, self.strings)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pending(Pending):
+    """The snapshots of an output that was folded."""
+
+    folded: Folded
+    rows: InTime
+    order: Order
+
+    def keys(self) -> KeyColumns:
+        """The key columns without a row: their names and types."""
+        none = np.zeros(0, np.int64)
+        columns = self.folded.matrices.keys.columns(none)
+        return KeyColumns(Keys(self.rows.names, columns), none, none, self.order)
+
+    def make(self) -> tuple[list[Piece], KeyColumns]:
+        """The snapshots, and whose they are."""
+        parts = list(self.folded.snapshots())
+        none = np.zeros(0, np.int64)
+        keys = np.concatenate([none, *(part.keys for part in parts)])
+        counts = np.concatenate([none, *(part.counts for part in parts)])
+        known = Keys(self.rows.names, self.folded.matrices.keys.columns(keys))
+        columns = KeyColumns(known, np.arange(len(keys)), counts, self.order)
+        return [_piece(part) for part in parts], columns
+
+
+def _piece(part: Snapshots) -> SnapshotBuffer:
+    layout, count = TimeLayout.INTERVALS, len(part.starts)
+    return SnapshotBuffer(layout, count, 0, 1, part.starts, part.ends, part.columns)
+
+
+def fold_directly(
+    query: Query,
+    rows: InTime,
+    compile_for: FoldFor,
+    request: Request,
+    options: RunOptions,
+) -> Direct:
+    """Fold the rows of the only input of a query; or `Grouping` says why not."""
+    (declared,) = query.inputs
+    if rows.buffer.n < SMALL_ROWS and not options.direct:
+        raise Grouping(f"~{declared.name} has few rows")
+    encoded, strings = encode(query, {declared.name: rows.buffer})
+    buffer = encoded[declared.name]
+    kernels = compile_for({declared.name: _layout(buffer)})
+    ways = {}
+    for name in query.outputs:
+        way = kernels.folded(name)
+        if isinstance(way, str):
+            raise Grouping(way)
+        ways[name] = way
+    found = {}
+    for name, way in ways.items():
+        fold = _Fold(name, way, rows, buffer, strings, kernels)
+        matrices, cells = fold.fill(options.workers or default_workers())
+        definition = query.definition(name)
+        assert definition is not None
+        tdom, of = definition.tdom, definition.type
+        found[name] = Folded(matrices, cells, tdom, of, request)
+    if options.progress is not None:
+        options.progress(1, 1)
+    return Direct(query, rows, strings, found)
+
+
+def _layout(buffer: SnapshotBuffer) -> Layout:
+    """What the kernels are specialised for: nulls, and whether rows may overlap."""
+    overlap = buffer.layout is TimeLayout.OVERLAPPING
+    time = TimeLayout.OVERLAPPING if overlap else TimeLayout.SAMPLED
+    return Layout(time, tuple(one.validity is not None for one in buffer.columns))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fold:
+    """One output, about to be folded."""
+
+    name: str
+    way: Grouped
+    rows: InTime
+    buffer: SnapshotBuffer
+    strings: Strings
+    kernels: FoldKernels
+
+    def fill(self, workers: int) -> tuple[Matrices, Kernel]:
+        """The states, and the kernel that makes cells of them."""
+        panes, most = self._panes()
+        for _ in range(2):
+            keys = self.rows.keys(most)
+            if keys is None:
+                raise Grouping(
+                    f"~{self.way.input} may have more than {most:,} keys, too many for "
+                    f"a state of each in {len(panes):,} panes"
+                )
+            narrow = panes.longest < NARROW
+            fold, cells = self.kernels.grouped(self.name, keys.scalar, narrow=narrow)
+            found = Matrices(fold.signature, self.buffer, keys, panes, self.strings)
+            if found.fill(fold, workers):
+                return found, cells
+            self.rows.widen()
+        raise AssertionError("a key is out of the range of all")
+
+    def _panes(self) -> tuple[Panes, int]:
+        """The panes, and how many keys there may be."""
+        way, name = self.way, self.way.input
+        bounds = self.buffer.bounds()
+        assert bounds is not None
+        count = pane_count(way.pane, way.phase, bounds)
+        most = PER_ROW * self.buffer.n // (count * len(way.states))
+        if most == 0:
+            raise Grouping(f"~{name} has few rows for {count:,} panes")
+        panes = cut_panes(way.pane, way.phase, self.buffer)
+        if panes is None:
+            raise Grouping(f"rows of ~{name} are in more than one pane")
+        if panes.longest >= WIDE:
+            raise Grouping(f"a pane of ~{name} has {panes.longest:,} rows")
+        return panes, most
