@@ -323,7 +323,7 @@ def test_what_is_wrong_is_said(given: dict[str, Any], message: str) -> None:
 def test_ways_to_run_that_take_no_keys(tmp_path: Path) -> None:
     query = tilt.parse("unit s\ninput x by k : i64 time ts point\n~o[t] = ~x[t]")
     table = frame(k=["a"], ts=[1], x=[1])
-    way_out = "leave `by` out"
+    way_out = r"use run\(\), which reads all of them"
     with pytest.raises(TiltError, match=way_out):
         list(query.stream(x=table))
     with pytest.raises(TiltError, match=way_out):
@@ -370,7 +370,10 @@ def test_the_command_line(files: Path, capsys: pytest.CaptureFixture[str]) -> No
     [
         ((), "column 'symbol': there is no such column among"),
         (("--by", "ticker,price"), "the query declares the keys 'symbol', but"),
-        (("--by", "ticker", "--memory", "1GB"), "stream takes no inputs by key"),
+        (
+            ("--by", "ticker", "--memory", "1GB"),
+            "such inputs are not read piece by piece",
+        ),
         (("--by", "ticker", "--sort", "size"), "invalid choice: 'size'"),
     ],
     ids=["no column", "two", "streamed", "order"],

@@ -6,6 +6,7 @@ They go to `output/` beside the examples, or to the folder that is given.
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 import tiltpy as tilt
@@ -15,15 +16,27 @@ SECOND = 360
 """Samples of the electrocardiogram; as a period of 25 ticks it is 9000."""
 
 
+COMPANIES = ("AAPL", "GOOG", "IBM", "MSFT")
+
+
+def table(name: str) -> pa.Table:
+    return pq.read_table(EXAMPLES / "data" / f"{name}.parquet")
+
+
 def rows(name: str, column: str | None = None) -> object:
-    return tilt.bind(
-        pq.read_table(EXAMPLES / "data" / f"{name}.parquet"), column=column
-    )
+    return tilt.bind(table(name), column=column)
 
 
 def samples(name: str, column: str, period: int = 1) -> object:
-    values = pq.read_table(EXAMPLES / "data" / f"{name}.parquet")[column]
-    return tilt.sampled(values, start=0, period=period)
+    return tilt.sampled(table(name)[column], start=0, period=period)
+
+
+def by_symbol(column: str) -> object:
+    named = [
+        table(name).append_column("symbol", pa.repeat(name, len(table(name))))
+        for name in COMPANIES
+    ]
+    return tilt.bind(pa.concat_tables(named), column=column)
 
 
 IBM = rows("IBM", "AdjClose")
@@ -39,7 +52,16 @@ PICTURES = {
     "fraud": ({"quantity": rows("retail", "quantity")}, "2010-03-11", "2010-03-31"),
     "yahoo": ({"carrier": rows("flights")}, "2013-01-14", "2013-01-21"),
     "pan_tompkins": ({"ecg": ECG}, 170 * SECOND, 180 * SECOND),
+    "trends": ({"stock": by_symbol("AdjClose")}, "2011-01-01", "2011-12-31"),
+    "customers": ({"quantity": rows("retail", "quantity")}, "2010-03-11", "2010-03-31"),
+    "delays": (
+        {"delay": rows("flights", "delay"), "weather": rows("weather")},
+        "2013-01-24",
+        "2013-01-27",
+    ),
 }
+KEYS = {"customers": (13694, 14646, 17949)}
+"""Of many, those that are drawn."""
 
 
 def main() -> None:
@@ -50,7 +72,8 @@ def main() -> None:
         span = {"start": start, "end": end}
         result = query.run(**inputs, **span)
         path = output / f"{name}.svg"
-        result.plot(path, inputs=query.inputs(**inputs, **span), title=name)
+        seen = query.inputs(**inputs, **span)
+        result.plot(path, inputs=seen, keys=KEYS.get(name), title=name)
         print(path)
 
 
