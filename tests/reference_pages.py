@@ -7,7 +7,8 @@ In a sentence or a table, over the objects that `grammar/README.md` states once:
     `~m[t] + true` is E0201
 
 and as an indented block, which is a complete text: `# rows: 10 at 1, 20 at 3` gives an
-input its rows, `# is 10 over (0, 1], 20 over (2, 3]` says what an object is,
+input its rows, `# is 10 over (0, 1], 20 over (2, 3]` says what an object is (rows and
+snapshots by key say whose they are, `10 at 1 of "a"`),
 `# is E0104` that its line is an error, and a line `# over (0, 8]` is the domain. Lists
 run on over the next comment lines after a comma. Objects and the `unit` that a block
 does not declare are the stated ones.

@@ -2,18 +2,20 @@
 
 A value is written as in a query: `10`, `2.5`, `nan`, `true`, `φ`, `"text"`, `10s`,
 `{ price = 2.5, size = φ }`; rows are `10 over (0, 1], 20 over (1, 2]`, or by their
-stamps `10 at 1, 20 at 3`. `φ` alone is no row at all.
+stamps `10 at 1, 20 at 3`. `φ` alone is no row at all. The key of a row stands behind
+it, `10 at 1 of "a"`; in parentheses if it is of several columns, `10 at 1 of ("a", 2)`.
 """
 
 import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tiltpy.interpreter import Event, Value
+from tiltpy.interpreter_keys import Key, key_order
 from tiltpy.ir.nodes import Input
 from tiltpy.types import (
     DURATION,
@@ -30,7 +32,7 @@ from tiltpy.types import (
 )
 
 _TOKEN = re.compile(
-    r'\s*(\(|\]|\{|\}|,|=|"(?:[^"\\]|\\.)*"|-?inf\b|-?[0-9][\w.+-]*|[^\W\d]\w*|-)'
+    r'\s*(\(|\)|\]|\{|\}|,|=|"(?:[^"\\]|\\.)*"|-?inf\b|-?[0-9][\w.+-]*|[^\W\d]\w*|-)'
 )
 _WORDS = {
     "true": True,
@@ -49,6 +51,7 @@ class Row:
     value: Value | None
     start: int | None
     end: int
+    key: Key = ()
 
 
 def read_rows(text: str) -> list[Row]:
@@ -84,6 +87,22 @@ class _Reader:
         return found
 
     def row(self) -> Row:
+        row = self.unkeyed()
+        if self.tokens[:1] != ["of"]:
+            return row
+        self.take("of")
+        return replace(row, key=self.key())
+
+    def key(self) -> Key:
+        if self.tokens[0] != "(":
+            return (self.value(),)
+        self.take("(")
+        found = [self.value()]
+        while self.take(",", ")") == ",":
+            found.append(self.value())
+        return tuple(found)
+
+    def unkeyed(self) -> Row:
         value = self.value()
         if self.take("at", "over") == "at":
             return Row(value, None, int(self.take()))
@@ -135,6 +154,12 @@ def write_value(value: object, type: Type) -> str:
             return json.dumps(value, ensure_ascii=False)
         case _:
             return str(value)
+
+
+def by_key(rows: list[Row]) -> dict[Key, list[Row]]:
+    """The rows of each key, in the order of the keys."""
+    keys = sorted({row.key for row in rows}, key=key_order)
+    return {key: [row for row in rows if row.key == key] for key in keys}
 
 
 def events_of(rows: list[Row], declared: Input) -> list[Event]:

@@ -13,14 +13,15 @@ from tests.compare import assert_same
 from tests.compiled import ARROW, snapshots
 from tests.engines import run_everywhere
 from tests.reference_pages import ENTRY, PAGES, Claim, Example, examples, lost
-from tests.reference_values import Row, events_of, write_value
+from tests.reference_values import Row, by_key, events_of, write_value
 from tiltpy.bound import BoundFrame
 from tiltpy.errors import QueryError, QueryErrors
 from tiltpy.frontend.grammar import parser
 from tiltpy.frontend.parse import parse
 from tiltpy.frontend.words import RESERVED
 from tiltpy.interpreter import Snapshot
-from tiltpy.ir.nodes import Call, Expr, Input, MatchString, Reduce
+from tiltpy.interpreter_keys import Key, interpret_by_key
+from tiltpy.ir.nodes import Call, Expr, Input, MatchString, Query, Reduce
 from tiltpy.ir.printer import format_query
 from tiltpy.ir.traversal import walk
 from tiltpy.ops import (
@@ -30,6 +31,7 @@ from tiltpy.ops import (
     REDUCTIONS,
     STRING_TESTS,
 )
+from tiltpy.runtime.result import OutputTable
 from tiltpy.types import NANOSECONDS, SCALARS, Type, columns
 
 RIGHT = [example for example in examples() if not example.errors]
@@ -49,6 +51,9 @@ def test_an_example_is_right(example: Example) -> None:
     assert parse(format_query(query)) == query
     if not example.claims and not example.expected:
         return  # a text that only shows how it is written
+    if any(declared.keys for declared in query.inputs):
+        check_keys(example, query)
+        return
     events = {
         declared.name: events_of(example.rows[declared.name], declared)
         for declared in query.inputs
@@ -94,6 +99,40 @@ def check_claim(claim: Claim, found: Sequence[Snapshot], type: Type) -> None:
     assert claim.type in ("", str(type))
 
 
+def check_keys(example: Example, query: Query) -> None:
+    """An example with inputs by key: what it means, and what a run gives."""
+    start, end = example.domain
+    events = {
+        declared.name: {
+            key: events_of(rows, declared)
+            for key, rows in by_key(example.rows[declared.name]).items()
+        }
+        for declared in query.inputs
+    }
+    meant = interpret_by_key(query, events, start=start, end=end)
+    frames = {i.name: bound(i, example.rows[i.name]) for i in query.inputs}
+    result = tilt.parse(example.text).run(start=start, end=end, **frames)  # type: ignore[arg-type]
+    for name, rows in example.expected.items():
+        payload = query.type_of(name)
+        said = {key: shown(one, payload) for key, one in by_key(rows).items()}
+        found = {key: shown(one, payload) for key, one in meant[name].items() if one}
+        assert found == said
+        given: dict[Key, list[Snapshot]] = {}
+        for key, snapshot in zip(
+            keys_of_rows(result[name]), snapshots(result[name]), strict=True
+        ):
+            given.setdefault(key, []).append(snapshot)
+        assert {key: shown(one, payload) for key, one in given.items()} == said
+        assert list(given) == list(said)
+
+
+def keys_of_rows(output: OutputTable) -> list[Key]:
+    """The key of each row of an output."""
+    table = output.to_arrow()
+    columns = [table[name].to_pylist() for name in output.keys]
+    return [tuple(column[row] for column in columns) for row in range(len(table))]
+
+
 def shown(found: Sequence[Snapshot] | Sequence[Row], type: Type) -> list[str]:
     return [f"{write_value(s.value, type)} over ({s.start}, {s.end}]" for s in found]
 
@@ -113,6 +152,8 @@ def bound(declared: Input, rows: Sequence[Row]) -> BoundFrame:
             for row in rows
         ]
         values[name or declared.name] = pa.array(cells, ARROW[scalar.name])
+    for place, name in enumerate(declared.keys):
+        values[name] = pa.array([row.key[place] for row in rows])
     return tilt.bind(pa.table(times | values), lifetime=lifetime)
 
 
