@@ -613,6 +613,14 @@ def test_inputs_of_the_same_keys_stay_as_they_are() -> None:
     assert (keys, found["x"]) == x
 
 
+def test_an_input_with_all_keys_stays_as_it_is() -> None:
+    x, y = keyed((1, 1, 1), (2, 2, 2)), keyed((2, 1, 5), keys=pa.int8())
+    keys, found = align({"y": y, "x": x})
+    assert keys.columns[0].equals(pa.array([1, 2]))
+    assert found["x"] is x[1]
+    assert groups_of(keys, found["y"]) == {1: [], 2: [(0, 1, 5)]}
+
+
 @pytest.mark.parametrize(
     ("one", "other", "both"),
     [

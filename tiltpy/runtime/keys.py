@@ -181,9 +181,11 @@ def _joined(name: str, parts: Mapping[str, pa.Array], kind: pa.DataType) -> pa.A
 
 
 def _spread(groups: Groups, places: Numbers, size: int) -> Groups:
-    """Groups whose keys have other places among more keys."""
+    """Groups whose keys have other places among all; themselves where they are all."""
+    if len(groups) == size:
+        return groups
     counts = np.zeros(size, np.int64)
-    firsts, lasts = counts.copy(), counts.copy()
+    firsts, lasts = np.empty(size, np.int64), np.empty(size, np.int64)
     counts[places] = np.diff(groups.offsets)
     firsts[places], lasts[places] = groups.firsts, groups.lasts
     return Groups(groups.buffer, offsets_of(counts), firsts, lasts)
