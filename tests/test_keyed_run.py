@@ -69,3 +69,21 @@ def test_an_error_names_the_key_over_which_it_came_up() -> None:
     rows = {"device": [7, 8, 8], "ts": [1, 1, 2**40], "m": [1.0, 1.0, 1.0]}
     with pytest.raises(tilt.DataError, match=r"^key device=8: ~o uses t as a number"):
         query.run(m=pa.table(rows))
+
+
+def test_inputs_that_no_output_refers_to_change_nothing() -> None:
+    """Neither by other keys, nor by the same with other types."""
+    text = (
+        "input x by k : i64 time ts point\ninput y by {} : i64 time ts point\n"
+        "input z : i64 time ts point\n~o[t] = ~{}[t]\noutput ~o"
+    )
+    x = pa.table({"k": ["a"], "ts": [1], "x": [5]})
+    other = pa.table({"k": [1.5], "l": [2], "ts": [1], "y": [7]})
+    z = pa.table({"ts": [3], "z": [9]})
+    for keys in ("k", "l", "l, k"):
+        found = tilt.parse(text.format(keys, "x")).run(x=x, y=other, z=z)
+        assert found.to_arrow().to_pydict() == {
+            "k": ["a"], "start": [0], "end": [1], "o": [5]
+        }  # fmt: skip
+        found = tilt.parse(text.format(keys, "z")).run(x=x, y=other, z=z)
+        assert found.to_arrow().to_pydict() == {"start": [2], "end": [3], "o": [9]}

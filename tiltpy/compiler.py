@@ -287,11 +287,11 @@ def by_keys(query: Query) -> tuple[Query, ...]:
     Each has the definitions and inputs that its own outputs need: where keys differ, no
     loop can compute the outputs together.
     """
+    if not any(one.keys for one in query.inputs):
+        return (query,)
     groups: dict[tuple[str, ...], list[str]] = {}
     for name, keys in output_keys(query).items():
         groups.setdefault(keys, []).append(name)
-    if len(groups) < 2:
-        return (query,)
     return tuple(_only(query, tuple(names)) for names in groups.values())
 
 
