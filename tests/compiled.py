@@ -198,7 +198,7 @@ def arrow_of(payload: Type) -> pa.DataType:
 def _ingest(declared: Input, events: Sequence[Event], setting: Setting) -> Ingested:
     rows: list[Event | tuple[int, int, None]] = list(events)
     if setting.nulls and isinstance(declared.type, Scalar):
-        rows = _with_null_rows(events, setting.nulls)
+        rows = with_null_rows(events, setting.nulls)
     table = table_of(declared, rows)
     settled = replace(declared, lifetime=Interval("start", "end"), time=None, order=())
     if setting.points and all(row[1] - row[0] == 1 for row in rows):
@@ -210,7 +210,7 @@ def _ingest(declared: Input, events: Sequence[Event], setting: Setting) -> Inges
     return replace(found, buffer=laid_out(found.buffer, setting.layout))
 
 
-def _with_null_rows(
+def with_null_rows(
     events: Sequence[Event], kind: Literal["gaps", "samples"]
 ) -> list[Event | tuple[int, int, None]]:
     """Rows without a payload in the gaps between events."""

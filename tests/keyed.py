@@ -1,0 +1,287 @@
+"""Keyed queries as the tests run them: tables in, any way through, tables compared."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
+
+import tiltpy as tilt
+from tests.compare import first_difference
+from tests.compiled import (
+    Setting,
+    arrow_of,
+    laid_out,
+    random_setting,
+    small_sizes,
+    snapshots,
+)
+from tests.random_key_columns import key_array
+from tests.random_key_rows import KeyedInput
+from tests.random_keys import KeyedCase
+from tiltpy.abi import TimeLayout
+from tiltpy.compiler import CompileOptions, Compiler, by_keys
+from tiltpy.interpreter import Snapshot
+from tiltpy.interpreter_keys import Key, key_order, same_key
+from tiltpy.ir.keys import keys_of
+from tiltpy.ir.printer import format_query
+from tiltpy.runtime import keyed
+from tiltpy.runtime.bind import Binding
+from tiltpy.runtime.domain import Request
+from tiltpy.runtime.ingest import Ingested
+from tiltpy.runtime.job import RunOptions
+from tiltpy.runtime.key_pieces import Order
+from tiltpy.runtime.keys import Groups
+from tiltpy.runtime.result import OutputTable, Result
+from tiltpy.runtime.run import bind_inputs, run
+from tiltpy.types import Interval, Struct
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedSetting:
+    """One way to execute a keyed query; none of them changes its result."""
+
+    plain: Setting
+    order: Order
+    sizes: dict[str, int]
+    """The constants of `keyed` that say what a batch is, and which rows are many."""
+    public: bool
+    """Whether it runs through `CompiledQuery`, with its own layouts and kernels."""
+    chunk_rows: int
+    """The rows of each chunk of the tables."""
+
+
+def random_keyed_setting(random: Random, plain: Setting | None = None) -> KeyedSetting:
+    """Batches of any size, keys with many rows from any number on."""
+    if plain is None:
+        plain = replace(random_setting(random, 80), optimize=random.random() < 0.2)
+        if random.random() < 0.8:  # chunks make runs of their own of most keys
+            plain = replace(plain, chunk=None)
+    public = random.random() < 0.3
+    if public:
+        plain = replace(plain, grid=None, layout=None)
+    keys = random.choice((1, 2, 3, 7, 1 << 12))
+    sizes = {
+        "MANY": random.choice((1, 10, 30, 60, 1 << 15, 1 << 15)),
+        "ALL_WORKERS": random.choice((30, 100, 1 << 21)),
+        "BATCH_KEYS": keys,
+        "BATCH_ROWS": keys * random.choice((1, 4, 32)),
+        "FEW_PHASES": random.choice((1, 4)),
+    }
+    return KeyedSetting(
+        plain,
+        random.choice(("key", "key", "time")),
+        sizes,
+        public,
+        random.choice((1, 3, 10, 1000, 1000)),
+    )
+
+
+# -- running --------------------------------------------------------------------------
+
+
+def run_keyed(case: KeyedCase, setting: KeyedSetting) -> Result:
+    """The outputs of a case, from machine code."""
+    with sizes(setting):
+        return _public(case, setting) if setting.public else _laid_out(case, setting)
+
+
+@contextmanager
+def sizes(setting: KeyedSetting) -> Iterator[None]:
+    """Few rows as many, as the setting wants it."""
+    with ExitStack() as stack:
+        stack.enter_context(small_sizes(setting.plain))
+        for name, size in setting.sizes.items():
+            stack.enter_context(patch.object(keyed, name, size))
+        yield
+
+
+def _options(setting: Setting) -> CompileOptions:
+    return CompileOptions(
+        setting.disabled_passes,
+        setting.special_shapes,
+        setting.optimize,
+        cache=False,  # each query is met once
+    )
+
+
+def _public(case: KeyedCase, setting: KeyedSetting) -> Result:
+    """As a user runs it; key columns of frames are called otherwise than keys."""
+    given: dict[str, Any] = dict(case.bounds)
+    for name, one in case.inputs.items():
+        table = table_of(one, setting.chunk_rows)
+        called = [f"{key} of {name}" for key in one.declared.keys]
+        rest = table.column_names[len(called) :]
+        binding = binding_of(one, table.rename_columns([*called, *rest]))
+        given[name] = tilt.bind(
+            binding.frame,
+            time=binding.time,
+            lifetime=binding.lifetime,
+            column=binding.column,
+            order=binding.order,
+            by=called,
+        )
+    compiled = tilt.CompiledQuery(case.query, _options(setting.plain))
+    return compiled.run(
+        start=case.start,
+        end=case.end,
+        workers=setting.plain.workers,
+        chunk=setting.plain.chunk,
+        order=setting.order,
+        **given,
+    )
+
+
+def _laid_out(case: KeyedCase, setting: KeyedSetting) -> Result:
+    """The same, with any layout and with grid kernels for the smallest keys."""
+    bindings = {
+        name: binding_of(one, table_of(one, setting.chunk_rows))
+        for name, one in case.inputs.items()
+    }
+    request = Request(case.start, case.end, case.bounds)
+    inputs = bind_inputs(case.query, bindings, request, allow_sort=True)
+    layout = setting.plain.layout
+    if layout is not None:
+        inputs = {name: _less_special(one, layout) for name, one in inputs.items()}
+    plain = setting.plain
+    options = RunOptions(plain.workers, plain.chunk, grid=plain.grid)
+    found: dict[str, OutputTable] = {}
+    for part in by_keys(case.query):
+        compiler = Compiler(part, _options(plain))
+        compile_for = compiler.specialised
+        made = run(part, inputs, compile_for, request, options, setting.order)
+        found |= dict(made.items())
+    return Result([found[name] for name in case.query.outputs])
+
+
+def _less_special(found: Ingested, layout: TimeLayout) -> Ingested:
+    """The rows in a layout for more rows, where they allow it."""
+    groups = found.groups
+    if groups is None:
+        return replace(found, buffer=laid_out(found.buffer, layout))
+    order = list(TimeLayout)
+    buffer = groups.buffer
+    if order.index(layout) <= order.index(buffer.layout) or buffer.n == 0:
+        return found
+    starts, ends = (times.copy() for times in groups.times())
+    made = replace(buffer, layout=layout, starts=starts, ends=ends, start=0, period=1)
+    if layout is TimeLayout.CONTIGUOUS:
+        made = replace(made, starts=None)
+    if layout is TimeLayout.OVERLAPPING:
+        made = replace(made, fifo=bool(starts[0] % 2))
+    grouped = Groups(made, groups.offsets, groups.firsts, groups.lasts)
+    return replace(found, buffer=made, groups=grouped)
+
+
+# -- tables ---------------------------------------------------------------------------
+
+
+def table_of(one: KeyedInput, chunk_rows: int) -> pa.Table:
+    """The rows of an input, its key columns first."""
+    declared, rows = one.declared, one.rows
+    named = {
+        name: key_array([row.key[place] for row in rows], kind)
+        for place, (name, kind) in enumerate(zip(declared.keys, one.types, strict=True))
+    }
+    named["start"] = pa.array([row.start for row in rows], pa.int64())
+    named["end"] = pa.array([row.end for row in rows], pa.int64())
+    if one.ranks is not None:
+        named["rank"] = pa.array(one.ranks, pa.int64())
+    cells = [row.value for row in rows]
+    if isinstance(declared.type, Struct) and not one.in_column:
+        for name, of in declared.type.fields:
+            named[name] = pa.array([cell[name] for cell in cells], arrow_of(of))  # type: ignore[index]
+    else:
+        named["value"] = pa.array(cells, arrow_of(declared.type))
+    whole = pa.table(named)
+    if len(rows) <= chunk_rows:
+        return whole
+    parts = range(0, len(rows), chunk_rows)
+    return pa.concat_tables([whole.slice(first, chunk_rows) for first in parts])
+
+
+def binding_of(one: KeyedInput, table: pa.Table) -> Binding:
+    """How the table is bound."""
+    scalar = one.in_column or not isinstance(one.declared.type, Struct)
+    return Binding(
+        table,
+        None if isinstance(one.lifetime, Interval) else "end",
+        one.lifetime,
+        "value" if scalar else None,
+        () if one.ranks is None else ("rank",),
+    )
+
+
+# -- comparing ------------------------------------------------------------------------
+
+
+def check_keyed(case: KeyedCase, setting: KeyedSetting, *, exact: bool) -> str | None:
+    """What differs between the interpreter and machine code, if anything."""
+    expected = case.expected()
+    found = run_keyed(case, setting)
+    for name in case.query.outputs:
+        difference = difference_in(case, setting, found[name], expected[name], exact)
+        if difference is not None:
+            return f"~{name}: {difference}\n{format_query(case.query)}"
+    return None
+
+
+def difference_in(
+    case: KeyedCase,
+    setting: KeyedSetting,
+    output: OutputTable,
+    expected: dict[Key, list[Snapshot]],
+    exact: bool,
+) -> str | None:
+    """What is not as expected in an output's table: its columns, their order, rows."""
+    table, names = output.to_arrow(), keys_of(case.query, output.name)
+    schema = expected_schema(case, output.name)
+    if table.schema != schema or output.schema != schema:
+        return f"columns {table.schema}, expected {schema}"
+    if len(output) != table.num_rows:
+        return f"{len(output)} snapshots, of which {table.num_rows} are in the table"
+    keys = keys_in(table, names)
+    rows = snapshots(output)
+    order: list[tuple[object, ...]] = [
+        (row.start, row.end, key_order(key))
+        if setting.order == "time"
+        else (key_order(key), row.start, row.end)
+        for key, row in zip(keys, rows, strict=True)
+    ]
+    if names and any(after < before for before, after in pairwise(order)):
+        return f"rows out of order of {setting.order}: {order}"
+    by_key: dict[Key, list[Snapshot]] = {key: [] for key in expected}
+    for key, row in zip(keys, rows, strict=True):
+        by_key.setdefault(key, []).append(row)
+    for key, some in by_key.items():
+        meant = expected.get(key)
+        if meant is None:
+            return f"key {key} with {some}, expected none"
+        difference = first_difference(some, meant, case.query, output.name, exact=exact)
+        if difference is not None:
+            return f"key {key}: {difference}"
+    return None
+
+
+def keys_in(table: pa.Table, names: Sequence[str]) -> list[Key]:
+    """The key of each row."""
+    columns = [table[name].to_pylist() for name in names]
+    if not columns:
+        return [()] * table.num_rows
+    return [same_key(key) for key in zip(*columns, strict=True)]
+
+
+def expected_schema(case: KeyedCase, name: str) -> pa.Schema:
+    """The columns of an output: keys, times, payload."""
+    names = keys_of(case.query, name)
+    keys = list(zip(names, case.key_types(names), strict=True))
+    times = [("start", pa.int64()), ("end", pa.int64())]
+    of = case.query.type_of(name)
+    payload = [(name, arrow_of(of))]
+    if isinstance(of, Struct):
+        payload = [(field, arrow_of(inner)) for field, inner in of.fields]
+    return pa.schema([*keys, *times, *payload])

@@ -1,0 +1,159 @@
+"""Seeded random queries by key: the other random queries, over rows of many keys.
+
+`random_keyed_case(seed, ...)` takes a case of `random_queries`, `random_payloads` or
+`random_grids`, gives some of its inputs key columns, and draws rows of many keys for
+them (`random_key_rows`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from random import Random
+
+import pyarrow as pa
+
+from tests.random_grids import random_grid_case
+from tests.random_key_columns import Family, random_family
+from tests.random_key_rows import KeyedInput, RowWriter
+from tests.random_payloads import random_payload_case
+from tests.random_queries import Case, random_case
+from tests.random_streams import StreamMaker
+from tiltpy.interpreter import Event, Snapshot
+from tiltpy.interpreter_keys import ByKey, Key, interpret_by_key
+from tiltpy.ir.cuts import reads
+from tiltpy.ir.keys import keys_of
+from tiltpy.ir.nodes import Query
+
+KEY_SETS = (("key",), ("key",), ("key",), ("part", "site"), ("part", "site"), ("site",))
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedCase:
+    """A query, the rows of each input, and the arguments of a run."""
+
+    query: Query
+    inputs: Mapping[str, KeyedInput]
+    start: int | None
+    end: int | None
+    bounds: Mapping[str, int]
+    families: Mapping[str, Family]
+
+    def key_types(self, names: tuple[str, ...]) -> list[pa.DataType]:
+        """In which types the key columns of outputs go out: of those they refer to."""
+        outputs = [n for n in self.query.outputs if keys_of(self.query, n) == names]
+        seen = inputs_seen(self.query)
+        read = set().union(*(seen[output] for output in outputs))
+        types = [
+            one.types
+            for name, one in self.inputs.items()
+            if name in read and one.declared.keys == names
+        ]
+        return [
+            self.families[name].joined(kinds)
+            for name, kinds in zip(names, zip(*types, strict=True), strict=True)
+        ]
+
+    def one(self) -> Case:
+        """All rows as if they had no keys."""
+        events = {
+            name: [event for rows in one.by_key(self.end).values() for event in rows]
+            for name, one in self.inputs.items()
+        }
+        return Case(self.query, events, self.start, self.end, dict(self.bounds))
+
+    def expected(self) -> dict[str, dict[Key, list[Snapshot]]]:
+        """What the query means: the snapshots of each key of each output."""
+        events: dict[str, ByKey | Sequence[Event]] = {}
+        for name, one in self.inputs.items():
+            by_key = one.by_key(self.end)
+            events[name] = by_key if one.declared.keys else by_key.get((), [])
+        return interpret_by_key(
+            self.query, events, start=self.start, end=self.end, bounds=self.bounds
+        )
+
+
+# -- a case ---------------------------------------------------------------------------
+
+
+def random_keyed_case(
+    seed: int, *, exact: bool, specials: bool = False, grid: bool = False
+) -> KeyedCase:
+    """A query and the rows of its inputs; the same for the same seed.
+
+    `grid`: of those that grid kernels are for, with few keys.
+    """
+    random = Random(f"keys {seed}")  # noqa: S311 - tests, not secrets
+    draw = random_payload_case if random.random() < 0.25 else random_case
+    if grid:
+        draw = random_grid_case
+    case = draw(seed, exact=exact, specials=specials)
+    keys = _key_sets(random, case.query)
+    inputs = tuple(replace(one, keys=keys[one.name]) for one in case.query.inputs)
+    families = {
+        name: random_family(random) for name in sorted(set(sum(keys.values(), ())))
+    }
+    count = random.choice((1, 2, 3) if grid else (0, 1, 1, 2, 2, 3, 3, 5, 8, 12, 30))
+    pools = {
+        names: _pool(random, [families[name] for name in names], count)
+        for names in sorted(set(keys.values()))
+    }
+    maker = None if grid else _maker(random, case, exact=exact, specials=specials)
+    writer = RowWriter(random, maker)
+    rows = {
+        one.name: writer.input(
+            one,
+            case.events[one.name],
+            pools[one.keys],
+            [families[name] for name in one.keys],
+        )
+        for one in inputs
+    }
+    query = replace(case.query, inputs=inputs)
+    return KeyedCase(query, rows, case.start, case.end, case.bounds, families)
+
+
+def _key_sets(random: Random, query: Query) -> dict[str, tuple[str, ...]]:
+    """Key columns for some inputs, at least one; those that meet have the same."""
+    sets: dict[str, tuple[str, ...]] = {}
+    while not any(sets.values()):
+        for group in _that_meet(query):
+            keys = random.choice(KEY_SETS)
+            for name in group:
+                sets[name] = keys if random.random() < 0.75 else ()
+    return sets
+
+
+def _that_meet(query: Query) -> list[set[str]]:
+    """The inputs in groups: no object refers to two of different groups."""
+    groups = [{one.name} for one in query.inputs]
+    for seen in inputs_seen(query).values():
+        met = [one for one in groups if one & seen]
+        groups = [one for one in groups if not one & seen]
+        groups += [set().union(*met)] if met else []
+    return sorted(groups, key=min)
+
+
+def inputs_seen(query: Query) -> dict[str, set[str]]:
+    """The inputs that each object refers to, through others too."""
+    seen = {one.name: {one.name} for one in query.inputs}
+    for definition in query.definitions:
+        seen[definition.name] = set().union(*(seen[n] for n in reads(definition)))
+    return seen
+
+
+def _pool(random: Random, families: Sequence[Family], count: int) -> list[Key]:
+    """Some keys, of values that each column may have."""
+    if not families:
+        return [()]
+    keys = list(dict.fromkeys(product(*(family.pool for family in families))))
+    return random.sample(keys, min(count, len(keys)))
+
+
+def _maker(random: Random, case: Case, *, exact: bool, specials: bool) -> StreamMaker:
+    """For more streams in about the times of a case."""
+    maker = StreamMaker(random, exact=exact, specials=specials)
+    events = [event for some in case.events.values() for event in some]
+    if events:
+        maker.start = min(event.start for event in events)
+        maker.end = maker.start + random.choice((6, 12, 30))
+    return maker
