@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from shutil import which
 
-from tiltpy.cli.java import USUAL, Java, JavaError, find_java
+from tiltpy.spark.java import USUAL, Java, JavaError, find_java
 
 PACKAGES = (
     "openjdk-17-jre-headless",

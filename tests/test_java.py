@@ -11,7 +11,7 @@ import pytest
 
 from tests import java
 from tests.java import found_or_installed
-from tiltpy.cli.java import JavaError, ask, find_java, version_of
+from tiltpy.spark.java import JavaError, ask, find_java, version_of
 
 ROOT = Path(__file__).parent.parent
 

@@ -1,7 +1,7 @@
 """Which file goes to which input of a query, and how its rows become events."""
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from glob import has_magic
 from pathlib import Path
 
@@ -14,6 +14,8 @@ from tiltpy.ir.nodes import Input
 from tiltpy.runtime.files import format_of, read_table
 from tiltpy.runtime.untyped import as_declared
 from tiltpy.types import Unit
+
+Reader = Callable[[Path], object]
 
 
 def add_binding_arguments(parser: ArgumentParser) -> None:
@@ -99,10 +101,12 @@ def bind_files(
     args: Namespace,
     *,
     streamed: bool = False,
+    read: Reader | None = None,
 ) -> dict[str, BoundFrame]:
     """Read the inputs' files, each with what the options say about its rows.
 
-    Where the run is streamed, Parquet files are left for it to read.
+    Where the run is streamed, Parquet files are left for it to read. `read` is how
+    another engine reads all of them.
     """
     names = [declared.name for declared in query.query.inputs]
     given = {
@@ -116,6 +120,7 @@ def bind_files(
             {option: texts.get(declared.name) for option, texts in given.items()},
             query.query.unit,
             streamed=streamed,
+            read=read,
         )
         for declared in query.query.inputs
         if declared.name in paths
@@ -133,6 +138,7 @@ def _bind_file(
     unit: Unit | None,
     *,
     streamed: bool,
+    read: Reader | None,
 ) -> BoundFrame:
     lifetime = words["lifetime"]
 
@@ -146,6 +152,8 @@ def _bind_file(
             by=_listed(words["by"]),
         )
 
+    if read is not None:
+        return bind(read(path))
     if _is_dataset(path) or (streamed and format_of(path) == "Parquet"):
         return bind(tilt.scan_parquet(path))
     table = read_table(path)

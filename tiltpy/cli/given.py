@@ -9,7 +9,7 @@ from typing import Any
 import tiltpy as tilt
 from tiltpy.cli import arguments, times
 from tiltpy.cli.arguments import ArgumentsError
-from tiltpy.cli.binding import add_binding_arguments, bind_files
+from tiltpy.cli.binding import Reader, add_binding_arguments, bind_files
 from tiltpy.types import Unit
 
 
@@ -58,8 +58,12 @@ def read_given(
     method: Callable[..., object],
     *,
     streamed: bool = False,
+    read: Reader | None = None,
 ) -> dict[str, Any]:
-    """All arguments for a method that runs the query, by name: frames and options."""
+    """All arguments for a method that runs the query, by name: frames and options.
+
+    `read` is how files are read, where that is not this engine's way.
+    """
     bounds = _bounds(query)
     _check_names([*paths, *bounds], method)
     _check_complete(query, paths)
@@ -67,7 +71,7 @@ def read_given(
     given = _options(args, unit)
     for name, text in arguments.assign("--bound", args.bound, bounds).items():
         given[name] = times.time("--bound", text, unit)
-    return given | bind_files(query, paths, args, streamed=streamed)
+    return given | bind_files(query, paths, args, streamed=streamed, read=read)
 
 
 def _options(args: Namespace, unit: Unit | None) -> dict[str, Any]:
@@ -107,9 +111,12 @@ def _check_complete(query: tilt.CompiledQuery, paths: Mapping[str, Path]) -> Non
         )
 
 
-def check_place(path: Path) -> None:
-    """A file can only be written into a directory that is there."""
-    if path.is_dir():
+def check_place(path: Path, *, dataset: bool = False) -> None:
+    """A file can only be written into a directory that is there.
+
+    `dataset`: it is to be a directory itself, of several files.
+    """
+    if path.is_dir() and not dataset:
         raise ArgumentsError(f"{path}: is a directory; name a file in it")
     if not path.parent.is_dir():
         raise ArgumentsError(

@@ -11,6 +11,12 @@ from tiltpy.cli import arguments
 from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.cli.binding import are_streamed, input_paths, known_path
 from tiltpy.cli.given import add_given_arguments, check_apart, check_place, read_given
+from tiltpy.cli.on_spark import (
+    add_spark_arguments,
+    check_engine,
+    check_formats,
+    run_on_spark,
+)
 from tiltpy.cli.preview import ROWS, format_preview
 from tiltpy.cli.progress import Progress
 from tiltpy.cli.queries import read_query
@@ -46,17 +52,19 @@ def add_run_arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="try first whether merge and deacc of reductions agree with their acc",
     )
+    add_spark_arguments(parser)
 
 
 def run(args: Namespace) -> int:
     """Run a query; 0 if it went well."""
+    check_engine(args)
     query = read_query(args.query, args.param)
     paths = input_paths(query, args)
+    if args.engine == "spark":
+        return run_on_spark(query, paths, _output_paths(query, paths, args), args)
     streamed = are_streamed(paths.values(), args.memory)
     method = tilt.CompiledQuery.stream if streamed else tilt.CompiledQuery.run
-    outputs = _output_paths(query, args.output)
-    places = {f"--output {name}={path}": path for name, path in outputs.items()}
-    check_apart(places, [*paths.values(), Path(args.query)])
+    outputs = _output_paths(query, paths, args)
     given = read_given(query, paths, args, method, streamed=streamed)
     if streamed and args.check_reductions:
         raise ArgumentsError(
@@ -118,9 +126,17 @@ def _show(query: tilt.CompiledQuery, result: tilt.Result) -> None:
         print(format_preview(result[name].to_arrow()))
 
 
-def _output_paths(query: tilt.CompiledQuery, texts: list[str]) -> dict[str, Path]:
-    found = arguments.assign("--output", texts, query.query.outputs)
+def _output_paths(
+    query: tilt.CompiledQuery, inputs: Mapping[str, Path], args: Namespace
+) -> dict[str, Path]:
+    """Where outputs go: places that are neither read from nor there twice."""
+    found = arguments.assign("--output", args.output, query.query.outputs)
     paths = {name: known_path(text) for name, text in found.items()}
+    places = {f"--output {name}={path}": path for name, path in paths.items()}
+    if args.engine == "spark":
+        check_formats({f"--input {name}": path for name, path in inputs.items()})
+        check_formats(places)
     for path in paths.values():
-        check_place(path)
+        check_place(path, dataset=args.engine == "spark")
+    check_apart(places, [*inputs.values(), Path(args.query)])
     return paths

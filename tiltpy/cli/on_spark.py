@@ -1,0 +1,95 @@
+"""`tilt run --engine spark`: Parquet to Parquet by Spark, the rows never in here."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from pathlib import Path
+
+import tiltpy as tilt
+from tiltpy.cli.arguments import ArgumentsError
+from tiltpy.cli.given import read_given
+from tiltpy.cli.preview import ROWS, format_preview
+from tiltpy.errors import TiltError
+from tiltpy.runtime.files import format_of
+
+MASTER = "local[*]"
+
+
+def add_spark_arguments(parser: ArgumentParser) -> None:
+    """Which engine runs the query, and where."""
+    parser.add_argument(
+        "--engine",
+        choices=("local", "spark"),
+        default="local",
+        help="what runs the query; spark (pip install 'tiltpy[spark]', and Java 17 or "
+        "later) reads and writes datasets of Parquet files",
+    )
+    parser.add_argument(
+        "--master",
+        metavar="MASTER",
+        help=f"where Spark runs, as in local[2] or spark://HOST:PORT ({MASTER})",
+    )
+
+
+def check_engine(args: Namespace) -> None:
+    """Options of one engine are no options of the other."""
+    if args.engine == "local":
+        if args.master is not None:
+            raise ArgumentsError("--master is Spark's; add --engine spark")
+        return
+    for option in ("memory", "workers", "check_reductions"):
+        if getattr(args, option):
+            word = option.replace("_", "-")
+            raise ArgumentsError(
+                f"--{word} is no option of --engine spark; leave it out"
+            )
+
+
+def run_on_spark(
+    query: tilt.CompiledQuery,
+    paths: Mapping[str, Path],
+    outputs: Mapping[str, Path],
+    args: Namespace,
+) -> int:
+    """Run a query; 0 if it went well."""
+    try:
+        # An extra, and slow to import.
+        from tiltpy.spark import apply_all, files  # noqa: PLC0415
+        from tiltpy.spark.failures import said_in_a_line  # noqa: PLC0415
+        from tiltpy.spark.session import started  # noqa: PLC0415
+    except ModuleNotFoundError as missing:
+        raise TiltError(
+            f"--engine spark needs {missing.name}, which is not installed; "
+            "pip install 'tiltpy[spark]'"
+        ) from missing
+    for path in outputs.values():
+        files.check_place(path)
+    with started(args.master or MASTER) as session:
+        given = read_given(
+            query,
+            paths,
+            args,
+            tilt.CompiledQuery.run,
+            read=lambda path: files.read_frame(session, path),
+        )
+        inputs = {name: given.pop(name) for name in paths}
+        domain = {name: given.pop(name) for name in ("start", "end", "chunk")}
+        del given["workers"]
+        frames = apply_all(query, inputs, bounds=given, **domain)
+        if outputs:
+            files.write_frames({outputs[name]: frames[name] for name in outputs})
+            return 0
+        for name, frame in frames.items():
+            print(f"~{name}")
+            with said_in_a_line():
+                count, head = files.head_of(frame, ROWS)
+            print(format_preview(head, count=count))
+    return 0
+
+
+def check_formats(places: Mapping[str, Path]) -> None:
+    """Spark is given Parquet alone; `places` are paths, by how messages call them."""
+    for place, path in places.items():
+        if path.suffix and format_of(path) != "Parquet":
+            raise ArgumentsError(
+                f"{place}: --engine spark reads and writes Parquet; name a .parquet"
+            )

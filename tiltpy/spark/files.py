@@ -1,0 +1,82 @@
+"""Parquet in and out by Spark: datasets read, results written whole or not at all."""
+
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from contextlib import ExitStack
+from glob import glob
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from tiltpy.errors import DataError
+from tiltpy.spark.failures import said_in_a_line
+
+DONE = "_SUCCESS"
+"""The file that Spark leaves in a dataset that it has written."""
+
+
+def read_frame(session: SparkSession, path: Path) -> DataFrame:
+    """The rows of a Parquet file, of a directory of them, or of a pattern."""
+    # Patterns are read here: Spark's are others, and any name is one to it.
+    found = [str(path)] if path.exists() else sorted(glob(str(path)))  # noqa: PTH207
+    names = (str(Path(one).absolute()) for one in found)
+    plain = (re.sub(r"[\\*?\[\]{}]", r"\\\g<0>", name) for name in names)
+    with said_in_a_line():
+        return session.read.parquet(*(f"file:{name}" for name in plain))
+
+
+def head_of(frame: DataFrame, rows: int) -> tuple[int, pa.Table]:
+    """How many rows a result has, and the first by its columns: keys, then times."""
+    kept = frame.persist()
+    try:
+        return kept.count(), kept.orderBy(*kept.columns).limit(rows).toArrow()
+    finally:
+        kept.unpersist()
+
+
+def check_place(path: Path) -> None:
+    """A dataset may replace one that Spark has written, and nothing else."""
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise DataError(f"{path}: is a file, and Spark writes a directory; remove it")
+    if not (path / DONE).exists():
+        raise DataError(
+            f"{path}: is a directory that Spark has not written; name another"
+        )
+
+
+def write_frames(frames: Mapping[Path, DataFrame]) -> None:
+    """Write each as a directory of Parquet files: all of them, or none.
+
+    They are written beside their places, which they take when all are done.
+    """
+    for path in frames:
+        check_place(path)
+    with ExitStack() as left:
+        beside = {}
+        for path, frame in frames.items():
+            made = path.with_name(f".{path.name}.{os.getpid()}")
+            left.callback(shutil.rmtree, made, ignore_errors=True)
+            with said_in_a_line():
+                frame.write.mode("overwrite").parquet(f"file:{made.absolute()}")
+            beside[path] = made
+        for path, made in beside.items():
+            _replace(path, made)
+
+
+def _replace(path: Path, made: Path) -> None:
+    """A directory can only take the place of none."""
+    old = made.with_suffix(".old")
+    if path.exists():
+        path.rename(old)
+    try:
+        made.rename(path)
+    except OSError:
+        if old.exists():
+            old.rename(path)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
