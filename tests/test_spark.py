@@ -3,19 +3,25 @@
 from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
+from py4j.protocol import Py4JError
+from pyspark import cloudpickle
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import tiltpy as tilt
 from tiltpy.api import CompiledQuery
 from tiltpy.bound import BoundFrame
-from tiltpy.spark import apply_all
+from tiltpy.spark import apply, apply_all, tilt_transform
+from tiltpy.spark.seams import can_go_on
 
 pytestmark = pytest.mark.xdist_group("spark")
 
 Row = tuple[Any, ...]
+FAILURES = (PySparkException, Py4JError)
 
 
 def listed(frame: DataFrame) -> list[Row]:
@@ -72,8 +78,8 @@ def both(
 KINDS = {
     "point": "{ v = ~price[t], sum = sum(~price[t-9s : t]) }",
     "until_next": "~price[t] > 2 ? ~price[t+5s] : φ",
-    "duration 7s": "mean(~price[t-9s : t])",
     "until_next max 3s": "count(~price[t-3s : t]) + 1",
+    "duration 7s": "~price[t] != φ ? mean(~price[t-9s : t]) : φ",
 }
 """An expression for rows of each lifetime."""
 
@@ -84,20 +90,259 @@ def test_one_series_is_cut_by_time(spark: SparkSession, lifetime: str) -> None:
         unit s
         input price : f64 time ts order price {lifetime}
         ~out[t] = {KINDS[lifetime]}
-        output ~out
     """)
     frame, table = both(spark, random_rows(1, 300, 700, "ab"))
     same(query, {"price": tilt.bind(frame)}, {"price": tilt.bind(table)}, chunk=64)
 
 
+def test_what_lasts_for_a_cell_has_no_seams(spark: SparkSession) -> None:
+    assert not goes_on("~x[t] - mean(~x[t-9s : t])", "point")
+    assert not goes_on("~x[t] > 0 ? ~x[t-3s] : φ", "sampled 1s")
+    assert goes_on("~x[t] - mean(~x[t-9s : t])", "duration 2s")
+    assert goes_on("~x[t] - mean(~x[t-9s : t])", "until_next")
+    assert goes_on("mean(~x[t-9s : t])", "point")
+    assert goes_on("~x[t] != φ ? 1 : 0", "point")
+    frame, _ = both(spark, [])
+    plain = tilt.parse("unit s\ninput x : f64 time ts point\n~o[t] = ~x[t] + 1\n")
+    found = plain_plan(apply(plain, {"x": tilt.bind(frame, column="price")}))
+    assert "snapshots" in found
+    assert "fragments" not in found
+
+
+def goes_on(expression: str, lifetime: str) -> bool:
+    query = tilt.parse(
+        f"unit s\ninput x : f64 {lifetime}\n~o[t] = {expression}\n"
+    ).query
+    kind = query.inputs[0].lifetime
+    assert kind is not None
+    return can_go_on(query, "o", {"x": kind})
+
+
+def plain_plan(frame: DataFrame) -> str:
+    plan: str = frame._jdf.queryExecution().logical().toString()
+    return plan
+
+
+NEAR = """
+    unit s
+    input trades by symbol : { price: f64 } time ts order price point
+    ~near[t] = ~trades[t].price > 2 ? mean(v.price for v in ~trades[t-50s : t]) : φ
+"""
+
+
 @pytest.mark.parametrize("chunk", [None, 200])
 def test_each_key_is_by_itself(spark: SparkSession, chunk: int | None) -> None:
-    query = tilt.parse("""
-        unit s
-        input trades by symbol : { price: f64 } time ts order price point
-        ~near[t] = ~trades[t].price > 2 ? mean(v.price for v in ~trades[t-50s : t]) : φ
-        output ~near
-    """)
     frame, table = both(spark, random_rows(2, 400, 600, ["a", "b", "é", None]))
     trades, same_trades = tilt.bind(frame), tilt.bind(table)
+    query = tilt.parse(NEAR)
     same(query, {"trades": trades}, {"trades": same_trades}, chunk=chunk)
+
+
+def test_a_thousand_keys_one_of_them_with_half_of_all_rows(spark: SparkSession) -> None:
+    rows = random_rows(3, 2500, 4000, [f"S{n}" for n in range(1000)])
+    rows += random_rows(4, 2500, 4000, ["S1"])
+    frame, table = both(spark, rows, partitions=5)
+    query = tilt.parse(NEAR)
+    trades, same_trades = tilt.bind(frame), tilt.bind(table)
+    for chunk, memory in ((None, "256MB"), (None, "20kB"), (1500, "256MB")):
+        found = apply(query, {"trades": trades}, chunk=chunk, memory=memory)
+        expected = query.run(trades=same_trades).to_arrow()
+        assert listed(found) == ordered(expected)
+
+
+def test_keyed_inputs_meet_and_see_those_without_keys(spark: SparkSession) -> None:
+    query = tilt.parse("""
+        unit s
+        input trades by symbol : f64 point
+        input quotes by symbol : f64 until_next
+        input index : f64 until_next
+        ~gap[t] = { gap = ~trades[t] - ~quotes[t], index = ~index[t] }
+        ~busy[t] = ~trades[t] != φ && ~quotes[t] != φ ? ~gap[t] : φ
+        output ~busy
+    """)
+    trades, same_trades = both(spark, random_rows(5, 300, 500, ["a", "b", "c"]))
+    quotes, same_quotes = both(spark, random_rows(6, 300, 500, ["b", "c", "d"]))
+    index, same_index = both(spark, random_rows(7, 50, 500, "x"))
+    quotes = quotes.withColumnsRenamed({"symbol": "ticker", "ts": "at"})
+    same_quotes = same_quotes.rename_columns(["ticker", "at", "price"])
+    how: dict[str, Any] = {"time": "at", "by": "ticker", "order": "price"}
+    same(
+        query,
+        {
+            "trades": tilt.bind(trades, column="price", order="price"),
+            "quotes": tilt.bind(quotes, column="price", **how),
+            "index": tilt.bind(index.drop("symbol"), column="price", time="ts"),
+        },
+        {
+            "trades": tilt.bind(same_trades, column="price", order="price"),
+            "quotes": tilt.bind(same_quotes, column="price", **how),
+            "index": tilt.bind(
+                same_index.drop_columns("symbol"),
+                column="price",
+                time="ts",
+                order="price",
+            ),
+        },
+    )
+
+
+STAMPS = {
+    "timestamp": (pa.timestamp("us", "UTC"), "ms"),
+    "timestamp_ntz": (pa.timestamp("us"), "ms"),
+    "date": (pa.date32(), "d"),
+    "int": (pa.int32(), "s"),
+}
+
+
+@pytest.mark.parametrize("kind", STAMPS)
+def test_times_of_every_kind(spark: SparkSession, kind: str) -> None:
+    arrow, unit = STAMPS[kind]
+    day = 1 if kind in ("date", "int") else 86_400_000_000
+    # Across the night in which the clocks of New York are put forward.
+    ticks = [(19790 + n // 3) * day + n * (day // 8) for n in range(0, 30, 2)]
+    stamps = pa.array(ticks, arrow if kind == "int" else pa.int64()).cast(
+        pa.int32() if kind == "date" else arrow
+    )
+    table = pa.table({"ts": stamps.cast(arrow), "x": pa.array(range(len(ticks)))})
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        frame = spark.createDataFrame(table)
+        frame = frame.withColumn("ts", frame["ts"].cast(kind))
+        assert frame.schema["ts"].dataType.simpleString() == kind
+        query = tilt.parse(f"""
+            unit {unit}
+            input x : i64 time ts until_next
+            ~o[t] = sum(~x[t-2 : t])
+        """)
+        found = frame.transform(tilt_transform(query))
+        expected = query.run(x=table).to_arrow()
+        got = found.toArrow()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert expected.num_rows == got.num_rows > 5
+    same_kind = got.cast(pa.schema(list(expected.schema)))
+    assert ordered(same_kind) == ordered(expected)
+
+
+def test_nothing_runs_before_an_action(spark: SparkSession) -> None:
+    frame, _ = both(spark, random_rows(8, 50, 60, "ab"))
+    context = spark.sparkContext
+    context.setJobGroup("lazy", "building")
+    try:
+        built = apply(tilt.parse(NEAR), {"trades": frame}, chunk=10)
+        assert [field.simpleString() for field in built.schema] == [
+            "symbol:string",
+            "start:bigint",
+            "end:bigint",
+            "near:double",
+        ]
+        assert list(context.statusTracker().getJobIdsForGroup("lazy")) == []
+    finally:
+        context.setJobGroup("", "")
+
+
+def test_no_rows(spark: SparkSession) -> None:
+    frame, table = both(spark, [])
+    query = tilt.parse(NEAR)
+    for chunk in (None, 10):
+        found = apply(query, {"trades": frame}, chunk=chunk).toArrow()
+        assert found.num_rows == 0
+        assert found.column_names == query.run(trades=table).schema.names
+    every = tilt.parse(
+        "unit s\ninput price : f64 time ts point\n~o[t] = count(~price[t-5s : t])\n"
+    )
+    same(
+        every, {"price": tilt.bind(frame)}, {"price": tilt.bind(table)}, start=0, end=9
+    )
+
+
+def test_what_travels_is_text(spark: SparkSession) -> None:
+    frame, _ = both(spark, [])
+    long = "\n".join(f"~a{n}[t] = mean(~trades[t-{n + 2}s : t])" for n in range(100))
+    total = " + ".join(f"~a{n}[t]" for n in range(100))
+    query = tilt.parse(
+        f"unit s\ninput trades : f64 time ts point\n{long}\n~o[t] = {total}\n"
+        "output ~o\n"
+    )
+    sent: list[Any] = []
+    passed_on = type(frame).mapInArrow
+
+    def recorded(self: DataFrame, function: Any, schema: Any) -> DataFrame:
+        sent.append(function)
+        return passed_on(self, function, schema)
+
+    with patch.object(type(frame), "mapInArrow", recorded):
+        apply(query, {"trades": tilt.bind(frame, column="price")})
+    dumped: Any = cloudpickle.dumps
+    sizes = [len(dumped(function)) for function in sent]
+    assert len(sizes) == 2
+    assert max(sizes) < 100_000
+
+
+def test_what_does_not_fit_is_named_before_anything_runs(spark: SparkSession) -> None:
+    frame, table = both(spark, [])
+    query = tilt.parse(NEAR)
+    wrong = frame.withColumn("price", frame["price"].cast("string"))
+    cases: list[tuple[Any, str]] = [
+        (
+            frame.drop("ts"),
+            "input 'trades', column 'ts': there is no such column among",
+        ),
+        (
+            frame.drop("symbol"),
+            "input 'trades', column 'symbol': there is no such column",
+        ),
+        (wrong, "input 'trades', column 'price': found string, expected f64"),
+        (
+            frame.withColumn("ts", frame["ts"].cast("double")),
+            "input 'trades', column 'ts': found double, expected",
+        ),
+        (
+            table,
+            "input 'trades': expected a DataFrame of Spark, found pyarrow.lib.Table",
+        ),
+    ]
+    for given, message in cases:
+        with pytest.raises(tilt.DataError) as caught:
+            apply(query, {"trades": given})
+        assert str(caught.value).startswith(message)
+    with pytest.raises(tilt.DataError, match=r"tiltpy\.spark\.apply"):
+        query.run(trades=frame)
+    stamped = frame.withColumn("ts", frame["ts"].cast("timestamp"))
+    with pytest.raises(tilt.DataError, match="nanoseconds, and Spark's count micro"):
+        apply(tilt.parse(NEAR.replace("unit s", "unit ns")), {"trades": stamped})
+    two = tilt.parse("input a : i64\ninput b : i64\n~o[t] = ~a[t] + ~b[t]\n")
+    with pytest.raises(tilt.TiltError, match="the query has the inputs a, b; give a"):
+        tilt_transform(two)
+    with pytest.raises(tilt.DataError, match="input 'b': no DataFrame is given for it"):
+        apply(two, {"a": frame})
+
+
+@pytest.mark.parametrize("chunk", [None, 10])
+def test_a_row_without_a_time_is_refused_by_name(
+    spark: SparkSession, chunk: int | None
+) -> None:
+    frame, _ = both(spark, [("a", 1, 1.0), ("a", None, 2.0)])
+    built = apply(tilt.parse(NEAR), {"trades": frame}, chunk=chunk)
+    with pytest.raises(FAILURES) as caught:
+        built.collect()
+    message = (
+        "input 'trades', column 'ts': the time is null; fill it in, or drop the row"
+    )
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("chunk", [None, 1])
+def test_a_failure_says_in_a_line_where_and_why(
+    spark: SparkSession, chunk: int | None
+) -> None:
+    rows = [("a", 1, 1.0), ("b", 2**62 + 1, 2.0)]
+    frame, _ = both(spark, rows)
+    built = apply(tilt.parse(NEAR, name="near.tilt"), {"trades": frame}, chunk=chunk)
+    with pytest.raises(FAILURES) as caught:
+        built.collect()
+    lines = [line for line in str(caught.value).splitlines() if "DataError" in line]
+    (line,) = lines
+    assert "near.tilt:3" in line
+    assert "input 'trades', column 'ts'" in line
+    assert ("symbol = 'b'" in line) == (chunk is not None)

@@ -71,8 +71,9 @@ def read_frame(input: str, frame: object) -> pa.Table:
     package = kind.__module__.partition(".")[0]
     if package == "pyspark":
         raise DataError(
-            "a Spark DataFrame would be pulled to the driver, and the local engine "
-            "does not run on Spark yet; collect what you need with toArrow() first",
+            "a Spark DataFrame would be pulled to the driver; leave its rows where "
+            "they are with tiltpy.spark.apply(query, {...}), or collect it first: "
+            "toArrow()",
             input=input,
         )
     if package == "polars" and kind.__name__ == "LazyFrame":

@@ -19,12 +19,14 @@ from tiltpy.passes import resolve_boundaries
 from tiltpy.runtime.key_types import common_type
 from tiltpy.runtime.piece import halo
 from tiltpy.runtime.result import OutputTable
+from tiltpy.runtime.sizes import size_of
 from tiltpy.runtime.stamps import output_stamp
 from tiltpy.spark.bounds import Cutting
 from tiltpy.spark.events import Events
 from tiltpy.spark.groups import rows_by_key
 from tiltpy.spark.pieces import rows_in_pieces
-from tiltpy.spark.seams import stitched
+from tiltpy.spark.seams import can_go_on, stitched
+from tiltpy.spark.shares import FILES
 from tiltpy.spark.sources import binding_of, read_sources
 from tiltpy.spark.types import result_schema, spark_schema
 from tiltpy.spark.worker import (
@@ -37,6 +39,8 @@ from tiltpy.spark.worker import (
 )
 from tiltpy.types import Lifetime
 
+MEMORY = "256MB"
+"""Of rows that a task holds at once, where the caller does not say."""
 PIECES = 3
 """Pieces for each core: a task that has had an easy one takes another."""
 
@@ -54,6 +58,7 @@ def tilt_transform(
     end: Moment | None = None,
     chunk: Length | None = None,
     bounds: Mapping[str, Moment] | None = None,
+    memory: int | str = MEMORY,
 ) -> Callable[[DataFrame], DataFrame]:
     """A query of one input, for `frame.transform(...)`.
 
@@ -74,7 +79,7 @@ def tilt_transform(
         bound = bind(
             frame, time=time, lifetime=lifetime, column=column, order=order, by=by
         )
-        door = _Door(compiled, {name: bound}, start, end, chunk, bounds)
+        door = _Door(compiled, {name: bound}, start, end, chunk, bounds, memory)
         return door.output(chosen)
 
     return transform
@@ -89,6 +94,7 @@ def apply(
     end: Moment | None = None,
     chunk: Length | None = None,
     bounds: Mapping[str, Moment] | None = None,
+    memory: int | str = MEMORY,
 ) -> DataFrame:
     """The snapshots of an output, as a DataFrame over those of the inputs.
 
@@ -99,12 +105,16 @@ def apply(
     are those of a local run: the keys, `start`, `end`, and the payload. Its rows have
     no order.
 
+    `memory` bounds the rows that a task holds at once, in bytes or as a text: what is
+    more waits in files. Several times as much is needed to compute with them. The rows
+    of a key must fit, or be cut by time: by `chunk`, of which each must fit.
+
     Rows that share a time are ordered by `order`, or else by all columns that the query
     reads, as they stand in the frame, nulls first.
     """
     compiled = parse(query) if isinstance(query, str) else query
     chosen = _chosen(compiled.query, output)
-    return _Door(compiled, inputs, start, end, chunk, bounds).output(chosen)
+    return _Door(compiled, inputs, start, end, chunk, bounds, memory).output(chosen)
 
 
 def apply_all(
@@ -115,10 +125,11 @@ def apply_all(
     end: Moment | None = None,
     chunk: Length | None = None,
     bounds: Mapping[str, Moment] | None = None,
+    memory: int | str = MEMORY,
 ) -> dict[str, DataFrame]:
     """A DataFrame for each output, by name; each reads the inputs for itself."""
     compiled = parse(query) if isinstance(query, str) else query
-    door = _Door(compiled, inputs, start, end, chunk, bounds)
+    door = _Door(compiled, inputs, start, end, chunk, bounds, memory)
     return {name: door.output(name) for name in compiled.query.outputs}
 
 
@@ -144,7 +155,9 @@ class _Door:
         end: Moment | None,
         chunk: Length | None,
         bounds: Mapping[str, Moment] | None,
+        memory: int | str,
     ) -> None:
+        self.memory = size_of(memory)
         self.options = compiled.options
         self.query = resolve_boundaries(compiled.query)
         given = {**inputs, **(bounds or {})}
@@ -172,7 +185,8 @@ class _Door:
         used = [events[one] for one in reaches]
         task = self._task(query, name, reaches)
         if task.keys and self.chunk is None:
-            rows = rows_by_key(used, PIECES * self._cores(used))
+            groups = PIECES * self._cores(used) if task.everyone else FILES
+            rows = rows_by_key(used, groups)
             return rows.mapInArrow(whole_keys_of(task), spark_schema(task.schema))
         cutting = Cutting(
             definition,
@@ -183,6 +197,9 @@ class _Door:
         )
         rows = rows_in_pieces(used, reaches, cutting)
         whole = rows.mapInArrow(snapshots_of(task), spark_schema(task.schema))
+        lifetimes = {one: source.lifetime for one, source in self.sources.items()}
+        if not can_go_on(query, name, lifetimes):
+            return whole
         fragments = rows.mapInArrow(
             fragments_of(task), spark_schema(fragments_schema(task.schema))
         )
@@ -212,6 +229,8 @@ class _Door:
             result_schema(pa.schema(fields), name),
             self.request,
             self.chunk,
+            self.memory,
+            any(not self.sources[one].declared.keys for one in used),
         )
 
     def _columns(self, number: int, declared: Input, *, sent: bool) -> Columns:

@@ -18,6 +18,7 @@ from tiltpy.ir.nodes import Input, Query
 from tiltpy.runtime.bind import Binding, complete
 from tiltpy.runtime.choose import Choice, choose_columns
 from tiltpy.runtime.ingest import ingest
+from tiltpy.runtime.run import check_bindings
 from tiltpy.runtime.stamps import StampType
 from tiltpy.spark.types import NO_ARROW, arrow_schema
 from tiltpy.types import Interval, Lifetime, Scalar
@@ -85,6 +86,14 @@ class Source:
 
 def read_sources(query: Query, bindings: Mapping[str, Binding]) -> dict[str, Source]:
     """The inputs of a query; a `DataError` names what does not fit."""
+    for declared in query.inputs:
+        if declared.name not in bindings:
+            raise DataError(
+                "no DataFrame is given for it; give one in "
+                f"apply(query, {{'{declared.name}': frame}})",
+                input=declared.name,
+            )
+    check_bindings(query, bindings)
     return {
         declared.name: _source(query, declared, bindings[declared.name])
         for declared in query.inputs

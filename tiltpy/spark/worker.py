@@ -23,6 +23,7 @@ from tiltpy.runtime.job import RunOptions
 from tiltpy.runtime.piece import PieceOutput, Stretch, run_piece
 from tiltpy.runtime.run import run
 from tiltpy.runtime.stamps import from_ticks
+from tiltpy.spark.shares import shares
 from tiltpy.types import Lifetime
 
 DESCRIPTION = -1
@@ -60,7 +61,9 @@ class Task:
     """What every worker has to know, the same for all of them.
 
     `output` is the one that is computed, `place` where it is defined. `keys` are the
-    names of the output's key columns, `schema` is all that goes out.
+    names of the output's key columns, `schema` is all that goes out. `memory` are the
+    bytes of rows that a task holds at once. With `everyone` some input has no keys, and
+    its rows are in every group.
     """
 
     text: str
@@ -72,6 +75,8 @@ class Task:
     schema: pa.Schema
     request: Request
     chunk: int | None
+    memory: int
+    everyone: bool
 
 
 @lru_cache(maxsize=16)
@@ -106,16 +111,10 @@ def whole_keys_of(task: Task) -> Callable[[Batches], Batches]:
     """The snapshots of keys whose rows are all there."""
 
     def snapshots(batches: Batches) -> Batches:
-        received = list(batches)
-        if not received:
-            return
-        table = pa.Table.from_batches(received)
-        del received
-        for rows in _groups(table, ["group"]):
-            own = table if len(rows) == table.num_rows else table.take(pa.array(rows))
-            found = _run_keys(task, own)
-            del own
-            yield from _sent((), found, task.schema)
+        for table in shares(batches, "group", task.memory):
+            for rows in _groups(table, ["group"]) if task.everyone else [None]:
+                own = table if rows is None else table.take(pa.array(rows))
+                yield from _sent((), _run_keys(task, own), task.schema)
 
     return snapshots
 
@@ -171,11 +170,11 @@ class Place:
 
 def _pieces(task: Task, batches: Batches) -> Iterator[tuple[Place, PieceOutput]]:
     """The pieces whose rows are in the batches, computed one after the other."""
-    received = list(batches)
-    if not received:
-        return
-    table = pa.Table.from_batches(received).combine_chunks()
-    del received
+    for table in shares(batches, "piece", task.memory):
+        yield from _pieces_of(task, table)
+
+
+def _pieces_of(task: Task, table: pa.Table) -> Iterator[tuple[Place, PieceOutput]]:
     slots = [f"k{number}" for number in range(len(task.keys))]
     query, compiler = compiler_of(task.text, task.options, by_key=False)
     options = RunOptions(PROCESSES, task.chunk)
