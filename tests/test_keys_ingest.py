@@ -451,6 +451,29 @@ def test_null_values_are_no_events_but_end_holds() -> None:
     assert nothing.buffer.n == 0
 
 
+def test_regular_rows_with_holes_stay_regular() -> None:
+    frame = table(
+        ("a", 1, 1), ("a", 2, None), ("a", 3, 3),
+        ("b", 1, None), ("b", 2, None), ("b", 3, None),
+        ("c", 5, None), ("c", 6, 4), ("c", 7, None),
+        ("d", 1, 5), ("d", 2, 6), ("d", 3, None),
+    )  # fmt: skip
+    found = read(frame, by("k"))
+    assert rows(found) == {
+        "a": [(0, 1, 1), (1, 2, None), (2, 3, 3)],
+        "c": [(5, 6, 4)],
+        "d": [(0, 1, 5), (1, 2, 6)],
+    }
+    assert layout(found) == (TimeLayout.SAMPLED, True, True)
+    assert found.groups is not None
+    nullable = [found.groups.segment(key).abi_layout().nullable for key in range(3)]
+    assert nullable == [(True,), (False,), (False,)]
+    few = [("a", t, t if t in (1, 9) else None) for t in range(12)]
+    found = read(table(*few), by("k"))
+    assert rows(found) == {"a": [(0, 1, 1), (8, 9, 9)]}
+    assert layout(found) == (TimeLayout.INTERVALS, True, True)
+
+
 def test_null_structs_are_no_events_and_null_fields_stand() -> None:
     trades = [{"price": 1.0, "size": None}, None, None, {"price": None, "size": 2}]
     frame = pa.table({"k": [2, 1, 2, 2], "t": [1, 2, 3, 4], "trade": trades})
@@ -822,6 +845,9 @@ def test_groups_are_what_each_key_alone_would_be(
     assert found.keys is not None
     assert found.groups is not None
     ours = groups_of(found.keys, found.groups)
+    if column:
+        ours = {key: [row for row in part if row[2] is not None]
+                for key, part in ours.items()}  # fmt: skip
     got = {key_of(*(key if isinstance(key, tuple) else (key,))): part
            for key, part in ours.items()}  # fmt: skip
     assert got == expected

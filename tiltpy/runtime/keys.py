@@ -43,8 +43,9 @@ class Groups:
     Segment `k`, rows `offsets[k]` to `offsets[k + 1]`, belongs to key `k`. `firsts[k]`
     is the start of its first event and `lasts[k]` the largest end; anything where it
     has no rows. What the buffer says of its rows (its layout, `fifo`, `points`) holds
-    within every segment. Of a sampled or contiguous buffer, `firsts[k]` is where
-    segment `k` starts, and the buffer's own `start` says nothing.
+    within every segment. A segment's first and last rows are events; of regular scalars
+    there may be null rows between. Of a sampled or contiguous buffer `firsts[k]` is
+    where segment `k` starts, and the buffer's own `start` says nothing.
     """
 
     buffer: SnapshotBuffer

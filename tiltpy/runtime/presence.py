@@ -3,7 +3,7 @@
 Between events a null row of a scalar is left where it is, as a cleared validity bit: so
 a sampled signal with holes stays sampled. Where it could pass for an event (at the
 edges, which are the domain's; among overlapping events) it is taken out. Of rows by key
-all are taken out, and so are keys that have no others.
+all are taken out that are not regular, and so are keys that have no others.
 """
 
 from dataclasses import replace
@@ -20,6 +20,9 @@ from tiltpy.runtime.layout import PIECE, lay_out
 from tiltpy.types import Scalar, Type
 
 Mask = NDArray[np.bool_]
+
+SPARSE = 2
+"""Regular rows with holes stay regular where at least one in so many is there."""
 
 
 def keep_rows(buffer: SnapshotBuffer, mask: Mask, payload: Type) -> SnapshotBuffer:
@@ -73,7 +76,9 @@ def keep_events(
     mask = present
     if isinstance(payload, Scalar) and groups.buffer.columns[0].validity is not None:
         mask = groups.buffer.columns[0].valid(groups.buffer.n)
-    if mask is None:
+        if groups.buffer.layout is TimeLayout.SAMPLED:
+            mask = _with_holes(mask, groups.offsets)
+    if mask is None or mask.all():
         return keys, groups
     counts = np.add.reduceat(mask, groups.offsets[:-1], dtype=np.int64)
     there = counts > 0
@@ -86,6 +91,18 @@ def keep_events(
     buffer = lay_out(starts, ends, columns, offsets[1:-1])
     buffer = replace(buffer, points=groups.buffer.points)
     return left, Groups.of(buffer, offsets, starts[offsets[:-1]])
+
+
+def _with_holes(events: Mask, offsets: NDArray[np.int64]) -> Mask:
+    """The events, and all rows between those of a key if that is at most `SPARSE`."""
+    rows = np.flatnonzero(events)
+    begins, ends = rows.searchsorted(offsets[:-1]), rows.searchsorted(offsets[1:])
+    some = begins < ends
+    edges = np.zeros(len(events) + 1, np.int8)
+    edges[rows[begins[some]]] = 1
+    edges[rows[ends[some] - 1] + 1] -= 1
+    between = edges[:-1].cumsum(dtype=np.int8).view(np.bool_)
+    return between if np.count_nonzero(between) <= SPARSE * len(rows) else events
 
 
 def _span(column: Column, count: int) -> tuple[int, int]:
