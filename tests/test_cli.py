@@ -212,6 +212,7 @@ def test_inputs_by_key(tilt: Tilt) -> None:
     given += ["--by", "m=sym,venue"]
     code, out, err = tilt(*given)
     assert (code, err) == (0, "")
+    shown = out
     assert out == (
         "~up\n"
         "symbol  venue                start                  end  up\n"
@@ -225,6 +226,16 @@ def test_inputs_by_key(tilt: Tilt) -> None:
     rows = pc.read_csv("up.csv").to_pydict()
     assert rows["symbol"] == ["b", "a", "b"]
     assert list(rows) == ["symbol", "venue", "start", "end", "up"]
+    Path("folder").mkdir()
+    rows_read = pc.read_csv("rows.csv")
+    floats = rows_read["m"].cast("float64")
+    rows_read = rows_read.drop_columns(["m"]).append_column("m", floats)
+    for place in range(3):  # in no order of time
+        pq.write_table(rows_read.slice(2 - place, 1), f"folder/{place}.parquet")
+    given[3] = "m=folder"
+    code, out, err = tilt(*given)
+    assert (code, err) == (0, "")
+    assert out.replace(".000", "").split() == shown.split()
     code, _, err = tilt(*given, "--memory", "1GB")
     assert (code, err.count("\n")) == (2, 1)
     assert "input 'm' is by key, and such inputs are not read piece by piece" in err

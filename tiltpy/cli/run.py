@@ -45,7 +45,8 @@ def add_run_arguments(parser: ArgumentParser) -> None:
         "--memory",
         metavar="SIZE",
         help=f"read Parquet files piece by piece and hold no more than this, as in 2GB "
-        f"(datasets of several files always are read so, by default with {MEMORY})",
+        f"(datasets of several files always are read so, by default with {MEMORY}, but "
+        "where an input is by key)",
     )
     parser.add_argument(
         "--check-reductions",
@@ -62,7 +63,13 @@ def run(args: Namespace) -> int:
     paths = input_paths(query, args)
     if args.engine == "spark":
         return run_on_spark(query, paths, _output_paths(query, paths, args), args)
-    streamed = are_streamed(paths.values(), args.memory)
+    keyed = next((one.name for one in query.query.inputs if one.keys), None)
+    if keyed is not None and args.memory is not None:
+        raise ArgumentsError(
+            f"input '{keyed}' is by key, and such inputs are not read piece by piece; "
+            "leave --memory out"
+        )
+    streamed = keyed is None and are_streamed(paths.values(), args.memory)
     method = tilt.CompiledQuery.stream if streamed else tilt.CompiledQuery.run
     outputs = _output_paths(query, paths, args)
     given = read_given(query, paths, args, method, streamed=streamed)
@@ -70,12 +77,6 @@ def run(args: Namespace) -> int:
         raise ArgumentsError(
             "--check-reductions looks at all rows at once; leave --memory out, or try "
             "it over one file"
-        )
-    keyed = next((one.name for one in query.query.inputs if one.keys), None)
-    if streamed and keyed is not None:
-        raise ArgumentsError(
-            f"input '{keyed}' is by key, and such inputs are not read piece by piece; "
-            "leave --memory out, and give one file for each input"
         )
     if args.sort and keyed is None:
         raise ArgumentsError(
