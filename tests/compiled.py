@@ -16,7 +16,7 @@ from tiltpy.abi import TimeLayout
 from tiltpy.compiler import CompileOptions, Compiler
 from tiltpy.interpreter import Event, Snapshot
 from tiltpy.ir.nodes import Input
-from tiltpy.lowering import folds, outputs, row_panes, short_spreads, stages
+from tiltpy.lowering import folds, merging, outputs, row_panes, short_spreads, stages
 from tiltpy.passes.pipeline import PASS_NAMES
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.buffers import SnapshotBuffer
@@ -61,7 +61,8 @@ class Setting:
     for larger inputs."""
     small: bool = False
     """Whether a few cells fill the tiles and the longest trees of grid kernels, two
-    objects are a long chain, and windows of two ticks are folded as panes of rows."""
+    objects are a long chain, windows of two ticks are folded as panes of rows, and
+    objects are merged four visits at a time."""
 
 
 @contextmanager
@@ -77,6 +78,7 @@ def small_sizes(setting: Setting) -> Iterator[None]:
         patch.object(short_spreads, "LONGEST_TREE", 32),
         patch.object(outputs, "MUCH", 32),
         patch.object(row_panes, "SHORTEST", 2),
+        patch.object(merging, "RUN", 4),
     ):
         yield
 

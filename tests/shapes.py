@@ -31,6 +31,7 @@ from tiltpy.lowering.cursors import ScanCursor, StackCursor, StepCursor
 from tiltpy.lowering.folds import Fold
 from tiltpy.lowering.following import Following
 from tiltpy.lowering.lower import Plan
+from tiltpy.lowering.merging import Merge
 from tiltpy.lowering.mode_tree import ModeTree
 from tiltpy.lowering.objects import Bitmap, Stored
 from tiltpy.lowering.outputs import Output
@@ -135,6 +136,18 @@ def of_row_pane(pane: RowPane) -> Forms:
             yield "row pane: two passes"
 
 
+def of_merge(merge: Merge) -> Forms:
+    yield f"merge: {'one object' if len(merge.sides) == 1 else 'some objects'}"
+    if merge.slow:
+        yield "merge: with one that was computed"
+    for side in merge.fast:
+        if side.gapless:
+            yield "merge: rows without gaps"
+        else:
+            gaps = "no" if side.inside is None else "a"
+            yield f"merge: gaps have {gaps} visit"
+
+
 def of_output(output: Output) -> Forms:
     kind = "every cell" if output.outcome.full else "packed"
     struct = "struct" if output.outcome.value.fields else "scalar"
@@ -169,6 +182,7 @@ OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
     (Spread, lambda _: ["input: rows spread over ticks"]),
     (Temporary, lambda _: ["temporary"]),
     (RowPane, of_row_pane),
+    (Merge, of_merge),
     (SlidingWindow, lambda w: [f"sweep: window that {'steps' if w.steps else 'runs'}"]),
     (TreeWindow, lambda _: ["sweep: window over ends out of order"]),
     (CountTree, lambda found: [f"sweep: {found.name}"]),

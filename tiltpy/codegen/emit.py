@@ -8,7 +8,7 @@ are LLVM vectors. Trapping instructions never appear: see `operators.py`.
 from typing import assert_never
 
 from tiltpy.codegen.expressions import Expressions
-from tiltpy.codegen.instructions import RARELY, Instructions
+from tiltpy.codegen.instructions import HINTS, Instructions
 from tiltpy.codegen.lanes import Value, widened
 from tiltpy.codegen.memory import Memory, in_memory, size_of
 from tiltpy.codegen.operators import kind_of
@@ -127,7 +127,7 @@ def emit_module(kernel: Kernel, *, packs: bool = False, fuses: bool = True) -> s
             _EACH,
             _APPENDED,
             "!0 = !{i32 1}",
-            f"{RARELY}\n",
+            f"{HINTS}\n",
         ]
     )
 

@@ -146,7 +146,7 @@ class Expressions:
                 parts = (condition, then, otherwise)
                 (test, yes, no), in_lanes = self._together(parts)
                 kind = kind_of(expr.type, in_lanes=in_lanes)
-                text = self.code.select(test, kind, yes, no)
+                text = self.code.select(test, kind, yes, no, even=expr.even)
             case Bin(op="/", left=left, right=right) if (
                 self.fuses
                 and self._is_wide(left)

@@ -67,8 +67,8 @@ def constant(value: float, scalar: Scalar) -> str:
     return str(int(value))
 
 
-RARELY = '!1 = !{!"branch_weights", i32 1, i32 1000000}'
-"""What a module says of the branches that are taken rarely."""
+HINTS = '!1 = !{!"branch_weights", i32 1, i32 1000000}\n!2 = !{}'
+"""What a module says of branches that are taken rarely, and of even choices."""
 
 
 class Instructions:
@@ -123,10 +123,18 @@ class Instructions:
         self.entry.append(f"  {name} = alloca {kind}")
         return name
 
-    def select(self, condition: str, kind: str, then: str, other: str) -> str:
-        """One of two values; the condition is as wide as they are."""
+    def select(
+        self, condition: str, kind: str, then: str, other: str, *, even: bool = False
+    ) -> str:
+        """One of two values; the condition is as wide as they are.
+
+        `even`: never a branch, which LLVM likes where one of them is loaded.
+        """
         test = like(kind, "i1")
-        return self.value(f"select {test} {condition}, {kind} {then}, {kind} {other}")
+        hint = ", !unpredictable !2" if even else ""
+        return self.value(
+            f"select {test} {condition}, {kind} {then}, {kind} {other}{hint}"
+        )
 
     def call(self, symbol: str, result: str, kinds: Sequence[str], *args: str) -> str:
         """Call a function that is declared with these types."""

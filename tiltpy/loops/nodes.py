@@ -53,12 +53,16 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """`condition ? then : otherwise`, both evaluated."""
+    """`condition ? then : otherwise`, both evaluated.
+
+    `even`: nobody can tell which it will be, so no branch may be made of it.
+    """
 
     condition: "LExpr"
     then: "LExpr"
     otherwise: "LExpr"
     type: Scalar
+    even: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,32 +106,6 @@ class StepCursor:
         block.set(self.existed, self.exists)
         return disj(self.ended.moved, moved)
 
-    def inside(self) -> LExpr:
-        """Whether it sees a row that is not the last."""
-        return conj(self.exists, lt(self.ended.row, self.rows.last))
-
-    def peek(self, block: Block, now: LExpr) -> "Step":
-        """Where it would move to from `inside`, for a later time of the loop."""
-        row, due = self.ended.peek(block, now)
-        return Step(self, Seen(TRUE, row, due))
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A move of a cursor over rows without gaps that has not been made yet."""
-
-    cursor: StepCursor
-    seen: Seen
-
-    def inside(self) -> LExpr:
-        """Whether the cursor would still be inside its rows."""
-        return lt(self.seen.row, self.cursor.rows.last)
-
-    def make(self, block: Block) -> None:
-        """Move the cursor."""
-        block.set(self.cursor.ended.row, self.seen.row)
-        block.set(self.cursor.ended.due, self.seen.change)
-
 
 class ScanCursor:
     """Over rows without overlap: the first that ends at or after the time."""

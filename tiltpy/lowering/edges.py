@@ -65,13 +65,6 @@ class Edge:
             total = add(total, convert(one, I64))
         self.set(block, total)
 
-    def peek(self, block: Block, now: LExpr) -> tuple[LExpr, LExpr]:
-        """Where a step would take it, if it is surely not to the end of the rows."""
-        assert self.bound == "end", "starts are looked at between rows alone"
-        row = block.name("next", add(self.row, convert(le(self.due, now), I64)))
-        due = block.name("due", sub(self.rows.end_at(row), i64(self.offset)))
-        return row, due
-
     def _due(self, row: LExpr) -> LExpr:
         start = self.bound == "start"
         bound = self.rows.start_or_never if start else self.rows.end_or_never

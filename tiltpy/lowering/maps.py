@@ -5,7 +5,7 @@ is: one row in, at most one snapshot out. Where that cannot be φ either, the ti
 the result are the row's own and only values are written.
 """
 
-from tiltpy.abi import Loop, Read, Shape, SlotKind
+from tiltpy.abi import LANES, Loop, Read, Shape, SlotKind
 from tiltpy.ir.nodes import (
     At,
     CutPoint,
@@ -16,14 +16,23 @@ from tiltpy.ir.nodes import (
     Time,
 )
 from tiltpy.ir.traversal import walk
-from tiltpy.loops.build import FALSE, TRUE, add, convert, i64, sub
-from tiltpy.loops.nodes import For, LExpr, Store, Var
+from tiltpy.loops.build import FALSE, TRUE, add, convert, i64, least, sub
+from tiltpy.loops.nodes import (
+    Bin,
+    CountTrue,
+    For,
+    Lane,
+    LExpr,
+    Pack,
+    Splat,
+    Var,
+)
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.following import bound_of
-from tiltpy.lowering.rows import ObjectRows, Written
-from tiltpy.lowering.sweep import write_value
+from tiltpy.lowering.objects import Place, cells_of
+from tiltpy.lowering.rows import ObjectRows, Written, write_snapshot, write_value
 from tiltpy.lowering.values import Lowered, lower_expr, phi
-from tiltpy.types import I64
+from tiltpy.types import BOOL, I64
 
 
 def maps_rows(definition: TemporalExpr, inputs: dict[str, ObjectRows]) -> bool:
@@ -67,23 +76,56 @@ class RowMap:
         first = self.assembly.number(SlotKind.FIRST, name)
         last = self.assembly.number(SlotKind.LAST, name)
         row = self.assembly.fresh("row")
+        body = block.inner()
+        value = self._value(body, row, self.rows.value(row, self.rows.exists(row)))
+        self.implicit = value.valid == TRUE
+        count = self.assembly.fresh(f"{name}.count")
+        block.set(count, i64(0))
+        if self.implicit:
+            write_value(body, out, sub(row, first), value)
+            block.add(For(row, first, last, body.body()))
+            block.set(count, sub(last, first))
+            return count
+        begin, end = self.rows.start_at(row), self.rows.end_at(row)
+        write_snapshot(body, out, count, value, begin, end)
+        body.set(count, add(count, convert(value.valid, I64)))
+        # The first row has none before it, and what is left is a number of vectors.
+        some = Bin("%", sub(sub(last, first), i64(1)), i64(LANES), I64)
+        alone = block.name("alone", add(first, add(some, i64(1))))
+        block.add(For(row, first, least(alone, last), body.body()))
+        lanes = block.inner()
+        self._pack(lanes, out, count, row)
+        block.add(For(row, alone, last, lanes.body(), LANES))
+        return count
+
+    def _value(self, block: Block, row: LExpr, given: Lowered) -> Lowered:
+        """What becomes of a row, or of a vector of them; `given` is its payload."""
 
         def leaf(node: At | EventBound | Reduce | Time | Element) -> Lowered:
             if isinstance(node, EventBound):
-                return bound_of(self.rows, node, row, self.rows.exists(row))
-            return self.rows.value(row, self.rows.exists(row))
+                return bound_of(self.rows, node, row, given.valid)
+            return given
 
-        body = block.inner()
-        value = lower_expr(body, leaf, self.definition.body)
-        self.implicit = value.valid == TRUE
-        count = self.assembly.fresh(f"{name}.count")
-        begin, end = self.rows.start_at(row), self.rows.end_at(row)
-        place = _place(body, out, count, value, begin, end, sub(row, first))
-        block.set(count, i64(0))
-        block.add(For(row, first, last, body.body()))
-        if place is None:
-            block.set(count, sub(last, first))
-        return count
+        return lower_expr(block, leaf, self.definition.body)
+
+    def _pack(self, block: Block, out: Written, count: Var, row: Var) -> None:
+        """Those of a vector of rows, not the first, that become snapshots."""
+        rows, cells, place = self.rows, cells_of(self.rows), Place(row)
+        start, end = rows.wide_start(row), rows.wide_end(row)
+        cells.prefetch(block, row)
+        rows.prefetch_times(block, row)
+        given = cells.value(block, place)
+        value = self._value(block, add(row, Lane(I64)), given)
+        there = block.name("there", Splat(value.valid, BOOL))
+        block.add(Pack(out.starts, count, start, there))
+        block.add(Pack(out.ends, count, end, there))
+        for part, array, flags in zip(
+            value.fields or (value,), out.values, out.validity, strict=True
+        ):
+            block.add(Pack(array, count, part.scalar, there))
+            if flags is not None:
+                block.add(Pack(flags, count, part.valid, there))
+        block.set(count, add(count, CountTrue(there, I64)))
 
     def describe(self) -> Loop:
         """What the runtime must know of the loop."""
@@ -97,25 +139,3 @@ class RowMap:
             every_cell=False,
             implicit_times=self.implicit,
         )
-
-
-def _place(
-    block: Block,
-    out: Written,
-    count: Var,
-    value: Lowered,
-    begin: LExpr,
-    end: LExpr,
-    visit: LExpr,
-) -> Var | None:
-    """Write a visit's snapshot: at its own number, or after the others if it exists.
-
-    Storing first and counting afterwards keeps the loop free of branches.
-    """
-    if value.valid == TRUE:
-        write_value(block, out, visit, value)
-        return None
-    block.add(Store(out.starts, count, begin), Store(out.ends, count, end))
-    write_value(block, out, count, value)
-    block.set(count, add(count, convert(value.valid, I64)))
-    return count

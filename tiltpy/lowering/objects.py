@@ -33,11 +33,9 @@ from tiltpy.loops.nodes import (
 )
 from tiltpy.lowering.assembly import Block
 from tiltpy.lowering.lattice import Axis, Step
+from tiltpy.lowering.rows import AHEAD, ObjectRows
 from tiltpy.lowering.values import Lowered
 from tiltpy.types import I64, U32, Struct, Type, columns
-
-AHEAD = 1 << 13
-"""Bytes ahead of a loop that are asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,3 +221,26 @@ def _entries(array: Array, where: Place) -> LExpr:
         return Pick(first, second, where.near, array.type)
     index = where.base if where.lanes is None else add(where.base, where.lanes)
     return Load(array, index, array.type)
+
+
+def cells_of(rows: ObjectRows) -> Stored:
+    """Rows as cells that nobody asks for their time."""
+    flags = tuple(map(_flags, rows.validity))
+    struct = isinstance(rows.type, Struct)
+    return Stored(
+        rows.name,
+        rows.type,
+        Axis(1, 0),
+        rows.values,
+        flags if struct else (None,),
+        None if struct else flags[0],
+        None,
+        i64(0),
+    )
+
+
+def _flags(validity: tuple[Array, LExpr] | None) -> Flags:
+    if validity is None:
+        return None
+    array, offset = validity
+    return Bitmap(array, offset) if array.bits else array

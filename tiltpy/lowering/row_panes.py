@@ -28,18 +28,17 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import Array, CountTrue, Lane, LExpr, Prefetch, Var, While, Wide
 from tiltpy.lowering.assembly import Assembly, Block
-from tiltpy.lowering.lattice import Axis
-from tiltpy.lowering.objects import AHEAD, Bitmap, Flags, Stored
+from tiltpy.lowering.objects import cells_of
 from tiltpy.lowering.pane_states import States, states_of_rows
 from tiltpy.lowering.panes import Pane
 from tiltpy.lowering.reducers import COUNT
 from tiltpy.lowering.references import reductions
 from tiltpy.lowering.results import finish
-from tiltpy.lowering.rows import ObjectRows
+from tiltpy.lowering.rows import AHEAD, ObjectRows
 from tiltpy.lowering.values import Lowered
 from tiltpy.lowering.windows import element_of, kept_of, row_value
 from tiltpy.ops import REDUCTIONS, WHOLE_WINDOW
-from tiltpy.types import BOOL, I64, Struct
+from tiltpy.types import BOOL, I64
 
 SHORTEST = 32
 """Ticks of a window that is folded anew, at least."""
@@ -75,7 +74,7 @@ class RowPane:
         self.lo = assembly.fresh(f"{rows.name}.end")
         self.hi = assembly.fresh(f"{rows.name}.start")
         self.held = assembly.fresh(f"{rows.name}.held")
-        self.source = _cells(rows)
+        self.source = cells_of(rows)
         self.names: dict[Expr, set[str]] = {}
         self.states: dict[Expr, States] = {}
         self.changed: dict[Expr, Var] = {}
@@ -213,29 +212,6 @@ class RowPane:
             return row_value(block, self.rows, node, row, some)
         state = self.states[node.element][kept_of(self.assembly, node)]
         return finish(block, node, state, count)
-
-
-def _cells(rows: ObjectRows) -> Stored:
-    """Rows as cells that nobody asks for their time."""
-    flags = tuple(map(_flags, rows.validity))
-    struct = isinstance(rows.type, Struct)
-    return Stored(
-        rows.name,
-        rows.type,
-        Axis(1, 0),
-        rows.values,
-        flags if struct else (None,),
-        None if struct else flags[0],
-        None,
-        i64(0),
-    )
-
-
-def _flags(validity: tuple[Array, LExpr] | None) -> Flags:
-    if validity is None:
-        return None
-    array, offset = validity
-    return Bitmap(array, offset) if array.bits else array
 
 
 def _seek(block: Block, at: Var, times: Array, time: LExpr, stop: LExpr) -> None:

@@ -6,7 +6,7 @@ says what the layouts hold; this file is the only one of the lowering that knows
 
 from dataclasses import dataclass
 
-from tiltpy.abi import Layout, SlotKind, TimeLayout
+from tiltpy.abi import LANES, Layout, SlotKind, TimeLayout
 from tiltpy.loops.build import (
     INF,
     TRUE,
@@ -20,10 +20,22 @@ from tiltpy.loops.build import (
     select,
     sub,
 )
-from tiltpy.loops.nodes import Array, LExpr, Load, Var
+from tiltpy.loops.nodes import (
+    Array,
+    Lane,
+    LExpr,
+    Load,
+    Prefetch,
+    Store,
+    Var,
+    Wide,
+)
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.values import Lowered
 from tiltpy.types import BOOL, I64, Struct, Type, columns
+
+AHEAD = 1 << 13
+"""Bytes ahead of a loop that are asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +87,35 @@ class ObjectRows:
             return add(self.start, mul(add(row, i64(1)), self.period))
         assert self.ends is not None
         return load(self.ends, row)
+
+    def wide_start(self, row: LExpr) -> LExpr:
+        """The starts of a vector of existing rows, of which none is the first."""
+        match self.layout.time:
+            case TimeLayout.SAMPLED:
+                return self.start_at(add(row, Lane(I64)))
+            case TimeLayout.CONTIGUOUS:
+                assert self.ends is not None
+                return Wide(self.ends, sub(row, i64(1)), I64)
+            case _ if self.layout.points:
+                return sub(self.wide_end(row), i64(1))
+            case _:
+                assert self.starts is not None
+                return Wide(self.starts, row, I64)
+
+    def wide_end(self, row: LExpr) -> LExpr:
+        """The ends of a vector of existing rows."""
+        if self.ends is None:
+            return self.end_at(add(row, Lane(I64)))
+        return Wide(self.ends, row, I64)
+
+    def prefetch_times(self, block: Block, row: LExpr) -> None:
+        """Ask for the times of a vector of rows that a loop will come to."""
+        arrays = [self.ends] if self.layout.points else [self.starts, self.ends]
+        for array in arrays:
+            if array is not None:
+                for line in range(0, LANES, LANES // 2):
+                    ahead = add(row, i64(AHEAD // 8 + line))
+                    block.add(Prefetch(array, ahead))
 
     def start_or_never(self, row: LExpr) -> LExpr:
         """The start of a row, or infinity past the last (a row `count` at most)."""
@@ -196,3 +237,24 @@ def written(assembly: Assembly, name: str, payload: Type) -> Written:
             for j in range(len(kinds))
         ),
     )
+
+
+def write_snapshot(
+    block: Block, out: Written, at: LExpr, value: Lowered, begin: LExpr, end: LExpr
+) -> None:
+    """Put a snapshot at its place; one that is φ is overwritten by the next."""
+    block.add(Store(out.starts, at, begin), Store(out.ends, at, end))
+    write_value(block, out, at, value)
+
+
+def write_value(block: Block, out: Written, at: LExpr, value: Lowered) -> None:
+    """Put a payload at its place."""
+    if value.fields:
+        for field, array, flags in zip(
+            value.fields, out.values, out.validity, strict=True
+        ):
+            block.add(Store(array, at, field.scalar))
+            assert flags is not None
+            block.add(Store(flags, at, field.valid))
+    else:
+        block.add(Store(out.values[0], at, value.scalar))

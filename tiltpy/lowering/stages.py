@@ -98,9 +98,8 @@ class Grid:
             raise Unfit(f"~{sparse} has far fewer rows than there are cells")
         if self.spread() and all(map(self._maps_rows, query.definitions)):
             raise Unfit("a map over rows has fewer visits")
-        windows = any(windows for _, windows in self.references.values())
-        if self.spread() and windows and all(map(self._folds_rows, query.definitions)):
-            raise Unfit("windows are folded over the rows where they lie")
+        if all(map(self._takes_rows, query.definitions)):
+            raise Unfit("rows are folded or merged where they lie")
         self.fused = fused
         self.stages = self._stages()
         self.stage_of = {
@@ -136,14 +135,25 @@ class Grid:
         here = not windows and all(point.offset == 0 for point in points)
         return here and len(points) == 1 and definition.tdom.precision == 1
 
-    def _folds_rows(self, definition: TemporalExpr) -> bool:
-        """Whether its windows, if any, are better folded where their rows lie."""
-        _, windows = self.references[definition.name]
-        return all(
-            window.object in self.layouts
-            and folds_rows(definition, window, self.layouts[window.object])
-            for window in windows
+    def _takes_rows(self, definition: TemporalExpr) -> bool:
+        """Whether it is better made of rows as they lie than of those spread out."""
+        points, windows = self.references[definition.name]
+        if windows:
+            return all(self._folds(definition, window) for window in windows)
+        merged = all(isinstance(cut, CutPoint) for cut in definition.cuts)
+        return (
+            definition.tdom.precision == 1
+            and merged
+            and all(self._merges(point.object) for point in points)
         )
+
+    def _folds(self, reader: TemporalExpr, window: Window) -> bool:
+        layout = self.layouts.get(window.object)
+        return layout is not None and folds_rows(reader, window, layout)
+
+    def _merges(self, name: str) -> bool:
+        layout = self.layouts.get(name)
+        return layout is None or (not self.sampled(name) and not any(layout.nullable))
 
     def sampled(self, name: str) -> bool:
         """Whether it is an input that lies in memory cell by cell."""

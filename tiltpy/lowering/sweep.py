@@ -13,7 +13,7 @@ one row at most (see `edges`). A loop whose object is φ wherever another one is
 from dataclasses import replace
 
 from tiltpy.abi import Loop, Read, Rows, Shape, SlotKind
-from tiltpy.ir.nodes import CutPoint, TemporalExpr
+from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.loops.build import (
     FALSE,
     add,
@@ -28,13 +28,14 @@ from tiltpy.loops.build import (
     select,
     sub,
 )
-from tiltpy.loops.nodes import Bin, LExpr, Store, Var, While
+from tiltpy.loops.nodes import Bin, LExpr, Var, While
 from tiltpy.lowering.assembly import Assembly, Block
-from tiltpy.lowering.cursors import ScanCursor, StepCursor
+from tiltpy.lowering.cursors import ScanCursor
 from tiltpy.lowering.following import Following, Points
+from tiltpy.lowering.merging import Merge
 from tiltpy.lowering.ranking import Rankings
 from tiltpy.lowering.references import uses_time
-from tiltpy.lowering.rows import ObjectRows, Written
+from tiltpy.lowering.rows import ObjectRows, Written, write_snapshot
 from tiltpy.lowering.values import Lowered
 from tiltpy.types import BOOL, I64
 
@@ -63,6 +64,10 @@ class Sweep:
         self.following = Following(
             assembly, definition, objects, self.now, rankings, plain=plain
         )
+        merges = self.every_tick and not self.every_cell and not plain
+        self.merge: Merge | None = None
+        if merges and Merge.serves(self.following):
+            self.merge = Merge(assembly, self.following)
 
     def lower(self, block: Block, out: Written) -> Var:
         """Append the loop; returns the variable that counts the snapshots written."""
@@ -79,10 +84,11 @@ class Sweep:
         value = self.following.value(body)
         value = replace(value, valid=body.name("ok", value.valid))
         at = self._place(body, value, count, exists, begin)
-        _write(body, out, at, value, begin, until)
+        write_snapshot(body, out, at, value, begin, until)
         body.set(count, add(at, convert(value.valid, I64)))
         body.set(self.now, after)
-        self._stride(body, out, count, last)
+        if self.merge is not None:
+            self.merge.append(body, out, count, self.now, last)
         block.set(count, i64(0))
         if not self.following.always_cuts:
             block.set(exists, FALSE)
@@ -139,41 +145,6 @@ class Sweep:
         steps = Bin("//", sub(sub(near, i64(1)), self.now), precision, I64)
         return add(self.now, mul(add(steps, i64(1)), precision))
 
-    def _stride(self, block: Block, out: Written, count: Var, last: LExpr) -> None:
-        """Append visits for as long as every reference is well inside its rows.
-
-        There all of them exist and have a next row, which makes a visit half as long.
-        """
-        strides = self._strides()
-        if not strides:
-            return
-        head, visit, stretch = block.inner(), block.inner(), block.inner()
-        steps = {p: c.peek(head, self.now) for p, c in strides.items()}
-        change = head.name("next", least(*(s.seen.change for s in steps.values())))
-        value = self.following.value(visit, {p: s.seen for p, s in steps.items()})
-        here = sub(self.now, i64(1))
-        _write(visit, out, count, value, here, sub(change, i64(1)))
-        visit.set(count, add(count, convert(value.valid, I64)))
-        visit.set(self.now, change)
-        for step in steps.values():
-            step.make(visit)
-        further = conj(le(change, last), *(s.inside() for s in steps.values()))
-        stretch.add(While(further, visit.body(), head.body()))
-        block.when(conj(*(c.inside() for c in strides.values())), stretch)
-
-    def _strides(self) -> dict[CutPoint, StepCursor]:
-        """The cursors, if they are all over rows without gaps and need no comparing."""
-        following = self.following
-        found = {
-            point: cursor
-            for point, cursor in following.cursors.items()
-            if isinstance(cursor, StepCursor) and cursor.begun is None
-        }
-        others = len(found) < len(following.cursors) or following.windows
-        if others or self.every_cell or not following.always_cuts:
-            return {}
-        return found
-
     def _until(
         self, block: Block, changes: list[LExpr], last: LExpr
     ) -> tuple[LExpr, LExpr]:
@@ -220,24 +191,3 @@ class Sweep:
         for read in reads:
             factors[read.object] = factors.get(read.object, 0) + 2
         return tuple(factors.items())
-
-
-def _write(
-    block: Block, out: Written, at: LExpr, value: Lowered, begin: LExpr, end: LExpr
-) -> None:
-    """Put a snapshot at its place; one that is φ is overwritten by the next."""
-    block.add(Store(out.starts, at, begin), Store(out.ends, at, end))
-    write_value(block, out, at, value)
-
-
-def write_value(block: Block, out: Written, at: LExpr, value: Lowered) -> None:
-    """Put a payload at its place."""
-    if value.fields:
-        for field, array, flags in zip(
-            value.fields, out.values, out.validity, strict=True
-        ):
-            block.add(Store(array, at, field.scalar))
-            assert flags is not None
-            block.add(Store(flags, at, field.valid))
-    else:
-        block.add(Store(out.values[0], at, value.scalar))

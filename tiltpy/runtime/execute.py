@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from tiltpy.abi import (
+    LANES,
     MOST_RANKED,
     Lattice,
     Loop,
@@ -166,7 +167,7 @@ class Chunk:
         cells = (extent.last - extent.first) // loop.tdom.precision + 2
         if loop.every_cell:
             return cells
-        changes = self.rows_of(loop.changes, 4)
+        changes = self.rows_of(loop.changes, LANES)
         return changes if loop.shape is Shape.ROWS else min(cells, changes)
 
     def _row_range(self, loop: Loop) -> Extent:
