@@ -128,3 +128,50 @@ def test_on_the_command_line(
     assert main([*words, "--check-reductions"]) == 1
     assert "the reduction r at 1970-01-01 00:00:05" in capsys.readouterr().err
     assert main([*words, "--check-reductions", "--memory", "1GB"]) == 2
+
+
+# Keys
+
+WRONG = "init = 0 acc = state + v merge = a + b + (b > 50 ? 1 : 0) result = state"
+
+
+def keyed(use: str, rows: pa.Table) -> tilt.Result:
+    query = tilt.parse(
+        "unit s\ninput m by k, l : i64 time ts point\ninput u : i64 time ts point\n"
+        f"reduction r(v: i64) {{ {WRONG} }}\n{use}"
+    )
+    return query.run(m=rows, u=FRAME.rename_columns(["ts", "u"]), check_reductions=True)
+
+
+KEYED = pa.table(
+    {
+        "k": ["a", "b", "a", "b", "b"],
+        "l": [1, 2, 1, 2, 2],
+        "ts": pa.array([7, 1, 9, 2, 4], pa.timestamp("s")),
+        "m": pa.array([1, 60, 3, 70, 1], pa.int64()),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "use", ["~o[t] = r(~m[t-9 : t])", "~n[t] = ~m[t] + 0\n~o[t] = r(~n[t-9 : t])"]
+)
+def test_parts_are_tried_over_the_rows_of_a_key(use: str) -> None:
+    with pytest.raises(tilt.DataError) as caught:
+        keyed(use, KEYED)
+    assert str(caught.value) == (
+        "key k='b', l=2: the reduction r at 1970-01-01 00:00:04: `merge` does not "
+        "agree with `acc`: of 60 and 71 it makes 132, but over all 3 snapshots `acc` "
+        "makes 131"
+    )
+    small = KEYED.set_column(3, "m", pa.array([1, 2, 3, 4, 5], pa.int64()))
+    assert len(keyed(use, small)["o"]) > 0
+    assert len(keyed(use, KEYED.slice(0, 0))["o"]) == 0
+
+
+def test_parts_over_objects_of_different_keys() -> None:
+    use = "~o[t] = r(~m[t-9 : t])\n~p[t] = r(~u[t-9 : t])\noutput ~o, ~p"
+    small = KEYED.set_column(3, "m", pa.array([1, 2, 3, 4, 5], pa.int64()))
+    with pytest.raises(tilt.DataError) as caught:
+        keyed(use, small)
+    assert str(caught.value).startswith("the reduction r at 1970-01-01 00:00:05: ")

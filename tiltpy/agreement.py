@@ -27,6 +27,8 @@ from tiltpy.types import F32, Scalar, Type
 
 STRETCHES = 1000
 """Stretches that are tried for each use of a reduction, all over the data."""
+KEYS = 200
+"""Keys whose snapshots are tried."""
 LONGEST = 32
 """Snapshots of a stretch."""
 TOLERANCE = {True: 1e-4, False: 1e-9}
@@ -47,18 +49,18 @@ def check_agreement(
     A part that disagrees is a `DataError` with the reduction, the time and both states.
     """
     stamp = output_stamp({n: i.stamps for n, i in bound.items()}, query.unit)
-    known: dict[str, Rows] = {}
+    known: dict[str, list[Rows]] = {}
     for own, node in _uses(query):
         name = node.window.object
         if name not in known:
             declared = query.input(name)
             if declared is not None:
-                known[name] = rows_of_input(bound[name].buffer, declared.type)
+                known[name] = rows_of_input(bound[name], declared.type, KEYS)
             else:
                 part = replace(query, outputs=(name,))
                 compiler = Compiler(part, compiling)
                 made = run(part, bound, compiler.specialised, request, options)
-                known[name] = rows_of_output(made[name])
+                known[name] = rows_of_output(made[name], KEYS)
         _check_use(own, node, known[name], partial(show_time, stamp=stamp))
 
 
@@ -73,18 +75,18 @@ def _uses(query: Query) -> Iterator[tuple[UserReduction, Reduce]]:
 
 
 def _check_use(
-    own: UserReduction, node: Reduce, rows: Rows, show: Callable[[int], str]
+    own: UserReduction, node: Reduce, every: list[Rows], show: Callable[[int], str]
 ) -> None:
-    count = len(rows.starts)
     length = node.window.end - node.window.start
-    step = max(1, -(-count // STRETCHES))
-    for first in range(0, count, step):
-        stretch = _stretch(node.element, rows, first, length)
-        if stretch.values:
-            fault = _fault(own, stretch)
+    step = max(1, -(-sum(len(rows.starts) for rows in every) // STRETCHES))
+    for rows in every:
+        for first in range(0, len(rows.starts), step):
+            stretch = _stretch(node.element, rows, first, length)
+            fault = _fault(own, stretch) if stretch.values else None
             if fault is not None:
                 time = show(int(rows.ends[stretch.last]))
-                raise DataError(f"the reduction {own.name} at {time}: {fault}")
+                message = f"the reduction {own.name} at {time}: {fault}"
+                raise DataError(message, key=rows.key or None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,12 @@ class KeyColumns:
         counts = np.concatenate([none, *(one.counts for one in pieces)])
         return KeyColumns(keys, numbers, counts, order)
 
+    def offsets(self) -> Numbers:
+        """Where the snapshots of each key begin, in order of key, and the last end."""
+        found = np.zeros(len(self.keys) + 1, np.int64)
+        np.add.at(found, self.numbers + 1, self.counts)
+        return np.cumsum(found)
+
     @property
     def fields(self) -> list[tuple[str, pa.DataType]]:
         """The names and types of the columns."""

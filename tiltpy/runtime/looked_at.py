@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from tiltpy.runtime.buffers import Column, SnapshotBuffer, Times
+from tiltpy.runtime.ingest import Ingested
 from tiltpy.runtime.result import OutputTable
 from tiltpy.runtime.stamps import OutputStamp
 from tiltpy.types import Struct, Type
@@ -18,15 +20,29 @@ Payload = Number | str | Mapping[str, Any] | None
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Snapshots in order of start: `value(i)` is None where row `i` is φ."""
+    """Snapshots in order of start: `value(i)` is None where row `i` is φ.
+
+    `key` says whose they are, where they are by key.
+    """
 
     starts: Times
     ends: Times
     value: Callable[[int], Payload]
+    key: str = ""
 
 
-def rows_of_input(buffer: SnapshotBuffer, payload: Type) -> Rows:
-    """The rows of an input."""
+def rows_of_input(read: Ingested, payload: Type, most: int) -> list[Rows]:
+    """The rows of an input; by key, those of so many keys at most."""
+    if read.groups is None or read.keys is None:
+        return [_rows(read.buffer, payload, "")]
+    step = max(1, -(-len(read.groups) // most))
+    return [
+        _rows(read.groups.segment(key), payload, read.keys.show(key))
+        for key in range(0, len(read.groups), step)
+    ]
+
+
+def _rows(buffer: SnapshotBuffer, payload: Type, key: str) -> Rows:
     starts, ends = buffer.times()
     valid = [column.valid(buffer.n) for column in buffer.columns]
 
@@ -37,7 +53,7 @@ def rows_of_input(buffer: SnapshotBuffer, payload: Type) -> Rows:
         ]
         return _value(payload, iter(cells))
 
-    return Rows(starts, ends, value)
+    return Rows(starts, ends, value, key)
 
 
 def _cell(column: Column, row: int) -> Number | str:
@@ -60,10 +76,10 @@ def _value(payload: Type, cells: Iterator[Number | str | None]) -> Payload:
     return found
 
 
-def rows_of_output(output: OutputTable) -> Rows:
-    """The snapshots of an output."""
+def rows_of_output(output: OutputTable, most: int) -> list[Rows]:
+    """The snapshots of an output, in order of key; those of so many keys at most."""
     table = output.to_arrow()
-    names = table.column_names[2:]
+    names = table.column_names[len(output.keys) + 2 :]
     starts, ends = (
         np.asarray(table[name].cast(pa.int64())) // output.stamp.factor
         for name in ("start", "end")
@@ -77,7 +93,15 @@ def rows_of_output(output: OutputTable) -> Rows:
         one: Payload = found[0]
         return one
 
-    return Rows(starts, ends, value)
+    keys = list(output.rows_by_key())
+    return [
+        Rows(starts[rows], ends[rows], partial(_from, value, rows.start), key)
+        for key, rows in keys[:: max(1, -(-len(keys) // most))]
+    ]
+
+
+def _from(value: Callable[[int], Payload], first: int, row: int) -> Payload:
+    return value(first + row)
 
 
 def show_time(ticks: int, stamp: OutputStamp) -> str:

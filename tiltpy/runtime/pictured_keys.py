@@ -39,10 +39,8 @@ class Choice:
     def of(self, name: str, columns: KeyColumns) -> list[KeyRows]:
         """The keys of an output that are drawn; a `TiltError` if they are too many."""
         keys = columns.keys
-        counts = np.zeros(len(keys), np.int64)
-        np.add.at(counts, columns.numbers, columns.counts)
-        last = np.cumsum(counts)
-        drawn = np.flatnonzero(counts)
+        offsets = columns.offsets()
+        drawn = np.flatnonzero(np.diff(offsets))
         if self._wanted is not None:
             drawn = drawn[np.isin(drawn, self._numbers(keys))]
         if len(drawn) > MOST_KEYS:
@@ -53,7 +51,7 @@ class Choice:
                 "or --key on the command line"
             )
         return [
-            KeyRows(_shown(keys, key), slice(last[key] - counts[key], last[key]))
+            KeyRows(_shown(keys, key), slice(offsets[key], offsets[key + 1]))
             for key in drawn.tolist()
         ]
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from tiltpy.errors import TiltError
@@ -135,6 +136,15 @@ class OutputTable:
                 table = in_order_of_time(table)
             self._table = table
         return self._table
+
+    def rows_by_key(self) -> Iterator[tuple[str, slice]]:
+        """Each key and its rows, of a table in order of key; all, if it has none."""
+        if self._keys is None:
+            yield "", slice(0, self.num_rows)
+            return
+        offsets = self._keys.offsets()
+        for key in np.flatnonzero(np.diff(offsets)).tolist():
+            yield self._keys.keys.show(key), slice(offsets[key], offsets[key + 1])
 
     def pictured(self, choice: Choice, *, is_input: bool) -> list[tuple[Series, ...]]:
         """What a picture of it is made of, for each payload column."""
