@@ -5,6 +5,8 @@
 
 #define TEN_DAYS 864000
 #define RECENT 5000000
+#define CAMPAIGN_WINDOW 10000
+#define VIEW 1
 #define BY_KEY(name)                                                                   \
     int64_t name(void *const *in, void *const *out, int64_t low, int64_t high)
 
@@ -77,4 +79,17 @@ BY_KEY(trading_by_key) {
         trading(own, result, 0, offsets[key + 1] - first);
     }
     return offsets[high] - offsets[low];
+}
+
+/* A row of counts for each window, in which there is one for each campaign. */
+BY_KEY(yahoo_by_campaign) {
+    const int32_t *x = in[0], *keys = in[1];
+    const int64_t campaigns = *(const int64_t *)in[2];
+    for (int64_t i = low; i < high; i += CAMPAIGN_WINDOW) {
+        int32_t *row = (int32_t *)out[0] + i / CAMPAIGN_WINDOW * campaigns;
+        int64_t end = i + CAMPAIGN_WINDOW < high ? i + CAMPAIGN_WINDOW : high;
+        memset(row, 0, campaigns * sizeof *row);
+        for (int64_t j = i; j < end; j++) row[keys[j]] += x[j] == VIEW;
+    }
+    return high - low;
 }

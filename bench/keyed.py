@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
+from bench.campaigns import BY_CAMPAIGN
 from bench.workloads import LONG, SHORT, WORKLOADS, Stream, Workload, numbers
 
 CUSTOMERS = 10_000
@@ -99,5 +100,5 @@ KEYED = (
 )
 """Many events of many keys, a million keys, sampled keys, and one with all rows."""
 
-ALL = (*WORKLOADS, *KEYED)
+ALL = (*WORKLOADS, *KEYED, *BY_CAMPAIGN)
 """Every workload there is."""

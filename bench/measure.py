@@ -90,14 +90,14 @@ def measure(workload: Workload, wanted: Wanted) -> Measured:
         runners.add(tiltpy(workers), subject.runner(workers), events)
     for name in wanted.peers:
         _add_peer(name, workload, wanted, streams, expected, runners)
-    if workload.family == "sampled":
+    if workload.family == "sampled" or workload.folded:
         for workers in wanted.workers:
             name = with_times(tiltpy(workers))
             runners.add(name, subject.with_times(workers), events)
-        if "C" in wanted.peers:
+        if "C" in wanted.peers and not workload.folded:
             name = with_times("C")
             _add_peer(name, workload, wanted, streams, expected, runners)
-    if workload.family == "keyed":
+    if workload.family == "keyed" and not workload.folded:
         for workers in wanted.workers:
             name = with_grouping(tiltpy(workers))
             runners.add(name, subject.with_grouping(workers), events)

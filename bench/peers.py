@@ -60,6 +60,8 @@ def make_peer(
 
 
 def _make_keyed(name: str, workload: Workload, stream: Stream) -> Peer | None:
+    if workload.folded:
+        return _make_folded(name, stream)
     match name:
         case "C" | "plain C":
             return c_keyed.peer(workload, stream, plain=name != "C")
@@ -77,6 +79,20 @@ def _make_keyed(name: str, workload: Workload, stream: Stream) -> Peer | None:
             return duckdb_keyed.peer(workload, stream)
         case _:
             raise ValueError(f"no peer {name!r}; there are {', '.join(NAMES)}")
+
+
+def _make_folded(name: str, stream: Stream) -> Peer | None:
+    from bench import campaigns  # noqa: PLC0415 - optional
+
+    match name:
+        case "C" | "plain C":
+            return campaigns.c_peer(stream, plain=name != "C")
+        case "Numba":
+            return campaigns.numba_peer(stream)
+        case "Polars":
+            return campaigns.polars_peer(stream)
+        case _:
+            return None
 
 
 def most_events(name: str, workload: Workload) -> int | None:

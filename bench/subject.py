@@ -22,7 +22,10 @@ def bound(workload: Workload, streams: Mapping[str, Stream]) -> dict[str, Any]:
 
 def _bound(workload: Workload, name: str, stream: Stream) -> object:
     if stream.ends is None:
-        return tilt.sampled(stream.column(), start=0, period=stream.period)
+        found = stream.column()
+        if stream.keys is not None:
+            found = pa.table({"k": stream.keys, name: found})
+        return tilt.sampled(found, start=0, period=stream.period)
     starts, ends = stream.times()
     if stream.keys is not None:
         return tilt.bind(pa.table({"k": stream.keys, "end": ends, name: stream.values}))

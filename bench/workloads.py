@@ -33,6 +33,8 @@ BLOCK = 10_000
 """Ticks of the z-score and of imputation."""
 PANE = 100
 """Ticks in a pane of the vibration and Yahoo queries."""
+CAMPAIGN_WINDOW = 10_000
+"""Ticks of the Yahoo query by campaign."""
 BEFORE = 10
 """Ticks before an event that the fraud query looks at."""
 LONGEST = 10
@@ -105,6 +107,11 @@ class Workload:
     def sampled(self) -> bool:
         """Whether results are cells of a grid, nearly all of them there."""
         return " sampled " in self.query
+
+    @property
+    def folded(self) -> bool:
+        """Whether rows by key need not be grouped."""
+        return self.family == "keyed" and self.base == "Yahoo"
 
 
 def numbers(count: int, random: np.random.Generator) -> Values:
