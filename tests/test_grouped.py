@@ -60,15 +60,17 @@ def fold(
     workers: int = 1,
     optimize: bool = True,
     order: Order = "key",
+    per_row: int = 1 << 20,
 ) -> dict[str, OutputTable]:
     """The outputs of a query whose rows are folded as they come; or `Grouping`."""
     declared = only_input(query)
     assert declared is not None
     rows = in_time(declared, Binding(frame), query.unit)
-    assert rows is not None
+    assert not isinstance(rows, str)
     compiler = Compiler(query, CompileOptions(optimize=optimize, cache=False))
     options = RunOptions(workers=workers, direct=True)
-    found = fold_directly(query, rows, compiler.specialised, request, options)
+    with patch.object(direct, "PER_ROW", per_row):
+        found = fold_directly(query, rows, compiler.specialised, request, options)
     stamp = output_stamp({declared.name: rows.stamps}, query.unit)
     return {table.name: table for table in found.tables(stamp, order)}
 
@@ -124,10 +126,7 @@ def test_random_windows_mean_what_the_interpreter_says(
             frame = table_of(case.rows, case.query.inputs[0].type)
             request = Request(case.start, case.end)
             wide = 1 << 16 if seed % 5 else 1
-            with (
-                patch.object(direct, "NARROW", wide),
-                patch.object(direct, "PER_ROW", 1 << 20),
-            ):
+            with patch.object(direct, "NARROW", wide):
                 tables = fold(
                     case.query,
                     frame,
@@ -186,13 +185,12 @@ def both(
     *,
     order: Order = "key",
     start: int | None = None,
-    per_row: int = 1000,
+    per_row: int = 1 << 20,
 ) -> pa.Table:
     """What is found directly, which is what is found otherwise."""
     query = tilt.parse(text).query
     request = Request(start)
-    with patch.object(direct, "PER_ROW", per_row):
-        (output,) = fold(query, frame, request, order=order).values()
+    (output,) = fold(query, frame, request, order=order, per_row=per_row).values()
     compiler = Compiler(query, CompileOptions(cache=False))
     part = Part(query, compiler.specialised)
     bindings = {query.inputs[0].name: Binding(frame)}
@@ -269,8 +267,8 @@ def test_too_many_keys_are_grouped() -> None:
             "x": np.ones(9000, np.int32),
         }
     )
-    with pytest.raises(Grouping, match="~x may have more than 80 keys, too many for a"):
-        both(COUNT, frame, per_row=8)
+    with pytest.raises(Grouping, match="~x may have more than 40 keys, too many for a"):
+        both(COUNT, frame, per_row=4)
 
 
 @pytest.mark.parametrize(
@@ -294,19 +292,38 @@ def test_few_rows_are_grouped() -> None:
     declared = only_input(query)
     assert declared is not None
     rows = in_time(declared, Binding(frame), None)
-    assert rows is not None
+    assert not isinstance(rows, str)
     compile_for = Compiler(query, CompileOptions(cache=False)).specialised
     with pytest.raises(Grouping, match="~x has few rows"):
         fold_directly(query, rows, compile_for, Request(), RunOptions())
 
 
 @pytest.mark.parametrize(
-    ("lifetime", "ts"), [("until_next", [1, 2, 3]), ("point", [2, 1, 3])]
+    ("lifetime", "ts", "reason"),
+    [
+        ("until_next", [1, 2, 3], "events of ~x last until their key's next one"),
+        ("point", [2, 1, 3], "rows of ~x are not in order of time"),
+        ("point", [], "~x has rows that are no events, or none"),
+    ],
 )
-def test_what_a_key_alone_can_say_is_not_in_time(lifetime: str, ts: list[int]) -> None:
+def test_what_is_not_in_time(lifetime: str, ts: list[int], reason: str) -> None:
     query = tilt.parse(COUNT.replace("point", lifetime)).query
-    frame = pa.table({"k": [1, 2, 1], "ts": ts, "x": pa.array([1, 1, 1], pa.int32())})
-    assert in_time(query.inputs[0], Binding(frame), None) is None
+    some = pa.array([1] * len(ts), pa.int32())
+    frame = pa.table({"k": some, "ts": pa.array(ts, pa.int64()), "x": some})
+    assert in_time(query.inputs[0], Binding(frame), None) == reason
+
+
+def test_explain_says_which_way_is_taken() -> None:
+    rows = np.arange(5000)
+    frame = pa.table({"k": rows % 7, "ts": rows, "x": rows.astype(np.int32)})
+    text = tilt.parse(COUNT).explain(inputs={"x": frame})
+    assert "~n: rows are folded as they come, in 501 panes of 10 ticks" in text
+    assert "~n: fold by key, not vectorised: each row goes to the state of" in text
+    assert "~n: cells of each key, vectorised: " in text
+    text = tilt.parse(COUNT).explain(inputs={"x": frame.slice(0, 9)})
+    assert "rows are grouped: ~x has few rows" in text
+    text = tilt.parse(COUNT.replace("10 : w]", "15 : w-5]")).explain()
+    assert "== by key ==" not in text
 
 
 def test_users_get_it_where_it_pays() -> None:

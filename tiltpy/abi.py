@@ -199,8 +199,8 @@ class Shape(Enum):
     `ROW_PANES` one whose windows are each folded over their rows, without a sweep. The
     others are those of grid kernels, which visit every grid point. `MAP` needs
     one value of each object, `STENCIL` its neighbours too, `PANES` folds many finer
-    cells for each of its own. `GROUPED`: a visit a row, in order of time, whatever its
-    key (see `Grouped`).
+    cells for each of its own. `GROUPED` visits rows in order of time, whatever their
+    keys, and `KEYS` what it has made for each (see `Grouped`).
     """
 
     ROWS = "map over rows"
@@ -210,6 +210,7 @@ class Shape(Enum):
     STENCIL = "stencil"
     PANES = "panes"
     GROUPED = "fold by key"
+    KEYS = "cells of each key"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from tiltpy.arguments import read_options, read_request
 from tiltpy.bound import BoundFrame, BoundSamples
 from tiltpy.compiler import CompileOptions, Compiler, by_keys
 from tiltpy.errors import TiltError
-from tiltpy.explain import DEFAULT_LAYOUT, explain
+from tiltpy.explain import DEFAULT_LAYOUT, explain, folds_of
 from tiltpy.frontend import builder
 from tiltpy.frontend import parse as text
 from tiltpy.ir.identity import identity
@@ -250,8 +250,8 @@ class CompiledQuery:
             for one in self.query.inputs
         }
         lattices = None
+        bindings = self._bindings(inputs or {})
         if inputs:
-            bindings = self._bindings(inputs)
             bound = bind_inputs(self.query, bindings, Request(), allow_sort=True)
             rows = {name: one.most_rows() for name, one in bound.items()}
             layouts = {name: one.abi_layout() for name, one in rows.items()}
@@ -269,7 +269,8 @@ class CompiledQuery:
                 if lattices is None
                 else {n: lattices[n] for n in own if n in lattices}
             )
-            texts.append(explain(part.query, compiled, on, llvm=llvm, asm=asm))
+            folds = folds_of(part, bindings) if bindings else None
+            texts.append(explain(part.query, compiled, on, folds, llvm=llvm, asm=asm))
         return "\n".join(texts)
 
     def __str__(self) -> str:

@@ -1,16 +1,20 @@
 """What becomes of a query, stage by stage, as text."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import assert_never
 
 from tiltpy.abi import LANES, Lattice, Loop, Shape, TimeLayout
-from tiltpy.compiler import LazyCode, Specialised
+from tiltpy.compiler import Compiler, LazyCode, Specialised
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.printer import by, format_query
 from tiltpy.loops.printer import format_kernel
 from tiltpy.lowering.own_reductions import way_of
 from tiltpy.lowering.references import reductions
+from tiltpy.runtime.bind import Binding
+from tiltpy.runtime.direct import Grouping, only_input, plan_folds
+from tiltpy.runtime.in_time import in_time
 from tiltpy.types import Boundary
 
 
@@ -18,6 +22,7 @@ def explain(
     source: Query,
     compiled: Specialised,
     lattices: Mapping[str, Lattice] | None = None,
+    folds: "Sequence[FoldedOutput] | str | None" = None,
     *,
     llvm: bool = False,
     asm: bool = False,
@@ -25,6 +30,7 @@ def explain(
     """All stages of a query for one combination of layouts.
 
     `lattices`, where all inputs are on some, shows the kernel that visits their cells.
+    `folds`, of an input by key: how its rows are folded as they come, or why not.
     """
     parts = [("query", format_query(source)), *_passes(source, compiled)]
     parts.append(("boundaries", "\n".join(_boundaries(compiled.query))))
@@ -38,6 +44,11 @@ def explain(
             parts.append((title, f"none: {compiled.why_no_grid(lattices)}"))
         else:
             parts.extend(_kernel(title, grid, llvm=llvm, asm=asm))
+    if isinstance(folds, str):
+        parts.append(("by key", f"rows are grouped: {folds}"))
+    elif folds is not None:
+        for one in folds:
+            parts.extend(_fold(one, llvm=llvm, asm=asm))
     parts.append(("compile time", "\n".join(_seconds(compiled))))
     return "\n".join(f"== {title} ==\n{text.rstrip()}\n" for title, text in parts)
 
@@ -99,6 +110,51 @@ def _kernel(
         yield f"{title}: machine code", code.assembly()
 
 
+@dataclass(frozen=True, slots=True)
+class FoldedOutput:
+    """An output by key whose rows are folded as they come."""
+
+    name: str
+    text: str
+    codes: tuple[LazyCode, LazyCode]
+
+
+def folds_of(
+    part: Compiler, bindings: Mapping[str, Binding]
+) -> list[FoldedOutput] | str | None:
+    """How rows by key are folded as they come, or why not; None where none have keys.
+
+    `part` is of outputs that have the same keys.
+    """
+    if not any(one.keys for one in part.query.inputs):
+        return None
+    declared = only_input(part.query)
+    if declared is None:
+        return "the outputs look at more than windows of one input by key"
+    rows = in_time(declared, bindings[declared.name], part.query.unit)
+    if isinstance(rows, str):
+        return rows
+    try:
+        plan = plan_folds(part.query, rows, part.specialised)
+    except Grouping as reason:
+        return str(reason)
+    compiled = part.specialised(plan.layouts)
+    found = []
+    for one in plan.folds:
+        panes, ticks = f"{len(one.panes):,} panes", f"{one.way.pane:,} ticks"
+        text = f"rows are folded as they come, in {panes} of {ticks}"
+        codes = compiled.folding_code(one.name, one.keys.scalar, narrow=one.narrow)
+        found.append(FoldedOutput(one.name, text, codes))
+    return found
+
+
+def _fold(one: FoldedOutput, *, llvm: bool, asm: bool) -> Iterator[tuple[str, str]]:
+    yield "by key", f"~{one.name}: {one.text}"
+    titles = f"fold of ~{one.name}", f"cells of ~{one.name}"
+    for title, code in zip(titles, one.codes, strict=True):
+        yield from _kernel(title, code, llvm=llvm, asm=asm)
+
+
 def _shape(loop: Loop, optimized: str) -> str:
     """A loop's shape, and whether its machine code computes several cells at once."""
     implied = ", times implied" if loop.implicit_times else ""
@@ -114,17 +170,25 @@ def _vectorised(loop: Loop, optimized: str) -> str:
             return "not vectorised: each row goes to the state of its key"
         case Shape.ROW_PANES:
             return f"vectorised: {LANES} rows of a window at a time"
+        case Shape.KEYS:
+            return f"vectorised: {_width(optimized)} keys at a time"
         case Shape.SWEEP:
             return "not vectorised: a visit begins where the one before has ended"
         case Shape.ROWS:
-            widths = re.findall(r"\b(?:load|store) <(\d+) x ", optimized)
-            if widths:
-                return f"vectorised: {max(map(int, widths))} rows at a time"
+            width = _width(optimized)
+            if width > 1:
+                return f"vectorised: {width} rows at a time"
             if not loop.implicit_times:
                 return "not vectorised: where a result goes depends on those before"
             return "not vectorised: LLVM found it not worth while"
         case _:
             assert_never(loop.shape)
+
+
+def _width(optimized: str) -> int:
+    """How many values code reads or writes at once, at most."""
+    widths = re.findall(r"\b(?:load|store) <(\d+) x ", optimized)
+    return max(map(int, widths), default=1)
 
 
 def _seconds(compiled: Specialised) -> Iterator[str]:

@@ -6,7 +6,7 @@ whether a window has changed: each step for all of the keys, side by side.
 
 from dataclasses import dataclass
 
-from tiltpy.abi import SlotKind
+from tiltpy.abi import Shape, SlotKind
 from tiltpy.ir.nodes import (
     At,
     CutWindow,
@@ -123,7 +123,7 @@ class _Cells:
             self._mark(each, cut, pane)
         self._finish(each, mul(sub(cell, first), self.width))
         self.block.add(For(cell, first, last, each.body()))
-        return plan_of(self.folding, self.assembly, self.block)
+        return plan_of(self.folding, self.assembly, self.block, Shape.KEYS)
 
     # Merging
 

@@ -64,7 +64,7 @@ def lower_fold(folding: Folding) -> Plan:
     last = assembly.number(SlotKind.LAST, name)
     block.add(For(pane, first, last, each.body()))
     block.add(WriteSlot(assembly.slot(SlotKind.LOST, name), lost))
-    return plan_of(folding, assembly, block)
+    return plan_of(folding, assembly, block, Shape.GROUPED)
 
 
 def _nothing(folding: Folding) -> Iterator[Num]:
@@ -121,7 +121,7 @@ def _merge(
         block.add(*(Store(m, place, one) for m, one in zip(own, merged, strict=True)))
 
 
-def plan_of(folding: Folding, assembly: Assembly, block: Block) -> Plan:
+def plan_of(folding: Folding, assembly: Assembly, block: Block, shape: Shape) -> Plan:
     """The kernel that a block is the whole of."""
     numbers = tuple(
         (var, assembly.slots.index(slot)) for slot, var in assembly.numbers.items()
@@ -132,7 +132,7 @@ def plan_of(folding: Folding, assembly: Assembly, block: Block) -> Plan:
         definition.name,
         definition.tdom,
         definition.type,
-        Shape.GROUPED,
+        shape,
         (),
         (),
         every_cell=False,

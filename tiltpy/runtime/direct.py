@@ -20,6 +20,7 @@ from tiltpy.runtime.execute import Kernel, Kernels
 from tiltpy.runtime.folded import Folded, Snapshots
 from tiltpy.runtime.folding import (
     PER_ROW,
+    CodedKeys,
     Matrices,
     Panes,
     cut_panes,
@@ -29,6 +30,7 @@ from tiltpy.runtime.in_time import InTime
 from tiltpy.runtime.job import SMALL_ROWS, RunOptions, default_workers
 from tiltpy.runtime.key_pieces import KeyColumns, Order
 from tiltpy.runtime.keys import Keys
+from tiltpy.runtime.memory import installed_memory
 from tiltpy.runtime.result import OutputTable, Pending
 from tiltpy.runtime.stamps import OutputStamp
 from tiltpy.runtime.stitch import Piece
@@ -39,6 +41,8 @@ NARROW = 1 << 16
 """Rows of a pane from which on their counts need wide numbers ..."""
 WIDE = 1 << 32
 """... and from which on there are none that are wide enough."""
+MEMORY = 4
+"""The part of the memory that the states of an output may take."""
 
 
 class FoldKernels(Kernels, Protocol):
@@ -113,7 +117,7 @@ class _Pending(Pending):
 
     def make(self) -> tuple[list[Piece], KeyColumns]:
         """The snapshots, and whose they are."""
-        parts = list(self.folded.snapshots())
+        parts = self.folded.snapshots()
         none = np.zeros(0, np.int64)
         keys = np.concatenate([none, *(part.keys for part in parts)])
         counts = np.concatenate([none, *(part.counts for part in parts)])
@@ -135,29 +139,49 @@ def fold_directly(
     options: RunOptions,
 ) -> Direct:
     """Fold the rows of the only input of a query; or `Grouping` says why not."""
+    plan = plan_folds(query, rows, compile_for, few=bool(options.direct))
+    workers = options.workers or default_workers()
+    found = {}
+    for fold in plan.folds:
+        matrices, cells = fold.fill(plan.rows, plan.strings, workers)
+        definition = query.definition(fold.name)
+        assert definition is not None
+        tdom, of = definition.tdom, definition.type
+        found[fold.name] = Folded(matrices, cells, tdom, of, request)
+    if options.progress is not None:
+        options.progress(1, 1)
+    return Direct(query, rows, plan.strings, found)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """How the outputs of a query are folded; the rows, with one code for a string."""
+
+    layouts: Mapping[str, Layout]
+    rows: SnapshotBuffer
+    strings: Strings
+    folds: list["Fold"]
+
+
+def plan_folds(
+    query: Query, rows: InTime, compile_for: FoldFor, *, few: bool = False
+) -> Plan:
+    """See whether everything fits, `few` rows too; or `Grouping` says what does not."""
     (declared,) = query.inputs
-    if rows.buffer.n < SMALL_ROWS and not options.direct:
+    if rows.buffer.n < SMALL_ROWS and not few:
         raise Grouping(f"~{declared.name} has few rows")
     encoded, strings = encode(query, {declared.name: rows.buffer})
     buffer = encoded[declared.name]
-    kernels = compile_for({declared.name: _layout(buffer)})
+    layouts = {declared.name: _layout(buffer)}
+    kernels = compile_for(layouts)
     ways = {}
     for name in query.outputs:
         way = kernels.folded(name)
         if isinstance(way, str):
             raise Grouping(way)
         ways[name] = way
-    found = {}
-    for name, way in ways.items():
-        fold = _Fold(name, way, rows, buffer, strings, kernels)
-        matrices, cells = fold.fill(options.workers or default_workers())
-        definition = query.definition(name)
-        assert definition is not None
-        tdom, of = definition.tdom, definition.type
-        found[name] = Folded(matrices, cells, tdom, of, request)
-    if options.progress is not None:
-        options.progress(1, 1)
-    return Direct(query, rows, strings, found)
+    folds = [Fold.of(name, way, rows, kernels) for name, way in ways.items()]
+    return Plan(layouts, buffer, strings, folds)
 
 
 def _layout(buffer: SnapshotBuffer) -> Layout:
@@ -168,46 +192,66 @@ def _layout(buffer: SnapshotBuffer) -> Layout:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Fold:
-    """One output, about to be folded."""
+class Fold:
+    """One output, about to be folded: its panes, and its keys, `most` of them."""
 
     name: str
     way: Grouped
+    panes: Panes
+    keys: CodedKeys
+    most: int
     rows: InTime
-    buffer: SnapshotBuffer
-    strings: Strings
     kernels: FoldKernels
 
-    def fill(self, workers: int) -> tuple[Matrices, Kernel]:
-        """The states, and the kernel that makes cells of them."""
-        panes, most = self._panes()
-        for _ in range(2):
-            keys = self.rows.keys(most)
-            if keys is None:
-                raise Grouping(
-                    f"~{self.way.input} may have more than {most:,} keys, too many for "
-                    f"a state of each in {len(panes):,} panes"
-                )
-            narrow = panes.longest < NARROW
-            fold, cells = self.kernels.grouped(self.name, keys.scalar, narrow=narrow)
-            found = Matrices(fold.signature, self.buffer, keys, panes, self.strings)
+    @staticmethod
+    def of(name: str, way: Grouped, rows: InTime, kernels: FoldKernels) -> "Fold":
+        """The output with its panes and keys; or `Grouping`."""
+        bounds = rows.buffer.bounds()
+        assert bounds is not None
+        count = pane_count(way.pane, way.phase, bounds)
+        most = PER_ROW * rows.buffer.n // (count * len(way.states))
+        if most == 0:
+            raise Grouping(f"~{way.input} has few rows for {count:,} panes")
+        panes = cut_panes(way.pane, way.phase, rows.buffer)
+        if panes is None:
+            raise Grouping(f"rows of ~{way.input} are in more than one pane")
+        if panes.longest >= WIDE:
+            raise Grouping(f"a pane of ~{way.input} has {panes.longest:,} rows")
+        keys = _keys(way, rows, most, count)
+        entry = sum(scalar.bits // 8 or 1 for scalar in way.states)
+        if count * keys.count * entry > installed_memory() // MEMORY:
+            raise Grouping(f"the states of ~{name} would take too much memory")
+        return Fold(name, way, panes, keys, most, rows, kernels)
+
+    @property
+    def narrow(self) -> bool:
+        """Whether counts in a pane are small."""
+        return self.panes.longest < NARROW
+
+    def fill(
+        self, rows: SnapshotBuffer, strings: Strings, workers: int
+    ) -> tuple[Matrices, Kernel]:
+        """The states, and the kernel that makes cells of them.
+
+        Where a key is out of the range that a sample has, all keys are looked at.
+        """
+        keys = self.keys
+        while True:
+            fold, cells = self.kernels.grouped(
+                self.name, keys.scalar, narrow=self.narrow
+            )
+            found = Matrices(fold.signature, rows, keys, self.panes, strings)
             if found.fill(fold, workers):
                 return found, cells
             self.rows.widen()
-        raise AssertionError("a key is out of the range of all")
+            keys = _keys(self.way, self.rows, self.most, len(self.panes))
 
-    def _panes(self) -> tuple[Panes, int]:
-        """The panes, and how many keys there may be."""
-        way, name = self.way, self.way.input
-        bounds = self.buffer.bounds()
-        assert bounds is not None
-        count = pane_count(way.pane, way.phase, bounds)
-        most = PER_ROW * self.buffer.n // (count * len(way.states))
-        if most == 0:
-            raise Grouping(f"~{name} has few rows for {count:,} panes")
-        panes = cut_panes(way.pane, way.phase, self.buffer)
-        if panes is None:
-            raise Grouping(f"rows of ~{name} are in more than one pane")
-        if panes.longest >= WIDE:
-            raise Grouping(f"a pane of ~{name} has {panes.longest:,} rows")
-        return panes, most
+
+def _keys(way: Grouped, rows: InTime, most: int, panes: int) -> CodedKeys:
+    keys = rows.keys(most)
+    if keys is None:
+        raise Grouping(
+            f"~{way.input} may have more than {most:,} keys, too many for a state of "
+            f"each in {panes:,} panes"
+        )
+    return keys

@@ -17,13 +17,17 @@ from tiltpy.runtime.calls import wiring_of
 from tiltpy.runtime.domain import Request
 from tiltpy.runtime.execute import Kernel
 from tiltpy.runtime.folding import Matrices, Numbers
-from tiltpy.runtime.memory import Array, Memory, allocate
+from tiltpy.runtime.job import default_workers
+from tiltpy.runtime.memory import Array, Scratches, allocate
+from tiltpy.runtime.workers import share_out
 from tiltpy.types import TDom, Type, columns
 
 Mask = NDArray[np.bool_]
 
 CELLS = 1 << 18
 """Cells of all keys together that are made at a time, about."""
+MANY = 1 << 20
+"""Cells from which on all processors make them."""
 ROWS = 1 << 20
 """Rows that are looked at together for the first event of each key."""
 
@@ -64,7 +68,7 @@ class Folded:
         self.tdom = tdom
         self.type = type
         self.request = request
-        self.memory = Memory()
+        self.scratch = Scratches()
         grouped = matrices.grouped
         panes = len(matrices.panes)
         ahead = (tdom.offset - grouped.phase) // grouped.pane
@@ -74,8 +78,16 @@ class Folded:
         self.high = (panes - self.shift - grouped.low - 1) // grouped.stride + 1
         """Cells that see no pane, and nor do those before `low` and after `high`."""
 
-    def snapshots(self) -> Iterator[Snapshots]:
-        """All snapshots, in order of keys."""
+    def snapshots(self) -> list[Snapshots]:
+        """All snapshots, in order of keys; threads share the blocks out."""
+        blocks = list(self._blocks())
+        size = sum(block.cells for block in blocks)
+        workers = default_workers() if size > MANY else 1
+        threads = max(1, min(workers, len(blocks)))
+        return list(share_out(self._block, blocks, threads))
+
+    def _blocks(self) -> Iterator["_Block"]:
+        """The keys for which something is wanted, some at a time."""
         events = self.events()
         starts, ends = self._domains(events)
         wanted = starts < ends
@@ -84,19 +96,12 @@ class Folded:
             return
         first = np.clip(self._cell(starts + 1), self.low, self.high)
         last = np.clip(self._cell(ends), self.low, self.high)
-        low, high = int(first.min()), int(last.max()) + 1
-        step, begin = max(1, CELLS // (high - low)), 0
+        step = max(1, CELLS // (int(last.max()) + 1 - int(first.min())))
+        begin = 0
         while begin < len(keys):
-            stop = int(keys.searchsorted(keys[begin] + step))
-            some = slice(begin, stop)
-            begin = stop
-            yield self._block(
-                keys[some],
-                starts[some],
-                ends[some],
-                first[some],
-                last[some],
-            )
+            some = slice(begin, int(keys.searchsorted(keys[begin] + step)))
+            begin = some.stop
+            yield _Block(keys[some], starts[some], ends[some], first[some], last[some])
 
     def _cell(self, times: Times) -> Numbers:
         """The cells in which times lie."""
@@ -191,22 +196,23 @@ class Folded:
 
     # Cells and snapshots
 
-    def _block(
-        self, keys: Numbers, starts: Times, ends: Times, first: Numbers, last: Numbers
-    ) -> Snapshots:
-        """The snapshots of some keys over `(starts, ends]`, in the cells given."""
-        low, high = int(first.min()), int(last.max()) + 1
+    def _block(self, block: "_Block") -> Snapshots:
+        """The snapshots of some keys."""
+        low, high = block.low, block.high
+        keys, starts, ends = block.keys, block.starts, block.ends
         made = self._make(int(keys[0]), int(keys[-1]) + 1, low, high)
         places = keys - keys[0]
         cells = np.arange(low, high)
-        inside = (cells >= first[:, None]) & (cells <= last[:, None])
+        inside = (cells >= block.first[:, None]) & (cells <= block.last[:, None])
         covered = made.covered.T[places] & inside
         begins = covered.copy()
         begins[:, 1:] &= made.begins.T[places, 1:] | ~covered[:, :-1]
         final = covered.copy()
         final[:, :-1] &= begins[:, 1:] | ~covered[:, 1:]
-        row, cell = np.nonzero(begins)
-        own = np.nonzero(final)[1] + low
+        counts = begins.sum(axis=1)
+        row = np.repeat(np.arange(len(keys)), counts)
+        cell = np.flatnonzero(begins) - row * len(cells)
+        own = np.flatnonzero(final) - row * len(cells) + low
         precision, offset = self.tdom.precision, self.tdom.offset
         start = np.maximum(offset + (cell + low - 1) * precision, starts[row])
         end = np.minimum(offset + own * precision, ends[row])
@@ -220,7 +226,6 @@ class Folded:
             else Column(values[place])
             for values, there in made.columns
         )
-        counts = begins.sum(axis=1)
         return Snapshots(keys, counts, start, end, payload)
 
     def _make(self, low_key: int, high_key: int, low: int, high: int) -> "_Cells":
@@ -237,7 +242,9 @@ class Folded:
         call = self.matrices.call(self.kernel, numbers)
         wiring = wiring_of(self.kernel.signature, self.kernel.code)
         for index, number, wanted in wiring.scratch:
-            call.put_scratch(index, self.memory.take(("", number), wanted.type, width))
+            call.put_scratch(
+                index, self.scratch.own.take(("", number), wanted.type, width)
+            )
         for slot in wiring.outputs:
             call.put(slot, allocate(slot.type, size))
         call.run()
@@ -258,6 +265,32 @@ class Folded:
                 for j in range(len(columns(self.type)))
             ),
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Block:
+    """Some keys, where their output is wanted, and the cells that see it."""
+
+    keys: Numbers
+    starts: Times
+    ends: Times
+    first: Numbers
+    last: Numbers
+
+    @property
+    def low(self) -> int:
+        """The first cell of all."""
+        return int(self.first.min())
+
+    @property
+    def high(self) -> int:
+        """The one behind the last."""
+        return int(self.last.max()) + 1
+
+    @property
+    def cells(self) -> int:
+        """Cells of all keys."""
+        return (self.high - self.low) * len(self.keys)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

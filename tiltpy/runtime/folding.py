@@ -27,7 +27,7 @@ Numbers = NDArray[np.int64]
 
 ROWS = 1 << 18
 """Rows in a call, about."""
-PER_ROW = 8
+PER_ROW = 4
 """Entries of a matrix for each row, at most: to visit one takes a fraction of the time
 that it takes to group a row."""
 

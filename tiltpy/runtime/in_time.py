@@ -159,35 +159,34 @@ def _coded(found: KeyCodes) -> CodedKeys:
     )
 
 
-def in_time(declared: Input, binding: Binding, unit: Unit | None) -> InTime | None:
-    """The rows of an input by key, if they are in order of time; else None.
+def in_time(declared: Input, binding: Binding, unit: Unit | None) -> InTime | str:
+    """The rows of an input by key as they come, or why they must be put together.
 
-    None as well where an event ends when its key's next one begins, where rows of
-    structs are null as a whole, and where there are none. What a binding remembers is
-    not read again. Errors are those of `ingest`.
+    What a binding remembers is not read again. Errors are those of `ingest`.
     """
     key = InTime, declared, replace(binding, frame=None), unit
     return once(binding, key, lambda: _read(declared, binding, unit))
 
 
-def _read(declared: Input, binding: Binding, unit: Unit | None) -> InTime | None:
+def _read(declared: Input, binding: Binding, unit: Unit | None) -> InTime | str:
     settled = complete(declared, binding)
     lifetime = settled.lifetime
     assert lifetime is not None
+    name = f"~{declared.name}"
     if isinstance(lifetime, UntilNext):
-        return None
+        return f"events of {name} last until their key's next one"
     if binding.first is None:
         chosen = partial(choose_columns, settled, binding.column)
         table, choice = read_chosen(declared.name, binding.frame, chosen)
         times, kind = read_times(settled, lifetime, choice, table, unit)
         if not _in_order(settled, times[0], choice.order, table):
-            return None
+            return f"rows of {name} are not in order of time"
     else:
         table, choice = choose_samples(settled, binding.frame)
         times, kind = (), binding.first.stamps
     first = choice.payload[0]
     if not table.num_rows or (len(first) > 1 and table.column(first[0]).null_count):
-        return None
+        return f"{name} has rows that are no events, or none"
     payload = read_payload(declared, table, choice.payload, unit)
     if binding.first is not None:
         assert isinstance(lifetime, Sampled)

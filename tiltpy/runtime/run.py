@@ -119,7 +119,7 @@ def _directly(
     if declared is None:
         return None
     rows = in_time(declared, bindings[declared.name], unit)
-    if rows is None:
+    if isinstance(rows, str):
         return None
     try:
         return fold_directly(part.query, rows, part.compile_for, request, options)
