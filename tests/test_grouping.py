@@ -62,3 +62,13 @@ def test_what_fits() -> None:
     assert not fits(2**40 + 1, 2**23)
     assert fits(2**63, 1)
     check(np.array([2**61 - 1, 0, 5, 2**61 - 1], np.uint64), 2**61)
+
+
+@pytest.mark.parametrize("keys", [3, 1_000, 40_000])
+@pytest.mark.parametrize("bits", [0, 1, 20, 64])
+def test_codes_of_64_bits(keys: int, bits: int) -> None:
+    """Codes that differ in so many of the lowest bits, and one that is far away."""
+    random = np.random.default_rng(keys)
+    known = random.integers(0, 2**bits, keys, np.uint64)
+    known[0] = 2**64 - 1
+    check(known[random.integers(0, keys, 50_000)], 2**64)

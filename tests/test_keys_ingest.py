@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -254,6 +255,29 @@ def test_many_keys_of_several_columns() -> None:
         assert found.keys.columns[1].to_pylist() == distinct["b"].to_list()
         values = found.groups.buffer.columns[0].values
         assert values.tolist() == expected["m"].to_list()
+
+
+@pytest.mark.parametrize("keys", [5, 30_000])
+@pytest.mark.parametrize("nulls", [0, 1])
+@pytest.mark.parametrize("kind", [np.int64, np.uint64])
+def test_integers_far_apart(keys: int, nulls: int, kind: type[np.integer]) -> None:
+    """Few are hashed, many are sorted."""
+    random = np.random.default_rng(keys)
+    limits = np.iinfo(kind)
+    known = random.integers(limits.min, limits.max, keys, kind, endpoint=True)
+    known[:2] = limits.min, limits.max
+    column = pa.array(known[random.integers(0, keys, 60_000)])
+    if nulls:
+        column = pc.if_else(pa.array(np.arange(60_000) % 97 == 0), None, column)
+    count = np.arange(60_000)
+    frame = pa.table({"k": column, "t": count, "m": count})
+    found = read(frame, by("k"))
+    expected = pl.DataFrame(frame).sort("k", "t")
+    assert found.keys is not None
+    distinct = expected["k"].unique(maintain_order=True)
+    assert found.keys.columns[0].to_pylist() == distinct.to_list()
+    values = found.buffer.columns[0].values
+    assert values.tolist() == expected["m"].to_list()
 
 
 # The way the rows lie

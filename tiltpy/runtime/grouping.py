@@ -1,7 +1,8 @@
 """Rows of one code put together, in the order of codes: what a sort by key comes to.
 
 Rows that lie so already stay where they are, and long runs of one code are moved as a
-whole.
+whole. Codes of too many bits are sorted by the highest ones. Then those that differ in
+no others lie together, as a rule; where they do not, these few are sorted again.
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from tiltpy.runtime.layout import after, pieces
 from tiltpy.runtime.ordering import Rows
-from tiltpy.runtime.packed import Codes, sort_packed
+from tiltpy.runtime.packed import Codes, sort_packed, too_wide_by
 from tiltpy.runtime.stamps import first_disorder
 
 Numbers = NDArray[np.int64]
@@ -34,13 +35,16 @@ class Together:
 
 
 def put_together(codes: Codes, size: int) -> Together:
-    """The rows of each code; codes are below a size that `fits`."""
+    """The rows of each code; codes are below a size. It is faster if that `fits`."""
     if first_disorder(codes) is None:
         heads = _heads(codes, len(codes))
         assert heads is not None
         return Together(None, np.append(heads, len(codes)), codes[heads])
     heads = _heads(codes, len(codes) // RUN)
-    return _sorted(codes, size) if heads is None else _moved(codes, heads)
+    if heads is not None:
+        return _moved(codes, heads)
+    wide = too_wide_by(size, len(codes))
+    return _sorted_twice(codes, size, wide) if wide else _sorted(codes, size)
 
 
 def offsets_of(counts: Numbers) -> Numbers:
@@ -89,3 +93,22 @@ def _sorted(codes: Codes, size: int) -> Together:
         last = int(ordered[-1])
     offsets = np.append(np.concatenate(heads), len(codes))
     return Together(order, offsets, np.concatenate(found))
+
+
+def _sorted_twice(codes: Codes, size: int, wide: int) -> Together:
+    """The same for codes with so many bits too many."""
+    drop = codes.dtype.type(wide)
+    order: Rows = sort_packed(codes >> drop, ((size - 1) >> wide) + 1).order()
+    ordered = codes[order]
+    below = np.flatnonzero(ordered[1:] < ordered[:-1])
+    if len(below):
+        high = ordered >> drop
+        mixed = np.unique(high[below])
+        begins, ends = (high.searchsorted(mixed, side) for side in ("left", "right"))
+        rows = np.arange((ends - begins).sum())
+        rows += np.repeat(begins - offsets_of(ends - begins)[:-1], ends - begins)
+        again = np.argsort(ordered[rows], kind="stable")
+        order[rows], ordered[rows] = order[rows][again], ordered[rows][again]
+    heads = _heads(ordered, len(ordered))
+    assert heads is not None
+    return Together(order, np.append(heads, len(codes)), ordered[heads])

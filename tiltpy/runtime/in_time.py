@@ -21,7 +21,7 @@ from tiltpy.runtime.event_times import read_times
 from tiltpy.runtime.folding import CodedKeys, Numbers
 from tiltpy.runtime.frames import flat_column, read_chosen
 from tiltpy.runtime.ingest import once
-from tiltpy.runtime.key_codes import KeyCodes, key_array, key_codes
+from tiltpy.runtime.key_codes import KeyCodes, key_array, key_codes, narrow
 from tiltpy.runtime.layout import lay_out, sampled
 from tiltpy.runtime.lifetimes import stamped_events
 from tiltpy.runtime.ordering import row_order
@@ -79,7 +79,7 @@ class InTime:
                 return _in_range(self._plain, low, high, self.columns[0].type)
         if self._distinct > min(most, SAMPLE):
             return None
-        found = self._codes
+        found = self._codes if self._codes.size <= most else self._narrow_codes
         return _coded(found) if found.size <= most else None
 
     def widen(self) -> None:
@@ -91,6 +91,10 @@ class InTime:
     @cached_property
     def _codes(self) -> KeyCodes:
         return self._find_codes()
+
+    @cached_property
+    def _narrow_codes(self) -> KeyCodes:
+        return narrow(self._codes)
 
     @cached_property
     def _plain(self) -> pa.Array | None:

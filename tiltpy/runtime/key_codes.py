@@ -1,9 +1,9 @@
 """Key columns as codes: whose a row is, by number, in the order of keys.
 
-Integers are their own numbers, less the least, unless they lie very far apart. All else
-is numbered by Arrow's hashing, and what was found is put in order: ascending, strings
-by their UTF-8 bytes, NaN last among floats. Null comes before all. All NaNs are one
-key, and both zeros.
+Integers are their own numbers, less the least, unless they lie very far apart and are
+few. All else is numbered by Arrow's hashing, and what was found is put in order:
+ascending, strings by their UTF-8 bytes, NaN last among floats. Null comes before all.
+All NaNs are one key, and both zeros.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,11 +19,13 @@ from tiltpy.errors import DataError
 from tiltpy.runtime.encode import coded, is_string
 from tiltpy.runtime.frames import payload_array
 from tiltpy.runtime.layout import PIECE
-from tiltpy.runtime.packed import Codes, fits
+from tiltpy.runtime.packed import Codes, fits, too_wide_by
 from tiltpy.runtime.strings import MOST_BYTES
 from tiltpy.runtime.views import values_of
 from tiltpy.types import STRING
 
+SAMPLE = 1 << 15
+"""Rows that are looked at, to guess how many keys there are."""
 Numbers = NDArray[np.unsignedinteger]
 Decode = Callable[[Numbers], tuple[pa.Array, ...]]
 Restore = Callable[[pa.Array], pa.Array]
@@ -33,9 +35,8 @@ Restore = Callable[[pa.Array], pa.Array]
 class KeyCodes:
     """Whose each of some rows is.
 
-    The codes are in the order of keys and below a size, with which their rows can be
-    put together; some may be nobody's. `decode` says what keys some codes stand for, a
-    column for each part of a key.
+    The codes are in the order of keys and below a size; some may be nobody's. `decode`
+    says what keys some codes stand for, a column for each part of a key.
     """
 
     codes: Codes
@@ -77,7 +78,7 @@ def _pairs(first: KeyCodes, second: KeyCodes) -> KeyCodes:
     """The keys of one column more."""
     rows = len(first.codes)
     if not fits(first.size * second.size, rows):
-        first, second = _narrow(first), _narrow(second)
+        first, second = narrow(first), narrow(second)
     size = second.size
     kind = np.min_scalar_type(first.size * size)
     codes = first.codes.astype(kind) * kind.type(size)
@@ -88,15 +89,12 @@ def _pairs(first: KeyCodes, second: KeyCodes) -> KeyCodes:
         return (*first.decode(left), *second.decode(right))
 
     pairs = KeyCodes(codes, first.size * size, decode)
-    return pairs if fits(pairs.size, rows) else _narrow(pairs)
+    return pairs if fits(pairs.size, rows) else narrow(pairs)
 
 
-def _narrow(found: KeyCodes) -> KeyCodes:
-    """The same with no more codes than there are rows."""
-    if found.size <= len(found.codes):
-        return found
-    codes = pa.array(found.codes)
-    less = _hashed(codes.dictionary_encode(), lambda keys: keys)
+def narrow(found: KeyCodes) -> KeyCodes:
+    """The same keys, with codes that are all somebody's."""
+    less = _hashed(pa.array(found.codes).dictionary_encode(), lambda keys: keys)
 
     def decode(numbers: Numbers) -> tuple[pa.Array, ...]:
         (wide,) = less.decode(numbers)
@@ -123,11 +121,13 @@ def _integers(array: pa.Array, restore: Restore) -> KeyCodes:
         low = high = 0
     shift = int(plain.null_count > 0)  # null is 0, and before all others
     size = high - low + 1 + shift
-    if not fits(size, len(array)):
-        return _hashed(plain.dictionary_encode(), restore)
     unsigned = np.dtype(f"u{dtype.itemsize}")
+    values = values_of(plain, dtype).view(unsigned)
+    wide = too_wide_by(size, len(array))
+    if size > 1 << 64 or (wide and not _many(values, wide)):
+        return _hashed(plain.dictionary_encode(), restore)
     least = unsigned.type(low % (1 << 8 * dtype.itemsize))
-    codes = _above(values_of(plain, dtype).view(unsigned), least, size)
+    codes = _above(values, least, size)
     if shift:
         there = plain.is_valid().to_numpy(zero_copy_only=False)
         codes = (codes + codes.dtype.type(shift)) * there
@@ -138,6 +138,16 @@ def _integers(array: pa.Array, restore: Restore) -> KeyCodes:
         return (restore(pa.array(values.view(dtype), mask=absent)),)
 
     return KeyCodes(codes, size, decode)
+
+
+def _many(values: Numbers, wide: int) -> bool:
+    """Whether so many rows are of keys of their own that sorting them is faster.
+
+    Judged by a sample, which must differ in more than so many of the lowest bits.
+    """
+    some = values[:: max(1, len(values) // SAMPLE)]
+    keys, apart = len(np.unique(some)), len(np.unique(some >> values.dtype.type(wide)))
+    return 2 * keys > SAMPLE and 10 * apart > 9 * keys
 
 
 def _above(values: Numbers, least: np.unsignedinteger, size: int) -> Codes:

@@ -48,7 +48,7 @@ class Packed:
 
 def fits(size: int, rows: int) -> bool:
     """Whether so many rows can be sorted by numbers below a size."""
-    return _bits(size) + _bits(rows) <= MOST_BITS
+    return too_wide_by(size, rows) == 0
 
 
 def sort_packed(numbers: NDArray[np.integer], size: int, least: int = 0) -> Packed:
@@ -66,6 +66,11 @@ def sort_packed(numbers: NDArray[np.integer], size: int, least: int = 0) -> Pack
         part |= count[: len(part)] + kind.type(place.start)
     packed.sort()
     return Packed(packed, bits)
+
+
+def too_wide_by(size: int, rows: int) -> int:
+    """How many bits there are too many for numbers below a size to `fit`."""
+    return max(0, _bits(size) + _bits(rows) - MOST_BITS)
 
 
 def _bits(numbers: int) -> int:
