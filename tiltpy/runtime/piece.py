@@ -52,11 +52,17 @@ class PieceOutput:
     open: bool = False
 
 
-def halo(query: Query) -> dict[str, tuple[int, int]]:
+VECTORS = 128
+"""Cells that grid kernels read beyond what they need, at most."""
+
+
+def halo(query: Query, *, same_bits: bool = False) -> dict[str, tuple[int, int]]:
     """How far before and behind a piece it needs events of each input, in ticks.
 
     From the boundaries of the query, for the cells of the piece and the one on either
-    side that its seams need. An input that nothing refers to is not in it.
+    side that its seams need. An input that nothing refers to is not in it. With
+    `same_bits` there is more: grid kernels read beyond what they need, and must serve
+    up to the seams if sums are to round as in a whole run.
     """
     rounding = sum(one.tdom.precision for one in query.definitions)
     found: dict[str, tuple[int, int]] = {}
@@ -70,6 +76,10 @@ def halo(query: Query) -> dict[str, tuple[int, int]]:
                 max(back, boundary.back.ticks + step + rounding),
                 max(ahead, boundary.ahead.ticks + step),
             )
+    if same_bits:
+        for name, (back, ahead) in found.items():
+            more = back + ahead + VECTORS * rounding
+            found[name] = back + more, ahead + more
     return found
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from tiltpy.ir.nodes import TemporalExpr
@@ -43,8 +43,12 @@ class Cutting:
     reach: int
 
 
-def bounds_of(inputs: Sequence[Events], cutting: Cutting) -> DataFrame:
-    """The bounds of every key that has an event."""
+def bounds_of(
+    session: SparkSession, inputs: Sequence[Events], cutting: Cutting
+) -> DataFrame:
+    """The bounds of every key that has an event; without inputs, those of no rows."""
+    if not inputs:
+        return _with_pieces(session.range(1, numPartitions=1).select(), [], cutting)
     keys = inputs[0].keys
     parts = [_input_bounds(one) for one in inputs]
     joined = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)
@@ -80,7 +84,7 @@ def _input_bounds(one: Events) -> DataFrame:
 def _with_pieces(
     found: DataFrame, inputs: Sequence[Events], cutting: Cutting
 ) -> DataFrame:
-    names, keys = found.columns, inputs[0].keys
+    names, keys = found.columns, inputs[0].keys if inputs else []
     names = [name for name in names if name not in keys]
     tdom, request = cutting.definition.tdom, cutting.request
     starts = [request.start, request.resolve(tdom.start)]
@@ -113,4 +117,6 @@ def _with_pieces(
 
 def _farthest(which: Callable[..., Column], names: list[str]) -> Column:
     columns = [sql.col(name) for name in names]
+    if not columns:
+        return sql.lit(None).cast("long")
     return which(*columns) if len(columns) > 1 else columns[0]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from tiltpy.api import CompiledQuery, parse
 from tiltpy.arguments import read_options, read_request
@@ -177,7 +177,7 @@ class _Door:
         )
         definition = query.definition(name)
         assert definition is not None
-        reaches = halo(query)
+        reaches = halo(query, same_bits=self.chunk is not None)
         events = {
             declared.name: Events(number, self.sources[declared.name], query.unit)
             for number, declared in enumerate(query.inputs)
@@ -185,17 +185,17 @@ class _Door:
         used = [events[one] for one in reaches]
         task = self._task(query, name, reaches)
         if task.keys and self.chunk is None:
-            groups = PIECES * self._cores(used) if task.everyone else FILES
+            groups = PIECES * self._cores if task.everyone else FILES
             rows = rows_by_key(used, groups)
             return rows.mapInArrow(whole_keys_of(task), spark_schema(task.schema))
         cutting = Cutting(
             definition,
             self.request,
             self.chunk,
-            PIECES * self._cores(used),
-            max(back + ahead for back, ahead in reaches.values()),
+            PIECES * self._cores,
+            max((back + ahead for back, ahead in reaches.values()), default=0),
         )
-        rows = rows_in_pieces(used, reaches, cutting)
+        rows = rows_in_pieces(self._session, used, reaches, cutting)
         whole = rows.mapInArrow(snapshots_of(task), spark_schema(task.schema))
         lifetimes = {one: source.lifetime for one, source in self.sources.items()}
         if not can_go_on(query, name, lifetimes):
@@ -205,9 +205,13 @@ class _Door:
         )
         return whole.union(stitched(fragments, len(task.keys)))
 
-    def _cores(self, used: Sequence[Events]) -> int:
-        session = used[0].source.frame.sparkSession
-        return int(session.sparkContext.defaultParallelism)
+    @property
+    def _session(self) -> SparkSession:
+        return next(iter(self.sources.values())).frame.sparkSession
+
+    @property
+    def _cores(self) -> int:
+        return int(self._session.sparkContext.defaultParallelism)
 
     def _task(self, query: Query, name: str, used: Iterable[str]) -> Task:
         definition = query.definition(name)

@@ -8,7 +8,7 @@ there is every piece of an output's domain, be there rows in it or not.
 from collections.abc import Mapping, Sequence
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sql
 
 from tiltpy.spark.bounds import Cutting, bounds_of
@@ -20,10 +20,12 @@ Halo = Mapping[str, tuple[int, int]]
 """How far before and behind a piece it needs each input's events."""
 
 
-def rows_in_pieces(inputs: Sequence[Events], halo: Halo, cutting: Cutting) -> DataFrame:
+def rows_in_pieces(
+    session: SparkSession, inputs: Sequence[Events], halo: Halo, cutting: Cutting
+) -> DataFrame:
     """All rows, each as often as there are pieces that need it, pieces together."""
-    bounds = bounds_of(inputs, cutting)
-    keys = inputs[0].keys
+    bounds = bounds_of(session, inputs, cutting)
+    keys = inputs[0].keys if inputs else []
     parts = [_descriptions(bounds, inputs, keys)]
     parts += [_in_pieces(one, bounds, halo[one.name]) for one in inputs]
     joined = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)

@@ -189,8 +189,9 @@ def _pieces_of(task: Task, table: pa.Table) -> Iterator[tuple[Place, PieceOutput
         low = base + number * step
         high = low + step
         bounds = {}
-        for one, first, last in zip(task.inputs, times[::2], times[1::2], strict=True):
-            bounds[one.name] = None if first is None or last is None else (first, last)
+        sent = [one.name for one in task.inputs if one.slots]
+        for name, first, last in zip(sent, times[::2], times[1::2], strict=True):
+            bounds[name] = None if first is None or last is None else (first, last)
         stretch = Stretch(low, high, bounds)
         try:
             ingested = {

@@ -1,0 +1,142 @@
+"""Random queries over Spark, with keys and without, and sums that round."""
+
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import tiltpy as tilt
+from tests.compiled import table_of
+from tests.random_queries import Case, random_case
+from tiltpy.api import CompiledQuery
+from tiltpy.compiler import CompileOptions
+from tiltpy.ir.nodes import Input
+from tiltpy.ir.printer import format_query
+from tiltpy.spark import apply_all, tilt_transform
+from tiltpy.types import Interval, Scalar, Struct, Type
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+CASES = 6
+DEEP_CASES = 200
+KEYS = ("a", "b", None)
+
+
+def has_unsigned(of: Type) -> bool:
+    """Whether Spark has no type for a payload."""
+    if isinstance(of, Struct):
+        return any(has_unsigned(inner) for _, inner in of.fields)
+    return isinstance(of, Scalar) and of.kind == "uint"
+
+
+def cases(count: int) -> list[tuple[int, Case]]:
+    """Cases whose inputs have types of Spark's, with their seeds."""
+    found: list[tuple[int, Case]] = []
+    seed = 7000
+    while len(found) < count:
+        seed += 1
+        case = random_case(seed, exact=True, specials=seed % 3 == 0)
+        if not any(has_unsigned(one.type) for one in case.query.inputs):
+            found.append((seed, case))
+    return found
+
+
+def rows_of(case: Case, declared: Input, random: Random, *, by_key: bool) -> pa.Table:
+    """An input's events, their order in a column; of each key some of them."""
+    parts = []
+    for key in KEYS if by_key else KEYS[:1]:
+        events = case.events[declared.name]
+        if by_key:
+            events = [event for event in events if random.random() < 0.7]
+        part = table_of(declared, events)
+        part = part.append_column("seq", pa.array(range(len(events)), pa.int64()))
+        parts.append(
+            part.append_column("key", pa.array([key] * len(events), pa.string()))
+        )
+    return pa.concat_tables(parts)
+
+
+def listed(table: pa.Table) -> list[str]:
+    """The rows as texts in order: a NaN is what it is, and so is a zero's sign."""
+    return sorted(map(repr, table.to_pylist()))
+
+
+def check(spark: SparkSession, seed: int, case: Case, *, by_key: bool) -> None:
+    random = Random(seed)  # noqa: S311
+    inputs = tuple(
+        replace(
+            one,
+            lifetime=Interval("start", "end"),
+            time=None,
+            order=("seq",),
+            keys=("key",) if by_key else (),
+        )
+        for one in case.query.inputs
+    )
+    query = CompiledQuery(
+        replace(case.query, inputs=inputs), CompileOptions(optimize=False, cache=False)
+    )
+    tables = {
+        one.name: rows_of(case, one, random, by_key=by_key)
+        for one in query.query.inputs
+    }
+    bound = {
+        name: tilt.bind(table, column=column_of(query, name))
+        for name, table in tables.items()
+    }
+    expected = query.run(start=case.start, end=case.end, **bound, **case.bounds)  # type: ignore[arg-type]
+    frames = {
+        name: tilt.bind(frame_of(spark, table), column=column_of(query, name))
+        for name, table in tables.items()
+    }
+    chunk = random.choice((None, 3, 8, 30))
+    found = apply_all(
+        query,
+        frames,
+        start=case.start,
+        end=case.end,
+        bounds=case.bounds,
+        chunk=chunk,
+    )
+    name = random.choice(query.query.outputs)
+    got = found[name].toArrow()
+    wanted = expected[name].to_arrow().cast(got.schema)
+    text = f"seed {seed}, chunk {chunk}, ~{name}\n{format_query(query.query)}"
+    assert listed(got) == listed(wanted), text
+
+
+def column_of(query: CompiledQuery, name: str) -> str | None:
+    declared = query.query.input(name)
+    assert declared is not None
+    return name if isinstance(declared.type, Scalar) else None
+
+
+def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
+    return spark.createDataFrame(table).repartition(3)
+
+
+@pytest.mark.parametrize("by_key", [False, True])
+def test_random_queries_give_what_local_runs_give(
+    spark: SparkSession, *, by_key: bool, deep: bool
+) -> None:
+    for seed, case in cases(DEEP_CASES if deep else CASES):
+        check(spark, seed, case, by_key=by_key)
+
+
+def test_sums_round_as_in_local_runs_of_the_same_chunks(spark: SparkSession) -> None:
+    query = tilt.parse("""
+        unit s
+        input x : f64 time ts point
+        ~o[t] = ~x[t] - mean(~x[t-50s : t])
+    """)
+    values = np.random.default_rng(5).normal(size=20_000)
+    for step in (1, 3):  # regular samples, and rows with gaps between
+        table = pa.table({"ts": np.arange(len(values)) * step, "x": values})
+        for chunk in (4096, 10_000):
+            frame = spark.createDataFrame(table).repartition(4)
+            found = frame.transform(tilt_transform(query, chunk=chunk)).toArrow()
+            expected = query.run(x=table, chunk=chunk).to_arrow()
+            assert found.sort_by("start").equals(expected.cast(found.schema))
