@@ -183,7 +183,31 @@ def test_keyed_inputs_meet_and_see_those_without_keys(spark: SparkSession) -> No
                 order="price",
             ),
         },
+        chunk=100,
     )
+
+
+def test_keys_of_two_widths_are_the_same_keys(spark: SparkSession) -> None:
+    query = tilt.parse("""
+        unit s
+        input a by k : f64 time ts until_next
+        input b by k : f64 time ts until_next
+        input all : f64 time ts until_next
+        ~o[t] = ~a[t] + ~b[t] + ~all[t]
+    """)
+    table = pa.table({"k": [1, 2, 3, 3], "ts": [1, 2, 3, 9], "v": [1.0, 2.0, 3.0, 4.0]})
+    frame = spark.createDataFrame(table)
+    narrow = frame.withColumn("k", frame["k"].cast("smallint"))
+    bound = {
+        "a": tilt.bind(narrow, column="v"),
+        "b": tilt.bind(frame, column="v"),
+        "all": tilt.bind(frame, column="v"),
+    }
+    local = tilt.bind(table, column="v")
+    given: dict[str, Any] = {"a": local, "b": local, "all": local}
+    found = apply(query, bound)
+    assert found.schema["k"].dataType.simpleString() == "bigint"
+    assert listed(found) == ordered(query.run(**given).to_arrow())
 
 
 STAMPS = {

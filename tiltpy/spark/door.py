@@ -184,7 +184,7 @@ class _Door:
         }
         used = [events[one] for one in reaches]
         task = self._task(query, name, reaches)
-        if task.keys and self.chunk is None:
+        if task.keys and (task.everyone or self.chunk is None):
             groups = PIECES * self._cores if task.everyone else FILES
             rows = rows_by_key(used, groups)
             return rows.mapInArrow(whole_keys_of(task), spark_schema(task.schema))

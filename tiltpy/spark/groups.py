@@ -21,12 +21,16 @@ def rows_by_key(inputs: Sequence[Events], groups: int) -> DataFrame:
     rows are worth; otherwise it does so with groups.
     """
     keys = next(one.keys for one in inputs if one.keys)
-    number = sql.pmod(sql.hash(*keys), sql.lit(groups))
-    numbers = sql.explode(sql.sequence(sql.lit(0), sql.lit(groups - 1)))
     everyone = any(not one.keys for one in inputs)
+    numbers = sql.explode(sql.sequence(sql.lit(0), sql.lit(groups - 1)))
     parts = [
-        one.rows().withColumn("group", number if one.keys else numbers)
+        one.rows() if one.keys else one.rows().withColumn("group", numbers)
         for one in inputs
     ]
     joined = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)
-    return joined.repartition(*(["group"] if everyone else keys))
+    # Of the keys as they are in all inputs: integers of other widths have other hashes.
+    number = sql.pmod(sql.hash(*keys), sql.lit(groups))
+    if not everyone:
+        return joined.withColumn("group", number).repartition(*keys)
+    number = sql.coalesce("group", number)
+    return joined.withColumn("group", number).repartition("group")

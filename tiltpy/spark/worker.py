@@ -127,7 +127,7 @@ def _run_keys(task: Task, own: pa.Table) -> pa.Table:
             one.name: _ingested(query, one, _rows_of(own, numbers, n, one), task)
             for n, one in enumerate(task.inputs)
         }
-        options = RunOptions(PROCESSES)
+        options = RunOptions(PROCESSES, task.chunk)
         result = run(query, ingested, compiler.specialised, task.request, options)
         return result[task.output].to_arrow()
     except TiltError as error:
