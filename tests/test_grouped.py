@@ -221,6 +221,7 @@ SOME_KEYS = {
     ),
     "great": pa.array([2**64 - 1, 2**63, 5, 2**63, 5, 2**64 - 1], pa.uint64()),
     "far apart": pa.array([-(2**63), 2**63 - 1, 0, 2**63 - 1, 0, 1]),
+    "far apart and a null": pa.array([10**12, None, 0, -(10**12), 0, 10**12]),
     "integers and a null": pa.array([7, 9, None, 7, 9, 8], pa.int16()),
     "none but nulls": pa.nulls(6),
 }
