@@ -29,7 +29,7 @@ from tiltpy.interpreter import Snapshot
 from tiltpy.interpreter_keys import Key, key_order, same_key
 from tiltpy.ir.keys import keys_of
 from tiltpy.ir.printer import format_query
-from tiltpy.runtime import keyed
+from tiltpy.runtime import direct, keyed
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.domain import Request
 from tiltpy.runtime.ingest import Ingested
@@ -37,7 +37,7 @@ from tiltpy.runtime.job import RunOptions
 from tiltpy.runtime.key_pieces import Order
 from tiltpy.runtime.keys import Groups
 from tiltpy.runtime.result import OutputTable, Result
-from tiltpy.runtime.run import bind_inputs, run
+from tiltpy.runtime.run import Part, bind_inputs, run, run_parts
 from tiltpy.types import Interval, Struct
 
 
@@ -49,6 +49,8 @@ class KeyedSetting:
     order: Order
     sizes: dict[str, int]
     """The constants of `keyed` that say what a batch is, and which rows are many."""
+    direct: bool | None
+    """Whether windows are folded without grouping rows wherever they can be."""
     public: bool
     """Whether it runs through `CompiledQuery`, with its own layouts and kernels."""
     chunk_rows: int
@@ -64,18 +66,18 @@ def random_keyed_setting(random: Random, plain: Setting | None = None) -> KeyedS
     public = random.random() < 0.3
     if public:
         plain = replace(plain, grid=None, layout=None)
-    keys = random.choice((1, 2, 3, 7, 1 << 12))
     sizes = {
-        "MANY": random.choice((1, 10, 30, 60, 1 << 15, 1 << 15)),
+        "MANY": random.choice((1, 60, *[1 << 15] * 5)),
         "ALL_WORKERS": random.choice((30, 100, 1 << 21)),
-        "BATCH_KEYS": keys,
-        "BATCH_ROWS": keys * random.choice((1, 4, 32)),
+        "BATCH_KEYS": random.choice((1, 3, *[1 << 12] * 5)),
+        "BATCH_ROWS": random.choice((1, 100, 300, *[1 << 17] * 3)),
         "FEW_PHASES": random.choice((1, 4)),
     }
     return KeyedSetting(
         plain,
         random.choice(("key", "key", "time")),
         sizes,
+        random.choice((True, True, None, False)),
         public,
         random.choice((1, 3, 10, 1000, 1000)),
     )
@@ -97,6 +99,9 @@ def sizes(setting: KeyedSetting) -> Iterator[None]:
         stack.enter_context(small_sizes(setting.plain))
         for name, size in setting.sizes.items():
             stack.enter_context(patch.object(keyed, name, size))
+        if setting.direct:
+            stack.enter_context(patch.object(direct, "SMALL_ROWS", 0))
+            stack.enter_context(patch.object(direct, "PER_ROW", 1 << 10))
         yield
 
 
@@ -143,17 +148,21 @@ def _laid_out(case: KeyedCase, setting: KeyedSetting) -> Result:
         for name, one in case.inputs.items()
     }
     request = Request(case.start, case.end, case.bounds)
-    inputs = bind_inputs(case.query, bindings, request, allow_sort=True)
-    layout = setting.plain.layout
-    if layout is not None:
-        inputs = {name: _less_special(one, layout) for name, one in inputs.items()}
     plain = setting.plain
-    options = RunOptions(plain.workers, plain.chunk, grid=plain.grid)
+    options = RunOptions(
+        plain.workers, plain.chunk, grid=plain.grid, direct=setting.direct
+    )
+    compilers = [Compiler(part, _options(plain)) for part in by_keys(case.query)]
+    if plain.layout is None:
+        parts = [Part(one.query, one.specialised) for one in compilers]
+        order = setting.order
+        return run_parts(case.query, parts, bindings, request, options, order)
+    inputs = bind_inputs(case.query, bindings, request, allow_sort=True)
+    inputs = {name: _less_special(one, plain.layout) for name, one in inputs.items()}
     found: dict[str, OutputTable] = {}
-    for part in by_keys(case.query):
-        compiler = Compiler(part, _options(plain))
-        compile_for = compiler.specialised
-        made = run(part, inputs, compile_for, request, options, setting.order)
+    for one in compilers:
+        compile_for = one.specialised
+        made = run(one.query, inputs, compile_for, request, options, setting.order)
         found |= dict(made.items())
     return Result([found[name] for name in case.query.outputs])
 

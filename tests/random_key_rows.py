@@ -88,7 +88,8 @@ class KeyedInput:
                     start = stamp - period
                 case UntilNext(longest):
                     later = [other for other in stamps if other > stamp]
-                    last = later[0] - 1 if later else max(stamp, end or stamp)
+                    final = stamp if end is None else max(stamp, end)
+                    last = later[0] - 1 if later else final
                     if longest is not None:
                         last = min(last, start + longest)
                 case Interval():

@@ -12,9 +12,10 @@ from random import Random
 
 import pyarrow as pa
 
+from tests.random_folds import FoldWriter
 from tests.random_grids import random_grid_case
-from tests.random_key_columns import Family, random_family
-from tests.random_key_rows import KeyedInput, RowWriter
+from tests.random_key_columns import Family, random_family, written
+from tests.random_key_rows import KeyedInput, Row, RowWriter
 from tests.random_payloads import random_payload_case
 from tests.random_queries import Case, random_case
 from tests.random_streams import StreamMaker
@@ -23,6 +24,7 @@ from tiltpy.interpreter_keys import ByKey, Key, interpret_by_key
 from tiltpy.ir.cuts import reads
 from tiltpy.ir.keys import keys_of
 from tiltpy.ir.nodes import Query
+from tiltpy.types import Duration, Interval, Lifetime, Struct
 
 KEY_SETS = (("key",), ("key",), ("key",), ("part", "site"), ("part", "site"), ("site",))
 
@@ -53,7 +55,7 @@ class KeyedCase:
             for name, kinds in zip(names, zip(*types, strict=True), strict=True)
         ]
 
-    def one(self) -> Case:
+    def without_keys(self) -> Case:
         """All rows as if they had no keys."""
         events = {
             name: [event for rows in one.by_key(self.end).values() for event in rows]
@@ -92,7 +94,7 @@ def random_keyed_case(
     families = {
         name: random_family(random) for name in sorted(set(sum(keys.values(), ())))
     }
-    count = random.choice((1, 2, 3) if grid else (0, 1, 1, 2, 2, 3, 3, 5, 8, 12, 30))
+    count = random.choice((1, 2, 3) if grid else (0, 1, 2, 3, 3, 5, 5, 5, 8, 8, 12, 30))
     pools = {
         names: _pool(random, [families[name] for name in names], count)
         for names in sorted(set(keys.values()))
@@ -110,6 +112,37 @@ def random_keyed_case(
     }
     query = replace(case.query, inputs=inputs)
     return KeyedCase(query, rows, case.start, case.end, case.bounds, families)
+
+
+def random_fold_case(seed: int) -> KeyedCase:
+    """Windows that can be folded without grouping, mostly over rows that allow it."""
+    random = Random(f"folds {seed}")  # noqa: S311 - tests, not secrets
+    case = FoldWriter(seed).case()
+    names = random.choice(KEY_SETS)
+    families = {name: random_family(random) for name in names}
+    pool = _pool(random, list(families.values()), random.choice((1, 2, 3, 8, 40)))
+    (declared,) = case.query.inputs
+    lifetime: Lifetime = Interval("start", "end")
+    if random.random() < 0.5:
+        lifetime = Duration(case.length)
+    rows = [
+        Row(
+            tuple(written(random, value) for value in pool[row.key % len(pool)]),
+            start,
+            start + 1 if isinstance(lifetime, Duration) else end,
+            value,
+        )
+        for row in case.rows
+        for start, end, value in (row.event,)
+    ]
+    if random.random() < 0.1:
+        random.shuffle(rows)
+    declared = replace(declared, keys=names, lifetime=None)
+    types = tuple(random.choice(family.types) for family in families.values())
+    in_column = isinstance(declared.type, Struct) and random.random() < 0.2
+    one = KeyedInput(declared, lifetime, tuple(rows), types, None, in_column)
+    query = replace(case.query, inputs=(declared,))
+    return KeyedCase(query, {"x": one}, case.start, case.end, {}, families)
 
 
 def _key_sets(random: Random, query: Query) -> dict[str, tuple[str, ...]]:

@@ -1,0 +1,134 @@
+"""`python -m tests.keyed_shapes [FIRST LAST]`: which ways random queries by key take.
+
+Like `shapes`, for what is made of keys: batches of calls, keys that are runs of their
+own, rows that are folded without being grouped.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest.mock import patch
+
+from tests.keyed import KeyedSetting, run_keyed
+from tests.random_keys import KeyedCase
+from tests.test_keyed_properties import CASES
+from tiltpy.runtime.buffers import SnapshotBuffer
+from tiltpy.runtime.folded import Folded
+from tiltpy.runtime.grid import GridChunk
+from tiltpy.runtime.job import Job
+from tiltpy.runtime.keyed import KeyedJob
+from tiltpy.runtime.segments import Segments
+
+Forms = Iterable[str]
+
+
+def of_segments(batch: Segments) -> Forms:
+    keys = len(batch.keys)
+    yield f"batch: {'one key' if keys == 1 else 'several keys'}"
+    loops = batch.signature.loops
+    yield f"batch: {'one loop' if len(loops) == 1 else 'several loops'}"
+    wanted = [domains.wanted for domains in batch.domains.values()]
+    if any(some.any() and not some.all() for some in wanted):
+        yield "batch: an output without cells for a key"
+    for loop in loops:
+        yield f"batch: {loop.shape.value}"
+        if loop.implicit_times:
+            yield "batch: times of the input's rows"
+        if loop.every_cell:
+            yield "batch: a snapshot in every cell"
+        if loop.name not in batch.domains:
+            yield "batch: an object that is no output"
+    for part in batch.parts.values():
+        yield f"batch: {part.buffer.layout.value} rows"
+        if (part.count == 0).any():
+            yield "batch: a key without rows in an input"
+        if any(
+            one.offset % 8 for one in part.buffer.columns if one.validity is not None
+        ):
+            yield "batch: validity that does not begin with a byte"
+
+
+def of_keyed(job: KeyedJob) -> Forms:
+    if any(isinstance(rows, SnapshotBuffer) for rows in job.inputs.values()):
+        yield "an input without keys"
+    if len(job.inputs) > 1:
+        yield "several inputs"
+    if len(job.query.outputs) > 1:
+        yield "several outputs"
+    yield ("no key", "one key", "several keys")[min(job.count, 2)]
+    tasks = list(job._tasks())
+    if not tasks:
+        yield "nothing wanted"
+    batches = sum(not task.alone for task in tasks)
+    if batches > 1:
+        yield "several batches"
+    if 0 < batches < len(tasks):
+        yield "batches, and keys alone"
+
+
+def of_job(job: Job) -> Forms:
+    workers = job.options.workers or 1
+    yield f"job: {'one worker' if workers == 1 else 'several workers'}"
+    if job.grid is not None:
+        yield "job: grid kernel"
+
+
+OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
+    (KeyedJob, of_keyed),
+    (Segments, of_segments),
+    (Job, of_job),
+    (GridChunk, lambda _: ["grid kernel called"]),
+    (Folded, lambda _: ["folded without grouping"]),
+)
+
+
+class Ways:
+    """How many runs took each way."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self._met: set[str] = set()
+
+    @contextmanager
+    def looking_on(self) -> Iterator[None]:
+        """Count what is made in here, as of one run."""
+        self._met.clear()
+        with ExitStack() as stack:
+            for kind, forms in OBSERVED:
+                made = self._after(kind.__init__, forms)  # type: ignore[misc]
+                stack.enter_context(patch.object(kind, "__init__", made))
+            yield
+        self.counts.update(self._met)
+
+    def _after(
+        self, make: Callable[..., None], forms: Callable[[Any], Forms]
+    ) -> Callable[..., None]:
+        def made(one: object, *given: object, **named: object) -> None:
+            make(one, *given, **named)
+            self._met.update(forms(one))
+
+        return made
+
+
+def count_ways(cases: Iterable[tuple[KeyedCase, KeyedSetting]]) -> Counter[str]:
+    """What some cases reach."""
+    ways = Ways()
+    for case, setting in cases:
+        with ways.looking_on():
+            run_keyed(case, setting)
+    return ways.counts
+
+
+def main() -> None:
+    first, last = (int(given) for given in sys.argv[1:] or ("0", "100"))
+    for kind, draw in CASES.items():
+        print(f"{kind}:")
+        counts = count_ways(draw(seed) for seed in range(first, last))
+        for form, count in sorted(counts.items()):
+            print(f"{count:6} {form}")
+
+
+if __name__ == "__main__":
+    main()
