@@ -1,4 +1,4 @@
-"""No kernel reads or writes beside its arrays: see `fences.py`."""
+"""No kernel reads or writes beside its arrays: see `fences.py`, `keyed_fences.py`."""
 
 import subprocess
 import sys
@@ -10,10 +10,13 @@ CASES, DEEP_CASES = 60, 6_000
 
 
 @pytest.mark.parametrize("side", ["high", "low"])
-def test_kernels_stay_within_their_arrays(side: str, *, deep: bool) -> None:
+@pytest.mark.parametrize("module", ["fences", "keyed_fences"])
+def test_kernels_stay_within_their_arrays(
+    module: str, side: str, *, deep: bool
+) -> None:
     first = 0 if side == "high" else 10_000
     last = first + (DEEP_CASES if deep else CASES)
-    command = [sys.executable, "-m", "tests.fences", str(first), str(last), side]
+    command = [sys.executable, "-m", f"tests.{module}", str(first), str(last), side]
     here = Path(__file__).parent.parent
     done = subprocess.run(  # noqa: S603
         command, cwd=here, capture_output=True, text=True, check=False

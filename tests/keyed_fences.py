@@ -1,0 +1,158 @@
+"""`python -m tests.keyed_fences FIRST LAST`: queries by key over memory with fences.
+
+As `fences`, for what is made of keys. Each call of a batch sees its own key's rows, and
+room for just what that key may write, so that a step into the rows or the snapshots of
+the key beside it is a fault, too. What is folded without grouping has fences around its
+rows, its keys and its states.
+"""
+
+import ctypes
+import sys
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.fences import Fences, put_up
+from tests.keyed import check_keyed
+from tests.test_keyed_properties import CASES
+from tiltpy.abi import SlotKind
+from tiltpy.runtime import folded, folding
+from tiltpy.runtime.buffers import SnapshotBuffer
+from tiltpy.runtime.calls import INPUT_NUMBERS, Executable, Wiring, address
+from tiltpy.runtime.execute import TIMES, Kernel
+from tiltpy.runtime.folding import Matrices
+from tiltpy.runtime.key_pieces import KeyedPiece
+from tiltpy.runtime.memory import Memory, dtype_of
+from tiltpy.runtime.segment_rows import Part
+from tiltpy.runtime.segments import Segments
+from tiltpy.types import Scalar
+
+Numbers = NDArray[np.int64]
+
+
+class FencedCalls:
+    """Machine code, each of whose calls for a key is made between fences."""
+
+    def __init__(self, fences: Fences, batch: Segments, code: Executable) -> None:
+        self.fences = fences
+        self.batch = batch
+        self.wiring = Wiring(batch.signature)
+        self.machine = code.code()
+
+    def code(self) -> "FencedCalls":
+        return self
+
+    def appended(
+        self, place: int, count: int, width: int, outputs: int, number: int
+    ) -> None:
+        """The calls one by one; what they wrote is put where it belongs."""
+        slots = _numbers(place, count * width).reshape(count, width)
+        follow = {index for index, _, _ in _numbers(outputs, 3 * number).reshape(-1, 3)}
+        for key in range(count):
+            own = slots[key].copy()
+            self._inputs(own, key)
+            self._scratch(own, key)
+            arrays = self._outputs(own, key)
+            self.machine.one(address(own))
+            for name, index in self.wiring.counts.items():
+                slots[key, index] = own[index]
+                assert 0 <= own[index] <= self.batch.capacity[name][key]
+            for slot in self.wiring.outputs:
+                if slot.index not in follow:
+                    continue
+                array, here = arrays[slot.index], int(slots[key, slot.index])
+                size = int(own[self.wiring.counts[slot.loop.name]]) * array.itemsize
+                ctypes.memmove(here, address(array), size)
+                if key + 1 < count:
+                    slots[key + 1, slot.index] = here + size
+
+    def _inputs(self, own: Numbers, key: int) -> None:
+        rows = {
+            name: self.fences.piece(_rows_of(part, key))
+            for name, part in self.batch.parts.items()
+        }
+        for index, kind, name, column in self.wiring.inputs:
+            if kind not in (SlotKind.ROWS, SlotKind.START):
+                own[index] = INPUT_NUMBERS[kind](rows[name], column)
+
+    def _scratch(self, own: Numbers, key: int) -> None:
+        for index, _, wanted in self.wiring.scratch:
+            size = self.batch.rows_of(wanted.rows, wanted.constant)[key]
+            own[index] = address(self.fences.array(dtype_of(wanted.type), int(size)))
+
+    def _outputs(self, own: Numbers, key: int) -> dict[int, NDArray[np.generic]]:
+        found = {}
+        for slot in self.wiring.outputs:
+            implied = slot.loop.implicit_times and slot.kind in TIMES
+            size = 1 if implied else int(self.batch.capacity[slot.loop.name][key])
+            array = found[slot.index] = self.fences.array(dtype_of(slot.type), size)
+            own[slot.index] = address(array)
+        return found
+
+
+def _numbers(place: int, count: int) -> Numbers:
+    """The 64-bit numbers at an address."""
+    memory = memoryview((ctypes.c_int64 * count).from_address(place))
+    return np.frombuffer(memory, np.int64)
+
+
+def _rows_of(part: Part, key: int) -> SnapshotBuffer:
+    """A key's rows, or one that must be readable."""
+    buffer = part.buffer
+    first = min(int(part.first[key]), max(0, buffer.n - 1))
+    rows = slice(first, first + max(1, int(part.count[key])))
+    found: SnapshotBuffer = replace(
+        buffer,
+        n=rows.stop - first,
+        starts=None if buffer.starts is None else buffer.starts[rows],
+        ends=None if buffer.ends is None else buffer.ends[rows],
+        columns=tuple(
+            replace(one, values=one.values[rows], offset=one.offset + first)
+            for one in buffer.columns
+        ),
+    )
+    return found
+
+
+def put_up_by_key(fences: Fences) -> None:
+    """Have batches and folded rows take all memory between fences."""
+    put_up(fences)
+    run, make = Segments.run, Matrices.__init__
+
+    def fenced_run(
+        batch: Segments, kernel: Kernel, scratch: Memory
+    ) -> dict[str, KeyedPiece]:
+        calls = FencedCalls(fences, batch, kernel.code)
+        return run(batch, Kernel(kernel.signature, calls), scratch)  # type: ignore[arg-type]
+
+    def fenced_matrices(made: Matrices, *given: object, **named: object) -> None:
+        make(made, *given, **named)  # type: ignore[arg-type]
+        made.rows = fences.piece(made.rows)
+        made.keys = replace(made.keys, values=fences.copy(made.keys.values))
+        made.panes = replace(made.panes, rows=fences.copy(made.panes.rows))
+
+    def allocate(scalar: Scalar, size: int) -> NDArray[np.generic]:
+        return fences.array(dtype_of(scalar), size)
+
+    Segments.run = fenced_run  # type: ignore[assignment, method-assign]
+    Matrices.__init__ = fenced_matrices  # type: ignore[assignment, method-assign]
+    folding.allocate = folded.allocate = allocate  # type: ignore[attr-defined]
+
+
+def main() -> None:
+    first, last = int(sys.argv[1]), int(sys.argv[2])
+    fences = Fences(low="low" in sys.argv)
+    put_up_by_key(fences)
+    for seed in range(first, last):
+        kind = ("plain", "plain", "folds", "plain", "grids")[seed % 5]
+        case, setting = CASES[kind](seed)
+        plain = replace(setting.plain, workers=1)
+        print(f"{kind}, seed {seed}, {setting}", file=sys.stderr, flush=True)
+        difference = check_keyed(case, replace(setting, plain=plain), exact=True)
+        assert difference is None, difference
+        fences.open()
+
+
+if __name__ == "__main__":
+    main()
