@@ -25,6 +25,7 @@ from tiltpy.ir.traversal import walk
 from tiltpy.loops.build import TRUE, i64
 from tiltpy.lowering import folds, outputs
 from tiltpy.lowering.assembly import Assembly, Block
+from tiltpy.lowering.at_events import AtEvents
 from tiltpy.lowering.central_moments import ORDERS
 from tiltpy.lowering.count_tree import CountTree
 from tiltpy.lowering.cursors import ScanCursor, StackCursor, StepCursor
@@ -183,6 +184,7 @@ OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
     (Temporary, lambda _: ["temporary"]),
     (RowPane, of_row_pane),
     (Merge, of_merge),
+    (AtEvents, lambda _: ["sweep: windows at events"]),
     (SlidingWindow, lambda w: [f"sweep: window that {'steps' if w.steps else 'runs'}"]),
     (TreeWindow, lambda _: ["sweep: window over ends out of order"]),
     (CountTree, lambda found: [f"sweep: {found.name}"]),

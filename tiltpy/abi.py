@@ -79,6 +79,12 @@ class Lattice:
 
     period: int
     phase: int
+    apart: bool = False
+    """Whether there are some ticks to a row, on the average."""
+
+
+APART = 3
+"""How many: then a visit to each row may take longer than one to each tick."""
 
 
 class SlotKind(Enum):

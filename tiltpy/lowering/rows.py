@@ -53,6 +53,8 @@ class ObjectRows:
     ends: Array | None
     values: tuple[Array, ...]
     validity: tuple[tuple[Array, LExpr] | None, ...]
+    within: bool = False
+    """Whether no row behind the last is asked for."""
 
     @property
     def disjoint(self) -> bool:
@@ -119,12 +121,16 @@ class ObjectRows:
 
     def start_or_never(self, row: LExpr) -> LExpr:
         """The start of a row, or infinity past the last (a row `count` at most)."""
+        if self.within:
+            return self.start_at(row)
         contiguous = self.layout.time is TimeLayout.CONTIGUOUS
         readable = row if contiguous else self.clamp(row)  # it reads the row before
         return select(lt(row, self.count), self.start_at(readable), INF)
 
     def end_or_never(self, row: LExpr) -> LExpr:
         """The end of a row, or infinity past the last."""
+        if self.within:
+            return self.end_at(row)
         return select(lt(row, self.count), self.end_at(self.clamp(row)), INF)
 
     def exists(self, row: LExpr) -> LExpr:

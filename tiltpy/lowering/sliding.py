@@ -10,6 +10,9 @@ skips times, rows that have left are passed first, so that only those that stay 
 merged: a tumbling window merges each of its rows once.
 """
 
+from copy import copy
+from dataclasses import replace
+
 from tiltpy.ir.nodes import Expr, Reduce, Window
 from tiltpy.loops.build import FALSE, TRUE, add, disj, greatest, i64, lt, select, sub
 from tiltpy.loops.nodes import For, LExpr, While
@@ -117,6 +120,13 @@ class SlidingWindow:
             each = block.inner()
             whole.enter(each, row)
             block.add(For(row, self.lo.row, self.hi.row, each.body()))
+
+    def within(self) -> "SlidingWindow":
+        """The same where its edges are known to stay inside the rows."""
+        window = copy(self)
+        window.lo = replace(self.lo, rows=replace(self.lo.rows, within=True))
+        window.hi = replace(self.hi, rows=replace(self.hi.rows, within=True))
+        return window
 
     def advance(self, block: Block, now: LExpr) -> None:
         """Move to the loop's time."""

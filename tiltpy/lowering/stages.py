@@ -11,6 +11,7 @@ from math import lcm
 
 from tiltpy.abi import LANES, MOST_CELLS, Lattice, Layout, TimeLayout
 from tiltpy.ir.nodes import CutPoint, Query, Reduce, TemporalExpr, UserReduction, Window
+from tiltpy.lowering.at_events import swept_at_events
 from tiltpy.lowering.lattice import Axis, Step, common_low, step, whole_vectors
 from tiltpy.lowering.references import reductions, references
 from tiltpy.lowering.row_panes import folds_rows
@@ -80,6 +81,7 @@ class Grid:
         self.axes = {
             name: Axis(one.period, one.phase) for name, one in lattices.items()
         }
+        self.apart = all(one.apart for one in lattices.values())
         self.references = {d.name: references(d) for d in query.definitions}
         for definition in query.definitions:
             if not definition.tdom.is_infinite:
@@ -138,6 +140,8 @@ class Grid:
     def _takes_rows(self, definition: TemporalExpr) -> bool:
         """Whether it is better made of rows as they lie than of those spread out."""
         points, windows = self.references[definition.name]
+        if self.apart and swept_at_events(definition, self.layouts):
+            return True
         if windows:
             return all(self._folds(definition, window) for window in windows)
         merged = all(isinstance(cut, CutPoint) for cut in definition.cuts)

@@ -30,6 +30,7 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import Bin, LExpr, Var, While
 from tiltpy.lowering.assembly import Assembly, Block
+from tiltpy.lowering.at_events import AtEvents
 from tiltpy.lowering.cursors import ScanCursor
 from tiltpy.lowering.following import Following, Points
 from tiltpy.lowering.merging import Merge
@@ -64,10 +65,12 @@ class Sweep:
         self.following = Following(
             assembly, definition, objects, self.now, rankings, plain=plain
         )
-        merges = self.every_tick and not self.every_cell and not plain
-        self.merge: Merge | None = None
-        if merges and Merge.serves(self.following):
-            self.merge = Merge(assembly, self.following)
+        often = self.every_tick and not self.every_cell and not plain
+        self.short: Merge | AtEvents | None = None
+        if often and Merge.serves(self.following):
+            self.short = Merge(assembly, self.following)
+        elif often and AtEvents.serves(self.following):
+            self.short = AtEvents(assembly, self.following)
 
     def lower(self, block: Block, out: Written) -> Var:
         """Append the loop; returns the variable that counts the snapshots written."""
@@ -87,8 +90,8 @@ class Sweep:
         write_snapshot(body, out, at, value, begin, until)
         body.set(count, add(at, convert(value.valid, I64)))
         body.set(self.now, after)
-        if self.merge is not None:
-            self.merge.append(body, out, count, self.now, last)
+        if self.short is not None:
+            self.short.append(body, out, count, self.now, last)
         block.set(count, i64(0))
         if not self.following.always_cuts:
             block.set(exists, FALSE)

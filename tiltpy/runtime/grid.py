@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tiltpy.abi import (
+    APART,
     LANES,
     MOST_CELLS,
     Lattice,
@@ -42,8 +43,10 @@ def lattice_of(buffer: SnapshotBuffer) -> Lattice | None:
         case TimeLayout.SAMPLED:
             return Lattice(buffer.period, buffer.start % buffer.period)
         case TimeLayout.CONTIGUOUS | TimeLayout.INTERVALS:
-            short = bounds[1] - bounds[0] <= MOST_CELLS * buffer.n
-            return Lattice(1, 0) if short else None
+            ticks = bounds[1] - bounds[0]
+            if ticks > MOST_CELLS * buffer.n:
+                return None
+            return Lattice(1, 0, apart=ticks >= APART * buffer.n)
         case _:
             return None
 

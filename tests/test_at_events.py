@@ -1,0 +1,67 @@
+"""Windows at the events of a point stream: one visit an event.
+
+Against the interpreter, over more events than a loop looks ahead, in chunks and whole.
+"""
+
+from random import Random
+
+import pytest
+
+from tests.compiled import Setting
+from tests.plain import check_engines
+from tests.test_row_panes import STREAMS, points
+from tiltpy.abi import Lattice, Layout, TimeLayout
+from tiltpy.compiler import CompileOptions, Specialised
+from tiltpy.frontend.parse import parse
+
+QUERIES = {
+    "sum": "~o[t] = ~x[t] != φ ? sum(~x[t-30 : t]) : φ",
+    "largest": "~o[t] = ~x[t] - max(~x[t-7 : t])",
+    "of the past": "~o[t] = ~x[t] - mean(~x[t-31 : t-1])",
+    "of the future": "~o[t] = ~x[t] - mean(~x[t+1 : t+20])",
+    "at another time": "~o[t] = ~x[t-4] * count(~x[t-30 : t])",
+    "some": "~o[t] = ~x[t] + sum(v for v in ~x[t-50 : t] if v > 1)",
+    "how many": "~o[t] = ~x[t] != φ ? count(v for v in ~x[t-9 : t] if v < 0) : φ",
+    "two": "~o[t] = ~x[t] != φ ? mean(~x[t-20 : t]) > mean(~x[t-50 : t]) : φ",
+    "ends": "~o[t] = ~x[t] - first(~x[t-30 : t]) + last(~x[t-30 : t-10])",
+    "kept": "~o[t] = ~x[t] > mean(~x[t-25 : t]) ? ~x[t] : φ",
+    "another stream": "~o[t] = ~x[t] + last(~y[t-40 : t])",
+    "both": "~o[t] = ~x[t] + sum(~x[t-40 : t]) * count(~y[t-10 : t+5])",
+}
+WAYS = (
+    Setting(points=True, grid=False),
+    Setting(points=True, grid=False, chunk=70, workers=2),
+    Setting(points=True),
+)
+
+
+@pytest.mark.parametrize("other", STREAMS)
+@pytest.mark.parametrize("query", QUERIES)
+def test_at_events(query: str, other: str) -> None:
+    random = Random(f"{query} {other}")  # noqa: S311
+    text = f"input x : f64\ninput y : f64\n{QUERIES[query]}\noutput ~o"
+    for count, others in ((1, 0), (5, 4), (9, 200), (150, 60), (100, 100)):
+        y = STREAMS[other](random, others)
+        check_engines(text, {"x": points(random, count), "y": y}, settings=WAYS)
+
+
+POINTS = Layout(TimeLayout.INTERVALS, (False,), points=True)
+
+
+@pytest.mark.parametrize(
+    ("body", "apart", "grid"),
+    [
+        ("~o[t] = ~x[t] - sum(~x[t-500 : t])", True, False),
+        ("~o[t] = ~x[t] - sum(~x[t-500 : t])", False, True),
+        ("~o[t] = ~x[t] - sum(~x[t-20 : t])", True, True),
+        ("~o[t] = ~x[t] - std(~x[t-20 : t])", True, False),
+        ("~o[t] = sum(~x[t-500 : t])", True, True),
+    ],
+)
+def test_which_are_swept(body: str, *, apart: bool, grid: bool) -> None:
+    """Points that are some ticks apart, and windows that are long."""
+    found = Specialised(
+        parse(f"input x : f32\n{body}"), {"x": POINTS}, CompileOptions()
+    )
+    lattices = {"x": Lattice(1, 0, apart=apart)}
+    assert (found.lattice_code(lattices) is not None) == grid

@@ -1,0 +1,119 @@
+"""Windows at the events of a point stream: row after row.
+
+A visit of a sweep looks for the next event, and whether there is one at all; each edge
+of a window looks whether there is another row. In a stretch that ends before the last
+rows of every object there is nothing to look for: each event is a visit.
+"""
+
+from collections.abc import Mapping
+
+from tiltpy.abi import Layout
+from tiltpy.ir.nodes import TemporalExpr
+from tiltpy.loops.build import (
+    TRUE,
+    add,
+    conj,
+    convert,
+    greatest,
+    i64,
+    le,
+    least,
+    lt,
+    sub,
+)
+from tiltpy.loops.nodes import LExpr, Var, While
+from tiltpy.lowering.assembly import Assembly, Block
+from tiltpy.lowering.central_moments import ORDERS
+from tiltpy.lowering.cursors import ScanCursor, Seen
+from tiltpy.lowering.following import Following
+from tiltpy.lowering.references import reductions, references, uses_time
+from tiltpy.lowering.rows import Written, write_snapshot
+from tiltpy.lowering.skips import strict_points
+from tiltpy.lowering.sliding import LEAP, SlidingWindow
+from tiltpy.types import I64
+
+LONG = 64
+"""Ticks of a window from which on it is better swept than made for each tick."""
+
+
+class AtEvents:
+    """The short visits of a loop over the events of one point stream."""
+
+    def __init__(self, assembly: Assembly, following: Following) -> None:
+        assert following.one_tick is not None
+        self.following = following
+        self.point = following.one_tick
+        cursor = following.cursors[self.point]
+        assert isinstance(cursor, ScanCursor)
+        self.cursor = cursor
+        self.row = assembly.fresh(f"{cursor.rows.name}.event")
+        self.time = assembly.fresh("time")
+        self.limit = assembly.fresh("limit")
+
+    @staticmethod
+    def serves(following: Following) -> bool:
+        """Whether a loop sees one event of one tick at a time, and windows."""
+        point = following.one_tick
+        if point is None or set(following.cursors) != {point} or following.edged:
+            return False
+        cursor = following.cursors[point]
+        if not isinstance(cursor, ScanCursor) or not cursor.rows.complete:
+            return False
+        windows = following.windows.values()
+        return bool(windows) and all(
+            isinstance(one, SlidingWindow) and not one.wholes for one in windows
+        )
+
+    def append(
+        self, block: Block, out: Written, count: Var, now: Var, last: LExpr
+    ) -> None:
+        """Visits behind that of the cursor's row, for as many as are well inside."""
+        rows, windows = self.cursor.rows, self._windows()
+        head, visit, stretch = block.inner(), block.inner(), block.inner()
+        limits = [self._limit(window) for window in windows]
+        stretch.set(self.limit, least(last, *limits))
+        stretch.set(self.row, add(self.cursor.row, i64(1)))
+        end = rows.end_at(rows.clamp(self.row))
+        head.set(self.time, sub(end, i64(self.point.offset)))
+        visit.set(now, self.time)
+        for window in windows:
+            window.within().advance(visit, now)
+        seen = Seen(TRUE, self.row, add(now, i64(1)))
+        value = self.following.value(visit, {self.point: seen})
+        write_snapshot(visit, out, count, value, sub(now, i64(1)), now)
+        visit.set(count, add(count, convert(value.valid, I64)))
+        visit.set(self.row, add(self.row, i64(1)))
+        visit.set(now, add(now, i64(1)))
+        further = conj(lt(self.row, rows.last), le(self.time, self.limit))
+        stretch.add(While(further, visit.body(), head.body()))
+        stretch.set(self.cursor.row, self.row)
+        some = [lt(i64(LEAP), window.rows.count) for window in windows]
+        block.when(conj(self.cursor.exists, *some), stretch)
+
+    def _windows(self) -> list[SlidingWindow]:
+        found = self.following.windows.values()
+        return [one for one in found if isinstance(one, SlidingWindow)]
+
+    def _limit(self, window: SlidingWindow) -> LExpr:
+        """Until when both edges stay so far from the last row as they look ahead."""
+        rows = window.rows
+        start = rows.start_at(greatest(sub(rows.last, i64(LEAP)), i64(0)))
+        return sub(start, i64(window.window.end))
+
+
+def swept_at_events(definition: TemporalExpr, layouts: Mapping[str, Layout]) -> bool:
+    """Whether an object is better made event by event than tick by tick.
+
+    Its windows are long, or what they keep takes long to merge.
+    """
+    points, windows = references(definition)
+    if definition.tdom.precision != 1 or uses_time(definition) or len(points) != 1:
+        return False
+    (point,) = points
+    layout = layouts.get(point.object)
+    if layout is None or not layout.points or any(layout.nullable):
+        return False
+    if point not in definition.cuts or point not in strict_points(definition):
+        return False
+    long = any(window.end - window.start > LONG for window in windows)
+    return long or any(node.reduction in ORDERS for node in reductions(definition))
