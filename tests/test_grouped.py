@@ -1,6 +1,6 @@
 """Windows per key that are folded as the rows come, against what they mean."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from unittest.mock import patch
 
@@ -69,7 +69,10 @@ def fold(
     assert not isinstance(rows, str)
     compiler = Compiler(query, CompileOptions(optimize=optimize, cache=False))
     options = RunOptions(workers=workers, direct=True)
-    with patch.object(direct, "PER_ROW", per_row):
+    with (
+        patch.object(direct, "PER_ROW", per_row),
+        patch.object(direct, "MERGED", 16 * per_row),
+    ):
         found = fold_directly(query, rows, compiler.specialised, request, options)
     stamp = output_stamp({declared.name: rows.stamps}, query.unit)
     return {table.name: table for table in found.tables(stamp, order)}
@@ -185,11 +188,12 @@ def both(
     *,
     order: Order = "key",
     start: int | None = None,
+    bounds: Mapping[str, int] | None = None,
     per_row: int = 1 << 20,
 ) -> pa.Table:
     """What is found directly, which is what is found otherwise."""
     query = tilt.parse(text).query
-    request = Request(start)
+    request = Request(start, None, bounds or {})
     (output,) = fold(query, frame, request, order=order, per_row=per_row).values()
     compiler = Compiler(query, CompileOptions(cache=False))
     part = Part(query, compiler.specialised)
@@ -270,6 +274,53 @@ def test_too_many_keys_are_grouped() -> None:
     )
     with pytest.raises(Grouping, match="~x may have more than 40 keys, too many for a"):
         both(COUNT, frame, per_row=4)
+
+
+def test_payloads_of_all_kinds() -> None:
+    """Times, strings in their order, structs in structs, and a bound at run time."""
+    text = """
+unit s
+input x by k : { at: time, took: duration, s: string, q: { p: f64 } } time ts point
+w = TDom(late, ∞, 20s)
+~o[w] = {
+    least = min(v.s for v in ~x[w-40 : w])
+    took = sum(v.took for v in ~x[w-20 : w] if v.s in ("b", "é"))
+    inner = last(v.q.p for v in ~x[w-20 : w])
+    at = max(v.at for v in ~x[w-20 : w])
+    return { least = least, took = took, inner = inner, at = at, q = { p = inner } }
+}
+"""
+    inner = pa.struct([("p", pa.float64())])
+    rows = {
+        "k": [2, 1, 2, 1, 1],
+        "ts": [3, 4, 19, 21, 65],
+        "at": pa.array([5, None, 6, 7, 8], pa.timestamp("s")),
+        "took": pa.array([1, 2, 4, None, 8], pa.duration("s")),
+        "s": ["é", "b", None, "a", "b"],
+        "q": pa.array([{"p": 1.5}, None, {"p": None}, {"p": 2.5}, {"p": 3.5}], inner),
+    }
+    frame = pa.table(rows)
+    frame = frame.set_column(1, "ts", frame["ts"].cast(pa.timestamp("s")))
+    found = both(text, frame, bounds={"late": -30}).to_pylist()
+    assert [row["k"] for row in found] == [1, 1, 1, 1, 1, 2, 2]
+    assert [row["start"].second for row in found] == [30, 0, 20, 40, 0, 30, 0]
+    assert [row["least"] for row in found] == [None, "b", "a", "a", "b", None, "é"]
+    assert [row["inner"] for row in found] == [None, None, 2.5, None, 3.5, None, 1.5]
+
+
+@pytest.mark.parametrize(
+    ("window", "reason"),
+    [
+        ("w-5 : w", "~x has few rows for 2,999 panes, of which windows have 1"),
+        ("w-1000 : w", "~x has few rows for 1,500 panes, of which windows have 100"),
+    ],
+)
+def test_few_rows_for_their_panes_are_grouped(window: str, reason: str) -> None:
+    rows = np.arange(1500)
+    frame = pa.table({"k": rows % 3, "ts": 10 * rows, "x": rows.astype(np.int32)})
+    text = COUNT.replace("w-10 : w", window)
+    with pytest.raises(Grouping, match=reason):
+        both(text, frame, per_row=1 if "5" in window else 4)
 
 
 @pytest.mark.parametrize(

@@ -293,7 +293,7 @@ class Grouped:
     low: int
     high: int
     merged: int
-    """How many panes are merged for a cell."""
+    """How many panes a window has, at most: they are merged anew for each cell."""
     key: Scalar
     half: int
     nulls: bool

@@ -42,9 +42,6 @@ from tiltpy.lowering.values import Lowered, lower_expr
 from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.types import BOOL, U32, U64, Scalar
 
-MOST_MERGED = 64
-"""Panes in a window, at most: they are merged anew for each cell."""
-
 Span = tuple[int, int]
 """Panes of a window, counted from its cell's first."""
 
@@ -82,11 +79,6 @@ class Folding:
         self.key = key
         self.narrow = narrow
         _check(definition, query)
-        if self.merged > MOST_MERGED:
-            raise Unfit(
-                f"a window of ~{self.definition.name} has {self.merged} panes, more "
-                f"than {MOST_MERGED}"
-            )
 
     @cached_property
     def input(self) -> str:

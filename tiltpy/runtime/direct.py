@@ -19,6 +19,7 @@ from tiltpy.runtime.encode import encode
 from tiltpy.runtime.execute import Kernel, Kernels
 from tiltpy.runtime.folded import Folded, Snapshots
 from tiltpy.runtime.folding import (
+    MERGED,
     PER_ROW,
     CodedKeys,
     Matrices,
@@ -209,9 +210,15 @@ class Fold:
         bounds = rows.buffer.bounds()
         assert bounds is not None
         count = pane_count(way.pane, way.phase, bounds)
-        most = PER_ROW * rows.buffer.n // (count * len(way.states))
+        most = min(
+            PER_ROW * rows.buffer.n // (count * len(way.states)),
+            MERGED * rows.buffer.n // (count * way.merged),
+        )
         if most == 0:
-            raise Grouping(f"~{way.input} has few rows for {count:,} panes")
+            raise Grouping(
+                f"~{way.input} has few rows for {count:,} panes, of which windows have "
+                f"{way.merged:,}"
+            )
         panes = cut_panes(way.pane, way.phase, rows.buffer)
         if panes is None:
             raise Grouping(f"rows of ~{way.input} are in more than one pane")

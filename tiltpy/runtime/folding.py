@@ -28,8 +28,11 @@ Numbers = NDArray[np.int64]
 ROWS = 1 << 18
 """Rows in a call, about."""
 PER_ROW = 4
-"""Entries of a matrix for each row, at most: to visit one takes a fraction of the time
+"""Entries of matrices for each row, at most: to visit one takes a fraction of the time
 that it takes to group a row."""
+MERGED = 64
+"""Entries that are merged for each row, at most, several at once: where long windows
+hop by little."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
