@@ -24,7 +24,7 @@ LOCAL = "local[2]"
 CLUSTER = "local-cluster[2,1,1024]"
 """Two executors of one core and 1024 MB, on one host."""
 
-PATIENCE = 240
+PATIENCE = 900
 """Seconds that a program over a cluster may take."""
 
 SOON = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
