@@ -370,3 +370,22 @@ def test_a_failure_says_in_a_line_where_and_why(
     assert "near.tilt:3" in line
     assert "input 'trades', column 'ts'" in line
     assert ("symbol = 'b'" in line) == (chunk is not None)
+
+
+@pytest.mark.parametrize("lifetime", ["point", "until_next max 3s"])
+def test_every_piece_of_every_key_sees_rows_without_keys(
+    spark: SparkSession, lifetime: str
+) -> None:
+    """The input without keys is the first that the output refers to."""
+    query = tilt.parse(f"""
+        unit s
+        input price : f64 time ts order price {lifetime}
+        input trades by symbol : {{ price: f64 }} time ts order price point
+        ~both[t] = sum(~price[t-9s : t]) + ~trades[t].price
+        output ~both
+    """)
+    frame, table = both(spark, random_rows(3, 300, 600, ["a", "b", None]))
+    other, same_other = both(spark, random_rows(4, 90, 700, ["-"]))
+    frames = {"price": tilt.bind(other), "trades": tilt.bind(frame)}
+    tables = {"price": tilt.bind(same_other), "trades": tilt.bind(table)}
+    same(query, frames, tables, chunk=50)

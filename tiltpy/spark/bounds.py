@@ -16,7 +16,7 @@ from pyspark.sql import functions as sql
 
 from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.runtime.domain import Request
-from tiltpy.spark.events import Events, join_by_key
+from tiltpy.spark.events import Events, join_by_key, keys_among
 from tiltpy.spark.ticks import raised
 from tiltpy.types import Scalar, UntilNext
 
@@ -49,11 +49,16 @@ def bounds_of(
     """The bounds of every key that has an event; without inputs, those of no rows."""
     if not inputs:
         return _with_pieces(session.range(1, numPartitions=1).select(), [], cutting)
-    keys = inputs[0].keys
-    parts = [_input_bounds(one) for one in inputs]
+    keys = keys_among(inputs)
+    # With keys among them, inputs without are seen by every key.
+    seen = [one for one in inputs if one.keys == keys]
+    parts = [_input_bounds(one) for one in seen]
     joined = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)
-    names = [f"{which}{one.number}" for one in inputs for which in ("low", "high")]
+    names = [f"{which}{one.number}" for one in seen for which in ("low", "high")]
     found = joined.groupBy(*keys).agg(*(sql.max(n).alias(n) for n in names))
+    for one in inputs:
+        if one.keys != keys:
+            found = found.crossJoin(sql.broadcast(_input_bounds(one)))
     return _with_pieces(found, inputs, cutting)
 
 
@@ -84,7 +89,7 @@ def _input_bounds(one: Events) -> DataFrame:
 def _with_pieces(
     found: DataFrame, inputs: Sequence[Events], cutting: Cutting
 ) -> DataFrame:
-    names, keys = found.columns, inputs[0].keys if inputs else []
+    names, keys = found.columns, keys_among(inputs)
     names = [name for name in names if name not in keys]
     tdom, request = cutting.definition.tdom, cutting.request
     starts = [request.start, request.resolve(tdom.start)]

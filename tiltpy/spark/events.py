@@ -5,6 +5,7 @@ A frame of events has the keys (`k0`, ...), `low` and `high` (the event is valid
 and the columns that workers need, which no two inputs have in common.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -96,6 +97,11 @@ class Events:
 def key_names(count: int) -> list[str]:
     """Our names for key columns."""
     return [f"k{number}" for number in range(count)]
+
+
+def keys_among(inputs: Sequence[Events]) -> list[str]:
+    """Our names for the keys of a query's inputs, some of which may have none."""
+    return next((one.keys for one in inputs if one.keys), [])
 
 
 def one_nan_one_zero(column: Column) -> Column:

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sql
 
 from tiltpy.spark.bounds import Cutting, bounds_of
-from tiltpy.spark.events import Events, join_by_key
+from tiltpy.spark.events import Events, join_by_key, keys_among
 from tiltpy.spark.ticks import divided
 
 DESCRIPTION = -1
@@ -25,9 +25,9 @@ def rows_in_pieces(
 ) -> DataFrame:
     """All rows, each as often as there are pieces that need it, pieces together."""
     bounds = bounds_of(session, inputs, cutting)
-    keys = inputs[0].keys if inputs else []
+    keys = keys_among(inputs)
     parts = [_descriptions(bounds, inputs, keys)]
-    parts += [_in_pieces(one, bounds, halo[one.name]) for one in inputs]
+    parts += [_in_pieces(one, bounds, keys, halo[one.name]) for one in inputs]
     joined = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)
     return joined.repartition(*keys, "piece")
 
@@ -45,21 +45,24 @@ def _descriptions(
     )
 
 
-def _in_pieces(one: Events, bounds: DataFrame, halo: tuple[int, int]) -> DataFrame:
+def _in_pieces(
+    one: Events, bounds: DataFrame, keys: list[str], halo: tuple[int, int]
+) -> DataFrame:
+    """An input's rows; those of one without keys go to the pieces of every key."""
     back, ahead = halo
-    cut = bounds.select(*one.keys, "step", "base", "last")
+    cut = bounds.select(*keys, "step", "base", "last")
     rows = join_by_key(one.events(), cut, one.keys).withColumns(
         {"from": _first_piece(ahead), "to": _last_piece(back)}
     )
     if one.held:
-        rows = _with_neighbours(rows, one)
+        rows = _with_neighbours(rows, keys)
     pieces = sql.sequence(
         sql.greatest(sql.col("from"), sql.lit(0)), sql.least("to", "last")
     )
     return (
         rows.where("from <= last and to >= 0 and from <= to")
         .withColumn("piece", sql.explode(pieces))
-        .select(*one.keys, "piece", sql.lit(one.number).alias("input"), *one.slots)
+        .select(*keys, "piece", sql.lit(one.number).alias("input"), *one.slots)
     )
 
 
@@ -80,7 +83,7 @@ def _last_piece(back: int) -> Column:
     return divided(sql.col("high") + back - sql.col("base") + (step - 1), step) - 1
 
 
-def _with_neighbours(rows: DataFrame, one: Events) -> DataFrame:
+def _with_neighbours(rows: DataFrame, keys: list[str]) -> DataFrame:
     """Rows that hold until the next stamp go to every piece they may hold in, too.
 
     A piece needs, beside the rows of its stretch, those of the last stamp before it,
@@ -88,28 +91,28 @@ def _with_neighbours(rows: DataFrame, one: Events) -> DataFrame:
     ones hold. Only stamps that are the last, or the first, beside some piece can be
     such neighbours: there are two for each piece at most.
     """
-    stamps = rows.groupBy(*one.keys, "to").agg(sql.max("high").alias("stamp"))
-    order = Window.partitionBy(*one.keys).orderBy("to")
+    stamps = rows.groupBy(*keys, "to").agg(sql.max("high").alias("stamp"))
+    order = Window.partitionBy(*keys).orderBy("to")
     before = stamps.select(
-        *one.keys,
+        *keys,
         "stamp",
         sql.lit(None).cast("long").alias("sooner"),
         sql.coalesce(sql.lead("to").over(order), sql.lit(1 << 62)).alias("later"),
     )
-    stamps = rows.groupBy(*one.keys, "from").agg(sql.min("high").alias("stamp"))
-    order = Window.partitionBy(*one.keys).orderBy("from")
+    stamps = rows.groupBy(*keys, "from").agg(sql.min("high").alias("stamp"))
+    order = Window.partitionBy(*keys).orderBy("from")
     behind = stamps.select(
-        *one.keys,
+        *keys,
         "stamp",
         sql.coalesce(sql.lag("from").over(order), sql.lit(-(1 << 62))).alias("sooner"),
         sql.lit(None).cast("long").alias("later"),
     )
     found = (
         before.union(behind)
-        .groupBy(*one.keys, "stamp")
+        .groupBy(*keys, "stamp")
         .agg(sql.min("sooner").alias("sooner"), sql.max("later").alias("later"))
     )
     here = sql.col("high") == sql.col("stamp")
-    return join_by_key(rows, found, one.keys, "left", also=here).withColumns(
+    return join_by_key(rows, found, keys, "left", also=here).withColumns(
         {"from": sql.least("from", "sooner"), "to": sql.greatest("to", "later")}
     )
