@@ -87,3 +87,18 @@ def test_inputs_that_no_output_refers_to_change_nothing() -> None:
         }  # fmt: skip
         found = tilt.parse(text.format(keys, "z")).run(x=x, y=other, z=z)
         assert found.to_arrow().to_pydict() == {"start": [2], "end": [3], "o": [9]}
+
+
+def test_a_key_over_nearly_all_of_time_is_cut_as_any_run_is() -> None:
+    """Differences of times in a kernel must fit into 64 bits."""
+    most, far = 2**62, 2**58
+    text = f"input m {{}}: i64 interval (start, end)\n~o[t] = sum(~m[t-{far} : t])"
+    rows = {"start": [-most, 0], "end": [0, most - 1], "m": [5, -3]}
+    keyed_rows = pa.table(rows | {"k": ["a", "a"]})
+    found = tilt.parse(text.format("by k ")).run(m=keyed_rows).to_arrow()
+    assert found["k"].to_pylist() == ["a"] * 3
+    assert found.drop_columns("k").to_pydict() == {
+        "start": [-most, 0, far - 1], "end": [0, far - 1, most - 1], "o": [5, 2, -3]
+    }  # fmt: skip
+    alone = tilt.parse(text.format("")).run(m=pa.table(rows)).to_arrow()
+    assert found.drop_columns("k") == alone

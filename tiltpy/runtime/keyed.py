@@ -18,7 +18,7 @@ from tiltpy.abi import Layout, TimeLayout
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query
 from tiltpy.runtime.buffers import SnapshotBuffer
-from tiltpy.runtime.domain import Request, Wanted
+from tiltpy.runtime.domain import LONGEST_CHUNK, Request, Wanted
 from tiltpy.runtime.execute import Kernels
 from tiltpy.runtime.grid import lattice_of
 from tiltpy.runtime.job import Job, RunOptions, default_workers
@@ -131,7 +131,7 @@ class KeyedJob:
         if not len(keys):
             return
         rows = self._work()[keys]
-        alone = rows >= MANY
+        alone = (rows >= MANY) | self._long(keys)
         if self.options.chunk is not None:
             alone |= self._cut(keys, self.options.chunk)
         share = np.maximum(rows, BATCH_ROWS // BATCH_KEYS)
@@ -153,6 +153,14 @@ class KeyedJob:
             if loop.every_cell:
                 work = np.maximum(work, (high - low) // loop.tdom.precision)
         return work
+
+    def _long(self, keys: Numbers) -> NDArray[np.bool_]:
+        """Which keys must be cut, for differences of times in a kernel to fit."""
+        long = np.zeros(len(keys), np.bool_)
+        for domains in self.domains.values():
+            half = domains.end[keys] // 2 - domains.start[keys] // 2
+            long |= half > LONGEST_CHUNK // 2
+        return long
 
     def _cut(self, keys: Numbers, interval: int) -> NDArray[np.bool_]:
         """Which keys are cut, as every run is at multiples of a given interval."""
