@@ -378,6 +378,18 @@ def test_explain_says_which_way_is_taken() -> None:
     assert "== by key ==" not in text
 
 
+def test_windows_that_slide_over_all_rows_are_grouped() -> None:
+    """Their panes would be merged for each row."""
+    text = "input x by k : f64 time ts sampled 1\n~n[t] = mean(~x[t-50 : t])"
+    query = tilt.parse(text).query
+    frame = pa.table({"k": ["a"] * 9999, "ts": range(9999), "x": np.arange(9999.0)})
+    rows = in_time(query.inputs[0], Binding(frame), None)
+    assert not isinstance(rows, str)
+    compile_for = Compiler(query, CompileOptions(cache=False)).specialised
+    with pytest.raises(Grouping, match="few rows for 9,999 panes, of which windows"):
+        fold_directly(query, rows, compile_for, Request(), RunOptions())
+
+
 def test_users_get_it_where_it_pays() -> None:
     """Five thousand rows, beside an output without keys; the table is made once."""
     text = COUNT + "input r : f64 sampled 100\n~r2[t] = ~r[t] * 2\noutput ~n, ~r2"

@@ -219,12 +219,12 @@ class Fold:
                 f"~{way.input} has few rows for {count:,} panes, of which windows have "
                 f"{way.merged:,}"
             )
+        keys = _keys(way, rows, most, count)
         panes = cut_panes(way.pane, way.phase, rows.buffer)
         if panes is None:
             raise Grouping(f"rows of ~{way.input} are in more than one pane")
         if panes.longest >= WIDE:
             raise Grouping(f"a pane of ~{way.input} has {panes.longest:,} rows")
-        keys = _keys(way, rows, most, count)
         entry = sum(scalar.bits // 8 or 1 for scalar in way.states)
         if count * keys.count * entry > installed_memory() // MEMORY:
             raise Grouping(f"the states of ~{name} would take too much memory")

@@ -30,9 +30,10 @@ ROWS = 1 << 18
 PER_ROW = 4
 """Entries of matrices for each row, at most: to visit one takes a fraction of the time
 that it takes to group a row."""
-MERGED = 64
+MERGED = 16
 """Entries that are merged for each row, at most, several at once: where long windows
-hop by little."""
+hop by little. Samples by key are computed in less time than it takes to merge so many,
+once they are grouped."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
