@@ -76,7 +76,6 @@ REACHED = (
     "row pane: some rows only",
     "row pane: two passes",
     "row pane: more than a vector",
-    "sweep: windows at events",
     "merge: one object",
     "merge: some objects",
     "merge: with one that was computed",
