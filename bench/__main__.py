@@ -2,13 +2,14 @@
 
 `python -m bench fusion`, `threads` or `buffers` (and names of workloads, if you like)
 draw the paper's figures 10, 8 and 9 as tables; `memory` is a run over more than fits,
-`median` a look at windows of growing length.
+`median` a look at windows of growing length, `spark` one at Spark.
 """
 
 import argparse
 import os
 import platform
 import sys
+from collections.abc import Iterator, Sequence
 
 from bench import buffers, fusion, median, memory, threads
 from bench.c import bandwidth
@@ -21,12 +22,22 @@ from bench.workloads import Workload
 EVENTS = 20_000_000
 SEED = 2
 FAMILIES = tuple(dict.fromkeys(workload.family for workload in ALL))
+
+
+def _on_spark(chosen: Sequence[Workload] | None, wanted: Wanted) -> Iterator[str]:
+    """An extra, which nothing else needs."""
+    from bench import spark  # noqa: PLC0415
+
+    return spark.lines(chosen, wanted)
+
+
 FIGURES = {
     "fusion": fusion.lines,
     "threads": threads.lines,
     "buffers": buffers.lines,
     "memory": memory.lines,
     "median": median.lines,
+    "spark": _on_spark,
 }
 
 
