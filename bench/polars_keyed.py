@@ -17,9 +17,10 @@ KEY = pl.col("k")
 
 
 def _rolling_fraud() -> pl.Expr:
-    before = {"by": "end", "window_size": f"{TEN_DAYS}i", "closed": "left"}
-    mean = X.rolling_mean_by(**before).over(KEY)
-    return X.gt(mean + 3 * X.rolling_std_by(**before, ddof=0).over(KEY))
+    span = f"{TEN_DAYS}i"
+    mean = X.rolling_mean_by("end", span, closed="left")
+    std = X.rolling_std_by("end", span, closed="left", ddof=0)
+    return X.gt(mean.over(KEY) + 3 * std.over(KEY))
 
 
 def _rolling_means() -> pl.Expr:
