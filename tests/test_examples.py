@@ -34,7 +34,7 @@ def marked(path: Path) -> Any:
     return pytest.param(path, id=path.stem, marks=marks)
 
 
-@pytest.mark.parametrize("path", map(marked, ALONE))
+@pytest.mark.parametrize("path", [marked(path) for path in ALONE])
 def test_example_asserts_what_it_prints(path: Path, tmp_path: Path) -> None:
     done = subprocess.run(  # noqa: S603
         [sys.executable, path],
