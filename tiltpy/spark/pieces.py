@@ -1,8 +1,10 @@
 """Rows to the pieces that need them: those in a piece, and those in its halo.
 
 A frame of rows in pieces has the keys, `piece`, `input` (its number), and the inputs'
-columns. In a row whose input is `DESCRIPTION`, `bounds` describes the piece itself; so
-there is every piece of an output's domain, be there rows in it or not.
+columns. A row whose input is `DESCRIPTION` describes the piece itself, in columns of
+its own (`describing`); so there is every piece of an output's domain, be there rows in
+it or not. Those are numbers, null in other rows: where arrays are null, Spark's Arrow
+writer goes through the whole batch before, for each row.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,8 +16,8 @@ from pyspark.sql import functions as sql
 from tiltpy.spark.bounds import Cutting, bounds_of
 from tiltpy.spark.events import Events, join_by_key, keys_among
 from tiltpy.spark.ticks import divided
+from tiltpy.spark.worker import DESCRIPTION, describing
 
-DESCRIPTION = -1
 Halo = Mapping[str, tuple[int, int]]
 """How far before and behind a piece it needs each input's events."""
 
@@ -37,11 +39,12 @@ def _descriptions(
 ) -> DataFrame:
     """A row for each piece: its length, and where each input's events lie in all."""
     names = [f"{which}{one.number}" for one in inputs for which in ("low", "high")]
+    told = zip(["step", "base", *names], describing(len(inputs)), strict=True)
     return bounds.select(
         *keys,
         sql.explode(sql.sequence(sql.lit(0).cast("long"), "last")).alias("piece"),
         sql.lit(DESCRIPTION).alias("input"),
-        sql.array("step", "base", *names).alias("bounds"),
+        *(sql.col(name).alias(slot) for name, slot in told),
     )
 
 

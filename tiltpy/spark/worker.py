@@ -183,13 +183,13 @@ def _pieces_of(task: Task, table: pa.Table) -> Iterator[tuple[Place, PieceOutput
         number = own.column("piece")[0].as_py()
         key = tuple(own.column(slot).chunk(0).slice(0, 1) for slot in slots)
         inputs = own.column("input").to_numpy()
-        step, base, *times = _description(own, inputs)
+        sent = [one.name for one in task.inputs if one.slots]
+        step, base, *times = _description(own, inputs, len(sent))
         assert step is not None
         assert base is not None
         low = base + number * step
         high = low + step
         bounds = {}
-        sent = [one.name for one in task.inputs if one.slots]
         for name, first, last in zip(sent, times[::2], times[1::2], strict=True):
             bounds[name] = None if first is None or last is None else (first, last)
         stretch = Stretch(low, high, bounds)
@@ -213,10 +213,17 @@ def _pieces_of(task: Task, table: pa.Table) -> Iterator[tuple[Place, PieceOutput
         yield Place(key, number), found
 
 
-def _description(own: pa.Table, inputs: NDArray[np.int32]) -> list[int | None]:
+def describing(inputs: int) -> list[str]:
+    """The columns that describe a piece of a query of so many inputs."""
+    return [f"d{number}" for number in range(2 + 2 * inputs)]
+
+
+def _description(
+    own: pa.Table, inputs: NDArray[np.int32], count: int
+) -> list[int | None]:
+    """The numbers that tell of a piece and of `count` inputs."""
     (row,) = np.flatnonzero(inputs == DESCRIPTION)
-    found: list[int | None] = own.column("bounds")[int(row)].as_py()
-    return found
+    return [own.column(name)[int(row)].as_py() for name in describing(count)]
 
 
 def _groups(table: pa.Table, names: list[str]) -> list[NDArray[np.int64]]:
