@@ -54,6 +54,15 @@ class Request:
         """The ticks of a bound of a time domain; None if it is infinite."""
         return self.bounds[bound] if isinstance(bound, str) else bound
 
+    def limits(self, tdom: TDom) -> tuple[int | None, int | None]:
+        """Where an output starts and ends at most; None where its rows decide."""
+        starts = [self.resolve(tdom.start), self.start]
+        ends = [self.resolve(tdom.end), self.end]
+        return (
+            max((time for time in starts if time is not None), default=None),
+            min((time for time in ends if time is not None), default=None),
+        )
+
 
 def check_request(query: Query, request: Request) -> None:
     """Refuse bounds that contradict each other or lie beyond all times."""
@@ -92,18 +101,12 @@ def output_domain(
 ) -> Domain:
     """The domain of an output that refers to inputs with these bounds (if any rows)."""
     spans = [span for span in bounds if span is not None]
-    start, end = request.resolve(tdom.start), request.resolve(tdom.end)
-    first = request.start
-    if first is None and start is None and spans:
-        first = min(span[0] for span in spans)
-    last = request.end
-    if last is None and end is None and spans:
-        last = tdom.ceil(max(span[1] for span in spans))
-    starts = [time for time in (start, first) if time is not None]
-    ends = [time for time in (end, last) if time is not None]
-    if not starts or not ends:
-        return EMPTY
-    return Domain(max(starts), min(ends))
+    start, end = request.limits(tdom)
+    if start is None and spans:
+        start = min(span[0] for span in spans)
+    if end is None and spans:
+        end = tdom.ceil(max(span[1] for span in spans))
+    return EMPTY if start is None or end is None else Domain(start, end)
 
 
 @dataclass(frozen=True, slots=True)

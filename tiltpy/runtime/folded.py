@@ -18,6 +18,7 @@ from tiltpy.runtime.domain import Request
 from tiltpy.runtime.execute import Kernel
 from tiltpy.runtime.folding import Matrices, Numbers
 from tiltpy.runtime.job import default_workers
+from tiltpy.runtime.key_domains import tdom_ceil
 from tiltpy.runtime.memory import Array, Scratches, allocate
 from tiltpy.runtime.workers import share_out
 from tiltpy.types import TDom, Type, columns
@@ -184,15 +185,12 @@ class Folded:
 
     def _domains(self, events: Events) -> tuple[Times, Times]:
         """Where the output is wanted for each key, as for one without keys."""
-        request, tdom = self.request, self.tdom
-        low, high = request.resolve(tdom.start), request.resolve(tdom.end)
-        lows = [time for time in (low, request.start) if time is not None]
-        highs = [time for time in (high, request.end) if time is not None]
+        start, end = self.request.limits(self.tdom)
         count = len(events.keys)
-        starts = np.full(count, max(lows)) if lows else events.starts
-        to_grid = (tdom.offset - events.ends) % tdom.precision
-        ends = np.full(count, min(highs)) if highs else events.ends + to_grid
-        return starts, ends
+        starts = events.starts if start is None else np.full(count, start)
+        if end is None:
+            return starts, tdom_ceil(self.tdom, events.ends)
+        return starts, np.full(count, end)
 
     # Cells and snapshots
 

@@ -51,11 +51,9 @@ def key_domains(
     A key without a row in any of its keyed inputs has none.
     """
     first, last, there = _spans(inputs, count)
-    start, end = request.resolve(tdom.start), request.resolve(tdom.end)
-    starts = [time for time in (start, request.start) if time is not None]
-    ends = [time for time in (end, request.end) if time is not None]
-    low = np.full(count, max(starts)) if starts else first
-    high = np.full(count, min(ends)) if ends else tdom_ceil(tdom, last)
+    start, end = request.limits(tdom)
+    low = first if start is None else np.full(count, start)
+    high = tdom_ceil(tdom, last) if end is None else np.full(count, end)
     wanted = there & (low < high)
     return Domains(np.where(wanted, low, 0), np.where(wanted, high, 0))
 

@@ -92,16 +92,13 @@ def _with_pieces(
     names, keys = found.columns, keys_among(inputs)
     names = [name for name in names if name not in keys]
     tdom, request = cutting.definition.tdom, cutting.request
-    starts = [request.start, request.resolve(tdom.start)]
-    ends = [request.end, request.resolve(tdom.end)]
-    fixed_starts = [time for time in starts if time is not None]
-    fixed_ends = [time for time in ends if time is not None]
+    fixed_start, fixed_end = request.limits(tdom)
     start = _farthest(sql.least, [f"low{one.number}" for one in inputs])
     end = _farthest(sql.greatest, [f"high{one.number}" for one in inputs])
-    if fixed_starts:
-        start = sql.lit(max(fixed_starts)).cast("long")
-    if fixed_ends:
-        end = sql.lit(min(fixed_ends)).cast("long")
+    if fixed_start is not None:
+        start = sql.lit(fixed_start).cast("long")
+    if fixed_end is not None:
+        end = sql.lit(fixed_end).cast("long")
     # The last cell is evaluated at its own grid point, which may lie behind the end.
     found = found.withColumns({"start": start, "end": end + (tdom.precision - 1)})
     found = found.where(sql.col("start") < sql.col("end"))
