@@ -6,11 +6,19 @@ import numpy as np
 import pyarrow as pa
 
 from tiltpy.errors import DataError
+from tiltpy.runtime.buffers import Times
 from tiltpy.runtime.grouping import Numbers, Together, put_together
 from tiltpy.runtime.key_codes import KeyCodes
 from tiltpy.runtime.keys import Keys
 from tiltpy.runtime.layout import NO_BREAKS, Breaks, after, anywhere, pieces
-from tiltpy.runtime.ordering import Rows, first_out_of_order, reordered, row_order
+from tiltpy.runtime.ordering import (
+    first_out_of_order,
+    reordered,
+    row_order,
+    stable_order,
+    with_ties,
+)
+from tiltpy.runtime.packed import Rows, fits, sort_packed
 from tiltpy.runtime.stamps import Stamps
 
 
@@ -80,34 +88,42 @@ def by_key(names: tuple[str, ...], found: KeyCodes, time: TimeOrder) -> Arrangem
 
 def _with_times(found: KeyCodes, together: Together, time: TimeOrder) -> Rows | None:
     """The order of rows that are together by key, with those of a key in order, too."""
+    order, ticks = together.order, time.stamps.ticks
+    if time.stamps.in_order and not time.ties:
+        return order
     breaks = together.offsets[1:-1]
-    if _in_order(together, time, breaks):
-        return together.order
-    first = time.row_order()
-    if first is None:
-        return together.order
-    then = put_together(found.codes[first], found.size).order
-    order = first if then is None else first[then]
-    if not time.allow_sort:
+    ordered = reordered(ticks, order)
+    if not time.stamps.in_order and _disorder(ordered, breaks):
+        order = _by_both(found, ticks)
+        ordered = reordered(ticks, order)
+    if time.ties:
+        same = ordered[1:] == ordered[:-1]
+        same[breaks - 1] = False
+        order = with_ties(order, same, time.ties, input=time.input)
+    if not (time.allow_sort or order is None or order is together.order):
         _refuse_moved(order, together, time)
     return order
 
 
-def _in_order(together: Together, time: TimeOrder, breaks: Breaks) -> bool:
-    """Whether the rows of each key are in order; with ties, if no two have a stamp."""
-    if time.stamps.in_order and not time.ties:
-        return True
-    ticks = reordered(time.stamps.ticks, together.order)
-    return not any(
-        anywhere(
-            ticks[after(piece)] <= ticks[piece]
-            if time.ties
-            else ticks[after(piece)] < ticks[piece],
-            piece,
-            breaks,
-        )
+def _disorder(ticks: Times, breaks: Breaks) -> bool:
+    """Whether the rows of some key are not in order."""
+    return any(
+        anywhere(ticks[after(piece)] < ticks[piece], piece, breaks)
         for piece in pieces(len(ticks))
     )
+
+
+def _by_both(found: KeyCodes, ticks: Times) -> Rows:
+    """The order of key, then time; as one number, where there are bits enough."""
+    least = int(ticks.min())
+    span = int(ticks.max()) - least + 1
+    size = found.size * span
+    if fits(size, len(ticks)):
+        numbers = found.codes.astype(np.int64) * span + (ticks - least)
+        return sort_packed(numbers, size).order()
+    first = stable_order(ticks)
+    then = put_together(found.codes[first], found.size).order
+    return first if then is None else first[then]
 
 
 def _refuse_moved(order: Rows, together: Together, time: TimeOrder) -> None:

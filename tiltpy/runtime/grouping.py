@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiltpy.runtime.layout import after, pieces
-from tiltpy.runtime.ordering import Rows
-from tiltpy.runtime.packed import Codes, sort_packed, too_wide_by
+from tiltpy.runtime.packed import Codes, Rows, sort_packed, too_wide_by
 from tiltpy.runtime.stamps import first_disorder
 
 Numbers = NDArray[np.int64]

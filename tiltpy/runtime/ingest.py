@@ -26,7 +26,8 @@ from tiltpy.runtime.key_codes import key_array, key_codes
 from tiltpy.runtime.keys import Groups, Keys
 from tiltpy.runtime.layout import lay_out, sampled
 from tiltpy.runtime.lifetimes import extent, stamped_events
-from tiltpy.runtime.ordering import Rows, reordered
+from tiltpy.runtime.ordering import reordered
+from tiltpy.runtime.packed import Rows
 from tiltpy.runtime.payload import read_payload
 from tiltpy.runtime.presence import drop_nulls_at_edges, keep_events, keep_rows
 from tiltpy.runtime.samples import check_reach, choose_samples, read_samples

@@ -58,11 +58,16 @@ class KeyColumns:
 
     def chunks(self, sizes: Sequence[int]) -> Iterator[list[pa.Array]]:
         """The columns for stretches of so many snapshots, one after the other."""
-        numbers = np.repeat(self.numbers, self.counts)
+        there = self.counts > 0
+        ends = pa.array(np.cumsum(self.counts[there]))
+        numbers = pa.array(self.numbers[there])
+        runs = [
+            pa.RunEndEncodedArray.from_arrays(ends, column.take(numbers))
+            for column in self.keys.columns
+        ]
         first = 0
         for size in sizes:
-            part = pa.array(numbers[first : first + size])
-            yield [column.take(part) for column in self.keys.columns]
+            yield [pc.run_end_decode(run.slice(first, size)) for run in runs]
             first += size
 
     def fitting(self) -> int:

@@ -7,11 +7,10 @@ from numpy.typing import NDArray
 
 from tiltpy.errors import DataError
 from tiltpy.runtime.buffers import Times
-from tiltpy.runtime.packed import fits, sort_packed
+from tiltpy.runtime.grouping import RUN, put_together
+from tiltpy.runtime.packed import Rows, fits, sort_packed
 from tiltpy.runtime.stamps import Stamps
 from tiltpy.runtime.views import values_of
-
-Rows = NDArray[np.integer]
 
 SORTABLE = (
     pa.types.is_primitive,
@@ -32,20 +31,45 @@ def row_order(
 
     Ties are (name, column) pairs, nulls first; the sort is stable.
     """
-    ticks = stamps.ticks
-    if not ties or (stamps.in_order and (ticks[1:] > ticks[:-1]).all()):
-        return None if stamps.in_order else _stable(ticks)
-    keys = [pa.array(ticks)]
+    order = None if stamps.in_order else stable_order(stamps.ticks)
+    if not ties:
+        return order
+    ticks = reordered(stamps.ticks, order)
+    return with_ties(order, ticks[1:] == ticks[:-1], ties, input=input)
+
+
+def with_ties(
+    order: Rows | None,
+    same: NDArray[np.bool_],
+    ties: tuple[tuple[str, pa.Array], ...],
+    *,
+    input: str,
+) -> Rows | None:
+    """An order, with rows at one time put in the order of their ties.
+
+    `same`: whether a row, from the second on, is at the time of the one before it.
+    """
+    if not same.any():
+        return order
+    begins = np.append(True, ~same)
+    tied = np.flatnonzero(~begins | np.append(same, False))
+    rows = tied if order is None else order[tied]
+    runs = np.cumsum(begins[tied])
+    keys = [pa.array(runs)]
     for name, column in ties:
-        if column.null_count:
-            keys.append(column.is_valid())  # false before true: nulls first
-        keys.append(_sortable(column, input=input, name=name))
-    keys.append(pa.array(np.arange(len(ticks))))  # last: equal rows keep their order
+        some = reorder(_sortable(column, input=input, name=name), rows)
+        if some.null_count:
+            keys.append(some.is_valid())  # false before true: nulls first
+        keys.append(some)
+    keys.append(pa.array(np.arange(len(tied))))  # last: equal rows keep their order
     names = [str(number) for number in range(len(keys))]
     table = pa.Table.from_arrays(keys, names=names)
-    ordered = table.sort_by([(name, "ascending") for name in names])
-    rows: Rows = ordered.column(names[-1]).to_numpy()
-    return None if (rows[1:] > rows[:-1]).all() else rows
+    places = pc.sort_indices(table, [(name, "ascending") for name in names]).to_numpy()
+    if (places[1:] > places[:-1]).all():
+        return order
+    found = np.arange(len(begins)) if order is None else order.copy()
+    found[tied] = rows[places]
+    return found
 
 
 def reordered(values: Times, rows: Rows | None) -> Times:
@@ -60,13 +84,17 @@ def reorder(array: pa.Array, rows: Rows) -> pa.Array:
     return pc.array_take(array, pa.array(rows), boundscheck=False)
 
 
-def _stable(ticks: Times) -> Rows:
-    """The order of times, equal ones as they came."""
+def stable_order(ticks: Times) -> Rows:
+    """The order of times that are not in order, equal ones as they came."""
     least = int(ticks.min())
     size = int(ticks.max()) - least + 1
     if fits(size, len(ticks)):
         return sort_packed(ticks, size, least).order()
-    return np.argsort(ticks, kind="stable")
+    if RUN * np.count_nonzero(ticks[1:] < ticks[:-1]) < len(ticks):
+        return np.argsort(ticks, kind="stable")  # which merges what is in order
+    order = put_together((ticks - least).view(np.uint64), size).order
+    assert order is not None
+    return order
 
 
 def first_out_of_order(rows: Rows) -> int:

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from tiltpy.runtime.layout import PIECE
 
 Codes = NDArray[np.unsignedinteger]
+Rows = NDArray[np.integer]
+"""Which row comes first, second, ..."""
 
 MOST_BITS = 63
 """For a number and that of its row together."""

@@ -9,7 +9,8 @@ from tiltpy.ir.nodes import Input
 from tiltpy.runtime.buffers import Column
 from tiltpy.runtime.columns import payload_column
 from tiltpy.runtime.frames import payload_array, says_no_type
-from tiltpy.runtime.ordering import Rows, reorder
+from tiltpy.runtime.ordering import reorder
+from tiltpy.runtime.packed import Rows
 from tiltpy.runtime.ticks import TickColumn, ticks_column
 from tiltpy.runtime.views import validity_of
 from tiltpy.types import Struct, Unit, columns

@@ -23,10 +23,9 @@ from tiltpy.runtime.sizes import size_of
 from tiltpy.runtime.stamps import output_stamp
 from tiltpy.spark.bounds import Cutting
 from tiltpy.spark.events import Events
-from tiltpy.spark.groups import rows_by_key
+from tiltpy.spark.groups import rows_by_key, rows_in_groups
 from tiltpy.spark.pieces import rows_in_pieces
 from tiltpy.spark.seams import can_go_on, stitched
-from tiltpy.spark.shares import FILES
 from tiltpy.spark.sources import binding_of, read_sources
 from tiltpy.spark.types import result_schema, spark_schema
 from tiltpy.spark.worker import (
@@ -185,8 +184,11 @@ class _Door:
         used = [events[one] for one in reaches]
         task = self._task(query, name, reaches)
         if task.keys and (task.everyone or self.chunk is None):
-            groups = PIECES * self._cores if task.everyone else FILES
-            rows = rows_by_key(used, groups)
+            rows = (
+                rows_in_groups(used, PIECES * self._cores)
+                if task.everyone
+                else rows_by_key(used)
+            )
             return rows.mapInArrow(whole_keys_of(task), spark_schema(task.schema))
         cutting = Cutting(
             definition,

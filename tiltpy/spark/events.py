@@ -52,8 +52,7 @@ class Events:
             (source.time(name) if name in times else source.column_of(name)).alias(slot)
             for slot, name in self.slots.items()
         ]
-        number = sql.lit(self.number).alias("input")
-        return source.frame.select(*self._key_columns(), number, *columns)
+        return source.frame.select(*self._key_columns(), *columns)
 
     def events(self) -> DataFrame:
         """The rows and their times."""

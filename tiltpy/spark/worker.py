@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tiltpy.api import parse
@@ -23,6 +24,7 @@ from tiltpy.runtime.job import RunOptions
 from tiltpy.runtime.piece import PieceOutput, Stretch, run_piece
 from tiltpy.runtime.run import run
 from tiltpy.runtime.stamps import from_ticks
+from tiltpy.spark.events import key_names
 from tiltpy.spark.shares import shares
 from tiltpy.types import Lifetime
 
@@ -111,8 +113,9 @@ def whole_keys_of(task: Task) -> Callable[[Batches], Batches]:
     """The snapshots of keys whose rows are all there."""
 
     def snapshots(batches: Batches) -> Batches:
-        for table in shares(batches, "group", task.memory):
-            for rows in _groups(table, ["group"]) if task.everyone else [None]:
+        slots = ["group"] if task.everyone else key_names(len(task.keys))
+        for table in shares(batches, slots, task.memory):
+            for rows in _groups(table, slots) if task.everyone else [None]:
                 own = table if rows is None else table.take(pa.array(rows))
                 yield from _sent((), _run_keys(task, own), task.schema)
 
@@ -121,10 +124,9 @@ def whole_keys_of(task: Task) -> Callable[[Batches], Batches]:
 
 def _run_keys(task: Task, own: pa.Table) -> pa.Table:
     query, compiler = compiler_of(task.text, task.options, by_key=True)
-    numbers = own.column("input").to_numpy()
     try:
         ingested = {
-            one.name: _ingested(query, one, _rows_of(own, numbers, n, one), task)
+            one.name: _ingested(query, one, _rows_of(own, n, one), task)
             for n, one in enumerate(task.inputs)
         }
         options = RunOptions(PROCESSES, task.chunk)
@@ -170,12 +172,12 @@ class Place:
 
 def _pieces(task: Task, batches: Batches) -> Iterator[tuple[Place, PieceOutput]]:
     """The pieces whose rows are in the batches, computed one after the other."""
-    for table in shares(batches, "piece", task.memory):
+    for table in shares(batches, ["piece"], task.memory):
         yield from _pieces_of(task, table)
 
 
 def _pieces_of(task: Task, table: pa.Table) -> Iterator[tuple[Place, PieceOutput]]:
-    slots = [f"k{number}" for number in range(len(task.keys))]
+    slots = key_names(len(task.keys))
     query, compiler = compiler_of(task.text, task.options, by_key=False)
     options = RunOptions(PROCESSES, task.chunk)
     for rows in _groups(table, [*slots, "piece"]):
@@ -195,7 +197,7 @@ def _pieces_of(task: Task, table: pa.Table) -> Iterator[tuple[Place, PieceOutput
         stretch = Stretch(low, high, bounds)
         try:
             ingested = {
-                one.name: _ingested(query, one, _rows_of(own, inputs, n, one), task)
+                one.name: _ingested(query, one, _rows_of(own, n, one), task)
                 for n, one in enumerate(task.inputs)
             }
             found = run_piece(
@@ -241,21 +243,19 @@ def _groups(table: pa.Table, names: list[str]) -> list[NDArray[np.int64]]:
     return np.split(order, cuts)
 
 
-def _rows_of(
-    own: pa.Table, inputs: NDArray[np.int32], number: int, one: Columns
-) -> pa.Table:
+def _rows_of(own: pa.Table, number: int, one: Columns) -> pa.Table:
     """The rows of an input under their own names, its keys under the query's."""
     slots, names, kinds = list(one.slots), one.schema.names, one.schema.types
-    for place, key in enumerate(one.keys):
+    for slot, key in zip(key_names(len(one.keys)), one.keys, strict=True):
         if key not in names:  # it may be a column of the payload as well
-            slots.append(f"k{place}")
+            slots.append(slot)
             names.append(key)
             kinds.append(pa.null())
     if not one.slots:
         return pa.schema(list(zip(names, kinds, strict=True))).empty_table()
     rows = own.select(slots)
-    if not (inputs == number).all():
-        rows = rows.filter(pa.array(inputs == number))
+    if "input" in own.column_names:
+        rows = rows.filter(pc.equal(own.column("input"), number))
     return rows.rename_columns(names)
 
 
