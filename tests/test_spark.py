@@ -144,10 +144,60 @@ def test_a_thousand_keys_one_of_them_with_half_of_all_rows(spark: SparkSession) 
     frame, table = both(spark, rows, partitions=5)
     query = tilt.parse(NEAR)
     trades, same_trades = tilt.bind(frame), tilt.bind(table)
-    for chunk, memory in ((None, "256MB"), (None, "20kB"), (1500, "256MB")):
+    for chunk, memory in ((None, "256MB"), (None, "60kB"), (1500, "256MB")):
         found = apply(query, {"trades": trades}, chunk=chunk, memory=memory)
         expected = query.run(trades=same_trades).to_arrow()
         assert listed(found) == ordered(expected)
+
+
+@pytest.mark.parametrize("lifetime", ["point", "duration 7s", "until_next"])
+def test_keys_that_do_not_fit_are_read_as_time_goes_on(
+    spark: SparkSession, lifetime: str
+) -> None:
+    """Of several inputs, with keys that are nulls, NaNs, and small ones beside."""
+    query = tilt.parse(f"""
+        unit s
+        input trades by symbol, lot : f64 {lifetime}
+        input quotes by symbol, lot : f64 until_next
+        ~gap[t] = sum(~trades[t-40s : t]) - ~quotes[t-3s]
+        output ~gap
+    """)
+    lots = pa.array([float("nan"), None, 0.5, -0.0])
+    inputs: dict[str, Any] = {}
+    same_inputs: dict[str, Any] = {}
+    for name, seed in (("trades", 11), ("quotes", 12)):
+        rows = random_rows(seed, 4000, 9000, ["a", None])
+        rows += random_rows(seed + 2, 40, 9000, ["b", "c"])
+        _, table = both(spark, rows)
+        parts = pa.array([row % 4 for row in range(len(rows))])
+        table = table.append_column("lot", lots.take(parts))
+        how: dict[str, Any] = {"column": "price", "order": "price"}
+        inputs[name] = tilt.bind(spark.createDataFrame(table), **how)
+        same_inputs[name] = tilt.bind(table, **how)
+    found = apply(query, inputs, memory="30kB").toArrow()
+    expected = query.run(**same_inputs).to_arrow()
+    texts = [  # in which NaN is NaN
+        one.set_column(1, "lot", one.column("lot").cast(pa.string()))
+        for one in (found, expected)
+    ]
+    assert ordered(texts[0]) == ordered(texts[1])
+
+
+def test_a_key_that_does_not_fit_must_as_far_as_a_query_looks_back(
+    spark: SparkSession,
+) -> None:
+    query = tilt.parse("""
+        unit s
+        input trades by symbol : f64 point
+        ~all[t] = sum(~trades[t-9000s : t])
+        output ~all
+    """)
+    frame, _ = both(spark, random_rows(8, 4000, 9000, ["a"]))
+    trades = tilt.bind(frame, column="price", time="ts")
+    with pytest.raises(FAILURES) as raised:
+        apply(query, {"trades": trades}, memory="30kB").toArrow()
+    (line,) = {one for one in str(raised.value).splitlines() if "symbol = 'a'" in one}
+    assert "of memory are allowed" in line
 
 
 def test_keyed_inputs_meet_and_see_those_without_keys(spark: SparkSession) -> None:

@@ -27,13 +27,13 @@ from tiltpy.spark.groups import rows_by_key, rows_in_groups
 from tiltpy.spark.pieces import rows_in_pieces
 from tiltpy.spark.seams import can_go_on, stitched
 from tiltpy.spark.sources import binding_of, read_sources
+from tiltpy.spark.task import Columns, Task
 from tiltpy.spark.types import result_schema, spark_schema
 from tiltpy.spark.worker import (
-    Columns,
-    Task,
     fragments_of,
     fragments_schema,
     snapshots_of,
+    whole_groups_of,
     whole_keys_of,
 )
 from tiltpy.types import Lifetime
@@ -105,8 +105,8 @@ def apply(
     no order.
 
     `memory` bounds the rows that a task holds at once, in bytes or as a text: what is
-    more waits in files. Several times as much is needed to compute with them. The rows
-    of a key must fit, or be cut by time: by `chunk`, of which each must fit.
+    more waits in files. Several times as much is needed to compute with them. Of a key
+    with more rows those must fit that a snapshot depends on; with `chunk`, of a piece.
 
     Rows that share a time are ordered by `order`, or else by all columns that the query
     reads, as they stand in the frame, nulls first.
@@ -184,12 +184,11 @@ class _Door:
         used = [events[one] for one in reaches]
         task = self._task(query, name, reaches)
         if task.keys and (task.everyone or self.chunk is None):
-            rows = (
-                rows_in_groups(used, PIECES * self._cores)
-                if task.everyone
-                else rows_by_key(used)
-            )
-            return rows.mapInArrow(whole_keys_of(task), spark_schema(task.schema))
+            schema = spark_schema(task.schema)
+            if not task.everyone:
+                return rows_by_key(used).mapInArrow(whole_keys_of(task), schema)
+            rows = rows_in_groups(used, PIECES * self._cores)
+            return rows.mapInArrow(whole_groups_of(task), schema)
         cutting = Cutting(
             definition,
             self.request,

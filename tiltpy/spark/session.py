@@ -15,10 +15,13 @@ from tiltpy.spark.java import find_java
 
 SETTINGS = {
     "spark.log.level": "ERROR",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+"""No limit to the bytes of a batch, only to its rows: with one, Spark measures a batch
+again for each row that it adds, and rows take twice as long to come to Python."""
 ON_THIS_MACHINE = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",

@@ -1,10 +1,13 @@
 """A task's rows in shares that fit into memory, by way of files where all do not.
 
 Rows that are alike in some columns stay together. As long as a task's rows fit they are
-one share; else they are put into files by those columns, and each file is one.
+one share; else they are put into files by those columns, and what does not fit then
+once more. A share that is too large even so is mostly of rows that are all alike.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from zlib import crc32
@@ -14,15 +17,65 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 FILES = 32
-"""Files, at most: shares of a task whose rows do not fit."""
+"""Files that rows are shared out among."""
+TIMES = 2
+"""How often that is done, at most."""
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Some rows: batches, of a file if they did not fit, and their bytes."""
+
+    rows: Iterable[pa.RecordBatch]
+    nbytes: int
+
+    def table(self) -> pa.Table:
+        """All of them at once."""
+        return pa.Table.from_batches(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """Record batches on disk, read one after the other, as often as asked."""
+
+    path: Path
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        with pa.OSFile(str(self.path)) as file, pa.ipc.open_file(file) as batches:
+            for number in range(batches.num_record_batches):
+                yield batches.get_batch(number)
+
+
+class Files:
+    """Rows shared out among files of a folder by a number that each has."""
+
+    def __init__(self, folder: str, schema: pa.Schema, count: int) -> None:
+        names = (Path(folder) / f"{number}.arrow" for number in range(count))
+        self.files = [File(name) for name in names]
+        self.sizes = [0] * count
+        self._writers = [pa.ipc.new_file(str(one.path), schema) for one in self.files]
+
+    def write(self, table: pa.Table, numbers: Numbers) -> None:
+        """Put each row of a table into the file with its number."""
+        for number in np.unique(numbers).tolist():
+            rows = pa.array(np.flatnonzero(numbers == number))
+            own = table.take(rows).combine_chunks()
+            self._writers[number].write_table(own)
+            self.sizes[number] += own.nbytes
+
+    def close(self) -> None:
+        """Nothing is written any more."""
+        for writer in self._writers:
+            writer.close()
 
 
 def shares(
     batches: Iterator[pa.RecordBatch], columns: Sequence[str], most: int
-) -> Iterator[pa.Table]:
-    """All rows of some batches in tables; none where there is no batch.
+) -> Iterator[Share]:
+    """All rows of some batches; none where there is no batch.
 
-    Rows alike in `columns` are in one table. It has at most `most` bytes, or is a file.
+    Rows alike in `columns` are in one share, which has at most `most` bytes, if it can.
     """
     held: list[pa.RecordBatch] = []
     size = 0
@@ -30,61 +83,64 @@ def shares(
         held.append(batch)
         size += batch.nbytes
         if size > most:
-            yield from _by_file(held, batches, columns, most)
+            rows = chain(_emptied(held), batches)
+            yield from _by_file(batch.schema, rows, columns, most)
             return
+    if held:
+        yield Share(held, size)
+
+
+def _by_file(
+    schema: pa.Schema,
+    rows: Iterable[pa.RecordBatch],
+    columns: Sequence[str],
+    most: int,
+    time: int = 1,
+) -> Iterator[Share]:
+    """The same from files, which are in Spark's folder for such, and then gone."""
+    with TemporaryDirectory(prefix="tiltpy-") as folder:
+        files = Files(folder, schema, FILES)
+        try:
+            for table in tables_of(rows, most // 4):
+                numbers = hashes(table, columns) // FILES ** (time - 1) % FILES
+                files.write(table, numbers)
+        finally:
+            files.close()
+        for file, size in zip(files.files, files.sizes, strict=True):
+            if size > most and time < TIMES:
+                yield from _by_file(schema, file, columns, most, time + 1)
+            elif size:
+                yield Share(file, size)
+            file.path.unlink()
+
+
+def tables_of(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[pa.Table]:
+    """Batches in tables of so many bytes, or of one batch."""
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        if held and size + batch.nbytes > most:
+            yield pa.Table.from_batches(_emptied(held))
+            size = 0
+        held.append(batch)
+        size += batch.nbytes
     if held:
         yield pa.Table.from_batches(held)
 
 
-def _by_file(
-    held: list[pa.RecordBatch],
-    others: Iterator[pa.RecordBatch],
-    columns: Sequence[str],
-    most: int,
-) -> Iterator[pa.Table]:
-    """The same from files, which are in Spark's folder for such, and then gone."""
-    schema = held[0].schema
-    with TemporaryDirectory(prefix="tiltpy-") as folder:
-        paths = [Path(folder) / f"{number}.arrow" for number in range(FILES)]
-        writers = [pa.ipc.new_file(str(path), schema) for path in paths]
-        try:
-            while held:
-                _write(pa.Table.from_batches(held), columns, writers)
-                held, size = [], 0
-                for batch in others:
-                    held.append(batch)
-                    size += batch.nbytes
-                    if size > most // 4:
-                        break
-        finally:
-            for writer in writers:
-                writer.close()
-        for path in paths:
-            with pa.OSFile(str(path)) as file:
-                table = pa.ipc.open_file(file).read_all()
-            path.unlink()
-            if table.num_rows:
-                yield table
+def _emptied(held: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches that nobody else holds, once they are taken."""
+    while held:
+        yield held.pop(0)
 
 
-def _write(
-    table: pa.Table,
-    columns: Sequence[str],
-    writers: list[pa.ipc.RecordBatchFileWriter],
-) -> None:
-    numbers = np.zeros(table.num_rows, np.int64)
+def hashes(table: pa.Table, columns: Sequence[str]) -> Numbers:
+    """A number for each row that rows alike in some columns share, in any table."""
+    found = np.zeros(table.num_rows, np.int64)
     for name in columns:
-        numbers = (31 * numbers + _numbers(table.column(name))) % FILES
-    for number, writer in enumerate(writers):
-        rows = np.flatnonzero(numbers == number)
-        if len(rows):
-            writer.write_table(table.take(pa.array(rows)).combine_chunks())
-
-
-def _numbers(column: pa.ChunkedArray) -> NDArray[np.int64]:
-    """A number for each row that equal values share, in whatever table they are."""
-    found = column.combine_chunks().dictionary_encode(null_encoding="encode")
-    values = (crc32(repr(one).encode()) for one in found.dictionary.to_pylist())
-    numbers = np.fromiter(values, np.int64, len(found.dictionary))
-    rows: NDArray[np.int64] = numbers[found.indices.to_numpy()]
-    return rows
+        column = table.column(name).combine_chunks()
+        encoded = column.dictionary_encode(null_encoding="encode")
+        values = (crc32(repr(one).encode()) for one in encoded.dictionary.to_pylist())
+        numbers = np.fromiter(values, np.int64, len(encoded.dictionary))
+        found = (31 * found + numbers[encoded.indices.to_numpy()]) % (1 << 32)
+    return found
