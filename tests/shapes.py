@@ -32,6 +32,7 @@ from tiltpy.lowering.cursors import ScanCursor, StackCursor, StepCursor
 from tiltpy.lowering.folds import Fold
 from tiltpy.lowering.following import Following
 from tiltpy.lowering.lower import Plan
+from tiltpy.lowering.masked_spreads import MaskedSpread
 from tiltpy.lowering.merging import Merge
 from tiltpy.lowering.mode_tree import ModeTree
 from tiltpy.lowering.objects import Bitmap, Stored
@@ -175,6 +176,7 @@ def of_following(following: Following) -> Forms:
 OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
     (Grid, of_grid),
     (Fold, of_fold),
+    (MaskedSpread, lambda _: ["spread: of the values"]),
     (Pane, of_pane),
     (Output, of_output),
     (Stored, of_stored),

@@ -39,6 +39,7 @@ REACHED = (
     "blocks: some cells without",
     "blocks: and a rest",
     "windows that share their parts",
+    "spread: of the values",
     "pane: in every cell",
     "pane: some cells without",
     "pane: straight",

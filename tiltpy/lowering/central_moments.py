@@ -1,5 +1,7 @@
 """Count, mean and central sums of powers: the states of variance, skew and kurtosis."""
 
+from tiltpy.abi import LANES
+from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import convert, eq, f64, is_power_of_two, select
 from tiltpy.loops.nodes import Bin, LExpr, Num
 from tiltpy.lowering.assembly import Block
@@ -10,6 +12,13 @@ from tiltpy.types import F32, F64, Scalar
 
 ORDERS = {"var": 2, "std": 2, "skew": 3, "kurtosis": 4}
 """The highest power that a reduction needs."""
+FEW = 2 * LANES
+"""Cells of a window whose variance is better made of its values than of states."""
+
+
+def is_masked_spread(node: Reduce, cells: int) -> bool:
+    """Whether lanes make it of the values: it is the variance of a few cells."""
+    return node.reduction in ("var", "std") and cells <= FEW
 
 
 def moments_of(order: int, kind: Scalar = F64) -> Kept:

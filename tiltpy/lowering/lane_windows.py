@@ -10,10 +10,11 @@ from tiltpy.ir.nodes import Expr, Reduce
 from tiltpy.loops.build import TRUE, conj, i64
 from tiltpy.loops.nodes import LExpr, Num, Splat
 from tiltpy.lowering.assembly import Block
-from tiltpy.lowering.central_moments import SHORT_SPREAD
+from tiltpy.lowering.central_moments import SHORT_SPREAD, is_masked_spread
 from tiltpy.lowering.folds import Fold
 from tiltpy.lowering.lane_orders import lower_order
 from tiltpy.lowering.lane_view import LaneView
+from tiltpy.lowering.masked_spreads import MaskedSpread
 from tiltpy.lowering.reducers import SHORT_COUNT, kept_for, narrow_for
 from tiltpy.lowering.references import reductions
 from tiltpy.lowering.results import finished
@@ -72,6 +73,9 @@ class LaneWindows:
         if certain and is_short_spread(view, node, cells):
             moments = self._window(node, SHORT_SPREAD, newest, cells, certain=True)
             return lower_short_spread(view, node, moments, newest, cells)
+        if not certain and is_masked_spread(node, cells):
+            count = self._count(node, newest, cells, certain=False)
+            return MaskedSpread(view, node, newest, cells).value(count)
         kept = narrow_for(node.reduction, element.type, view.assembly.own)
         state = self._window(node, kept, newest, cells, certain=certain)
         count = self._count(node, newest, cells, certain=certain)
