@@ -8,6 +8,7 @@ rows, its keys and its states.
 
 import ctypes
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -20,21 +21,24 @@ from tiltpy.abi import SlotKind
 from tiltpy.runtime import folded, folding
 from tiltpy.runtime.buffers import SnapshotBuffer
 from tiltpy.runtime.calls import INPUT_NUMBERS, Executable, Wiring, address
-from tiltpy.runtime.execute import TIMES, Kernel
+from tiltpy.runtime.execute import Kernel
 from tiltpy.runtime.folding import Matrices
-from tiltpy.runtime.key_pieces import KeyedPiece
+from tiltpy.runtime.key_domains import Times
 from tiltpy.runtime.memory import Memory, dtype_of
+from tiltpy.runtime.segment_grids import BITS, GridSegments, Written
 from tiltpy.runtime.segment_rows import Part
+from tiltpy.runtime.segment_snapshots import Snapshots
 from tiltpy.runtime.segments import Segments
 from tiltpy.types import Scalar
 
 Numbers = NDArray[np.int64]
+Calls = Segments | GridSegments
 
 
 class FencedCalls:
     """Machine code, each of whose calls for a key is made between fences."""
 
-    def __init__(self, fences: Fences, batch: Segments, code: Executable) -> None:
+    def __init__(self, fences: Fences, batch: Calls, code: Executable) -> None:
         self.fences = fences
         self.batch = batch
         self.wiring = Wiring(batch.signature)
@@ -55,17 +59,21 @@ class FencedCalls:
             self._scratch(own, key)
             arrays = self._outputs(own, key)
             self.machine.one(address(own))
-            for name, index in self.wiring.counts.items():
+            for index in self.wiring.counts.values():
                 slots[key, index] = own[index]
-                assert 0 <= own[index] <= self.batch.capacity[name][key]
+                assert own[index] >= 0
             for slot in self.wiring.outputs:
+                array, here = arrays[slot.index], int(slots[key, slot.index])
+                if slot.kind in BITS:
+                    ctypes.memmove(here, address(array), array.nbytes)
                 if slot.index not in follow:
                     continue
-                array, here = arrays[slot.index], int(slots[key, slot.index])
-                size = int(own[self.wiring.counts[slot.loop.name]]) * array.itemsize
+                written = int(own[self.wiring.counts[slot.loop.name]])
+                assert written <= len(array)
+                size = written * array.itemsize
                 ctypes.memmove(here, address(array), size)
                 if key + 1 < count:
-                    slots[key + 1, slot.index] = here + size
+                    slots[key + 1, slot.index] += here + size
 
     def _inputs(self, own: Numbers, key: int) -> None:
         rows = {
@@ -84,8 +92,7 @@ class FencedCalls:
     def _outputs(self, own: Numbers, key: int) -> dict[int, NDArray[np.generic]]:
         found = {}
         for slot in self.wiring.outputs:
-            implied = slot.loop.implicit_times and slot.kind in TIMES
-            size = 1 if implied else int(self.batch.capacity[slot.loop.name][key])
+            size = int(self.batch.room(slot)[key])
             array = found[slot.index] = self.fences.array(dtype_of(slot.type), size)
             own[slot.index] = address(array)
         return found
@@ -119,10 +126,21 @@ def put_up_by_key(fences: Fences) -> None:
     """Have batches and folded rows take all memory between fences."""
     put_up(fences)
     run, make = Segments.run, Matrices.__init__
+    run_grids = GridSegments.run
+
+    def fenced_grids(
+        batch: GridSegments,
+        free: Mapping[str, Times],
+        left: Mapping[str, int],
+        scratch: Memory,
+    ) -> dict[str, Written]:
+        calls = FencedCalls(fences, batch, batch.kernel.code)
+        batch.kernel = Kernel(batch.signature, calls)  # type: ignore[arg-type]
+        return run_grids(batch, free, left, scratch)
 
     def fenced_run(
         batch: Segments, kernel: Kernel, scratch: Memory
-    ) -> dict[str, KeyedPiece]:
+    ) -> dict[str, Snapshots]:
         calls = FencedCalls(fences, batch, kernel.code)
         return run(batch, Kernel(kernel.signature, calls), scratch)  # type: ignore[arg-type]
 
@@ -136,6 +154,7 @@ def put_up_by_key(fences: Fences) -> None:
         return fences.array(dtype_of(scalar), size)
 
     Segments.run = fenced_run  # type: ignore[assignment, method-assign]
+    GridSegments.run = fenced_grids  # type: ignore[assignment, method-assign]
     Matrices.__init__ = fenced_matrices  # type: ignore[assignment, method-assign]
     folding.allocate = folded.allocate = allocate  # type: ignore[attr-defined]
 
@@ -145,7 +164,7 @@ def main() -> None:
     fences = Fences(low="low" in sys.argv)
     put_up_by_key(fences)
     for seed in range(first, last):
-        kind = ("plain", "plain", "folds", "plain", "grids")[seed % 5]
+        kind = ("plain", "regular", "folds", "plain", "grids")[seed % 5]
         case, setting = CASES[kind](seed)
         plain = replace(setting.plain, workers=1)
         print(f"{kind}, seed {seed}, {setting}", file=sys.stderr, flush=True)

@@ -16,10 +16,14 @@ from tests.random_keys import KeyedCase
 from tests.test_keyed_properties import CASES
 from tiltpy.runtime.buffers import SnapshotBuffer
 from tiltpy.runtime.folded import Folded
-from tiltpy.runtime.grid import GridChunk
+from tiltpy.runtime.grid import GridChunk, has_covered
 from tiltpy.runtime.job import Job
+from tiltpy.runtime.key_cells import KeyCells
+from tiltpy.runtime.key_domains import EARLIEST
 from tiltpy.runtime.keyed import KeyedJob
+from tiltpy.runtime.segment_grids import GridSegments
 from tiltpy.runtime.segments import Segments
+from tiltpy.types import Struct
 
 Forms = Iterable[str]
 
@@ -29,16 +33,18 @@ def of_segments(batch: Segments) -> Forms:
     yield f"batch: {'one key' if keys == 1 else 'several keys'}"
     loops = batch.signature.loops
     yield f"batch: {'one loop' if len(loops) == 1 else 'several loops'}"
-    wanted = [domains.wanted for domains in batch.domains.values()]
-    if any(some.any() and not some.all() for some in wanted):
+    owned = [owned.some for owned in batch.owned.values()]
+    if any(some.any() and not some.all() for some in owned):
         yield "batch: an output without cells for a key"
+    if any(one.seam.any() for one in batch.owned.values()):
+        yield "batch: cells behind a seam"
     for loop in loops:
         yield f"batch: {loop.shape.value}"
         if loop.implicit_times:
             yield "batch: times of the input's rows"
         if loop.every_cell:
             yield "batch: a snapshot in every cell"
-        if loop.name not in batch.domains:
+        if loop.name not in batch.owned:
             yield "batch: an object that is no output"
     for part in batch.parts.values():
         yield f"batch: {part.buffer.layout.value} rows"
@@ -48,6 +54,38 @@ def of_segments(batch: Segments) -> Forms:
             one.offset % 8 for one in part.buffer.columns if one.validity is not None
         ):
             yield "batch: validity that does not begin with a byte"
+
+
+def of_grids(batch: GridSegments) -> Forms:
+    keys = len(batch.keys)
+    yield f"grid batch: {'one key' if keys == 1 else 'several keys'}"
+    for loop in batch.signature.loops:
+        yield f"grid batch: {loop.shape.value}"
+        if loop.implicit_times:
+            yield "grid batch: a snapshot in every cell"
+        elif has_covered(batch.signature, loop):
+            yield "grid batch: snapshots longer than a cell"
+        else:
+            yield "grid batch: snapshots of a cell"
+        if isinstance(loop.type, Struct):
+            yield "grid batch: structs"
+    for part in batch.parts.values():
+        yield f"grid batch: {part.buffer.layout.value} rows"
+    if len(batch.parts) > 1:
+        yield "grid batch: several inputs"
+
+
+def of_times(piece: KeyCells) -> Forms:
+    places = piece.places
+    if len(places.counts) > 1 and (places.counts == 0).any():
+        yield "grid batch: a stretch without a snapshot"
+    if (places.reach > EARLIEST).any():
+        yield "grid batch: a snapshot that goes on behind a stretch"
+    if piece.begins is not None and piece.covered is not None:
+        heads = piece.begins.begins[:-1]
+        goes_on = piece.covered.bits[heads] & ~piece.begins.bits[heads] & 1
+        if goes_on.any():
+            yield "grid batch: a snapshot that goes on into a stretch"
 
 
 def of_keyed(job: KeyedJob) -> Forms:
@@ -79,6 +117,8 @@ OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
     (KeyedJob, of_keyed),
     (Segments, of_segments),
     (Job, of_job),
+    (GridSegments, of_grids),
+    (KeyCells, of_times),
     (GridChunk, lambda _: ["grid kernel called"]),
     (Folded, lambda _: ["folded without grouping"]),
 )

@@ -8,10 +8,12 @@ them (`random_key_rows`).
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from math import lcm
 from random import Random
 
 import pyarrow as pa
 
+from tests.compiled import with_null_rows
 from tests.random_folds import FoldWriter
 from tests.random_grids import random_grid_case
 from tests.random_key_columns import Family, random_family, written
@@ -143,6 +145,58 @@ def random_fold_case(seed: int) -> KeyedCase:
     one = KeyedInput(declared, lifetime, tuple(rows), types, None, in_column)
     query = replace(case.query, inputs=(declared,))
     return KeyedCase(query, {"x": one}, case.start, case.end, {}, families)
+
+
+def random_regular_case(seed: int, *, exact: bool, specials: bool) -> KeyedCase:
+    """Queries that grid kernels are for, over keys most of whose rows are as regular.
+
+    A key's rows are those of the case from anywhere on, moved by some of the periods at
+    which all of its inputs repeat; a few are moved out of step.
+    """
+    random = Random(f"regular {seed}")  # noqa: S311 - tests, not secrets
+    case = random_grid_case(seed, exact=exact, specials=specials)
+    lengths = {e.end - e.start for events in case.events.values() for e in events}
+    step = lcm(*lengths) if len(lengths) < len(case.events) + 1 else 1
+    family = random_family(random)
+    pool = _pool(random, [family], random.choice((1, 2, 3, 4)))
+    moved = {key: random.choice((0, 0, 1, 2, -5, 40)) * step for key in pool}
+    keyed = [one.name for one in case.query.inputs if random.random() < 0.8]
+    inputs, rows = [], {}
+    for one in case.query.inputs:
+        by_key = one.name in keyed or not keyed
+        made: list[Row] = []
+        for key in pool if by_key else [()]:
+            by = moved.get(key, 0) + (random.random() < 0.1)
+            events = (
+                _some(random, case.events[one.name])
+                if by_key
+                else case.events[one.name]
+            )
+            made += [
+                Row(key, start + by, end + by, value)
+                for start, end, value in with_null_rows(events, "samples")
+            ]
+        if random.random() < 0.5:
+            made.sort(key=lambda row: row.start)
+        declared = replace(one, keys=("key",) if by_key else (), lifetime=None)
+        types = (random.choice(family.types),) if by_key else ()
+        in_column = isinstance(one.type, Struct)
+        rows[one.name] = KeyedInput(
+            declared, Interval("start", "end"), tuple(made), types, None, in_column
+        )
+        inputs.append(declared)
+    query = replace(case.query, inputs=tuple(inputs))
+    bounds = case.start, case.end, case.bounds
+    return KeyedCase(query, rows, *bounds, {"key": family})
+
+
+def _some(random: Random, events: Sequence[Event]) -> Sequence[Event]:
+    """Those from anywhere on up to anywhere, mostly nearly all of them."""
+    if random.random() < 0.1:
+        return events[: random.choice((1, 2, 20))]
+    skipped = random.choice((0, 0, 1, 3, len(events) // 4))
+    kept = len(events) - random.choice((0, 0, 1, 2, len(events) // 4))
+    return events[skipped:kept] or events[:1]
 
 
 def _key_sets(random: Random, query: Query) -> dict[str, tuple[str, ...]]:

@@ -14,10 +14,15 @@ import pytest
 
 from tests.keyed import KeyedSetting, check_keyed, random_keyed_setting
 from tests.random_grids import random_grid_setting
-from tests.random_keys import KeyedCase, random_fold_case, random_keyed_case
+from tests.random_keys import (
+    KeyedCase,
+    random_fold_case,
+    random_keyed_case,
+    random_regular_case,
+)
 
 BATCH = 10
-NUMBERS = {"plain": 140, "rounded": 20, "grids": 10, "folds": 60}
+NUMBERS = {"plain": 140, "rounded": 20, "grids": 10, "regular": 30, "folds": 60}
 DEEPER = 50
 
 Drawn = tuple[KeyedCase, KeyedSetting]
@@ -42,6 +47,16 @@ def grids(seed: int) -> Drawn:
     return case, replace(found, sizes=found.sizes | {"MANY": many})
 
 
+def regular(seed: int) -> Drawn:
+    case = random_regular_case(seed, exact=True, specials=seed % 3 == 0)
+    random = Random(seed)  # noqa: S311
+    setting = replace(random_grid_setting(random, case.without_keys()), chunk=None)
+    found = random_keyed_setting(random, setting)
+    batch = random.choice((1, 40, 1 << 17, 1 << 17))
+    sizes = {"ALL_WORKERS": 1 << 21, "BATCH_KEYS": 1 << 12, "BATCH_ROWS": batch}
+    return case, replace(found, sizes=found.sizes | sizes, public=False)
+
+
 def folds(seed: int) -> Drawn:
     found = random_keyed_setting(Random(seed))  # noqa: S311
     if seed % 4:
@@ -53,6 +68,7 @@ CASES: dict[str, Callable[[int], Drawn]] = {
     "plain": plain,
     "rounded": rounded,
     "grids": grids,
+    "regular": regular,
     "folds": folds,
 }
 

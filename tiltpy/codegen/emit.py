@@ -78,7 +78,9 @@ move:
   %begun = load i64, ptr %here
   %written = load i64, ptr %counted
   %bytes = mul i64 %written, %size
-  %after = add i64 %begun, %bytes
+  %ended = add i64 %begun, %bytes
+  %free = load i64, ptr %there
+  %after = add i64 %ended, %free
   store i64 %after, ptr %there
   %another = add i64 %output, 1
   br label %advance
@@ -97,6 +99,8 @@ def emit_module(kernel: Kernel, *, packs: bool = False, fuses: bool = True) -> s
     same with argument arrays of `width` slots that lie one behind the other, and has
     each call write where the one before has ended: of each of `number` outputs, three
     numbers at `outputs` say its slot, the slot with its count, the bytes of an item.
+    The first call has the output's address in that slot, each other one the number of
+    bytes that are left free before what it writes.
     `packs`: the machine has instructions that pack the lanes of a register; `fuses`:
     such that multiply and add in one.
     """

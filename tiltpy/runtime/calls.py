@@ -37,6 +37,7 @@ class Code(Protocol):
 
         It is given the array's place, its rows and columns, and where how many outputs
         are described: each by its slot, the slot of its count, the bytes of an item.
+        That slot holds an address in the first row, in others what is left free before.
         """
 
 

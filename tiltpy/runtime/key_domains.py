@@ -43,6 +43,31 @@ class Domains:
         return Domain(int(self.start[key]), int(self.end[key]))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Owned:
+    """The cells of an output that each of some calls computes, by their grid points.
+
+    They are `first[k]` to `last[k]`, none where that is before the first. `seam[k]`
+    tells that the output has a cell before them.
+    """
+
+    first: Times
+    last: Times
+    seam: NDArray[np.bool_]
+
+    @property
+    def some(self) -> NDArray[np.bool_]:
+        """Which calls have any."""
+        return self.first <= self.last
+
+    @staticmethod
+    def all_of(tdom: TDom, domains: Domains) -> "Owned":
+        """All cells of each domain."""
+        first = tdom_ceil(tdom, domains.start + 1)
+        last = np.where(domains.wanted, tdom_ceil(tdom, domains.end), first - 1)
+        return Owned(first, last, np.zeros(len(first), np.bool_))
+
+
 def key_domains(
     tdom: TDom, inputs: Sequence[Rows], count: int, request: Request
 ) -> Domains:

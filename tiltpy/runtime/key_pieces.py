@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tiltpy.runtime.key_cells import KeyCells
 from tiltpy.runtime.keys import Keys
 from tiltpy.runtime.stitch import Piece
 from tiltpy.runtime.strings import MOST_BYTES
@@ -22,7 +23,7 @@ Order = Literal["key", "time"]
 class KeyedPiece:
     """Snapshots of some keys, key after key: `counts[i]` of key `numbers[i]`."""
 
-    pieces: Sequence[Piece]
+    pieces: Sequence[Piece | KeyCells]
     numbers: Numbers
     counts: Numbers
 

@@ -22,11 +22,12 @@ from tiltpy.runtime.domain import LONGEST_CHUNK, Request, Wanted
 from tiltpy.runtime.execute import Kernels
 from tiltpy.runtime.grid import lattice_of
 from tiltpy.runtime.job import Job, RunOptions, default_workers
+from tiltpy.runtime.key_batch import KeyBatch
 from tiltpy.runtime.key_domains import Domains, Rows, key_domains, rows_by_key
+from tiltpy.runtime.key_grids import KeyGrids, key_grids
 from tiltpy.runtime.key_pieces import KeyedPiece
 from tiltpy.runtime.keys import Groups, Keys
 from tiltpy.runtime.memory import Scratches
-from tiltpy.runtime.segments import Segments
 from tiltpy.runtime.stitch import events_of
 from tiltpy.runtime.strings import Strings
 from tiltpy.runtime.workers import share_out
@@ -36,13 +37,19 @@ Pieces = dict[str, list[KeyedPiece]]
 CompileFor = Callable[[Mapping[str, Layout]], Kernels]
 
 MANY = 1 << 15
-"""Rows, or cells of a loop over all of them, from which on a key is a run of its own:
-to start one takes as long as some thousand rows."""
+"""Rows, or cells of a loop over all of them, from which on a key is a run of its own,
+unless a grid kernel serves it: to start one takes as long as some thousand rows. In all
+as many must be served."""
 ALL_WORKERS = 1 << 21
 """Rows from which on all workers share a key."""
 BATCH_ROWS = 1 << 17
 BATCH_KEYS = 1 << 12
 """How much goes into a batch, at most: so that its arrays stay in the cache."""
+LEAST = 1 << 8
+"""Rows from which on a key may be served by a grid kernel: it goes over the halo of
+each key, and leaves its edges to calls of the general one."""
+FASTER = 1 << 3
+"""How many times as many rows it visits in some time."""
 FEW_PHASES = 4
 """Regular rows of so many different phases get a grid kernel of each."""
 
@@ -81,6 +88,7 @@ class KeyedJob:
         self.kernels = compile_for(layouts)
         self.reach = {n: dict(r) for n, r in self.kernels.query.boundaries}
         self.domains = {name: self._domains(name) for name in query.outputs}
+        self.grids: KeyGrids | None = None
         self.scratch = Scratches()
 
     def _domains(self, name: str) -> Domains:
@@ -130,16 +138,40 @@ class KeyedJob:
         keys = np.flatnonzero(wanted)
         if not len(keys):
             return
-        rows = self._work()[keys]
-        alone = (rows >= MANY) | self._long(keys)
+        work = self._work()
+        forced = (work >= ALL_WORKERS) | self._long()
         if self.options.chunk is not None:
-            alone |= self._cut(keys, self.options.chunk)
-        share = np.maximum(rows, BATCH_ROWS // BATCH_KEYS)
+            forced |= self._cut(self.options.chunk)
+        self.grids = self._grids(work, ~forced)
+        served = np.zeros(self.count, np.bool_)
+        if self.grids is not None:
+            served = self.grids.some
+        alone = (forced | (work >= MANY) & ~served)[keys]
+        cost = np.where(served, work // FASTER, work)[keys]
+        share = np.maximum(cost, BATCH_ROWS // BATCH_KEYS)
         batch = np.where(alone, 0, share).cumsum() // BATCH_ROWS
         new = alone[1:] | alone[:-1] | (batch[1:] != batch[:-1])
         for part in np.split(np.arange(len(keys)), np.flatnonzero(new) + 1):
-            first = part[0]
-            yield Task(keys[part], bool(alone[first]), int(rows[part].sum()))
+            rows = int(work[keys[part]].sum())
+            yield Task(keys[part], bool(alone[part[0]]), rows)
+
+    def _grids(self, work: Numbers, candidates: NDArray[np.bool_]) -> KeyGrids | None:
+        """Where a grid kernel serves keys, if it is worth compiling."""
+        if self.options.grid is False:
+            return None
+        if not self.options.grid:
+            candidates &= work >= LEAST
+            if work[candidates].sum() < MANY:
+                return None
+        rows = rows_by_key(self.inputs, self.count)
+        found = key_grids(self.kernels, self.inputs, self.domains, rows, candidates)
+        if found is None or self.options.grid:
+            return found
+        enough = np.ones(self.count, np.bool_)
+        for one in self.domains.values():
+            enough &= found.high - found.low >= (one.end - one.start) // 2
+        found = found.only(enough)
+        return found if work[found.some].sum() >= MANY else None
 
     def _work(self) -> Numbers:
         """How many rows, or cells, there are to visit for each key."""
@@ -154,19 +186,19 @@ class KeyedJob:
                 work = np.maximum(work, (high - low) // loop.tdom.precision)
         return work
 
-    def _long(self, keys: Numbers) -> NDArray[np.bool_]:
+    def _long(self) -> NDArray[np.bool_]:
         """Which keys must be cut, for differences of times in a kernel to fit."""
-        long = np.zeros(len(keys), np.bool_)
+        long = np.zeros(self.count, np.bool_)
         for domains in self.domains.values():
-            half = domains.end[keys] // 2 - domains.start[keys] // 2
+            half = domains.end // 2 - domains.start // 2
             long |= half > LONGEST_CHUNK // 2
         return long
 
-    def _cut(self, keys: Numbers, interval: int) -> NDArray[np.bool_]:
+    def _cut(self, interval: int) -> NDArray[np.bool_]:
         """Which keys are cut, as every run is at multiples of a given interval."""
-        cut = np.zeros(len(keys), np.bool_)
+        cut = np.zeros(self.count, np.bool_)
         for domains in self.domains.values():
-            start, end = domains.start[keys], domains.end[keys]
+            start, end = domains.start, domains.end
             cut |= (start < end) & (start // interval != (end - 1) // interval)
         return cut
 
@@ -177,16 +209,17 @@ class KeyedJob:
                 return self._alone(key, task.keys, workers)
             except DataError as error:
                 raise DataError(str(error), key=self.keys.show(key)) from error
-        kernel = self.kernels.general()
-        batch = Segments(
-            kernel.signature,
+        grids = self.grids
+        batch = KeyBatch(
+            self.kernels.general(),
             self.inputs,
-            self.domains,
+            {name: one.of(task.keys) for name, one in self.domains.items()},
             task.keys,
+            None if grids is None else grids.of(task.keys),
             self.request,
             self.strings,
         )
-        return batch.run(kernel, self.scratch.own)
+        return batch.run(self.scratch.own)
 
     # -- a key with many rows ---------------------------------------------------------
 

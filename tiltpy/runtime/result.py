@@ -18,6 +18,7 @@ from tiltpy.errors import TiltError
 from tiltpy.names import closest
 from tiltpy.plot.series import Series
 from tiltpy.runtime.buffers import Column
+from tiltpy.runtime.key_cells import KeyCells
 from tiltpy.runtime.key_pieces import KeyColumns, in_order_of_time
 from tiltpy.runtime.notebook import html_table
 from tiltpy.runtime.pictured_keys import Choice
@@ -60,7 +61,7 @@ class OutputTable:
         self,
         name: str,
         type: Type,
-        pieces: Sequence[Piece] | Pending,
+        pieces: Sequence[Piece | KeyCells] | Pending,
         stamp: OutputStamp,
         strings: Strings = NO_STRINGS,
         keys: KeyColumns | None = None,
@@ -69,15 +70,19 @@ class OutputTable:
         self.type = type
         self.stamp = stamp
         self._pending = pieces if isinstance(pieces, Pending) else None
-        self._made: tuple[Piece, ...] = ()
+        self._made: tuple[Piece | KeyCells, ...] = ()
         if not isinstance(pieces, Pending):
-            self._made = tuple(events_of(piece, type) for piece in pieces if piece.n)
+            self._made = tuple(
+                piece if isinstance(piece, KeyCells) else events_of(piece, type)
+                for piece in pieces
+                if piece.n
+            )
         self._strings = strings
         self._keys = keys if self._pending is None else self._pending.keys()
         self._table: pa.Table | None = None
 
     @property
-    def _pieces(self) -> Sequence[Piece]:
+    def _pieces(self) -> Sequence[Piece | KeyCells]:
         if self._pending is not None:
             made, self._keys = self._pending.make()
             self._made, self._pending = tuple(made), None
@@ -162,7 +167,7 @@ class OutputTable:
             self.name, self.type, self._pieces, self.stamp, self._strings, keys
         )
 
-    def _chunks(self, piece: Piece) -> Iterator[list[pa.Array]]:
+    def _chunks(self, piece: Piece | KeyCells) -> Iterator[list[pa.Array]]:
         """A piece's columns; in parts where its text does not fit into one."""
         pairs = list(zip(columns(self.type), piece.columns, strict=True))
         times = [from_ticks(t, self.stamp, self.name) for t in piece.times()]

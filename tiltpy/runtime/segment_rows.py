@@ -70,17 +70,29 @@ class Part:
         return np.where(begun, self.start[of], buffer.ends[rows - 1]), ends
 
 
-def part_of(rows: Rows, keys: NDArray[np.int64], needed: Stretches | None) -> Part:
-    """What each key has of an input: its own rows, or those of all keys it needs."""
+def part_of(
+    rows: Rows,
+    keys: NDArray[np.int64],
+    needed: Stretches | None,
+    *,
+    near: bool = False,
+) -> Part:
+    """What each key has of an input: its own rows, or those of all keys it needs.
+
+    `near`: of its own, too, those that it needs alone, which are few of them.
+    """
+    none = np.zeros(len(keys), np.int64)
     if isinstance(rows, Groups):
         first, stop = rows.offsets[keys], rows.offsets[keys + 1]
-        return Part(rows.buffer, first, stop - first, rows.firsts[keys])
-    none = np.zeros(len(keys), np.int64)
-    whole = Part(rows, none, none + rows.n, none + rows.start)
+        whole = Part(rows.buffer, first, stop - first, rows.firsts[keys])
+        if not near:
+            return whole
+    else:
+        whole = Part(rows, none, none + rows.n, none + rows.start)
     if needed is None:
-        return Part(rows, none, none, none)
+        return Part(whole.buffer, none, none, none)
     first, stop = find_in_parts(whole, *needed)
-    return Part(rows, first, stop - first, _starts(whole, first))
+    return Part(whole.buffer, whole.first + first, stop - first, _starts(whole, first))
 
 
 def find_in_parts(part: Part, low: Times, high: Times) -> Stretches:

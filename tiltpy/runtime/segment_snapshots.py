@@ -16,12 +16,16 @@ from tiltpy.runtime.presence import keep_values
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshots:
-    """Some snapshots, of which the next `counts[k]` are those of key `k`."""
+    """Some snapshots, of which the next `counts[k]` are those of key `k`.
+
+    `shared`: the times may be an input's own, which are never written.
+    """
 
     starts: Times
     ends: Times
     columns: tuple[Column, ...]
     counts: NDArray[np.int64]
+    shared: bool = False
 
     def buffer(self) -> SnapshotBuffer:
         """All of them; only those of one key are in order."""
@@ -51,11 +55,8 @@ class Snapshots:
         keys = self._keys()
         return self.kept((self.ends > low[keys]) & (self.starts < high[keys]))
 
-    def cut(self, domains: Domains, *, shared: bool) -> "Snapshots":
-        """With each key's first and last one cut to its domain.
-
-        `shared`: the times may be an input's own, which are never written.
-        """
+    def cut(self, domains: Domains) -> "Snapshots":
+        """With each key's first and last one cut to its domain."""
         some = np.flatnonzero(self.counts)
         stops = np.cumsum(self.counts)[some]
         begins, finals = stops - self.counts[some], stops - 1
@@ -63,7 +64,7 @@ class Snapshots:
         starts, ends = self.starts, self.ends
         if not ((starts[begins] < start).any() or (ends[finals] > end).any()):
             return self
-        if shared:
+        if self.shared:
             starts, ends = starts.copy(), ends.copy()
         starts[begins] = np.maximum(starts[begins], start)
         ends[finals] = np.minimum(ends[finals], end)

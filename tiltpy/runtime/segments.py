@@ -1,12 +1,13 @@
-"""Many small keys at once: a call of the general kernel for each, made in machine code.
+"""Many keys at once: calls of the general kernel for them, made in machine code.
 
 What `execute.Chunk` finds for one call is found here for all of them together, as
-columns of an array of slots: a row for each key. The calls are made one after the
-other without Python in between, and each writes where the one before has ended, so that
-the snapshots of a key follow those of the key before.
+columns of an array of slots: a row for each call. They are made one after the other
+without Python in between, and each writes where the one before has ended, so that the
+snapshots of a key follow those of the key before.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,19 +15,26 @@ from numpy.typing import NDArray
 from tiltpy.abi import Loop, Shape, Signature, SlotKind
 from tiltpy.abi import Rows as RowCount
 from tiltpy.runtime import memory
-from tiltpy.runtime.calls import OutputSlot, address, wiring_of, written, written_column
+from tiltpy.runtime.calls import (
+    Code,
+    OutputSlot,
+    Wiring,
+    address,
+    wiring_of,
+    written,
+    written_column,
+)
 from tiltpy.runtime.domain import Request
 from tiltpy.runtime.execute import TIMES, Kernel
 from tiltpy.runtime.key_domains import (
     EARLIEST,
     LATEST,
-    Domains,
+    Owned,
     Rows,
     Times,
     tdom_ceil,
 )
-from tiltpy.runtime.key_pieces import KeyedPiece
-from tiltpy.runtime.memory import Array, Memory
+from tiltpy.runtime.memory import Array, Memory, dtype_of
 from tiltpy.runtime.segment_rows import Part, find_in_parts, part_of
 from tiltpy.runtime.segment_snapshots import Snapshots
 from tiltpy.runtime.strings import Strings
@@ -37,20 +45,25 @@ Stretches = tuple[Times, Times]
 
 
 class Segments:
-    """The calls of a kernel for some keys, each over all of its key's domain."""
+    """Calls of the general kernel, one for each of `keys`: a key may have several.
+
+    `owned` says of each output which cells a call computes; `near`: few of its key's.
+    """
 
     def __init__(
         self,
         signature: Signature,
         inputs: Mapping[str, Rows],
-        domains: Mapping[str, Domains],
+        owned: Mapping[str, Owned],
         keys: NDArray[np.int64],
         request: Request,
         strings: Strings,
+        *,
+        near: bool = False,
     ) -> None:
         self.signature = signature
         self.keys = keys
-        self.domains = {name: one.of(keys) for name, one in domains.items()}
+        self.owned = owned
         self.request = request
         self.strings = strings
         self.extents: dict[str, Stretches] = {}
@@ -63,7 +76,8 @@ class Segments:
                     needs.get(read.object), extent, read.low, read.high
                 )
         self.parts: dict[str, Part] = {
-            name: part_of(rows, keys, needs.get(name)) for name, rows in inputs.items()
+            name: part_of(rows, keys, needs.get(name), near=near)
+            for name, rows in inputs.items()
         }
         self.capacity: dict[str, Times] = {}
         for loop in signature.loops:
@@ -78,19 +92,18 @@ class Segments:
     # -- what each call covers --------------------------------------------------------
 
     def _own(self, loop: Loop) -> Stretches:
-        """The first and the last grid point of each key that a loop's output owns."""
-        none = np.full(len(self.keys), LATEST), np.full(len(self.keys), EARLIEST)
-        domains = self.domains.get(loop.name)
-        if domains is None:
-            return none
-        first = tdom_ceil(loop.tdom, domains.start + 1)
-        last = tdom_ceil(loop.tdom, domains.end)
-        wanted = domains.wanted
-        return np.where(wanted, first, none[0]), np.where(wanted, last, none[1])
+        """The first and the last grid point of each call that a loop's output owns."""
+        owned = self.owned.get(loop.name)
+        if owned is None:
+            return np.full(len(self.keys), LATEST), np.full(len(self.keys), EARLIEST)
+        some = owned.some
+        return np.where(some, owned.first, LATEST), np.where(some, owned.last, EARLIEST)
 
     def _extent(self, loop: Loop, needed: Stretches | None) -> Stretches:
-        """The cells that are owned or that other loops read."""
+        """The cells that are owned or that other loops read, and the seam cell."""
         first, last = self._own(loop)
+        if loop.name in self.owned and loop.shape is not Shape.ROWS:
+            first = first - loop.tdom.precision * self.owned[loop.name].seam
         if needed is not None:
             low, high = needed
             some = low < high
@@ -135,50 +148,46 @@ class Segments:
 
     # -- the calls --------------------------------------------------------------------
 
-    def run(self, kernel: Kernel, scratch: Memory) -> dict[str, KeyedPiece]:
-        """Make all calls; the pieces of the outputs."""
+    def run(self, kernel: Kernel, scratch: Memory) -> dict[str, Snapshots]:
+        """Make all calls; the snapshots of the outputs that overlap what is owned."""
         wiring = wiring_of(self.signature, kernel.code)
-        code = kernel.code.code()
-        slots = np.empty((len(self.keys), wiring.size), np.int64)
-        slots[:] = wiring.slots(self.strings)
-        for index, kind, name, column in wiring.inputs:
-            slots[:, index] = self.parts[name].number(kind, column)
-        for index, number, wanted in wiring.scratch:
-            size = int(self.rows_of(wanted.rows, wanted.constant).max())
-            array = scratch.take(("", number), wanted.type, size)
-            slots[:, index] = address(array)
+        slots = prepared(self, wiring, scratch, self.strings)
         for index, kind, name in wiring.others:
             slots[:, index] = self._number(name, kind)
         arrays: dict[tuple[SlotKind, str, int], Array] = {}
-        follow = []
+        appended = []
         for slot in wiring.outputs:
             array = arrays[slot.key] = self._output_array(slot, scratch)
             slots[:, slot.index] = address(array)
             if self._appends(slot):
-                follow += [slot.index, wiring.counts[slot.loop.name], array.itemsize]
-        outputs = np.array(follow, np.int64)
-        rows, width = slots.shape
-        code.appended(address(slots), rows, width, address(outputs), len(outputs) // 3)
+                slots[1:, slot.index] = 0
+                appended.append(slot)
+        append(kernel.code.code(), wiring, slots, appended)
         return {
-            loop.name: self._piece(
+            loop.name: self._snapshots(
                 loop, slots[:, wiring.counts[loop.name]].copy(), arrays
             )
             for loop in self.signature.loops
-            if loop.name in self.domains
+            if loop.name in self.owned
         }
+
+    def room(self, slot: OutputSlot) -> Times:
+        """How many entries each call may write."""
+        implied = slot.loop.implicit_times and slot.kind in TIMES
+        capacity = self.capacity[slot.loop.name]
+        return np.ones_like(capacity) if implied else capacity
 
     def _appends(self, slot: OutputSlot) -> bool:
         """Whether what is written to a slot is an output's, key after key."""
         implied = slot.loop.implicit_times and slot.kind in TIMES
-        return slot.loop.name in self.domains and not implied
+        return slot.loop.name in self.owned and not implied
 
     def _output_array(self, slot: OutputSlot, scratch: Memory) -> Array:
-        name, capacity = slot.loop.name, self.capacity[slot.loop.name]
+        room = self.room(slot)
         if self._appends(slot):
-            return memory.allocate(slot.type, int(capacity.sum()))
-        implied = slot.loop.implicit_times and slot.kind in TIMES
-        size = 1 if implied else int(capacity.max())
-        return scratch.take((f"{name}.{slot.kind.value}", slot.column), slot.type, size)
+            return memory.allocate(slot.type, int(room.sum()))
+        key = f"{slot.loop.name}.{slot.kind.value}", slot.column
+        return scratch.take(key, slot.type, int(room.max()))
 
     def _number(self, name: str, kind: SlotKind) -> Times | int:
         """Where a loop begins and ends, or what cuts its snapshots."""
@@ -201,13 +210,13 @@ class Segments:
 
     # -- what they wrote --------------------------------------------------------------
 
-    def _piece(
+    def _snapshots(
         self,
         loop: Loop,
         counts: NDArray[np.int64],
         arrays: Mapping[tuple[SlotKind, str, int], Array],
-    ) -> KeyedPiece:
-        """What a loop wrote for all keys, cut to their domains."""
+    ) -> Snapshots:
+        """What a loop wrote in all calls."""
         n = int(counts.sum())
         payload = tuple(
             written_column(
@@ -226,12 +235,10 @@ class Segments:
                 written(arrays[kind, loop.name, 0], n)[:n].view(np.int64)
                 for kind in TIMES
             )
-        made = Snapshots(starts, ends, payload, counts)
+        made = Snapshots(starts, ends, payload, counts, shared=loop.implicit_times)
         if isinstance(loop.type, Scalar):
             made = made.without_nulls()
-        made = self._owned(loop, made)
-        made = made.cut(self.domains[loop.name], shared=loop.implicit_times)
-        return KeyedPiece((made.buffer(),), self.keys, made.counts)
+        return self._owned(loop, made)
 
     def _owned(self, loop: Loop, made: Snapshots) -> Snapshots:
         """The snapshots without those that only other loops read."""
@@ -245,6 +252,62 @@ class Segments:
             return made
         low = np.where(some, first - loop.tdom.precision, LATEST)
         return made.within(low, np.where(some, last, EARLIEST))
+
+
+class Batch(Protocol):
+    """Calls for some keys, as columns: a number for each call."""
+
+    @property
+    def keys(self) -> NDArray[np.int64]:
+        """Whose calls they are."""
+
+    @property
+    def parts(self) -> Mapping[str, Part]:
+        """The rows that they see of each input."""
+
+    def rows_of(self, rows: RowCount, constant: int) -> Times:
+        """The values of a row count."""
+
+    def room(self, slot: OutputSlot) -> Times:
+        """How many entries each may write."""
+
+
+def prepared(
+    batch: Batch, wiring: Wiring, scratch: Memory, strings: Strings
+) -> NDArray[np.int64]:
+    """A row of slots for each call; what says what it computes is still to be filled.
+
+    All share the worker's scratch.
+    """
+    slots = np.empty((len(batch.keys), wiring.size), np.int64)
+    slots[:] = wiring.slots(strings)
+    for index, kind, name, column in wiring.inputs:
+        slots[:, index] = batch.parts[name].number(kind, column)
+    for index, number, wanted in wiring.scratch:
+        size = int(batch.rows_of(wanted.rows, wanted.constant).max())
+        array = scratch.take(("", number), wanted.type, size)
+        slots[:, index] = address(array)
+    return slots
+
+
+def append(
+    code: Code,
+    wiring: Wiring,
+    slots: NDArray[np.int64],
+    outputs: Sequence[OutputSlot],
+) -> None:
+    """Make the calls, each of which writes these outputs behind the one before.
+
+    The first has their addresses in its slots, every other one how many bytes are left
+    free before what it writes.
+    """
+    numbers = [
+        (one.index, wiring.counts[one.loop.name], dtype_of(one.type).itemsize)
+        for one in outputs
+    ]
+    follow = np.array(numbers, np.int64)
+    rows, width = slots.shape
+    code.appended(address(slots), rows, width, address(follow), len(outputs))
 
 
 def _wider(
