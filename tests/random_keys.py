@@ -193,9 +193,9 @@ def random_regular_case(seed: int, *, exact: bool, specials: bool) -> KeyedCase:
 def _some(random: Random, events: Sequence[Event]) -> Sequence[Event]:
     """Those from anywhere on up to anywhere, mostly nearly all of them."""
     if random.random() < 0.1:
-        return events[: random.choice((1, 2, 20))]
-    skipped = random.choice((0, 0, 1, 3, len(events) // 4))
-    kept = len(events) - random.choice((0, 0, 1, 2, len(events) // 4))
+        return events[: random.choice((1, 2, 20, len(events) // 2))]
+    skipped = random.choice((0, 0, 0, 1, 3))
+    kept = len(events) - random.choice((0, 0, 0, 1, 2))
     return events[skipped:kept] or events[:1]
 
 

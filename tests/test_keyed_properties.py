@@ -22,7 +22,7 @@ from tests.random_keys import (
 )
 
 BATCH = 10
-NUMBERS = {"plain": 140, "rounded": 20, "grids": 10, "regular": 30, "folds": 60}
+NUMBERS = {"plain": 140, "rounded": 20, "grids": 10, "regular": 20, "folds": 60}
 DEEPER = 50
 
 Drawn = tuple[KeyedCase, KeyedSetting]
@@ -54,7 +54,8 @@ def regular(seed: int) -> Drawn:
     found = random_keyed_setting(random, setting)
     batch = random.choice((1, 40, 1 << 17, 1 << 17))
     sizes = {"ALL_WORKERS": 1 << 21, "BATCH_KEYS": 1 << 12, "BATCH_ROWS": batch}
-    return case, replace(found, sizes=found.sizes | sizes, public=False)
+    found = replace(found, plain=setting, sizes=found.sizes | sizes)
+    return case, replace(found, public=False, direct=seed % 10 == 0)
 
 
 def folds(seed: int) -> Drawn:

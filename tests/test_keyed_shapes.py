@@ -26,6 +26,16 @@ REACHED = (
     "batch: contiguous rows",
     "batch: intervals rows",
     "batch: overlapping rows",
+    "batch: cells behind a seam",
+    "grid batch: one key",
+    "grid batch: several keys",
+    "grid batch: sampled rows",
+    "grid batch: a snapshot in every cell",
+    "grid batch: snapshots of a cell",
+    "grid batch: snapshots longer than a cell",
+    "grid batch: structs",
+    "grid batch: map",
+    "grid batch: stencil",
     "job: one worker",
     "job: several workers",
     "job: grid kernel",
@@ -37,7 +47,7 @@ REACHED = (
 def test_random_queries_by_key_take_every_way(*, deep: bool) -> None:
     counts: Counter[str] = Counter()
     for kind, draw in CASES.items():
-        seeds = 10 if kind == "grids" else SEEDS
+        seeds = 10 if kind == "grids" else 20 if kind == "regular" else SEEDS
         counts += count_ways(draw(n) for n in range(DEEP_SEEDS if deep else seeds))
     for way, count in sorted(counts.items()):
         print(f"{count:6} {way}")

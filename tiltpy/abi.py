@@ -177,12 +177,14 @@ Rows = tuple[tuple[str, int], ...]
 class Read:
     """What a loop reads over its grid points `first` to `last`.
 
-    It is the stretch `(first + low, last + high]` of an object.
+    It is the stretch `(first + low, last + high]` of an object. What is there in the
+    last `spare` ticks of it makes no difference: only vectors that go too far read it.
     """
 
     object: str
     low: int
     high: int
+    spare: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -277,7 +277,8 @@ class _GridKernel:
         period = self.grid.axes[name].period
         further = 5 * LANES * period + LANES * max(in_lanes, default=0)
         low = -self.warm - back - 2 * period
-        return Read(name, low, self.grid.lag + ahead + further)
+        spare = further if self.grid.sampled(name) else 0
+        return Read(name, low, self.grid.lag + ahead + further, spare)
 
 
 def _cells(ticks: LExpr, precision: int) -> LExpr:

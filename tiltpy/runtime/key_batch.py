@@ -145,7 +145,7 @@ class Beside:
 
     @staticmethod
     def of(made: Snapshots, owned: Owned, loop: Loop, edges: Edges) -> "Beside":
-        """What calls made, without the snapshots that stand before their seams."""
+        """What calls made, without those that begin before their seam."""
         behind = edges.before + 1
         begun = made.counts.cumsum() - made.counts
         reach = np.full(len(behind), EARLIEST)
@@ -153,7 +153,8 @@ class Beside:
         rows = begun[behind[some]]
         seams = owned.first[behind[some]] - loop.tdom.precision
         before = made.starts[rows] < seams
-        reach[some[before]] = made.ends[rows[before]]
+        on = before & (made.ends[rows] > seams)
+        reach[some[on]] = made.ends[rows[on]]
         if before.any():
             mask = np.ones(len(made.starts), np.bool_)
             mask[rows[before]] = False

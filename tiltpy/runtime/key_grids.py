@@ -12,7 +12,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltpy.abi import APART, MOST_CELLS, Lattice, Signature, TimeLayout
+from tiltpy.abi import APART, MOST_CELLS, Lattice, Read, Signature, TimeLayout
 from tiltpy.runtime.buffers import SnapshotBuffer
 from tiltpy.runtime.execute import Kernel, Kernels
 from tiltpy.runtime.grid import has_covered, lattice_of
@@ -124,10 +124,11 @@ def _stretches(
         highs.append(tdom_ceil(loop.tdom, one.end))
     firsts, lasts = [], []
     for read in stretch.reads:
-        begin, end, gapless = _bounds(inputs[read.object])
+        rows = inputs[read.object]
+        begin, end, gapless = _bounds(rows)
         if gapless:
             lows.append(begin - read.low)
-            highs.append(end - read.high)
+            highs.append(end - read.high + _spared(rows, read))
         firsts.append(begin - read.high)
         lasts.append(end - read.low)
     if firsts:
@@ -147,3 +148,11 @@ def _bounds(rows: Rows) -> tuple[Times, Times, bool]:
     assert bounds is not None
     begin, end = np.array([bounds[0]]), np.array([bounds[1]])
     return begin, end, rows.layout is not TimeLayout.INTERVALS
+
+
+def _spared(rows: Rows, read: Read) -> Times | int:
+    """How far behind a key's rows may be read, where it makes no difference."""
+    if not isinstance(rows, Groups) or rows.buffer.layout is not TimeLayout.SAMPLED:
+        return 0
+    further = (rows.buffer.n - rows.offsets[1:]) * rows.buffer.period
+    return np.where(further >= read.spare, read.spare, 0)

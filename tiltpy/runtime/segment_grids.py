@@ -85,6 +85,7 @@ class GridSegments:
                 keys,
                 (self.low + read.low, self.high + read.high),
                 near=True,
+                spare=True,
             )
             for read in self.stretch.reads
         }

@@ -76,14 +76,18 @@ def part_of(
     needed: Stretches | None,
     *,
     near: bool = False,
+    spare: bool = False,
 ) -> Part:
     """What each key has of an input: its own rows, or those of all keys it needs.
 
-    `near`: of its own, too, those that it needs alone, which are few of them.
+    `near`: of its own, too, those that it needs alone, which are few of them. `spare`:
+    regular ones may be followed by those of the next key.
     """
     none = np.zeros(len(keys), np.int64)
     if isinstance(rows, Groups):
         first, stop = rows.offsets[keys], rows.offsets[keys + 1]
+        if spare and rows.buffer.layout is TimeLayout.SAMPLED:
+            stop = np.full_like(stop, rows.buffer.n)
         whole = Part(rows.buffer, first, stop - first, rows.firsts[keys])
         if not near:
             return whole

@@ -241,13 +241,17 @@ class Segments:
         return self._owned(loop, made)
 
     def _owned(self, loop: Loop, made: Snapshots) -> Snapshots:
-        """The snapshots without those that only other loops read."""
+        """The snapshots without those that only other loops read.
+
+        The one that ends at a seam, or goes on over it, may still be the first.
+        """
         if loop.shape is Shape.ROWS:
             return made
         first, last = self._own(loop)
         extent = self.extents[loop.name]
         some = first <= last
-        exact = (first == extent[0]) & (last == extent[1])
+        seam = loop.tdom.precision * self.owned[loop.name].seam
+        exact = (first - seam == extent[0]) & (last == extent[1])
         if (exact | (made.counts == 0)).all():
             return made
         low = np.where(some, first - loop.tdom.precision, LATEST)
