@@ -4,6 +4,7 @@ Each key must have what a run over its rows alone gives, which the general kerne
 """
 
 from collections.abc import Iterator
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -87,7 +88,7 @@ def rows(
 
 
 def both(
-    kind: str, lifetime: str, body: str, tables: dict[str, pa.Table], **options: int
+    kind: str, lifetime: str, body: str, tables: dict[str, pa.Table], **options: Any
 ) -> dict[str, tuple[pa.Table, pa.Table]]:
     """Each output of a run by key, and what the runs of the keys give together."""
     declared = INPUT.format(by=" by k", type=kind) + lifetime
@@ -135,7 +136,7 @@ def test_a_run_over_less_time_cuts_each_key(
 ) -> None:
     kind, lifetime, body = QUERIES[name]
     tables = rows(kind, period_of(lifetime), lost=0.1)
-    span = {"start": 103, "end": 4 * 211, "workers": workers}
+    span: dict[str, Any] = {"start": 103, "end": 4 * 211, "workers": workers}
     with patch.object(keyed, "BATCH_ROWS", 1 << 10):
         ((found, expected),) = both(kind, lifetime, body, tables, **span).values()
     assert found.equals(expected)

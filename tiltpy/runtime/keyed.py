@@ -1,10 +1,12 @@
 """A run by key: each key's rows are objects of their own, and the work is shared out.
 
-Keys with few rows go together, in batches whose calls are made in machine code (see
-`segments`); a key with many rows is a run of its own, with its chunks and grid kernels.
-Batches and keys are shared out among the workers; a key with as many rows as all the
-workers can share is computed by all of them together, so that one hot key keeps nobody
-waiting. Which way a key takes depends on the data alone, never on the workers.
+Keys go together, in batches whose calls are made in machine code (see `key_batch`): of
+the general kernel, and of a grid kernel where their rows are regular or short. A key
+with very many rows, or with many that it does not serve, is a run of its own, with its
+chunks and grid kernels. Batches and keys are shared out among the workers; a key with
+as many rows as all the workers can share is computed by all of them together, so that
+one hot key keeps nobody waiting. Which way a key takes depends on the data alone, never
+on the workers.
 """
 
 from collections.abc import Callable, Iterator, Mapping
