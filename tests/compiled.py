@@ -16,7 +16,15 @@ from tiltpy.abi import TimeLayout
 from tiltpy.compiler import CompileOptions, Compiler
 from tiltpy.interpreter import Event, Snapshot
 from tiltpy.ir.nodes import Input
-from tiltpy.lowering import folds, merging, outputs, row_panes, short_spreads, stages
+from tiltpy.lowering import (
+    folds,
+    merging,
+    outlet,
+    outputs,
+    row_panes,
+    short_spreads,
+    stages,
+)
 from tiltpy.passes.pipeline import PASS_NAMES
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.buffers import SnapshotBuffer
@@ -61,8 +69,8 @@ class Setting:
     for larger inputs."""
     small: bool = False
     """Whether a few cells fill the tiles and the longest trees of grid kernels, two
-    objects are a long chain, windows of two ticks are folded as panes of rows, and
-    objects are merged four visits at a time."""
+    objects are a long chain, windows of two ticks are folded as panes of rows, objects
+    are merged four visits at a time, and the basins of outputs are full soon."""
 
 
 @contextmanager
@@ -77,6 +85,8 @@ def small_sizes(setting: Setting) -> Iterator[None]:
         patch.object(folds, "LONGEST_TREE", 32),
         patch.object(short_spreads, "LONGEST_TREE", 32),
         patch.object(outputs, "MUCH", 32),
+        patch.object(outlet, "MUCH", 3),
+        patch.object(outlet, "BASIN", 18),
         patch.object(row_panes, "SHORTEST", 2),
         patch.object(merging, "RUN", 4),
     ):

@@ -23,7 +23,7 @@ from tiltpy.abi import LANES, OF_STRINGS, Signature, SlotKind
 from tiltpy.ir.nodes import CutInlined, EventBound, Reduce, Time
 from tiltpy.ir.traversal import walk
 from tiltpy.loops.build import TRUE, i64
-from tiltpy.lowering import folds, outputs
+from tiltpy.lowering import folds, outlet, outputs
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.at_events import AtEvents
 from tiltpy.lowering.central_moments import ORDERS
@@ -36,6 +36,7 @@ from tiltpy.lowering.masked_spreads import MaskedSpread
 from tiltpy.lowering.merging import Merge
 from tiltpy.lowering.mode_tree import ModeTree
 from tiltpy.lowering.objects import Bitmap, Stored
+from tiltpy.lowering.outlet import Outlet
 from tiltpy.lowering.outputs import Output
 from tiltpy.lowering.panes import Pane
 from tiltpy.lowering.row_panes import RowPane
@@ -186,6 +187,7 @@ OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
     (Temporary, lambda _: ["temporary"]),
     (RowPane, of_row_pane),
     (Merge, of_merge),
+    (Outlet, lambda _: ["map over rows: packed"]),
     (AtEvents, lambda _: ["sweep: windows at events"]),
     (SlidingWindow, lambda w: [f"sweep: window that {'steps' if w.steps else 'runs'}"]),
     (TreeWindow, lambda _: ["sweep: window over ends out of order"]),
@@ -258,6 +260,8 @@ class Census:
                 self._met.update(_extent(one, chunk))
             if isinstance(one, RowPane) and isinstance(chunk, Chunk):
                 self._met.update(_most_rows(one, chunk))
+            if isinstance(one, Outlet) and isinstance(chunk, Chunk):
+                self._met.update(_much_kept(one, chunk))
 
 
 def _extent(grid: Grid, chunk: GridChunk) -> Forms:
@@ -283,6 +287,16 @@ def _most_rows(pane: RowPane, chunk: Chunk) -> Forms:
         length = pane.window.end - pane.window.start
         if (starts[LANES:] - starts[:-LANES] < length).any():
             yield "row pane: more than a vector"
+
+
+def _much_kept(found: Outlet, chunk: Chunk) -> Forms:
+    """Whether what is kept of a chunk's rows goes past the caches, perhaps in parts."""
+    visits = chunk.visits[found.out.name]
+    rows = visits.last - visits.first
+    if rows > outlet.MUCH:
+        yield "map over rows: past the caches"
+        if rows > outlet.BASIN:
+            yield "map over rows: more than a basin"
 
 
 def _after(

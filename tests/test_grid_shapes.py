@@ -68,6 +68,9 @@ REACHED = (
             "std", "rms", "skew", "kurtosis", "product", "median", "quantile",
         )
     ),
+    "map over rows: packed",
+    "map over rows: past the caches",
+    "map over rows: more than a basin",
     "shape: panes of rows",
     "row pane: contiguous",
     "row pane: intervals",

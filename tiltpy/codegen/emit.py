@@ -7,6 +7,7 @@ are LLVM vectors. Trapping instructions never appear: see `operators.py`.
 
 from typing import assert_never
 
+from tiltpy.abi import LANES
 from tiltpy.codegen.expressions import Expressions
 from tiltpy.codegen.instructions import HINTS, Instructions
 from tiltpy.codegen.lanes import Value, widened
@@ -17,9 +18,11 @@ from tiltpy.codegen.widths import wide_variables
 from tiltpy.loops.nodes import (
     Assign,
     Branch,
+    Choose,
     For,
     Kernel,
     Pack,
+    Pour,
     Prefetch,
     Stmt,
     Store,
@@ -27,6 +30,7 @@ from tiltpy.loops.nodes import (
     While,
     WriteSlot,
 )
+from tiltpy.types import I64
 
 _EACH = """\
 define void @kernels(ptr %calls, i64 %count, ptr %next) {
@@ -175,6 +179,10 @@ class _Body:
                 self.pack(statement)
             case Prefetch(array=array, index=index):
                 self.memory.prefetch(array, scalar(index))
+            case Choose(array=array, condition=test, then=one, otherwise=other):
+                self.memory.choose(array, scalar(test), one, other)
+            case Pour():
+                self.pour(statement)
             case WriteSlot(slot=slot, value=given):
                 number = scalar(given)
                 address = self.code.value(f"getelementptr i64, ptr %slots, i64 {slot}")
@@ -204,6 +212,24 @@ class _Body:
         address = self.memory.address(array, self.expressions.scalar(pack.index))
         emit = emit_pack if self.packs else emit_packing_store
         emit(self.code, kind, text, mask, address, size_of(array.type))
+
+    def pour(self, pour: Pour) -> None:
+        done = Var(f"poured {len(self.places)}", I64)
+        count = self.expressions.scalar(pour.count)
+        to = self.memory.address(pour.array, self.expressions.scalar(pour.index))
+        self.assign(done, Value("0", wide=False))
+        head, inner, after = (self.code.label() for _ in range(3))
+        self.code.branch(head)
+        self.code.begin(head)
+        now = self.expressions.scalar(done)
+        more = self.code.value(f"icmp slt i64 {now}, {count}")
+        self.code.choose(more, inner, after)
+        self.code.begin(inner)
+        self.memory.pour(pour.source, now, to)
+        step = self.code.value(f"add nsw i64 {now}, {LANES}")
+        self.assign(done, Value(step, wide=False))
+        self.code.branch(head)
+        self.code.begin(after)
 
     def loop(self, loop: While) -> None:
         head, inner, done = (self.code.label() for _ in range(3))

@@ -18,6 +18,9 @@ from tiltpy.codegen.operators import kind_of
 from tiltpy.loops.nodes import Array
 from tiltpy.types import BOOL, I64, Scalar
 
+LINE = 64
+"""Bytes in a line of the cache."""
+
 
 def size_of(scalar: Scalar) -> int:
     """The bytes of an entry."""
@@ -63,6 +66,11 @@ class Memory:
         self.code.declared[name] = f"declare void @{name}(ptr, i32, i32, i32)"
         self.code.do(f"call void @{name}(ptr {address}, i32 0, i32 3, i32 1)")
 
+    def choose(self, array: Array, test: str, one: Array, other: Array) -> None:
+        """One of two arrays by another name."""
+        either = f"ptr {self.arrays[one]}, ptr {self.arrays[other]}"
+        self.arrays[array] = self.code.value(f"select i1 {test}, {either}")
+
     # Stores
 
     def store(self, array: Array, index: str, value: Value, *, past: bool) -> None:
@@ -77,6 +85,25 @@ class Memory:
             aligned = f", align {min(size * LANES, 64)}, !nontemporal !0"
         address = self.address(array, index)
         self.code.do(f"store {kind} {text}, ptr {address}{aligned}")
+
+    def pour(self, source: Array, index: str, to: str) -> None:
+        """`LANES` entries to as far from an address, past the caches."""
+        size = size_of(source.type)
+        length = LANES * size
+        offset = self.code.value(f"mul i64 {index}, {size}")
+        for first in range(0, length, LINE):
+            line = min(length, LINE)
+            kind = f"<{line // 8} x i64>"
+            at = self.code.value(f"add i64 {offset}, {first}")
+            near = f"getelementptr inbounds i8, ptr {self.arrays[source]}, i64 {at}"
+            far = f"getelementptr inbounds i8, ptr {to}, i64 {at}"
+            found = self.code.value(
+                f"load {kind}, ptr {self.code.value(near)}, align {size}"
+            )
+            self.code.do(
+                f"store {kind} {found}, ptr {self.code.value(far)}, align {line}, "
+                "!nontemporal !0"
+            )
 
     def _store_bits(self, array: Array, index: str, flags: str) -> None:
         mask = to_bits(self.code, flags)

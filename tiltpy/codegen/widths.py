@@ -12,6 +12,7 @@ from tiltpy.loops.nodes import (
     Bin,
     Branch,
     CallFn,
+    Choose,
     Convert,
     CountTrue,
     Earlier,
@@ -25,6 +26,7 @@ from tiltpy.loops.nodes import (
     Num,
     Pack,
     Pick,
+    Pour,
     Prefetch,
     Select,
     Splat,
@@ -83,7 +85,7 @@ def _assignments(body: tuple[Stmt, ...]) -> Iterator[Assign]:
             case Branch(then=then, otherwise=otherwise):
                 yield from _assignments(then)
                 yield from _assignments(otherwise)
-            case Store() | Prefetch() | Pack() | WriteSlot():
+            case Store() | Prefetch() | Pack() | Choose() | Pour() | WriteSlot():
                 pass
             case _:
                 assert_never(statement)

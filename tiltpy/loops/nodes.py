@@ -245,6 +245,30 @@ class Pack:
 
 
 @dataclass(frozen=True, slots=True)
+class Choose:
+    """`array` is one of two from here on, which have its type; it has no slot."""
+
+    array: Array
+    condition: LExpr
+    then: Array
+    otherwise: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Pour:
+    """The first `count` entries of `source` go to `array[index]` and on.
+
+    Past the caches: `count` is a multiple of `LANES`, and both places are aligned to as
+    many entries, or to a line of the cache.
+    """
+
+    array: Array
+    index: LExpr
+    source: Array
+    count: LExpr
+
+
+@dataclass(frozen=True, slots=True)
 class While:
     """Repeat `body` while `condition` holds; `head` runs before each test of it."""
 
@@ -281,7 +305,9 @@ class WriteSlot:
     value: LExpr
 
 
-Stmt = Assign | Store | Prefetch | Pack | While | For | Branch | WriteSlot
+Stmt = (
+    Assign | Store | Prefetch | Pack | Choose | Pour | While | For | Branch | WriteSlot
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from tiltpy.loops.nodes import (
     Bin,
     Branch,
     CallFn,
+    Choose,
     Convert,
     CountTrue,
     Earlier,
@@ -23,6 +24,7 @@ from tiltpy.loops.nodes import (
     Num,
     Pack,
     Pick,
+    Pour,
     Prefetch,
     Select,
     Splat,
@@ -74,6 +76,13 @@ def _block(body: tuple[Stmt, ...], depth: int) -> Iterator[str]:
                 where = f"{array.name}[{format_lexpr(index)} ...]"
                 what = f"{format_lexpr(value)} where {format_lexpr(mask)}"
                 yield f"{pad}{where} = {what}"
+            case Choose(array=array, condition=test, then=one, otherwise=other):
+                either = f"{one.name} : {other.name}"
+                yield f"{pad}{array.name} = {format_lexpr(test, 1)} ? {either}"
+            case Pour(array=array, index=index, source=source, count=count):
+                where = f"{array.name}[{format_lexpr(index)} ...]"
+                some = f"{source.name}[0 .. {format_lexpr(count)}]"
+                yield f"{pad}past the caches: {where} = {some}"
             case For(var=var, start=start, stop=stop, body=inner, step=step):
                 span = f"{format_lexpr(start)} .. {format_lexpr(stop)}"
                 by = f" by {step}" if step != 1 else ""

@@ -2,7 +2,7 @@
 
 It serves an object that depends on one input at the same time only, and is φ where that
 is: one row in, at most one snapshot out. Where that cannot be φ either, the times of
-the result are the row's own and only values are written.
+the result are the row's own and only values are written; elsewhere they are packed.
 """
 
 from tiltpy.abi import LANES, Loop, Read, Shape, SlotKind
@@ -30,6 +30,7 @@ from tiltpy.loops.nodes import (
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.following import bound_of
 from tiltpy.lowering.objects import Place, cells_of
+from tiltpy.lowering.outlet import Outlet
 from tiltpy.lowering.rows import ObjectRows, Written, write_snapshot, write_value
 from tiltpy.lowering.values import Lowered, lower_expr, phi
 from tiltpy.types import BOOL, I64
@@ -79,24 +80,27 @@ class RowMap:
         body = block.inner()
         value = self._value(body, row, self.rows.value(row, self.rows.exists(row)))
         self.implicit = value.valid == TRUE
-        count = self.assembly.fresh(f"{name}.count")
-        block.set(count, i64(0))
         if self.implicit:
             write_value(body, out, sub(row, first), value)
             block.add(For(row, first, last, body.body()))
+            count = self.assembly.fresh(f"{name}.count")
             block.set(count, sub(last, first))
             return count
+        outlet = Outlet(self.assembly, out)
+        outlet.start(block, sub(last, first))
+        near, count = outlet.near, outlet.count
         begin, end = self.rows.start_at(row), self.rows.end_at(row)
-        write_snapshot(body, out, count, value, begin, end)
+        write_snapshot(body, near, count, value, begin, end)
         body.set(count, add(count, convert(value.valid, I64)))
         # The first row has none before it, and what is left is a number of vectors.
         some = Bin("%", sub(sub(last, first), i64(1)), i64(LANES), I64)
         alone = block.name("alone", add(first, add(some, i64(1))))
         block.add(For(row, first, least(alone, last), body.body()))
         lanes = block.inner()
-        self._pack(lanes, out, count, row)
+        self._pack(lanes, near, count, row)
+        outlet.pass_on(lanes)
         block.add(For(row, alone, last, lanes.body(), LANES))
-        return count
+        return outlet.finish(block)
 
     def _value(self, block: Block, row: LExpr, given: Lowered) -> Lowered:
         """What becomes of a row, or of a vector of them; `given` is its payload."""

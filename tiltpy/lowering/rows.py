@@ -203,6 +203,18 @@ class Written:
     values: tuple[Array, ...]
     validity: tuple[Array | None, ...]
 
+    def arrays(self) -> tuple[Array, ...]:
+        """All of them."""
+        flags = (array for array in self.validity if array is not None)
+        return self.starts, self.ends, *self.values, *flags
+
+    def elsewhere(self, arrays: tuple[Array, ...]) -> "Written":
+        """The same in other arrays."""
+        starts, ends, *others = arrays
+        values, flags = others[: len(self.values)], iter(others[len(self.values) :])
+        validity = tuple(None if one is None else next(flags) for one in self.validity)
+        return Written(self.name, self.type, starts, ends, tuple(values), validity)
+
     def rows(self, block: Block, count: Var) -> ObjectRows:
         """Its snapshots as rows for a later loop."""
         struct = isinstance(self.type, Struct)
