@@ -26,6 +26,7 @@ from tiltpy.lowering import (
     stages,
 )
 from tiltpy.passes.pipeline import PASS_NAMES
+from tiltpy.runtime import general_rounds
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.buffers import SnapshotBuffer
 from tiltpy.runtime.domain import Request
@@ -70,7 +71,8 @@ class Setting:
     small: bool = False
     """Whether a few cells fill the tiles and the longest trees of grid kernels, two
     objects are a long chain, windows of two ticks are folded as panes of rows, objects
-    are merged four visits at a time, and the basins of outputs are full soon."""
+    are merged four visits at a time, the basins of outputs are full soon, and rounds
+    have few snapshots."""
 
 
 @contextmanager
@@ -87,6 +89,7 @@ def small_sizes(setting: Setting) -> Iterator[None]:
         patch.object(outputs, "MUCH", 32),
         patch.object(outlet, "MUCH", 3),
         patch.object(outlet, "BASIN", 18),
+        patch.object(general_rounds, "MUCH", 100),
         patch.object(row_panes, "SHORTEST", 2),
         patch.object(merging, "RUN", 4),
     ):

@@ -178,18 +178,20 @@ class Chunk:
         piece = self.pieces[loop.reads[0].object]
         return Extent(*piece.find(own.first - 1, own.last))
 
-    def prepare(self, code: Executable, scratch: Memory) -> Call:
+    def prepare(self, code: Executable, scratch: Memory | None = None) -> Call:
         """The kernel with its slots filled in, ready to be called any number of times.
 
         Scratch is the worker's: calls that share it must not run at the same time.
+        Without it those slots are left to who makes the call.
         """
         wiring = wiring_of(self.signature, code)
         call = wiring.call(code, self.pieces, self.strings)
-        for index, number, wanted in wiring.scratch:
-            size = self.rows_of(wanted.rows, wanted.constant)
-            call.put_scratch(index, scratch.take(("", number), wanted.type, size))
+        if scratch is not None:
+            for index, array in self.scratch(code, scratch).items():
+                call.put_scratch(index, array)
         for slot in wiring.outputs:
-            call.put(slot, self._output_array(slot, scratch))
+            if slot.loop.name in self.signature.outputs:
+                call.put(slot, memory.allocate(slot.type, self._size(slot)))
         for index, kind, name in wiring.others:
             call.slots[index] = self._number(name, kind)
         return call
@@ -198,21 +200,37 @@ class Chunk:
         """Call the kernel; the pieces of its outputs."""
         call = self.prepare(code, scratch)
         call.run()
+        return self.pieces_of(call)
+
+    def pieces_of(self, call: Call) -> dict[str, SnapshotBuffer]:
+        """What a call wrote, of each output."""
         return {
             loop.name: self._piece(loop, call)
             for loop in self.signature.loops
             if loop.name in self.cells and loop.name in self.signature.outputs
         }
 
-    def _output_array(self, slot: OutputSlot, scratch: Memory) -> Array:
-        """Memory for what a loop writes: an output's own, otherwise the worker's."""
-        name = slot.loop.name
-        size = self.capacity[name]
-        if slot.loop.implicit_times and slot.kind in TIMES:
-            size = 1
-        if name in self.cells and name in self.signature.outputs:
-            return memory.allocate(slot.type, size)
-        return scratch.take((f"{name}.{slot.kind.value}", slot.column), slot.type, size)
+    def scratch(self, code: Executable, scratch: Memory) -> dict[int, Array]:
+        """A worker's arrays for the slots of what nobody reads afterwards."""
+        wiring, found = wiring_of(self.signature, code), {}
+        for index, number, wanted in wiring.scratch:
+            size = self.rows_of(wanted.rows, wanted.constant)
+            found[index] = scratch.take(("", number), wanted.type, size)
+        for slot in wiring.outputs:
+            if slot.loop.name not in self.signature.outputs:
+                key = f"{slot.loop.name}.{slot.kind.value}", slot.column
+                found[slot.index] = scratch.take(key, slot.type, self._size(slot))
+        return found
+
+    def _size(self, slot: OutputSlot) -> int:
+        """How much a loop may write to a slot."""
+        implicit = slot.loop.implicit_times and slot.kind in TIMES
+        return 1 if implicit else self.capacity[slot.loop.name]
+
+    @property
+    def most(self) -> int:
+        """How many snapshots of its outputs there may be, if there are many."""
+        return sum(self.capacity[name] for name in self.cells)
 
     def _number(self, name: str, kind: SlotKind) -> int:
         """Where a loop begins and ends, or what cuts its snapshots."""

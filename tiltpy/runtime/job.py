@@ -22,6 +22,7 @@ from tiltpy.runtime.domain import (
     output_domain,
 )
 from tiltpy.runtime.execute import Chunk, Kernels
+from tiltpy.runtime.general_rounds import GeneralRound, in_rounds
 from tiltpy.runtime.grid import Grid, lattice_of, serving
 from tiltpy.runtime.memory import Scratches
 from tiltpy.runtime.pace import LEAST, general_interval, grid_interval
@@ -219,9 +220,18 @@ class Job:
             little = self.total < LEAST and len(chunks) <= LITTLE_CHUNKS
             default = 1 if little else default_workers()
             workers = min(self.options.workers or default, len(chunks))
-        if self.grid is None:
-            return share_out(self._alone, chunks, workers)
-        return self._rounds(self.grid, chunks, workers)
+        if self.grid is not None:
+            return self._rounds(self.grid, chunks, workers)
+        if len(chunks) > 1:
+            return self._general_rounds(chunks, workers)
+        return share_out(self._alone, chunks, workers)
+
+    def _general_rounds(self, chunks: list[Part], workers: int) -> Generator[Done]:
+        with Crew(workers) as crew:
+            for some in in_rounds((part, self._chunk(part)) for part in chunks):
+                one = GeneralRound(self.general, some, self.scratch)
+                crew.work(one)
+                yield from one.results()
 
     def _rounds(self, grid: Grid, chunks: list[Part], workers: int) -> Generator[Done]:
         with Crew(workers) as crew:
@@ -241,10 +251,12 @@ class Job:
 
     def _alone(self, part: Part) -> Done:
         """Compute one chunk with the general kernel."""
-        kernel = self.general
-        rows, strings = self.rows, self.strings
-        chunk = Chunk(kernel.signature, rows, part.cells, self.request, strings)
-        return part, chunk.run(kernel.code, self.scratch.own)
+        return part, self._chunk(part).run(self.general.code, self.scratch.own)
+
+    def _chunk(self, part: Part) -> Chunk:
+        return Chunk(
+            self.general.signature, self.rows, part.cells, self.request, self.strings
+        )
 
 
 def default_workers() -> int:

@@ -1,0 +1,77 @@
+"""Rounds of chunks for general kernels: how many, and that they change nothing."""
+
+from dataclasses import dataclass
+from itertools import chain
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+import tiltpy as tilt
+from tests.plain import held, listed
+from tests.test_row_panes import gaps
+from tiltpy.runtime import general_rounds
+from tiltpy.runtime.general_rounds import in_rounds
+from tiltpy.runtime.rounds import ROUND
+
+
+@dataclass
+class Sized:
+    """A chunk that may write so much."""
+
+    most: int
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ([], []),
+        ([5], [1]),
+        ([100], [1]),  # too much, but there is no less
+        ([4, 5, 1, 1, 9, 2, 100, 1], [3, 2, 1, 1, 1]),
+        ([0] * (2 * ROUND + 3), [ROUND, ROUND, 3]),
+    ],
+)
+def test_how_many_chunks_are_in_a_round(sizes: list[int], expected: list[int]) -> None:
+    chunks: list[tuple[Any, Any]] = [(i, Sized(size)) for i, size in enumerate(sizes)]
+    with patch.object(general_rounds, "MUCH", 10):
+        rounds = list(in_rounds(chunks))
+    assert [len(some) for some in rounds] == expected
+    assert list(chain(*rounds)) == chunks
+
+
+BODIES = (
+    "~o[t] = ~x[t] > 0 ? ~x[t] : φ",
+    "~o[t] = sum(~x[t-9 : t])",
+    "~s[w] = mean(~x[w-20 : w])\n~o[t] = ~x[t] - ~s[t]",
+)
+
+
+def test_chunks_without_a_cell_of_an_output() -> None:
+    """What others write for it does not go where nobody reads it."""
+    query = tilt.parse(
+        "input x : f64\nw = TDom(-∞, ∞, 30)\n"
+        "~o[t] = ~x[t] + 1\n~p[w] = sum(~x[w-30 : w])\noutput ~o, ~p"
+    )
+    rows = gaps(Random(7), 100)  # noqa: S311
+    whole = query.run(x=held(rows))
+    for workers in (1, 2):
+        found = query.run(x=held(rows), workers=workers, chunk=4)
+        for name in ("o", "p"):
+            assert listed(found[name]) == listed(whole[name])
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("body", BODIES)
+def test_rounds_change_nothing(body: str, workers: int) -> None:
+    """The objects between have scratch of the longest chunk, in each thread."""
+    query = tilt.parse(
+        f"input x : f64\nw = TDom(-∞, ∞, 20)\n{body}\noutput ~o",
+    )
+    rows = gaps(Random(body), 400)  # noqa: S311
+    whole = listed(query.run(x=held(rows)))
+    for much in (1, 200, 1 << 23):
+        with patch.object(general_rounds, "MUCH", much):
+            found = query.run(x=held(rows), workers=workers, chunk=40)
+        assert listed(found) == whole
