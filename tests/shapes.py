@@ -16,6 +16,7 @@ from typing import Any
 from unittest.mock import patch
 
 from tests.compiled import random_setting, run_compiled
+from tests.random_events import random_event_case, random_event_setting
 from tests.random_grids import random_grid_case, random_grid_setting
 from tests.random_queries import random_case
 from tiltpy import compiler
@@ -174,6 +175,12 @@ def of_following(following: Following) -> Forms:
         yield "sweep: rows of one tick"
 
 
+def of_events(loop: AtEvents) -> Forms:
+    yield "sweep: windows at events"
+    for window in loop.windows():
+        yield f"at events: window that {loop.way(window).value}"
+
+
 OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
     (Grid, of_grid),
     (Fold, of_fold),
@@ -188,7 +195,7 @@ OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
     (RowPane, of_row_pane),
     (Merge, of_merge),
     (Outlet, lambda _: ["map over rows: packed"]),
-    (AtEvents, lambda _: ["sweep: windows at events"]),
+    (AtEvents, of_events),
     (SlidingWindow, lambda w: [f"sweep: window that {'steps' if w.steps else 'runs'}"]),
     (TreeWindow, lambda _: ["sweep: window over ends out of order"]),
     (CountTree, lambda found: [f"sweep: {found.name}"]),
@@ -312,13 +319,17 @@ def _after(
 
 
 def count_forms(first: int, last: int) -> Census:
-    """What the cases of these seeds reach: a grid case each, a plain one for some."""
+    """What the cases of these seeds reach: a grid case each, some others for some."""
     census = Census()
     for seed in range(first, last):
         random = Random(seed)  # noqa: S311 - tests, not secrets
         case = random_grid_case(seed, exact=True)
         setting = random_grid_setting(random, case)
         census.run(partial(run_compiled, case, setting))
+        if seed % 4 == 2:
+            rolling = random_event_case(seed, exact=True)
+            setting = random_event_setting(random)
+            census.run(partial(run_compiled, rolling, setting))
         if seed % 4 == 0:
             plain = random_case(seed, exact=True)
             setting = random_setting(random, span=80)

@@ -2,9 +2,9 @@
 
 Cases with payloads that are small multiples of 1/8, where floats agree to the bit, and
 some with arbitrary floats, which agree to rounding; fewer of those that grid kernels
-are for, whose streams are longer. `--deep` draws fifty times as many. Each runs once,
-with its own choice of chunk length, workers, layout, shapes and passes. A failing case
-prints its seed, its setting and its query.
+or loops over point events are for, whose streams are longer. `--deep` draws fifty
+times as many. Each runs once, with its own choice of chunk length, workers, layout,
+shapes and passes. A failing case prints its seed, its setting and its query.
 """
 
 from random import Random
@@ -13,6 +13,7 @@ import pytest
 
 from tests.compare import first_difference
 from tests.compiled import Setting, random_setting, run_compiled
+from tests.random_events import random_event_case, random_event_setting
 from tests.random_grids import random_grid_case, random_grid_setting
 from tests.random_payloads import random_payload_case
 from tests.random_queries import Case, random_case
@@ -24,6 +25,9 @@ BATCH = 50
 EXACT, ROUNDED = 2000, 500
 PAYLOADS = 500
 """Of times, durations and structs in structs; every fifth with arbitrary floats."""
+EVENTS = 240
+"""Of windows at point events; every fourth with arbitrary floats."""
+EVENT_BATCH = 20
 GRID_BATCH = 10
 GRIDS = 80
 """Every fourth of them with arbitrary floats."""
@@ -100,3 +104,19 @@ def test_grid_kernels_equal_the_interpreter(batch: int, *, deep: bool) -> None:
     for first in range(batch * GRID_BATCH, GRIDS * (DEEPER if deep else 1), GRIDS):
         for seed in range(first, first + GRID_BATCH):
             check_grid_case(seed)
+
+
+def check_event_case(seed: int) -> None:
+    exact = seed % 4 != 3
+    case = random_event_case(seed, exact=exact, specials=exact and seed % 3 == 0)
+    setting = random_event_setting(Random(seed))  # noqa: S311
+    difference = check(case, setting, exact=exact)
+    assert difference is None, f"event seed {seed}, {setting}\n{difference}"
+
+
+@pytest.mark.parametrize("batch", range(EVENTS // EVENT_BATCH))
+def test_windows_at_events_equal_the_interpreter(batch: int, *, deep: bool) -> None:
+    first_of_all = batch * EVENT_BATCH
+    for first in range(first_of_all, EVENTS * (DEEPER if deep else 1), EVENTS):
+        for seed in range(first, first + EVENT_BATCH):
+            check_event_case(seed)

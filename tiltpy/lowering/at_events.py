@@ -6,6 +6,7 @@ rows of every object there is nothing to look for: each event is a visit.
 """
 
 from collections.abc import Mapping
+from enum import Enum
 
 from tiltpy.abi import Layout
 from tiltpy.ir.nodes import TemporalExpr
@@ -19,9 +20,10 @@ from tiltpy.loops.build import (
     le,
     least,
     lt,
+    select,
     sub,
 )
-from tiltpy.loops.nodes import LExpr, Var, While
+from tiltpy.loops.nodes import Bin, LExpr, Var, While
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.central_moments import ORDERS
 from tiltpy.lowering.cursors import ScanCursor, Seen
@@ -36,6 +38,14 @@ LONG = 64
 """Ticks of a window from which on it is better swept than made for each tick."""
 
 
+class Way(Enum):
+    """How a window gets from an event to the next one."""
+
+    TAKES = "ends with the event, which it takes in"
+    NEWEST = "shows its last row alone"
+    FOLLOWS = "follows with both edges"
+
+
 class AtEvents:
     """The short visits of a loop over the events of one point stream."""
 
@@ -48,7 +58,7 @@ class AtEvents:
         self.cursor = cursor
         self.row = assembly.fresh(f"{cursor.rows.name}.event")
         self.time = assembly.fresh("time")
-        self.limit = assembly.fresh("limit")
+        self.stop = assembly.fresh(f"{cursor.rows.name}.stop")
 
     @staticmethod
     def serves(following: Following) -> bool:
@@ -68,29 +78,64 @@ class AtEvents:
         self, block: Block, out: Written, count: Var, now: Var, last: LExpr
     ) -> None:
         """Visits behind that of the cursor's row, for as many as are well inside."""
-        rows, windows = self.cursor.rows, self._windows()
-        head, visit, stretch = block.inner(), block.inner(), block.inner()
-        limits = [self._limit(window) for window in windows]
-        stretch.set(self.limit, least(last, *limits))
-        stretch.set(self.row, add(self.cursor.row, i64(1)))
-        end = rows.end_at(rows.clamp(self.row))
-        head.set(self.time, sub(end, i64(self.point.offset)))
-        visit.set(now, self.time)
-        for window in windows:
-            window.within().advance(visit, now)
-        seen = Seen(TRUE, self.row, add(now, i64(1)))
-        value = self.following.value(visit, {self.point: seen})
-        write_snapshot(visit, out, count, value, sub(now, i64(1)), now)
+        rows, windows = self.cursor.rows, self.windows()
+        visit, stretch = block.inner(), block.inner()
+        self._find_stop(stretch, last)
+        stretch.set(self.time, sub(now, i64(1)))
+        end = rows.end_at(self.row)
+        visit.set(self.time, sub(end, i64(self.point.offset)))
+        inside = {one.window: self._advance(visit, one) for one in windows}
+        seen = Seen(TRUE, self.row, add(self.time, i64(1)))
+        value = self.following.value(visit, {self.point: seen}, inside)
+        write_snapshot(visit, out, count, value, sub(self.time, i64(1)), self.time)
         visit.set(count, add(count, convert(value.valid, I64)))
         visit.set(self.row, add(self.row, i64(1)))
-        visit.set(now, add(now, i64(1)))
-        further = conj(lt(self.row, rows.last), le(self.time, self.limit))
-        stretch.add(While(further, visit.body(), head.body()))
+        stretch.add(While(lt(self.row, self.stop), visit.body()))
+        stretch.set(now, add(self.time, i64(1)))
         stretch.set(self.cursor.row, self.row)
+        for window in windows:
+            window.settle(stretch)
         some = [lt(i64(LEAP), window.rows.count) for window in windows]
         block.when(conj(self.cursor.exists, *some), stretch)
 
-    def _windows(self) -> list[SlidingWindow]:
+    def _find_stop(self, block: Block, last: LExpr) -> None:
+        """The row behind the cursor's, and the first one that is not well inside."""
+        rows = self.cursor.rows
+        limit = block.name(
+            "limit", least(last, *(self._limit(window) for window in self.windows()))
+        )
+        low, high = self.stop, block.assembly.fresh("high")
+        block.set(self.row, add(self.cursor.row, i64(1)))
+        block.set(low, self.row)
+        block.set(high, rows.last)
+        halve = block.inner()
+        middle = halve.name("middle", Bin("//", add(low, high), i64(2), I64))
+        time = sub(rows.end_at(middle), i64(self.point.offset))
+        before = halve.name("before", le(time, limit))
+        halve.set(low, select(before, add(middle, i64(1)), low))
+        halve.set(high, select(before, high, middle))
+        block.add(While(lt(low, high), halve.body()))
+
+    def _advance(self, block: Block, window: SlidingWindow) -> SlidingWindow:
+        """Bring a window to an event."""
+        inside = window.within()
+        match self.way(window):
+            case Way.TAKES:
+                inside.take(block, self.time, self.row)
+            case Way.NEWEST:
+                inside.show_newest(block, self.time)
+            case Way.FOLLOWS:
+                inside.advance(block, self.time)
+        return inside
+
+    def way(self, window: SlidingWindow) -> Way:
+        """How a window gets to the next event."""
+        seen = window.window
+        if seen.object == self.point.object and seen.end == self.point.offset:
+            return Way.TAKES
+        return Way.NEWEST if window.newest_alone else Way.FOLLOWS
+
+    def windows(self) -> list[SlidingWindow]:
         found = self.following.windows.values()
         return [one for one in found if isinstance(one, SlidingWindow)]
 

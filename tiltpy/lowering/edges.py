@@ -11,6 +11,7 @@ a tick. So it *steps*, by a comparison. Where times are skipped it *runs*.
 """
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Literal
 
 from tiltpy.loops.build import add, convert, i64, le, sub
@@ -65,10 +66,25 @@ class Edge:
             total = add(total, convert(one, I64))
         self.set(block, total)
 
+    def catch_up(self, block: Block, now: LExpr, rows: int) -> None:
+        """Move on by all rows that are due, up to a few without a branch.
+
+        `due` stays what it was: where a loop does not look at it, that saves the most.
+        """
+        until = block.name("until", add(now, i64(self.offset)))
+        passed = [le(self._bound(add(self.row, i64(k))), until) for k in range(rows)]
+        moves = reduce(add, (convert(one, I64) for one in passed))
+        block.set(self.row, add(self.row, moves))
+        inner = block.inner()
+        inner.set(self.row, add(self.row, i64(1)))
+        block.add(While(le(self._bound(self.row), until), inner.body()))
+
     def _due(self, row: LExpr) -> LExpr:
+        return sub(self._bound(row), i64(self.offset))
+
+    def _bound(self, row: LExpr) -> LExpr:
         start = self.bound == "start"
-        bound = self.rows.start_or_never if start else self.rows.end_or_never
-        return sub(bound(row), i64(self.offset))
+        return self.rows.start_or_never(row) if start else self.rows.end_or_never(row)
 
 
 class Edges:

@@ -1,5 +1,6 @@
 """All that the loop of an object follows: its points and windows, and what cuts it."""
 
+from collections.abc import Mapping
 from typing import assert_never
 
 from tiltpy.abi import Read
@@ -38,6 +39,7 @@ from tiltpy.lowering.values import Leaf, Lowered, lower_expr
 from tiltpy.types import BOOL
 
 Points = dict[CutPoint, Seen]
+Windows = Mapping[Window, SlidingWindow | TreeWindow | RowPane]
 
 
 class Following:
@@ -218,12 +220,24 @@ class Following:
             edged.advance(block, self.now)
         return list(dict.fromkeys(changes))
 
-    def value(self, block: Block, points: Points | None = None) -> Lowered:
-        """The object's value at the current visit, or where its points see others."""
-        return lower_expr(block, self._leaf(block, points), self.definition.body)
+    def value(
+        self,
+        block: Block,
+        points: Points | None = None,
+        windows: Windows | None = None,
+    ) -> Lowered:
+        """The object's value at the current visit, or where it sees others."""
+        leaf = self._leaf(block, points, windows)
+        return lower_expr(block, leaf, self.definition.body)
 
-    def _leaf(self, block: Block, points: Points | None = None) -> Leaf:
+    def _leaf(
+        self,
+        block: Block,
+        points: Points | None = None,
+        windows: Windows | None = None,
+    ) -> Leaf:
         seen = self.points if points is None else points
+        held = self.windows if windows is None else windows
 
         def leaf(node: At | EventBound | Reduce | Time | Element) -> Lowered:
             match node:
@@ -239,7 +253,7 @@ class Following:
                     own = self._edged(node)
                     if own is not None:
                         return self.edged[node.window].value(block, own, node)
-                    return self.windows[node.window].value(block, node)
+                    return held[node.window].value(block, node)
                 case Element():
                     raise AssertionError("an element outside of a window")
                 case _:

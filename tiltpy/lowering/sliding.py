@@ -14,7 +14,18 @@ from copy import copy
 from dataclasses import replace
 
 from tiltpy.ir.nodes import Expr, Reduce, Window
-from tiltpy.loops.build import FALSE, TRUE, add, disj, greatest, i64, lt, select, sub
+from tiltpy.loops.build import (
+    FALSE,
+    TRUE,
+    add,
+    conj,
+    disj,
+    greatest,
+    i64,
+    lt,
+    select,
+    sub,
+)
 from tiltpy.loops.nodes import For, LExpr, While
 from tiltpy.lowering.anew import Bounds, Stretch, fold_anew
 from tiltpy.lowering.assembly import Assembly, Block
@@ -31,12 +42,15 @@ from tiltpy.ops import WHOLE_WINDOW
 
 LEAP = 3
 """Rows that may leave at once without a branch, where a loop skips times."""
+OF_ANY = frozenset({"sum", "mean", "min", "max", "product", "rms", "any", "all"})
+"""Reductions that have a value wherever there is a row."""
 
 
 class SlidingWindow:
     """A window over rows that leave in order. `steps`: the loop moves its edges.
 
-    With `whole_rows` it has the rows alone that lie inside of it as a whole.
+    With `whole_rows` it has the rows alone that lie inside of it as a whole. While it
+    is `occupied` it surely has rows.
     """
 
     def __init__(
@@ -60,8 +74,10 @@ class SlidingWindow:
         self.leaps = leaps
         self.tracks: dict[Expr, Track] = {}
         self.wholes: dict[Expr, WholeWindow] = {}
+        self.asked: set[str] = set()
         self.bounds = Bounds(window, precision)
         self.now: LExpr = i64(0)
+        self.occupied = False
         edge = edges.shared if steps else edges.own
         if whole_rows:
             self.lo = edges.own(rows, "start", window.start - 1)
@@ -74,6 +90,7 @@ class SlidingWindow:
 
     def reduce(self, node: Reduce) -> None:
         """Have a reduction over the window computed."""
+        self.asked.add(node.reduction)
         if node.reduction not in WHOLE_WINDOW:
             self.track(node.element).reduce(node)
             return
@@ -174,6 +191,41 @@ class SlidingWindow:
             track.enter(come, self.hi.row)
         self.hi.run(block, now, come)
 
+    def take(self, block: Block, now: LExpr, row: LExpr) -> None:
+        """Move to a time at which just this row comes, the next one, and stays."""
+        self.occupied = True
+        if any(track.sees_leave for track in self.tracks.values()):
+            self._pass(block, now)
+        else:
+            self.lo.catch_up(block, now, LEAP)
+        if self._stacked():
+            flip = block.inner()
+            self._flip(flip, row)
+            block.when(lt(self.middle, self.lo.row), flip)
+        for track in self._followed():
+            track.enter(block, row)
+        block.set(self.hi.row, add(row, i64(1)))
+        self.now = now
+
+    @property
+    def newest_alone(self) -> bool:
+        """Whether of its rows the last one alone matters."""
+        return self.asked == {"last"} and not self._followed()
+
+    def show_newest(self, block: Block, now: LExpr) -> None:
+        """Move the upper edge, and the lower one before its last row, or behind."""
+        self.hi.catch_up(block, now, LEAP)
+        newest = sub(self.hi.row, i64(1))
+        end = self.rows.end_at(greatest(newest, i64(0)))
+        stays = conj(lt(add(now, i64(self.window.start)), end), lt(i64(0), self.hi.row))
+        block.set(self.lo.row, select(stays, newest, self.hi.row))
+        self.now = now
+
+    def settle(self, block: Block) -> None:
+        """Behind visits that moved its edges in another way than `advance`."""
+        for edge in (self.lo, self.hi):
+            edge.set(block, edge.row)
+
     def _pass(self, block: Block, now: LExpr) -> None:
         """Move the lower edge; note whether rows leave that had come."""
         leave = block.inner()
@@ -240,4 +292,7 @@ class SlidingWindow:
         if node.reduction in ("first", "last"):
             some = block.name("some", lt(i64(0), count))
             return row_value(block, self.rows, node, state[0], some)
-        return finish(block, node, state, count)
+        found = finish(block, node, state, count)
+        if self.occupied and not track.filtered and node.reduction in OF_ANY:
+            return replace(found, valid=TRUE)
+        return found
