@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.compiled import random_setting
+from tests.random_events import random_event_case, random_event_setting
 from tests.random_grids import random_grid_case, random_grid_setting
 from tests.random_queries import random_case
 from tests.test_properties import check
@@ -123,7 +124,10 @@ def main() -> None:
     put_up(fences)
     for seed in range(first, last):
         specials, random = seed % 3 == 0, Random(seed)  # noqa: S311
-        if seed % 2:
+        if seed % 4 == 2:
+            case = random_event_case(seed, exact=True, specials=specials)
+            setting = random_event_setting(random)
+        elif seed % 2:
             case = random_grid_case(seed, exact=True, specials=specials)
             setting = random_grid_setting(random, case)
         else:

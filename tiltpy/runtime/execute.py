@@ -34,7 +34,7 @@ from tiltpy.runtime.calls import (
 from tiltpy.runtime.domain import Cells, Request
 from tiltpy.runtime.memory import Array, Memory
 from tiltpy.runtime.strings import NO_STRINGS, Strings
-from tiltpy.types import TDom
+from tiltpy.types import Scalar, TDom
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,19 @@ class Extent:
     @property
     def is_empty(self) -> bool:
         return self.first > self.last
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """Scratch for a slot: by which name a worker keeps it, of what, and how much."""
+
+    key: tuple[str, int]
+    type: Scalar
+    size: int
+
+    def of(self, scratch: Memory) -> Array:
+        """The worker's array."""
+        return scratch.take(self.key, self.type, self.size)
 
 
 NOTHING = Extent(1, 0)
@@ -212,14 +225,18 @@ class Chunk:
 
     def scratch(self, code: Executable, scratch: Memory) -> dict[int, Array]:
         """A worker's arrays for the slots of what nobody reads afterwards."""
+        return {index: one.of(scratch) for index, one in self.needed(code).items()}
+
+    def needed(self, code: Executable) -> dict[int, Needed]:
+        """What such slots need."""
         wiring, found = wiring_of(self.signature, code), {}
         for index, number, wanted in wiring.scratch:
             size = self.rows_of(wanted.rows, wanted.constant)
-            found[index] = scratch.take(("", number), wanted.type, size)
+            found[index] = Needed(("", number), wanted.type, size)
         for slot in wiring.outputs:
             if slot.loop.name not in self.signature.outputs:
                 key = f"{slot.loop.name}.{slot.kind.value}", slot.column
-                found[slot.index] = scratch.take(key, slot.type, self._size(slot))
+                found[slot.index] = Needed(key, slot.type, self._size(slot))
         return found
 
     def _size(self, slot: OutputSlot) -> int:

@@ -9,7 +9,7 @@ from threading import Event
 
 from tiltpy.runtime.calls import Calls
 from tiltpy.runtime.domain import Part
-from tiltpy.runtime.execute import Chunk, Kernel
+from tiltpy.runtime.execute import Chunk, Kernel, Needed
 from tiltpy.runtime.memory import Array, Scratches
 from tiltpy.runtime.rounds import ROUND, Done
 
@@ -76,7 +76,9 @@ class GeneralRound:
 
     def _arrays(self) -> dict[int, Array]:
         """A thread's scratch, which is enough for each of the calls."""
-        own, found = self._scratch.own, dict[int, Array]()
-        for _, chunk in self.chunks:  # they only grow
-            found |= chunk.scratch(self.kernel.code, own)
-        return found
+        most: dict[int, Needed] = {}
+        for _, chunk in self.chunks:
+            for index, needed in chunk.needed(self.kernel.code).items():
+                if index not in most or most[index].size < needed.size:
+                    most[index] = needed
+        return {index: needed.of(self._scratch.own) for index, needed in most.items()}
