@@ -2,7 +2,9 @@
 
 A visit of a sweep looks for the next event, and whether there is one at all; each edge
 of a window looks whether there is another row. In a stretch that ends before the last
-rows of every object there is nothing to look for: each event is a visit.
+rows of every object there is nothing to look for: each event is a visit. A window that
+ends with the event takes it in and looks for no others; one of which the last row alone
+is wanted needs no edge that passes what has left.
 """
 
 from collections.abc import Mapping
