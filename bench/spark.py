@@ -3,7 +3,7 @@
 A cached DataFrame goes to a `noop` sink: nothing is read from files, and nothing is
 written. *Moving* sends the same rows the same way without a query: by key to a Python
 process and back; *sorted*: put in order by Spark on the way. What of our time moving
-takes is spent outside our kernels.
+takes is spent outside our kernels. The session is one as `tilt run` starts it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
