@@ -16,6 +16,7 @@ from tiltpy.runtime.domain import Request
 from tiltpy.runtime.ingest import ingest
 from tiltpy.runtime.job import RunOptions
 from tiltpy.runtime.piece import PieceOutput, Stretch, halo, run_piece
+from tiltpy.runtime.stamps import output_stamp
 from tiltpy.types import Interval
 
 CASES = 160
@@ -79,6 +80,7 @@ class Pieces:
             self.request,
             self.options,
             Stretch(low, high, self.bounds),
+            output_stamp({n: i.stamps for n, i in inputs.items()}, self.query.unit),
         )
 
 

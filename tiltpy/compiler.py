@@ -284,18 +284,18 @@ def specialise(query: Query, layouts: Mapping[str, Layout]) -> Query:
 def by_keys(query: Query) -> tuple[Query, ...]:
     """A query for each set of key columns that outputs have, in order of the outputs.
 
-    Each has the definitions and inputs that its own outputs need: where keys differ, no
-    loop can compute the outputs together.
+    Where keys differ, no loop can compute the outputs together.
     """
     if not any(one.keys for one in query.inputs):
         return (query,)
     groups: dict[tuple[str, ...], list[str]] = {}
     for name, keys in output_keys(query).items():
         groups.setdefault(keys, []).append(name)
-    return tuple(_only(query, tuple(names)) for names in groups.values())
+    return tuple(only(query, tuple(names)) for names in groups.values())
 
 
-def _only(query: Query, outputs: tuple[str, ...]) -> Query:
+def only(query: Query, outputs: tuple[str, ...]) -> Query:
+    """The query of some outputs alone, with the definitions and inputs they need."""
     kept = drop_definitions(replace(query, outputs=outputs))
     read = {name for definition in kept.definitions for name in reads(definition)}
     inputs = tuple(one for one in kept.inputs if one.name in read)

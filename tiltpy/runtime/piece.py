@@ -18,7 +18,7 @@ from tiltpy.runtime.execute import Kernels
 from tiltpy.runtime.ingest import Ingested
 from tiltpy.runtime.job import Job, RunOptions
 from tiltpy.runtime.result import OutputTable
-from tiltpy.runtime.stamps import output_stamp
+from tiltpy.runtime.stamps import OutputStamp
 from tiltpy.runtime.stitch import Piece, Stitcher
 from tiltpy.types import Scalar
 
@@ -90,9 +90,12 @@ def run_piece(
     request: Request,
     options: RunOptions,
     stretch: Stretch,
+    stamp: OutputStamp,
 ) -> dict[str, PieceOutput]:
-    """Compute a piece of every output over the rows that it needs, halo included."""
-    stamp = output_stamp({n: i.stamps for n, i in inputs.items()}, query.unit)
+    """Compute a piece of every output over the rows that it needs, halo included.
+
+    `stamp` is the kind of the outputs' times.
+    """
     rows = {name: one.buffer for name, one in inputs.items()}
     kernels = compile_for({name: one.abi_layout() for name, one in rows.items()})
     rows, strings = encode(query, rows)

@@ -24,7 +24,7 @@ from tiltpy.runtime.job import Job, RunOptions
 from tiltpy.runtime.memory import POOL
 from tiltpy.runtime.result import OutputTable, Result
 from tiltpy.runtime.run import check_bindings
-from tiltpy.runtime.stamps import output_stamp
+from tiltpy.runtime.stamps import OutputStamp, output_stamp
 from tiltpy.runtime.stitch import Piece, Stitcher
 from tiltpy.runtime.strings import NO_STRINGS, Strings
 from tiltpy.types import MAX_TIME
@@ -57,16 +57,18 @@ def stream(
     options: RunOptions,
     memory: int,
     span: int | None = None,
+    stamp: OutputStamp | None = None,
 ) -> Generator[Result]:
     """The outputs of a query, with its boundaries, over its inputs, span by span.
 
     One result at least. `memory` bounds what is held (bytes); where rows that are
     needed at once do not fit, it is a `DataError`. `span`, the bytes of rows in a span,
-    follows from it where it is not given.
+    follows from it where it is not given. `stamp` is as in `run`.
     """
     check_request(query, request)
     check_bindings(query, bindings)
     run = _Stream(query, bindings, compile_for, request, options, memory, span)
+    run.stamp = stamp or run.stamp
     return run.results()
 
 

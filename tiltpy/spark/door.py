@@ -1,7 +1,6 @@
 """Queries over DataFrames of Spark: DataFrames in, DataFrames out, nothing run here."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -9,10 +8,11 @@ from pyspark.sql import DataFrame, SparkSession
 from tiltpy.api import CompiledQuery, parse
 from tiltpy.arguments import read_options, read_request
 from tiltpy.bound import BoundFrame, bind
+from tiltpy.compiler import only
 from tiltpy.errors import TiltError
 from tiltpy.frontend import syntax
 from tiltpy.ir.keys import Keys, keys_of
-from tiltpy.ir.nodes import Input, Query
+from tiltpy.ir.nodes import Query
 from tiltpy.ir.printer import format_query
 from tiltpy.moments import Length, Moment
 from tiltpy.passes import resolve_boundaries
@@ -26,7 +26,7 @@ from tiltpy.spark.events import Events
 from tiltpy.spark.groups import rows_by_key, rows_in_groups
 from tiltpy.spark.pieces import rows_in_pieces
 from tiltpy.spark.seams import can_go_on, stitched
-from tiltpy.spark.sources import binding_of, read_sources
+from tiltpy.spark.sources import Source, binding_of, read_sources
 from tiltpy.spark.task import Columns, Task
 from tiltpy.spark.types import result_schema, spark_schema
 from tiltpy.spark.worker import (
@@ -169,20 +169,15 @@ class _Door:
 
     def output(self, name: str) -> DataFrame:
         """The snapshots of an output."""
-        query = replace(
-            self.query,
-            outputs=(name,),
-            boundaries=tuple(one for one in self.query.boundaries if one[0] == name),
-        )
+        query = resolve_boundaries(only(self.query, (name,)))
         definition = query.definition(name)
         assert definition is not None
         reaches = halo(query, same_bits=self.chunk is not None)
-        events = {
-            declared.name: Events(number, self.sources[declared.name], query.unit)
+        used = [
+            Events(number, self.sources[declared.name], query.unit)
             for number, declared in enumerate(query.inputs)
-        }
-        used = [events[one] for one in reaches]
-        task = self._task(query, name, reaches)
+        ]
+        task = self._task(query, name, used)
         if task.keys and (task.everyone or self.chunk is None):
             schema = spark_schema(task.schema)
             if not task.everyone:
@@ -214,54 +209,52 @@ class _Door:
     def _cores(self) -> int:
         return int(self._session.sparkContext.defaultParallelism)
 
-    def _task(self, query: Query, name: str, used: Iterable[str]) -> Task:
+    def _task(self, query: Query, name: str, used: Sequence[Events]) -> Task:
         definition = query.definition(name)
         assert definition is not None
         keys = keys_of(query, name)
-        columns = [
-            self._columns(number, declared, sent=declared.name in used)
-            for number, declared in enumerate(query.inputs)
-        ]
         payload = OutputTable(name, definition.type, [], self.stamp).schema
-        fields = [*self._key_fields(keys, used), *payload]
+        sources = {one.name: one.source for one in used}
+        fields = [*_key_fields(keys, sources), *payload]
         return Task(
             format_query(query),
             self.options,
-            tuple(columns),
+            tuple(map(_columns, used)),
             name,
             str(definition.span),
             keys,
             result_schema(pa.schema(fields), name),
+            self.stamp,
             self.request,
             self.chunk,
             self.memory,
-            any(not self.sources[one].declared.keys for one in used),
+            any(not one.keys for one in used),
         )
 
-    def _columns(self, number: int, declared: Input, *, sent: bool) -> Columns:
-        source = self.sources[declared.name]
-        slots = Events(number, source, self.query.unit).slots
-        return Columns(
-            declared.name,
-            tuple(slots) if sent else (),
-            pa.schema([source.schema.field(one) for one in slots.values()]),
-            source.declared.keys,
-            source.time_name,
-            source.lifetime,
-            source.payload_name,
-            source.order,
-            str(declared.span),
-        )
 
-    def _key_fields(self, keys: Keys, used: Iterable[str]) -> list[pa.Field]:
-        """The key columns of an output: what holds those of all its inputs."""
-        fields = []
-        for place, key in enumerate(keys):
-            kinds = {}
-            for name in used:
-                source = self.sources[name]
-                if source.declared.keys:
-                    column = source.declared.keys[place]
-                    kinds[name] = source.schema.field(column).type
-            fields.append(pa.field(key, common_type(key, kinds)))
-        return fields
+def _columns(one: Events) -> Columns:
+    source, slots = one.source, one.slots
+    return Columns(
+        one.name,
+        tuple(slots),
+        pa.schema([source.schema.field(name) for name in slots.values()]),
+        source.declared.keys,
+        source.time_name,
+        source.lifetime,
+        source.payload_name,
+        source.order,
+        str(source.declared.span),
+    )
+
+
+def _key_fields(keys: Keys, sources: Mapping[str, Source]) -> list[pa.Field]:
+    """The key columns of an output: what holds those of all its inputs."""
+    fields = []
+    for place, key in enumerate(keys):
+        kinds = {
+            name: source.schema.field(source.declared.keys[place]).type
+            for name, source in sources.items()
+            if source.declared.keys
+        }
+        fields.append(pa.field(key, common_type(key, kinds)))
+    return fields

@@ -60,6 +60,7 @@ def as_time_goes_on(task: Task, share: Share) -> Iterator[tuple[Key, pa.Table]]:
                     task.request,
                     task.run_options,
                     task.memory,
+                    stamp=task.stamp,
                 ):
                     yield key, result[task.output].to_arrow()
             except TiltError as error:
@@ -82,8 +83,6 @@ def _binding(task: Task, share: Share, key: Key, number: int, folder: Path) -> B
     one = task.inputs[number]
     first, *_ = share.rows
     empty = bound(one, rows_of(pa.table(first).slice(0, 0), number, one))
-    if not one.slots:
-        return replace(empty, frame=iter((empty.frame,)))
     tables = _Rows(task, share, key, number)
     later = (bound(one, table).frame for table in _in_order(task, tables, folder))
     return replace(empty, frame=chain((empty.frame,), later))

@@ -18,6 +18,7 @@ from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.domain import Request
 from tiltpy.runtime.ingest import Ingested, ingest
 from tiltpy.runtime.job import RunOptions
+from tiltpy.runtime.stamps import OutputStamp
 from tiltpy.spark.events import key_names
 from tiltpy.types import Lifetime
 
@@ -58,6 +59,7 @@ class Task:
     place: str
     keys: tuple[str, ...]
     schema: pa.Schema
+    stamp: OutputStamp
     request: Request
     chunk: int | None
     memory: int
@@ -94,14 +96,11 @@ def compiler_of(
 
 def rows_of(own: pa.Table, number: int, one: Columns) -> pa.Table:
     """The rows of an input under their own names, its keys under the query's."""
-    slots, names, kinds = list(one.slots), one.schema.names, one.schema.types
+    slots, names = list(one.slots), one.schema.names
     for slot, key in zip(key_names(len(one.keys)), one.keys, strict=True):
         if key not in names:  # it may be a column of the payload as well
             slots.append(slot)
             names.append(key)
-            kinds.append(pa.null())
-    if not one.slots:
-        return pa.schema(list(zip(names, kinds, strict=True))).empty_table()
     rows = own.select(slots)
     if "input" in own.column_names:
         rows = rows.filter(pc.equal(own.column("input"), number))

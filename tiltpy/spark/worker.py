@@ -70,7 +70,7 @@ def _run_keys(task: Task, own: pa.Table) -> pa.Table:
     compile_for, options = compiler.specialised, task.run_options
     try:
         rows = ingested(task, query, own)
-        result = run(query, rows, compile_for, task.request, options)
+        result = run(query, rows, compile_for, task.request, options, stamp=task.stamp)
         return result[task.output].to_arrow()
     except TiltError as error:
         raise failure(task, [], error) from None
@@ -124,15 +124,15 @@ def _pieces_of(task: Task, table: pa.Table) -> Iterator[tuple[Place, PieceOutput
         number = own.column("piece")[0].as_py()
         key = tuple(own.column(slot).chunk(0).slice(0, 1) for slot in slots)
         inputs = own.column("input").to_numpy()
-        sent = [one.name for one in task.inputs if one.slots]
-        step, base, *times = _description(own, inputs, len(sent))
+        step, base, *times = _description(own, inputs, len(task.inputs))
         assert step is not None
         assert base is not None
         low = base + number * step
         high = low + step
         bounds = {}
-        for name, first, last in zip(sent, times[::2], times[1::2], strict=True):
-            bounds[name] = None if first is None or last is None else (first, last)
+        for one, first, last in zip(task.inputs, times[::2], times[1::2], strict=True):
+            span = None if first is None or last is None else (first, last)
+            bounds[one.name] = span
         stretch = Stretch(low, high, bounds)
         try:
             found = run_piece(
@@ -142,6 +142,7 @@ def _pieces_of(task: Task, table: pa.Table) -> Iterator[tuple[Place, PieceOutput
                 task.request,
                 task.run_options,
                 stretch,
+                task.stamp,
             )[task.output]
         except TiltError as error:
             where = shown(task.keys, key)
