@@ -30,6 +30,7 @@ from tiltpy.lowering.at_events import AtEvents
 from tiltpy.lowering.central_moments import ORDERS
 from tiltpy.lowering.count_tree import CountTree
 from tiltpy.lowering.cursors import ScanCursor, StackCursor, StepCursor
+from tiltpy.lowering.event_lanes import EventLanes
 from tiltpy.lowering.folds import Fold
 from tiltpy.lowering.following import Following
 from tiltpy.lowering.lower import Plan
@@ -196,6 +197,7 @@ OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
     (Merge, of_merge),
     (Outlet, lambda _: ["map over rows: packed"]),
     (AtEvents, of_events),
+    (EventLanes, lambda _: ["sweep: events in lanes"]),
     (SlidingWindow, lambda w: [f"sweep: window that {'steps' if w.steps else 'runs'}"]),
     (TreeWindow, lambda _: ["sweep: window over ends out of order"]),
     (CountTree, lambda found: [f"sweep: {found.name}"]),

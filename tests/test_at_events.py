@@ -3,12 +3,14 @@
 Against the interpreter, over more events than a loop looks ahead, in chunks and whole.
 """
 
+from functools import partial
 from random import Random
 
 import pytest
 
 from tests.compiled import Setting
 from tests.plain import check_engines
+from tests.shapes import Census
 from tests.test_row_panes import STREAMS, points
 from tiltpy.abi import Lattice, Layout, TimeLayout
 from tiltpy.compiler import CompileOptions, Specialised
@@ -43,6 +45,68 @@ def test_at_events(query: str, other: str) -> None:
     for count, others in ((1, 0), (5, 4), (9, 200), (150, 60), (100, 100)):
         y = STREAMS[other](random, others)
         check_engines(text, {"x": points(random, count), "y": y}, settings=WAYS)
+
+
+NAMES = (
+    "sum", "mean", "min", "max", "count", "var", "std", "rms", "product", "skew",
+    "kurtosis",
+)  # fmt: skip
+
+
+def short_query(random: Random) -> str:
+    """Reductions of windows of a few ticks, which end at the event or before."""
+
+    def window() -> str:
+        end = random.choice((0, 0, 1, 2, 5))
+        return f"~x[t-{end + random.randint(1, 16 - end)} : t-{end}]"
+
+    def reduction() -> str:
+        of = random.choice(("", "", "abs(v) for v in ", "v * 2 for v in "))
+        some = of and random.choice(("", " if v > 0"))
+        return f"{random.choice(NAMES)}({of}{window()}{some})"
+
+    body = random.choice(
+        (
+            "~x[t] != φ ? {} : φ",
+            "~x[t] - {}",
+            "~x[t] > {} ? ~x[t] : φ",
+            "~x[t] > {} + 2 * {}",
+            "~x[t] != φ ? {{ a = {}, b = {}, x = ~x[t] }} : φ",
+        )
+    )
+    filled = body.format(reduction(), reduction())
+    scalar = random.choice(("f32", "f64", "i32"))
+    return f"input x : {scalar}\n~o[t] = {filled}\noutput ~o"
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_short_windows_in_lanes(seed: int) -> None:
+    """Sixteen events at once, but for the first of a chunk and the last."""
+    random = Random(seed)  # noqa: S311
+    text = short_query(random)
+    integral = "i32" in text
+    census = Census()
+    for count in (35, 120):
+        rows = points(random, count)
+        x = [(s, e, int(v * 8) if integral else v) for s, e, v in rows]
+        census.run(partial(check_engines, text, {"x": x}, settings=WAYS))
+    assert census.counts["sweep: events in lanes"] == 2
+
+
+def test_strings_and_flags_at_events_in_lanes() -> None:
+    text = """\
+input x : { name: string, price: f32, sold: bool }
+~o[t] = ~x[t].name == "a" ? { name = ~x[t].name,
+    sold = sum(v.sold for v in ~x[t-9 : t]), dear = max(~x[t-9 : t-1].price) } : φ
+output ~o"""
+    random = Random(1)  # noqa: S311
+    rows = [
+        (s, e, {"name": random.choice("abc"), "price": v, "sold": v > 0})
+        for s, e, v in points(random, 150)
+    ]
+    census = Census()
+    census.run(partial(check_engines, text, {"x": rows}, settings=WAYS))
+    assert census.counts["sweep: events in lanes"]
 
 
 POINTS = Layout(TimeLayout.INTERVALS, (False,), points=True)

@@ -22,6 +22,7 @@ DRAWS: dict[str, Draw] = {
     "small": lambda draws: draws.gauss(0, 1),
     "far from zero": lambda draws: 1e6 + draws.random(),
     "nearly equal": lambda draws: draws.choice((16777215.0, 16777214.0, 16777213.0)),
+    "mostly equal": lambda draws: draws.choice((0.1,) * 20 + (0.3,)),
     "one far off": lambda draws: draws.choice((1.5, 1.25, 1.0, 1.0, 1e7)),
     "two signs": lambda draws: draws.choice((1e8, -1e8, 1.0)),
     "huge": lambda draws: draws.choice((3e38, -3e38, 1e38, 0.0)),

@@ -10,7 +10,7 @@ is wanted needs no edge that passes what has left.
 from collections.abc import Mapping
 from enum import Enum
 
-from tiltpy.abi import Layout
+from tiltpy.abi import LANES, Layout
 from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.loops.build import (
     TRUE,
@@ -29,6 +29,7 @@ from tiltpy.loops.nodes import Bin, LExpr, Var, While
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.central_moments import ORDERS
 from tiltpy.lowering.cursors import ScanCursor, Seen
+from tiltpy.lowering.event_lanes import EventLanes
 from tiltpy.lowering.following import Following
 from tiltpy.lowering.references import reductions, references, uses_time
 from tiltpy.lowering.rows import Written, write_snapshot
@@ -61,6 +62,9 @@ class AtEvents:
         self.row = assembly.fresh(f"{cursor.rows.name}.event")
         self.time = assembly.fresh("time")
         self.stop = assembly.fresh(f"{cursor.rows.name}.stop")
+        definition = following.definition
+        lanes = EventLanes.serves(definition, cursor.rows)
+        self.lanes = EventLanes(definition, cursor.rows) if lanes else None
 
     @staticmethod
     def serves(following: Following) -> bool:
@@ -92,6 +96,8 @@ class AtEvents:
         write_snapshot(visit, out, count, value, sub(self.time, i64(1)), self.time)
         visit.set(count, add(count, convert(value.valid, I64)))
         visit.set(self.row, add(self.row, i64(1)))
+        if self.lanes is not None:
+            visit = self._in_lanes(self.lanes, visit, out, count)
         stretch.add(While(lt(self.row, self.stop), visit.body()))
         stretch.set(now, add(self.time, i64(1)))
         stretch.set(self.cursor.row, self.row)
@@ -99,6 +105,27 @@ class AtEvents:
             window.settle(stretch)
         some = [lt(i64(LEAP), window.rows.count) for window in windows]
         block.when(conj(self.cursor.exists, *some), stretch)
+
+    def _in_lanes(
+        self, lanes: EventLanes, visit: Block, out: Written, count: Var
+    ) -> Block:
+        """As many events at once as there are lanes, and single ones beside them.
+
+        The windows have followed none of them, and are found anew for the last.
+        """
+        rows, windows = self.cursor.rows, self.windows()
+        either, some = visit.inner(), visit.inner()
+        inner = some.inner()
+        more = le(add(self.row, i64(LANES)), self.stop)
+        lanes.visit(inner, self.row, out, count)
+        inner.set(self.row, add(self.row, i64(LANES)))
+        some.add(While(more, inner.body()))
+        some.set(self.time, rows.end_at(sub(self.row, i64(1))))
+        for window in windows:
+            window.jump(some, sub(self.row, i64(lanes.deepest + 1)))
+            window.within().advance(some, self.time)
+        either.either(conj(le(i64(lanes.deepest), self.row), more), some, visit)
+        return either
 
     def _find_stop(self, block: Block, last: LExpr) -> None:
         """The row behind the cursor's, and the first one that is not well inside."""

@@ -14,7 +14,7 @@ from tiltpy.lowering.central_moments import SHORT_SPREAD, is_masked_spread
 from tiltpy.lowering.folds import Fold
 from tiltpy.lowering.lane_orders import lower_order
 from tiltpy.lowering.lane_view import LaneView
-from tiltpy.lowering.masked_spreads import MaskedSpread
+from tiltpy.lowering.masked_spreads import MaskedSpread, Values, in_lanes
 from tiltpy.lowering.reducers import SHORT_COUNT, kept_for, narrow_for
 from tiltpy.lowering.references import reductions
 from tiltpy.lowering.results import finished
@@ -75,7 +75,13 @@ class LaneWindows:
             return lower_short_spread(view, node, moments, newest, cells)
         if not certain and is_masked_spread(node, cells):
             count = self._count(node, newest, cells, certain=False)
-            return MaskedSpread(view, node, newest, cells).value(count)
+            values = self._values(node, newest, cells)
+            total = None
+            if element.type == F32:
+                kept = narrow_for("sum", F32, view.assembly.own)
+                (total,) = self._window(node, kept, newest, cells, certain=False)
+            spread = MaskedSpread(view.assembly, node, values)
+            return spread.value(view.block, count, total)
         kept = narrow_for(node.reduction, element.type, view.assembly.own)
         state = self._window(node, kept, newest, cells, certain=certain)
         count = self._count(node, newest, cells, certain=certain)
@@ -90,6 +96,20 @@ class LaneWindows:
             return i64(cells)
         (count,) = self._window(node, SHORT_COUNT, newest, cells, certain=False)
         return count
+
+    def _values(self, node: Reduce, newest: int, cells: int) -> Values:
+        """Those of a window's cells; of what began before it, its first cell has it."""
+        view, name = self.view, node.window.object
+        oldest = newest - cells + 1
+        found = []
+        for cell in range(oldest, newest + 1):
+            value = view.element(view.block, name, node.element, cell)
+            here = value.valid
+            if cell > oldest and not view.source(name).always_begins:
+                here = conj(here, view.beginning(name, cell))
+            named = view.block.name("x", in_lanes(value)), view.block.name("in", here)
+            found.append(named)
+        return found
 
     def _window(
         self, node: Reduce, kept: Kept, newest: int, cells: int, *, certain: bool

@@ -145,6 +145,15 @@ class SlidingWindow:
         window.hi = replace(self.hi, rows=replace(self.hi.rows, within=True))
         return window
 
+    def jump(self, block: Block, row: LExpr) -> None:
+        """Go on from a row before which all have left, having followed none of them."""
+        for edge in (self.lo, self.hi):
+            edge.set(block, row)
+        if self._stacked():
+            block.set(self.middle, i64(-1))
+        for track in self._stacked():
+            track.reset(block)
+
     def advance(self, block: Block, now: LExpr) -> None:
         """Move to the loop's time."""
         for track in self.tracks.values():
