@@ -68,7 +68,9 @@ class EventWriter(QueryWriter):
 
     def __init__(self, random: Random, *, exact: bool) -> None:
         super().__init__(random, exact=exact)
-        self.at = random.choice((0, 0, 0, 0, -1, -4, 3))
+        self.near = random.random() < 0.35
+        """Whether all that is seen are the events themselves, a few ticks back."""
+        self.at = 0 if self.near else random.choice((0, 0, 0, 0, -1, -4, 3))
 
     @property
     def point(self) -> Source:
@@ -80,7 +82,8 @@ class EventWriter(QueryWriter):
 
     def windowed(self) -> Source:
         """Mostly the events themselves."""
-        return self.point if self.chance(0.6) else self.random.choice(self.sources)
+        alone = self.near or self.chance(0.6)
+        return self.point if alone else self.random.choice(self.sources)
 
     def offset(self, source: Source) -> int:
         return self.at if source is self.point else super().offset(source)
@@ -88,12 +91,17 @@ class EventWriter(QueryWriter):
     def window(self, source: Source) -> tuple[int, int]:
         """Mostly up to the event, or to the time of the result."""
         del source
+        if self.near:
+            end = self.random.choice((0, 0, -1, -3))
+            return end - self.random.randint(1, 13), end
         end = self.random.choice((self.at, self.at, 0, 0, -1, -10, 1, 5))
         return end - self.random.choice(LENGTHS), end
 
     def reduction_name(self, found: list[str]) -> str:
         """One that sees rows as they come; often the last of them."""
-        if "last" in found and self.chance(0.35):
+        if self.near:
+            found = [name for name in found if name not in ("first", "last")]
+        elif "last" in found and self.chance(0.35):
             return "last"
         rolling = [name for name in found if name not in WHOLE_WINDOW]
         return super().reduction_name(rolling or found)

@@ -87,6 +87,7 @@ REACHED = (
     "merge: gaps have no visit",
     "merge: gaps have a visit",
     "sweep: windows at events",
+    "sweep: events in lanes",
     "at events: window that ends with the event, which it takes in",
     "at events: window that shows its last row alone",
     "at events: window that follows with both edges",
