@@ -277,7 +277,11 @@ class Merge:
     ) -> None:
         """The snapshot that ends at a bound, at which some sides may move."""
         begins = [one for side in self.fast for one in side.begins()]
-        begin = block.name("begin", greatest(self.done, *begins))
+        if len(begins) < len(
+            self.sides
+        ):  # else one that has moved begins there or later
+            begins.append(self.done)
+        begin = block.name("begin", greatest(*begins))
         seen = {point: side.seen() for point, side in self.sides.items()}
         value = self.following.value(block, seen)
         write_snapshot(block, out, count, value, begin, bound)
