@@ -26,7 +26,7 @@ from tiltpy.lowering import (
     stages,
 )
 from tiltpy.passes.pipeline import PASS_NAMES
-from tiltpy.runtime import general_rounds
+from tiltpy.runtime import general_rounds, job
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.buffers import SnapshotBuffer
 from tiltpy.runtime.domain import Request
@@ -77,9 +77,10 @@ class Setting:
 
 @contextmanager
 def small_sizes(setting: Setting) -> Iterator[None]:
-    """Kernels as the setting wants them."""
+    """Kernels as the setting wants them; half of the others are for few rows."""
     if not setting.small:
-        yield
+        with patch.object(job, "FEW_ROWS", 1 << 12):
+            yield
         return
     with (
         patch.object(stages, "TILE", 64),

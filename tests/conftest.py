@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.spark_sessions import local_session
+from tiltpy.runtime import job
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -33,6 +34,15 @@ def pytest_configure(config: pytest.Config) -> None:
         folder = TemporaryDirectory(prefix="tiltpy-cache-")
         os.environ["XDG_CACHE_HOME"] = folder.name
         config.add_cleanup(folder.cleanup)
+
+
+@pytest.fixture(autouse=True)
+def _special_forms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs over few rows have the kernels of those over many: tests are for these.
+
+    What users have with few rows is in `test_few_rows`, and in some random settings.
+    """
+    monkeypatch.setattr(job, "FEW_ROWS", 0)
 
 
 @pytest.fixture

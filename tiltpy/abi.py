@@ -320,3 +320,6 @@ class Signature:
     outputs: tuple[str, ...]
     stretch: Stretch | None = None
     grouped: Grouped | None = None
+    special: bool = False
+    """Of a general kernel: whether it has loops of more special forms than plain sweeps
+    (`lower`), which pay off where there are many rows."""

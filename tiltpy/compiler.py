@@ -107,8 +107,9 @@ class LazyCode:
 class Specialised:
     """A query lowered for one combination of layouts; compiled as far as needed.
 
-    `general_code` serves any rows of these layouts; `grid`, where there is one, gives
-    the kernel for rows that are regular or short.
+    `general_code` serves any rows of these layouts, and so does `plain_code`, which is
+    compiled sooner; `grid`, where there is one, gives the kernel for rows that are
+    regular or short.
     """
 
     def __init__(
@@ -139,12 +140,23 @@ class Specialised:
         """The query after each pass."""
         return optimize(self._source, self._options.disabled_passes)
 
+    @cached_property
+    def plain_code(self) -> LazyCode:
+        """Plain sweeps alone: `general_code` itself where that has nothing else."""
+        if not self.general_code.signature.special:
+            return self.general_code
+        plan = partial(lower, self.query, self.layouts, maps=False)
+        found = self._lazy("plain", plan)
+        assert found is not None
+        return found
+
     @property
     def seconds(self) -> dict[str, float]:
         """How long the stages took, when they were run for what is used now."""
         found = dict(self._seconds)
         folds = (code for both in self.fold_code.values() for code in both)
-        for code in (self.general_code, *self.grid_code.values(), *folds):
+        plain = self.__dict__.get("plain_code", self.general_code)
+        for code in {self.general_code, plain, *self.grid_code.values(), *folds}:
             for stage, seconds in code.seconds.items() if code is not None else ():
                 found[stage] = found.get(stage, 0.0) + seconds
         return found
@@ -164,9 +176,12 @@ class Specialised:
         optimize, existing = self._options.optimize, partial(_existing, plan)
         return LazyCode(name, signature, existing, self._kept, optimize=optimize)
 
-    def general(self) -> Kernel:
-        """The kernel for any rows of these layouts."""
-        return self.general_code.kernel()
+    def general(self, *, few: bool = False) -> Kernel:
+        """The kernel for any rows of these layouts.
+
+        Where they are `few` one that takes less time to compile.
+        """
+        return (self.plain_code if few else self.general_code).kernel()
 
     def grid(self, lattices: Mapping[str, Lattice]) -> Kernel | None:
         """The kernel that visits every grid point of inputs on these lattices.

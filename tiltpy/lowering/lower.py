@@ -35,6 +35,7 @@ def lower(query: Query, layouts: Mapping[str, Layout], *, maps: bool = True) -> 
     inputs = dict(objects)
     rankings = Rankings(assembly)
     loops = []
+    special = False
     for definition in query.definitions:
         loop: Sweep | RowMap
         if maps and definition.name not in read and maps_rows(definition, inputs):
@@ -44,7 +45,8 @@ def lower(query: Query, layouts: Mapping[str, Layout], *, maps: bool = True) -> 
         rows = _append(assembly, block, loop, definition)
         objects[definition.name] = rows
         loops.append(loop.describe())
-    return _finish(query, assembly, block, loops)
+        special |= isinstance(loop, RowMap) or loop.is_special
+    return _finish(query, assembly, block, loops, special=special)
 
 
 def _begin(
@@ -91,7 +93,14 @@ def _clip(assembly: Assembly, block: Block, out: Written, count: LExpr) -> None:
     block.when(lt(i64(0), count), inner)
 
 
-def _finish(query: Query, assembly: Assembly, block: Block, loops: list[Loop]) -> Plan:
+def _finish(
+    query: Query,
+    assembly: Assembly,
+    block: Block,
+    loops: list[Loop],
+    *,
+    special: bool,
+) -> Plan:
     kernel = Kernel(
         tuple(
             (var, assembly.slots.index(slot)) for slot, var in assembly.numbers.items()
@@ -104,5 +113,6 @@ def _finish(query: Query, assembly: Assembly, block: Block, loops: list[Loop]) -
         tuple(loops),
         tuple(assembly.scratch),
         query.outputs,
+        special=special,
     )
     return Plan(kernel, signature)

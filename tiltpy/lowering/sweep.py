@@ -72,6 +72,11 @@ class Sweep:
         elif often and AtEvents.serves(self.following):
             self.short = AtEvents(assembly, self.following)
 
+    @property
+    def is_special(self) -> bool:
+        """Whether it is more than a plain sweep."""
+        return self.short is not None or self.following.folds_rows
+
     def lower(self, block: Block, out: Written) -> Var:
         """Append the loop; returns the variable that counts the snapshots written."""
         name = self.definition.name

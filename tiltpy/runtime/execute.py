@@ -51,8 +51,8 @@ class Kernels(Protocol):
     query: Query
     """The optimised query, with its boundaries."""
 
-    def general(self) -> Kernel:
-        """The kernel for any rows."""
+    def general(self, *, few: bool = False) -> Kernel:
+        """The kernel for any rows, or for `few`."""
 
     def grid(self, lattices: Mapping[str, Lattice]) -> Kernel | None:
         """The kernel that visits every grid point of inputs on these lattices."""

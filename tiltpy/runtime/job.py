@@ -36,6 +36,10 @@ SMALL_ROWS = 1 << 12
 """Rows of all inputs below which one kernel computes all of a run: no second one is
 compiled, and nothing is cut, where that costs more than it gains."""
 
+FEW_ROWS = 1 << 12
+"""Rows for the general kernel below which a whole run has the plain one, that takes
+half the time to compile."""
+
 LITTLE_CHUNKS = 3
 """A stretch for a grid kernel and what lies beside it: where that is little in all, to
 start another thread takes longer."""
@@ -88,10 +92,19 @@ class Job:
         self.wanted = self._everything() if wanted is None else wanted
         self.total = sum(buffer.n for buffer in rows.values())
         small = options.chunk is None and self.total < SMALL_ROWS
-        self.general = kernels.general()
         self.grid = None if small and not options.grid else self._grid()
+        whole = wanted is None and options.chunk is None and options.grid is None
+        self.general = kernels.general(few=whole and self._beside() < FEW_ROWS)
         self.sheet: Sheet | None = None
         self.scratch = Scratches()
+
+    def _beside(self) -> int:
+        """How many rows there are for the general kernel."""
+        if self.grid is None:
+            return self.total
+        low, high = self.grid.low, self.grid.high
+        inside = (buffer.find(low, high) for buffer in self.rows.values())
+        return self.total - sum(stop - first for first, stop in inside)
 
     def _grid(self) -> Grid | None:
         """The grid kernel for the inputs' rows, and where it serves."""

@@ -1,0 +1,117 @@
+"""Few rows have a plain kernel, which takes less time to compile than it saves.
+
+What it computes is what the more special ones do; which one a run has depends on its
+rows alone.
+"""
+
+from collections.abc import Iterator
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tiltpy as tilt
+from tiltpy.abi import Layout, TimeLayout
+from tiltpy.compiler import CompileOptions, Compiler, Specialised
+from tiltpy.runtime import job
+from tiltpy.runtime.execute import Kernel
+
+SPECIAL = {
+    "at events": "~o[t] = ~x[t] != φ ? mean(~x[t-100:t]) : φ",
+    "z-score": "~o[t] = (~x[t] - mean(~x[t-100:t])) / std(~x[t-100:t])",
+    "merged": "~o[t] = ~x[t] + ~x[t-3]",
+    "a map": "~o[t] = ~x[t] * 2",
+    "panes": "h = TDom(-∞, ∞, 500)\n~o[h] = sum(~x[h-500:h])",
+}
+INPUT = "input x : f64 time ts point\n"
+POINTS = {"x": Layout(TimeLayout.INTERVALS, (False,), points=True)}
+ROWS = 1 << 12
+
+
+@pytest.fixture(autouse=True)
+def _as_users_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job, "FEW_ROWS", ROWS)
+
+
+@pytest.fixture
+def asked() -> Iterator[list[bool]]:
+    """Whether each run asked for the kernel for few rows."""
+    found: list[bool] = []
+    general = Specialised.general
+
+    def noted(one: Specialised, *, few: bool = False) -> Kernel:
+        found.append(few)
+        return general(one, few=few)
+
+    with patch.object(Specialised, "general", noted):
+        yield found
+
+
+def table(rows: int) -> pa.Table:
+    random = np.random.default_rng(rows)
+    times = np.cumsum(random.integers(1, 40, rows))
+    return pa.table({"ts": times, "x": random.integers(0, 800, rows) / 8})
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_both_kernels_compute_the_same(name: str, asked: list[bool]) -> None:
+    rows = table(ROWS - 1)
+    query = tilt.parse(INPUT + SPECIAL[name])
+    few = query.run(x=rows).to_arrow()
+    with patch.object(job, "FEW_ROWS", 0):
+        many = query.run(x=rows).to_arrow()
+    assert asked == [True, False]
+    assert few.num_rows > 5
+    if name != "z-score":
+        assert few.equals(many)
+        return
+    assert few.drop_columns("o").equals(many.drop_columns("o"))
+    np.testing.assert_allclose(few["o"], many["o"], rtol=1e-9)  # std is rounded
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "few"),
+    [(ROWS - 1, {}, True), (ROWS, {}, False), (10, {"chunk": 100}, False)],
+)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_rows_and_the_chunk_decide(
+    rows: int, options: dict[str, int], few: bool, workers: int, asked: list[bool]
+) -> None:
+    query = tilt.parse(INPUT + SPECIAL["at events"])
+    query.run(x=table(rows), workers=workers, **options)  # type: ignore[arg-type]
+    assert asked == [few]
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_the_plain_kernel_is_another_one_where_it_must_be(name: str) -> None:
+    compiler = Compiler(
+        tilt.parse(INPUT + SPECIAL[name]).query, CompileOptions(cache=False)
+    )
+    found = compiler.specialised(POINTS)
+    assert found.general_code.signature.special
+    assert found.plain_code is not found.general_code
+    assert found.general().code is found.general_code
+    assert found.general(few=True).code is found.plain_code
+    assert not found.plain_code.signature.special
+
+
+def test_there_is_one_kernel_where_it_is_plain_anyway() -> None:
+    layouts = {"x": Layout(TimeLayout.OVERLAPPING, (False,))}
+    query = tilt.parse(INPUT + SPECIAL["at events"]).query
+    for options in (CompileOptions(cache=False), CompileOptions(special_shapes=False)):
+        found = Compiler(query, options).specialised(layouts)
+        assert found.plain_code is found.general_code
+    plain = Compiler(query, CompileOptions(special_shapes=False, cache=False))
+    assert plain.specialised(POINTS).plain_code.signature.special is False
+
+
+def test_what_lies_beside_a_grid_kernels_stretch_is_few(asked: list[bool]) -> None:
+    rows = 3 * ROWS
+    text = "input x : f64 time ts sampled 1\n~o[t] = mean(~x[t-20:t]) - ~x[t-5]"
+    values = np.arange(rows) % 100 / 8
+    found = tilt.parse(text).run(x=pa.table({"ts": np.arange(rows), "x": values}))
+    assert asked == [True]
+    with patch.object(job, "FEW_ROWS", 0):
+        other = tilt.parse(text).run(x=pa.table({"ts": np.arange(rows), "x": values}))
+    assert found.to_arrow().equals(other.to_arrow())
