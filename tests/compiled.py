@@ -77,7 +77,7 @@ class Setting:
 
 @contextmanager
 def small_sizes(setting: Setting) -> Iterator[None]:
-    """Kernels as the setting wants them; half of the others are for few rows."""
+    """Kernels as the setting wants them; those for few rows where it asks for none."""
     if not setting.small:
         with patch.object(job, "FEW_ROWS", 1 << 12):
             yield
