@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from random import Random
 from typing import Literal
@@ -15,7 +16,7 @@ from tests.random_queries import Case
 from tiltpy.abi import TimeLayout
 from tiltpy.compiler import CompileOptions, Compiler
 from tiltpy.interpreter import Event, Snapshot
-from tiltpy.ir.nodes import Input
+from tiltpy.ir.nodes import Input, Query
 from tiltpy.lowering import (
     folds,
     merging,
@@ -125,9 +126,9 @@ def run_compiled(case: Case, setting: Setting) -> dict[str, list[Snapshot]]:
         setting.disabled_passes,
         setting.special_shapes,
         setting.optimize,
-        cache=False,  # each query is met once
+        cache=False,  # each query is met in one test
     )
-    compiler = Compiler(case.query, options)
+    compiler = _compiler(case.query, options, setting.small)
     with small_sizes(setting):
         result = run(
             case.query,
@@ -137,6 +138,12 @@ def run_compiled(case: Case, setting: Setting) -> dict[str, list[Snapshot]]:
             RunOptions(setting.workers, setting.chunk, grid=setting.grid),
         )
     return {name: snapshots(result[name]) for name in case.query.outputs}
+
+
+@lru_cache(maxsize=4)
+def _compiler(query: Query, options: CompileOptions, _: bool) -> Compiler:
+    """The same one for all rows of a test, and for its chunks; sizes take part."""
+    return Compiler(query, options)
 
 
 def snapshots(output: OutputTable) -> list[Snapshot]:

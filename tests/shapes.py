@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 from unittest.mock import patch
 
-from tests.compiled import random_setting, run_compiled
+from tests.compiled import compiler_of, random_setting, run_compiled
 from tests.random_events import random_event_case, random_event_setting
 from tests.random_grids import random_grid_case, random_grid_setting
 from tests.random_queries import random_case
@@ -231,9 +231,10 @@ class Census:
             yield
 
     def run(self, execute: Callable[[], object]) -> None:
-        """One run; each form counts once."""
+        """One run; each form counts once, and is lowered in it."""
         self._met.clear()
         self._lowered.clear()
+        compiler_of.cache_clear()
         with self.looking_on():
             execute()
         self.counts.update(self._met)
