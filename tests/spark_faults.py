@@ -38,14 +38,14 @@ DAWDLING = 100.0
 """Seconds that an attempt dawdles if nobody ends it: its copy takes a few."""
 
 SETTINGS = {
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "500",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100",
     "spark.shuffle.io.maxRetries": "1",
     "spark.shuffle.io.retryWait": "1s",
     "spark.speculation": "true",
     "spark.speculation.minTaskRuntime": "2s",
     "spark.speculation.quantile": "0.5",
 }
-ROWS, FILES = 20_000, 4
+ROWS, SYMBOLS, FILES = 4_000, 8, 4
 QUERY = """
 input quotes by symbol : { price: f64, seq: i64 } time ts until_next max 9
 ~out[t] = {
@@ -113,9 +113,9 @@ def children(process: int) -> list[int]:
 
 
 def rows() -> pa.Table:
-    """Prices of 40 symbols, up to ten of one symbol at one time; `seq` tells them."""
+    """Prices of symbols, up to seven of one at one time; `seq` tells them apart."""
     random = np.random.default_rng(5)
-    symbols = random.integers(0, 40, ROWS)
+    symbols = random.integers(0, SYMBOLS, ROWS)
     return pa.table(
         {
             "ts": random.integers(0, 500, ROWS),

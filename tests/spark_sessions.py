@@ -21,8 +21,6 @@ from tests.java import found_or_installed
 
 ROOT = Path(__file__).parent.parent
 LOCAL = "local[2]"
-CLUSTER = "local-cluster[2,1,1024]"
-"""Two executors of one core and 1024 MB, on one host."""
 
 PATIENCE = 900
 """Seconds that a program over a cluster may take."""

@@ -5,41 +5,35 @@ import re
 import runpy
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+import tiltpy.spark.session
 from tiltpy.cli.main import main
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PROGRAMS = sorted(EXAMPLES.glob("*.py"))
 OVER_SPARK = sorted(EXAMPLES.glob("*_spark_*.py"))
-ALONE = sorted({*PROGRAMS} - {*OVER_SPARK[1:]})
-"""Those that are run as programs; of those over Spark one, for the others share a
-session."""
+ALONE = sorted({*PROGRAMS} - {*OVER_SPARK})
+"""Those that are run as programs: those over Spark share a session."""
 QUERIES = sorted((EXAMPLES / "queries").glob("*.tilt"))
 LONGEST = 60
-QUIET = {"PYTHONWARNINGS": "ignore:PySpark does not yet fully support:FutureWarning"}
 
 
-def marked(path: Path) -> Any:
-    """A case; it has its name, and Spark's are kept on one worker."""
-    marks = [pytest.mark.xdist_group("spark")] if path in OVER_SPARK else []
-    return pytest.param(path, id=path.stem, marks=marks)
-
-
-@pytest.mark.parametrize("path", [marked(path) for path in ALONE])
+@pytest.mark.parametrize("path", ALONE, ids=lambda path: path.stem)
 def test_example_asserts_what_it_prints(path: Path, tmp_path: Path) -> None:
     done = subprocess.run(  # noqa: S603
         [sys.executable, path],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(EXAMPLES.parent), **QUIET},
+        env={**os.environ, "PYTHONPATH": str(EXAMPLES.parent)},
         capture_output=True,
         check=False,
         timeout=300,
@@ -51,7 +45,7 @@ def test_example_asserts_what_it_prints(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.xdist_group("spark")
-@pytest.mark.parametrize("path", OVER_SPARK[1:], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", OVER_SPARK, ids=lambda path: path.stem)
 def test_example_over_spark_asserts_what_it_prints(
     path: Path,
     spark: SparkSession,
@@ -59,8 +53,15 @@ def test_example_over_spark_asserts_what_it_prints(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    @contextmanager
+    def started(master: str) -> Iterator[SparkSession]:
+        assert master == "local[2]"
+        yield spark
+
+    monkeypatch.setattr(tiltpy.spark.session, "started", started)
+    monkeypatch.setattr(sys, "argv", [str(path)])
     monkeypatch.chdir(tmp_path)
-    runpy.run_path(str(path))["main"](spark)
+    runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out
     assert not list(tmp_path.iterdir())
 
