@@ -128,7 +128,7 @@ def run_compiled(case: Case, setting: Setting) -> dict[str, list[Snapshot]]:
         setting.optimize,
         cache=False,  # each query is met in one test
     )
-    compiler = _compiler(case.query, options, setting.small)
+    compiler = compiler_of(case.query, options, small=setting.small)
     with small_sizes(setting):
         result = run(
             case.query,
@@ -141,8 +141,13 @@ def run_compiled(case: Case, setting: Setting) -> dict[str, list[Snapshot]]:
 
 
 @lru_cache(maxsize=4)
-def _compiler(query: Query, options: CompileOptions, _: bool) -> Compiler:
-    """The same one for all rows of a test, and for its chunks; sizes take part."""
+def compiler_of(
+    query: Query,
+    options: CompileOptions,
+    *,
+    small: bool = False,  # noqa: ARG001 - what is compiled among `small_sizes` differs
+) -> Compiler:
+    """The same one for all rows of a test, and for all its chunks."""
     return Compiler(query, options)
 
 

@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Iterator
+from functools import cache
 
 import pyarrow as pa
 import pytest
@@ -69,6 +70,12 @@ def no_hang() -> Iterator[None]:
     signal.alarm(0)
 
 
+@cache
+def parsed(text: str, options: tilt.CompileOptions) -> tilt.CompiledQuery:
+    """The same query for all streams."""
+    return tilt.parse(text, options=options)
+
+
 @pytest.mark.parametrize("stream", STREAMS)
 @pytest.mark.parametrize(("precision", "offset"), GRIDS)
 def test_times_at_the_ends_of_time(stream: str, precision: int, offset: int) -> None:
@@ -78,7 +85,7 @@ def test_times_at_the_ends_of_time(stream: str, precision: int, offset: int) -> 
     for case in cases(precision):
         text = f"input x : i64\n{domain}\n~o[t] = {case.text}"
         for option, chunk in zip(options, (None, 2**61 - 12345), strict=True):
-            query = tilt.parse(text, options=option)
+            query = parsed(text, option)
             for start, end in DOMAINS:
                 frame = held(events, "i64")
                 found = query.run(x=frame, start=start, end=end, chunk=chunk)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-CASES, DEEP_CASES = 60, 6_000
+CASES, DEEP_CASES = 40, 6_000
 
 
 @pytest.mark.parametrize("side", ["high", "low"])

@@ -11,7 +11,7 @@ from tiltpy.frontend.parse import parse
 from tiltpy.ir.printer import format_query
 from tiltpy.ir.verify import verify_source
 
-COUNT = 5_000
+COUNT = 3_000
 BATCHES = 10
 JUNK = (
     *"~[](){}:;,.=+-*/%<>!&|?#'\"\\ \n\t",

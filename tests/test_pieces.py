@@ -5,9 +5,9 @@ from random import Random
 import pytest
 
 from tests.compare import first_difference
-from tests.compiled import Setting, run_compiled, snapshots, table_of
+from tests.compiled import Setting, compiler_of, run_compiled, snapshots, table_of
 from tests.random_queries import Case, random_case
-from tiltpy.compiler import CompileOptions, Compiler
+from tiltpy.compiler import CompileOptions
 from tiltpy.interpreter import Event, Snapshot
 from tiltpy.ir.printer import format_query
 from tiltpy.passes import resolve_boundaries
@@ -34,7 +34,7 @@ class Pieces:
         self.interval = interval
         self.query = resolve_boundaries(case.query)
         options = CompileOptions(optimize=False, cache=False)
-        self.compiler = Compiler(case.query, options)
+        self.compiler = compiler_of(case.query, options)
         self.request = Request(case.start, case.end, case.bounds)
         self.options = RunOptions(workers=1, chunk=chunk, grid=grid)
         self.halo = halo(self.query)
@@ -109,7 +109,7 @@ def test_stitched_pieces_are_the_whole_run(first: int, *, deep: bool) -> None:
         random = Random(seed)  # noqa: S311
         interval = random.choice((1, 2, 3, 5, 8, 13, 100))
         chunk = random.choice((None, interval))
-        expected = run_compiled(case, Setting())
+        expected = run_compiled(case, Setting(optimize=False))
         grid = random.choice((None, True))
         found = Pieces(case, interval, chunk, grid).run()
         for name in case.query.outputs:

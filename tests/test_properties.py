@@ -2,7 +2,7 @@
 
 Cases with payloads that are small multiples of 1/8, where floats agree to the bit, and
 some with arbitrary floats, which agree to rounding; fewer of those that grid kernels
-or loops over point events are for, whose streams are longer. `--deep` draws fifty
+or loops over point events are for, whose streams are longer. `--deep` draws a hundred
 times as many. Each runs once, with its own choice of chunk length, workers, layout,
 shapes and passes. A failing case prints its seed, its setting and its query.
 """
@@ -22,8 +22,8 @@ from tiltpy.interpreter import interpret
 from tiltpy.ir.printer import format_query
 
 BATCH = 50
-EXACT, ROUNDED = 2000, 500
-PAYLOADS = 500
+EXACT, ROUNDED = 1000, 250
+PAYLOADS = 250
 """Of times, durations and structs in structs; every fifth with arbitrary floats."""
 EVENTS = 240
 """Of windows at point events; every fourth with arbitrary floats."""
@@ -31,7 +31,7 @@ EVENT_BATCH = 20
 GRID_BATCH = 10
 GRIDS = 80
 """Every fourth of them with arbitrary floats."""
-DEEPER = 50
+DEEPER = 100
 
 
 def check(case: Case, setting: Setting, *, exact: bool) -> str | None:
