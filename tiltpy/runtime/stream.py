@@ -67,8 +67,7 @@ def stream(
     """
     check_request(query, request)
     check_bindings(query, bindings)
-    run = _Stream(query, bindings, compile_for, request, options, memory, span)
-    run.stamp = stamp or run.stamp
+    run = _Stream(query, bindings, compile_for, request, options, memory, span, stamp)
     return run.results()
 
 
@@ -84,6 +83,7 @@ class _Stream:
         options: RunOptions,
         memory: int,
         span: int | None,
+        stamp: OutputStamp | None,
     ) -> None:
         self.query = query
         self.request = request
@@ -100,7 +100,7 @@ class _Stream:
             feed = open_feed(one, bindings[one.name], reading)
             self.inputs[one.name] = HeldRows(one.type, feed)
         stamps = {name: held.feed.stamps for name, held in self.inputs.items()}
-        self.stamp = output_stamp(stamps, query.unit)
+        self.stamp = stamp or output_stamp(stamps, query.unit)
         self.fixed_span = span
         self.span = span or min(FIRST_SPAN, memory // (COPIES + OUTPUT_COPIES))
         """Bytes of rows to read for a span."""

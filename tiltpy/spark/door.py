@@ -178,9 +178,10 @@ class _Door:
             for number, declared in enumerate(query.inputs)
         ]
         task = self._task(query, name, used)
-        if task.keys and (task.everyone or self.chunk is None):
+        everyone = any(not one.keys for one in used)
+        if task.keys and (everyone or self.chunk is None):
             schema = spark_schema(task.schema)
-            if not task.everyone:
+            if not everyone:
                 return rows_by_key(used).mapInArrow(whole_keys_of(task), schema)
             rows = rows_in_groups(used, PIECES * self._cores)
             return rows.mapInArrow(whole_groups_of(task), schema)
@@ -228,7 +229,6 @@ class _Door:
             self.request,
             self.chunk,
             self.memory,
-            any(not one.keys for one in used),
         )
 
 

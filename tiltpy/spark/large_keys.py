@@ -80,11 +80,9 @@ def _keys_in(share: Share, slots: list[str]) -> list[Key]:
 
 def _binding(task: Task, share: Share, key: Key, number: int, folder: Path) -> Binding:
     """An input's rows of a key, bound as tables in order of time."""
-    one = task.inputs[number]
-    first, *_ = share.rows
-    empty = bound(one, rows_of(pa.table(first).slice(0, 0), number, one))
-    tables = _Rows(task, share, key, number)
-    later = (bound(one, table).frame for table in _in_order(task, tables, folder))
+    one, rows = task.inputs[number], _Rows(task, share, key, number)
+    empty = bound(one, rows.nothing())
+    later = (bound(one, table).frame for table in _in_order(rows, folder))
     return replace(empty, frame=chain((empty.frame,), later))
 
 
@@ -107,6 +105,12 @@ class _Rows:
             own = table.filter(pa.array(np.logical_and.reduce(alike)))
             yield rows_of(own, self.number, one)
 
+    def nothing(self) -> pa.Table:
+        """A table without rows."""
+        first = next(iter(self.share.rows))
+        own = pa.Table.from_batches([first]).slice(0, 0)
+        return rows_of(own, self.number, self.task.inputs[self.number])
+
     def times(self, table: pa.Table) -> NDArray[np.int64]:
         """The times of rows, which stand in their order as numbers."""
         column = table.column(self.time).combine_chunks()
@@ -123,20 +127,17 @@ class _Rows:
         return one.time
 
 
-def _in_order(task: Task, rows: _Rows, folder: Path) -> Iterator[pa.Table]:
+def _in_order(rows: _Rows, folder: Path) -> Iterator[pa.Table]:
     """Some rows in order of time, a file's after the other's."""
     some = np.sort(np.concatenate([rows.times(one)[::SAMPLE] for one in rows]))
     if len(some) == 0:
         return
     folder.mkdir()
-    count = min(MOST_FILES, 1 + PART * rows.share.nbytes // task.memory)
+    count = min(MOST_FILES, 1 + PART * rows.share.nbytes // rows.task.memory)
     cuts = np.unique(some[len(some) * np.arange(1, count) // count])
-    files: Files | None = None
-    for table in rows:
-        files = files or Files(str(folder), table.schema, 1 + len(cuts))
-        files.write(table, cuts.searchsorted(rows.times(table), side="right"))
-    assert files is not None
-    files.close()
+    with Files(str(folder), rows.nothing().schema, 1 + len(cuts)) as files:
+        for table in rows:
+            files.write(table, cuts.searchsorted(rows.times(table), side="right"))
     for file in files.files:
         for table in tables_of(file, rows.share.nbytes):
             yield table.sort_by(rows.time)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Self
 from zlib import crc32
 
 import numpy as np
@@ -64,8 +65,11 @@ class Files:
             self._writers[number].write_table(own)
             self.sizes[number] += own.nbytes
 
-    def close(self) -> None:
-        """Nothing is written any more."""
+    def __enter__(self) -> Self:
+        """They are written until the end of the block, and read from then on."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
         for writer in self._writers:
             writer.close()
 
@@ -99,13 +103,10 @@ def _by_file(
 ) -> Iterator[Share]:
     """The same from files, which are in Spark's folder for such, and then gone."""
     with TemporaryDirectory(prefix="tiltpy-") as folder:
-        files = Files(folder, schema, FILES)
-        try:
+        with Files(folder, schema, FILES) as files:
             for table in tables_of(rows, most // 4):
                 numbers = hashes(table, columns) // FILES ** (time - 1) % FILES
                 files.write(table, numbers)
-        finally:
-            files.close()
         for file, size in zip(files.files, files.sizes, strict=True):
             if size > most and time < TIMES:
                 yield from _by_file(schema, file, columns, most, time + 1)

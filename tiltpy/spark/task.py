@@ -48,8 +48,7 @@ class Task:
 
     `output` is the one that is computed, `place` where it is defined. `keys` are the
     names of the output's key columns, `schema` is all that goes out. `memory` are the
-    bytes of rows that a task holds at once. With `everyone` some input has no keys, and
-    its rows are in every group.
+    bytes of rows that a task holds at once.
     """
 
     text: str
@@ -63,7 +62,6 @@ class Task:
     request: Request
     chunk: int | None
     memory: int
-    everyone: bool
 
     @property
     def slots(self) -> list[str]:

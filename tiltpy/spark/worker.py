@@ -189,8 +189,7 @@ def _sent(
     if table.num_rows == 0:
         return
     columns = [*table.columns, *(pa.array([one]) for one in more)]
-    nothing = pa.array(np.zeros(table.num_rows, np.int64))
-    columns = [*(one.take(nothing) for one in key), *columns]
+    columns = [*(pa.repeat(one[0], table.num_rows) for one in key), *columns]
     arrays = [
         column.cast(field.type) for column, field in zip(columns, schema, strict=True)
     ]
