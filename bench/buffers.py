@@ -97,8 +97,8 @@ class Kernels:
         """Buffers of a size, or of the next one that a kernel's blocks fit into."""
         period = max(one.period for one in self.rows.values())
         code, chunks, ticks = self._chunks(size * period)
-        scratch = Memory()
-        calls = Calls([chunk.prepare(code, scratch) for chunk in chunks])
+        prepared = [chunk.prepare(code) for chunk in chunks]
+        calls = Calls(prepared, [chunk.needed(code) for chunk in chunks], [Memory()])
         events = len(chunks) * ticks // period * len(self.rows)
         rounds = max(1, EVENTS // events)
         return Buffers(calls, rounds, rounds * events)

@@ -27,7 +27,7 @@ from tiltpy.lowering import (
     stages,
 )
 from tiltpy.passes.pipeline import PASS_NAMES
-from tiltpy.runtime import general_rounds, job
+from tiltpy.runtime import job, rounds
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.buffers import SnapshotBuffer
 from tiltpy.runtime.domain import Request
@@ -91,7 +91,7 @@ def small_sizes(setting: Setting) -> Iterator[None]:
         patch.object(outputs, "MUCH", 32),
         patch.object(outlet, "MUCH", 3),
         patch.object(outlet, "BASIN", 18),
-        patch.object(general_rounds, "MUCH", 100),
+        patch.object(rounds, "MUCH", 100),
         patch.object(row_panes, "SHORTEST", 2),
         patch.object(merging, "RUN", 4),
     ):

@@ -6,14 +6,16 @@ the last cell and beyond the last value.
 """
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import gcd, lcm
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.trials import drivers
 from tiltpy.abi import (
     LANES,
     Lattice,
@@ -142,11 +144,19 @@ class FakeCode:
     def code(self) -> "FakeCode":
         return self
 
-    def many(self, places: int, count: int, taken: int) -> None:
-        counter = at(taken, np.dtype(np.int64), 1)
-        for place in at(places, np.dtype(np.int64), count).tolist()[counter[0] :]:
-            counter[0] += 1
-            self.one(place)
+    @cached_property
+    def _callback(self) -> Any:
+        return ctypes.CFUNCTYPE(None, ctypes.c_int64)(self.one)
+
+    @property
+    def place(self) -> int:
+        found = ctypes.cast(self._callback, ctypes.c_void_p).value
+        assert found is not None
+        return found
+
+    @property
+    def many(self) -> Callable[[int, int, int], object]:
+        return drivers().many
 
     def appended(self, *given: int) -> None:
         raise AssertionError(f"grid kernels do not append: {given}")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.test_numbers import edges, float_edges
-from tests.trials import PACKS, TARGETS, I, Numbers, Trial, items, same
+from tests.trials import PACKS, TARGETS, I, Numbers, Trial, compiled, items, same
 from tiltpy.abi import LANES
 from tiltpy.codegen import jit
 from tiltpy.loops.build import add, eq, i64, load, lt, mul, negate, select
@@ -321,6 +321,6 @@ def test_the_other_target_has_no_wide_registers(trial: Trial) -> None:
     texts = {}
     for name, chosen in TARGETS.items():
         with patch.object(jit, "host", lambda chosen=chosen: chosen):
-            texts[name] = jit.compile_kernel(trial.kernel()).assembly()
+            texts[name] = compiled(trial.kernel()).assembly()
     assert ("%zmm" in texts["host"]) == PACKS
     assert "%zmm" not in texts["without AVX-512"]

@@ -120,7 +120,8 @@ def test_calls_keep_their_scratch_and_results() -> None:
     chunks = [
         GridChunk(signature, rows, low, low + many * multiple) for low, many in places
     ]
-    calls = Calls([chunk.prepare(code, scratch) for chunk in chunks])
+    prepared = [chunk.prepare(code) for chunk in chunks]
+    calls = Calls(prepared, [chunk.needed(code) for chunk in chunks], [scratch])
     del scratch
     gc.collect()
     assert len(calls) == len(places)
@@ -138,6 +139,6 @@ def test_calls_keep_their_scratch_and_results() -> None:
             assert count == chunk.high - chunk.low
             assert np.allclose(found, window - means, atol=1e-4)
             found[:] = 0
-    del calls, call, found
+    del calls, call, found, prepared
     gc.collect()
     assert POOL.in_use == before

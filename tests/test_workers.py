@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from tiltpy.runtime.workers import Crew, share_out
+from tiltpy.runtime.workers import share_out, together
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 7])
@@ -70,45 +70,32 @@ def test_closing_stops_all() -> None:
     assert len(begun) == ended
 
 
-class Counting:
-    """A task that three threads must begin, and of which one may fail."""
+def test_all_work_is_done_at_once() -> None:
+    meeting = threading.Barrier(3, timeout=10)
+    seen, stopped = [], []
 
-    def __init__(self, failing: str | None) -> None:
-        self.failing = failing
-        self.meeting = threading.Barrier(3, timeout=10)
-        self.stopped = threading.Event()
-        self.ended: list[str] = []
+    def work() -> None:
+        meeting.wait()
+        seen.append(threading.get_ident())
 
-    def lead(self, *, helped: bool) -> None:
-        assert helped
-        self._work("lead")
-
-    def help(self) -> None:
-        self._work("help")
-
-    def stop(self) -> None:
-        self.stopped.set()
-
-    def _work(self, role: str) -> None:
-        number = self.meeting.wait()
-        if role == self.failing and (role == "lead" or number == 0):
-            raise ValueError(role)
-        if self.failing:
-            assert self.stopped.wait(10)
-        self.ended.append(role)
+    for _ in range(5):
+        together([work] * 3, lambda: stopped.append(len(seen)))
+    assert len(seen) == 15
+    assert seen.count(threading.get_ident()) == 5
+    assert len(stopped) == 5
 
 
-def test_a_crew_does_one_task_after_the_other() -> None:
-    with Crew(3) as crew:
-        for _ in range(5):
-            task = Counting(None)
-            crew.work(task)
-            assert sorted(task.ended) == ["help", "help", "lead"]
+def test_an_interrupt_of_the_caller_stops_the_others() -> None:
+    stop, ended = threading.Event(), []
 
+    def first() -> None:
+        raise KeyboardInterrupt
 
-def test_an_error_of_the_leader_stops_the_crew() -> None:
-    task = Counting("lead")
-    with Crew(3) as crew, pytest.raises(ValueError, match="lead"):
-        crew.work(task)
-    assert task.ended == ["help", "help"]
+    def another() -> None:
+        assert stop.wait(10)
+        ended.append(threading.get_ident())
+
+    with pytest.raises(KeyboardInterrupt):
+        together([first, another, another], stop.set)
+    assert len(set(ended)) == 2
     assert not [one for one in threading.enumerate() if "tiltpy" in one.name]

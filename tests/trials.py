@@ -1,7 +1,7 @@
 """Small kernels built by hand, run over memory between fences."""
 
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TypeVar
 from unittest.mock import patch
 
@@ -84,8 +84,18 @@ class Trial:
         slots = np.array([m.ctypes.data for m in self.arrays.values()], np.int64)
         emit = partial(emit_module, packs=PACKS if packs is None else packs)
         with patch.object(jit, "_emit", emit):
-            code = jit.compile_kernel(self.kernel())  # which lives until it has run
+            code = compiled(self.kernel())  # which lives until it has run
         code.one(slots.ctypes.data)
+
+
+def compiled(kernel: Kernel) -> jit.MachineCode:
+    """A kernel in memory, alone."""
+    return jit.MachineCode(jit.compile_object(kernel), lambda: kernel, drivers())
+
+
+@cache
+def drivers() -> jit.Drivers:
+    return jit.Drivers(jit.compile_drivers())
 
 
 def same(found: Numbers, meant: Numbers) -> bool:

@@ -18,7 +18,13 @@ from threading import Lock
 from typing import TypeVar
 
 from tiltpy.abi import Grouped, Lattice, Layout, Signature, TimeLayout
-from tiltpy.codegen.jit import MachineCode, ObjectCode, compile_object
+from tiltpy.codegen.jit import (
+    Drivers,
+    MachineCode,
+    ObjectCode,
+    compile_drivers,
+    compile_object,
+)
 from tiltpy.codegen.kept import NOTHING_KEPT, Kept, kept
 from tiltpy.ir.cuts import reads
 from tiltpy.ir.keys import output_keys
@@ -58,6 +64,13 @@ class CompileOptions:
     cache: bool = True
 
 
+@cache
+def _drivers(*, keep: bool) -> Drivers:
+    """The loops over calls, which all kernels have in common."""
+    found = kept("drivers") if keep else NOTHING_KEPT
+    return Drivers(found.once("drivers", compile_drivers).value)
+
+
 class LazyCode:
     """A kernel's machine code: found on disk, or made when first run or looked at."""
 
@@ -91,7 +104,8 @@ class LazyCode:
                 made = self._kept.once(self._name, self._compile).value
                 self.seconds = made.seconds
                 make_plan = self._make_plan  # alone: no cycle holds the code
-                self._code = MachineCode(made, lambda: make_plan().kernel)
+                drivers = _drivers(keep=self._kept is not NOTHING_KEPT)
+                self._code = MachineCode(made, lambda: make_plan().kernel, drivers)
             return self._code
 
     def _compile(self) -> ObjectCode:

@@ -32,79 +32,10 @@ from tiltpy.loops.nodes import (
 )
 from tiltpy.types import I64
 
-_EACH = """\
-define void @kernels(ptr %calls, i64 %count, ptr %next) {
-entry:
-  br label %take
-take:
-  %number = atomicrmw add ptr %next, i64 1 monotonic
-  %more = icmp slt i64 %number, %count
-  br i1 %more, label %each, label %end
-each:
-  %place = getelementptr ptr, ptr %calls, i64 %number
-  %slots = load ptr, ptr %place
-  call void @kernel(ptr %slots)
-  br label %take
-end:
-  ret void
-}"""
-
-_APPENDED = """\
-define void @appended(ptr %calls, i64 %count, i64 %width, ptr %outputs, i64 %number) {
-entry:
-  br label %take
-take:
-  %done = phi i64 [ 0, %entry ], [ %next, %advance ]
-  %more = icmp slt i64 %done, %count
-  br i1 %more, label %each, label %end
-each:
-  %first = mul i64 %done, %width
-  %slots = getelementptr i64, ptr %calls, i64 %first
-  call void @kernel(ptr %slots)
-  %next = add i64 %done, 1
-  %followed = icmp slt i64 %next, %count
-  br i1 %followed, label %advance, label %end
-advance:
-  %output = phi i64 [ 0, %each ], [ %another, %move ]
-  %left = icmp slt i64 %output, %number
-  br i1 %left, label %move, label %take
-move:
-  %entries = mul i64 %output, 3
-  %slot_at = getelementptr i64, ptr %outputs, i64 %entries
-  %count_at = getelementptr i64, ptr %slot_at, i64 1
-  %size_at = getelementptr i64, ptr %slot_at, i64 2
-  %slot = load i64, ptr %slot_at
-  %counter = load i64, ptr %count_at
-  %size = load i64, ptr %size_at
-  %here = getelementptr i64, ptr %slots, i64 %slot
-  %counted = getelementptr i64, ptr %slots, i64 %counter
-  %there = getelementptr i64, ptr %here, i64 %width
-  %begun = load i64, ptr %here
-  %written = load i64, ptr %counted
-  %bytes = mul i64 %written, %size
-  %ended = add i64 %begun, %bytes
-  %free = load i64, ptr %there
-  %after = add i64 %ended, %free
-  store i64 %after, ptr %there
-  %another = add i64 %output, 1
-  br label %advance
-end:
-  ret void
-}"""
-
 
 def emit_module(kernel: Kernel, *, packs: bool = False, fuses: bool = True) -> str:
     """The LLVM IR of a kernel: `void kernel(ptr slots)`.
 
-    Beside it stands `void kernels(ptr calls, i64 count, ptr next)`, which calls it for
-    each of a number of argument arrays: small ones take less time than a call from
-    Python. `next` counts those that are taken, so that threads can share them.
-    `void appended(ptr calls, i64 count, i64 width, ptr outputs, i64 number)` does the
-    same with argument arrays of `width` slots that lie one behind the other, and has
-    each call write where the one before has ended: of each of `number` outputs, three
-    numbers at `outputs` say its slot, the slot with its count, the bytes of an item.
-    The first call has the output's address in that slot, each other one the number of
-    bytes that are left free before what it writes.
     `packs`: the machine has instructions that pack the lanes of a register; `fuses`:
     such that multiply and add in one.
     """
@@ -132,8 +63,6 @@ def emit_module(kernel: Kernel, *, packs: bool = False, fuses: bool = True) -> s
             *body.code.entry,
             *body.code.lines,
             "}",
-            _EACH,
-            _APPENDED,
             "!0 = !{i32 1}",
             f"{HINTS}\n",
         ]

@@ -9,13 +9,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from threading import Lock
 
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
 from tiltpy.abi import LANES
+from tiltpy.codegen.drivers import DRIVERS
 from tiltpy.codegen.emit import emit_module
 from tiltpy.loops.nodes import Kernel, counts
 
@@ -74,25 +75,37 @@ class ObjectCode:
     """How long the stages of compiling it took."""
 
 
+class Drivers:
+    """The loops over calls of kernels, in memory (see `drivers`)."""
+
+    def __init__(self, code: bytes) -> None:
+        self._engine = _load(code)
+        place = self._engine.get_function_address
+        self.many: Callable[[int, int, int], object] = _MANY(place("many"))
+        self.appended: Callable[[int, int, int, int, int, int], object] = _APPENDED(
+            place("appended")
+        )
+
+
 class MachineCode:
     """A compiled kernel in memory, to be called without holding the GIL.
 
-    `one(slots)` executes it over the argument array at an address (see `abi`),
-    `many(addresses, count, next)` over each of those whose addresses lie at an address,
-    but for those that are taken: a 64-bit number at `next` counts them. `appended` is
-    for calls whose outputs follow each other (see `emit_module`).
-    `loops` gives the kernel that the code was made of, which only a look at it needs.
+    It lies at `place`, and `one(slots)` executes it over the argument array at an
+    address (see `abi`); `many` and `appended` make many calls (see `drivers`). `loops`
+    gives the kernel that the code was made of, which only a look at it needs.
     """
 
-    def __init__(self, code: ObjectCode, loops: Callable[[], Kernel]) -> None:
+    def __init__(
+        self, code: ObjectCode, loops: Callable[[], Kernel], drivers: Drivers
+    ) -> None:
         self.effort = code.effort
         self._loops = loops
         self._engine = _load(code.code)
-        place = self._engine.get_function_address
-        self.one: Callable[[int], object] = _ONE(place("kernel"))
-        self.many: Callable[[int, int, int], object] = _MANY(place("kernels"))
-        self.appended: Callable[[int, int, int, int, int], object] = _APPENDED(
-            place("appended")
+        self.place: int = self._engine.get_function_address("kernel")
+        self.one: Callable[[int], object] = _ONE(self.place)
+        self.many = drivers.many
+        self.appended: Callable[[int, int, int, int, int], object] = partial(
+            drivers.appended, self.place
         )
 
     def optimized_ir(self) -> str:
@@ -112,6 +125,7 @@ _ONE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _MANY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
 _APPENDED = ctypes.CFUNCTYPE(
     None,
+    ctypes.c_void_p,
     ctypes.c_void_p,
     ctypes.c_int64,
     ctypes.c_int64,
@@ -236,6 +250,8 @@ def compile_object(kernel: Kernel, *, optimize: bool = True) -> ObjectCode:
     return ObjectCode(code, effort, seconds)
 
 
-def compile_kernel(kernel: Kernel, *, optimize: bool = True) -> MachineCode:
-    """Compile a kernel and load it."""
-    return MachineCode(compile_object(kernel, optimize=optimize), lambda: kernel)
+def compile_drivers() -> bytes:
+    """The loops over calls, compiled for this machine."""
+    machine = _machine(Effort.NONE.level)
+    code: bytes = machine.emit_object(_optimize(DRIVERS, machine, Effort.NONE))
+    return code

@@ -1,7 +1,8 @@
 """A kernel's argument slots, filled in, and the memory behind them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
@@ -11,8 +12,9 @@ from numpy.typing import NDArray
 
 from tiltpy.abi import OF_STRINGS, Loop, Scratch, Signature, SlotKind
 from tiltpy.runtime.buffers import Column, SnapshotBuffer, pack_validity
-from tiltpy.runtime.memory import Array
+from tiltpy.runtime.memory import Array, Memory
 from tiltpy.runtime.strings import Strings
+from tiltpy.runtime.workers import together
 from tiltpy.types import BOOL, I64, U8, Scalar, columns
 
 
@@ -20,15 +22,19 @@ class Code(Protocol):
     """Machine code of a kernel; what it holds is there as long as itself."""
 
     @property
+    def place(self) -> int:
+        """Where the kernel lies."""
+
+    @property
     def one(self) -> Callable[[int], object]:
         """The kernel. It is given the address of its slots."""
 
     @property
     def many(self) -> Callable[[int, int, int], object]:
-        """The kernel for each of some addresses.
+        """Any kernels, over one array of slots after the other.
 
-        It is given their place, their number, and the place of a counter: how many of
-        them are taken.
+        It is given the place of the calls (the kernel's place and that of its slots, of
+        each), their number, and the place of a counter: how many of them are taken.
         """
 
     @property
@@ -48,6 +54,7 @@ class Executable(Protocol):
         """Its machine code."""
 
 
+Numbers = NDArray[np.int64]
 InputNumber = Callable[[SnapshotBuffer, int], int]
 
 INPUT_NUMBERS: dict[SlotKind, InputNumber] = {
@@ -102,17 +109,11 @@ class Call:
     counts: Mapping[str, int]
     """The slot that holds each output's number of snapshots."""
     arrays: dict[tuple[SlotKind, str, int], Array] = field(default_factory=dict)
-    scratch: list[Array] = field(default_factory=list)
 
     def put(self, slot: OutputSlot, array: Array) -> None:
         """Fill a slot with the address of an array, which is kept."""
         self.arrays[slot.key] = array
         self.slots[slot.index] = address(array)
-
-    def put_scratch(self, index: int, array: Array) -> None:
-        """The same with an array whose content nobody looks at."""
-        self.scratch.append(array)
-        self.slots[index] = address(array)
 
     def run(self) -> None:
         """Call the kernel."""
@@ -134,55 +135,92 @@ class Call:
         )
 
 
-class Calls:
-    """Calls of one kernel, made one after the other without Python in between.
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """Scratch for a slot: by which name a thread keeps it, of what, and how much."""
 
-    Threads may share them: whoever is done takes the next one. Then each thread has
-    slots of its own, with scratch of its own, and the calls are the pattern for them.
+    key: tuple[str, int]
+    type: Scalar
+    size: int
+
+
+class Calls:
+    """Calls of kernels, made one after the other without Python in between.
+
+    `needed` is the scratch of each call, by slot. There is a thread for each memory of
+    `scratch`: whoever is done takes the next call. The caller's thread uses the slots
+    of the calls themselves, each other one has a copy, with the scratch that is its.
     """
 
-    def __init__(self, calls: Sequence[Call]) -> None:
+    def __init__(
+        self,
+        calls: Sequence[Call],
+        needed: Sequence[Mapping[int, Needed]],
+        scratch: Sequence[Memory],
+    ) -> None:
         self._calls = tuple(calls)
-        self._code = self._calls[0].code
-        assert all(call.code is self._code for call in calls), "calls of two kernels"
-        self._places = np.array([call.place for call in self._calls], np.int64)
-        self._taken = np.zeros(1, np.int64)
-        self._shares: list[NDArray[np.int64]] = []
+        self._arrays: list[Array] = []
+        self._slots: list[list[Numbers]] = []
+        """Those of all calls, for each thread."""
+        most = _most(needed)
+        for thread, memory in enumerate(scratch):
+            slots = [call.slots for call in self._calls]
+            if thread:
+                slots = [own.copy() for own in slots]
+            arrays = {key: memory.take(key, *of) for key, of in most.items()}
+            places = {key: address(array) for key, array in arrays.items()}
+            for own, needs in zip(slots, needed, strict=True):
+                for index, one in needs.items():
+                    own[index] = places[one.key]
+            self._arrays += arrays.values()
+            self._slots.append(slots)
+        self._kernels = np.array([call.code.place for call in self._calls], np.int64)
+        self._places = [
+            np.array([address(own) for own in slots], np.int64) for slots in self._slots
+        ]
 
     def run(self) -> None:
-        """Make them all."""
-        self._taken[0] = 0
-        self._make(self._places)
-
-    def share(self, scratch: Mapping[int, Array]) -> None:
-        """Make those that no other thread has taken, with scratch for these slots."""
-        slots = np.stack([call.slots for call in self._calls])
-        for index, array in scratch.items():
-            slots[:, index] = address(array)
-        self._shares.append(slots)
-        first = address(slots)
-        self._make(np.arange(len(slots)) * slots.strides[0] + first)
-
-    def _make(self, places: NDArray[np.int64]) -> None:
-        self._code.many(address(places), len(places), address(self._taken))
-
-    def stop(self) -> None:
-        """Have no thread take another one."""
-        self._taken[0] = len(self._calls)
-
-    def settle(self) -> None:
-        """When all threads are done: each call says how much was written."""
-        counts = list(self._calls[0].counts.values())
-        for index in counts:
-            found = np.max([slots[:, index] for slots in self._shares], axis=0)
-            for call, count in zip(self._calls, found.tolist(), strict=True):
-                call.slots[index] = count
+        """Make them all. Each call then says how much was written."""
+        make(self._calls[0].code, self._kernels, self._places)
+        if len(self._slots) > 1:
+            for call, *slots in zip(self._calls, *self._slots, strict=True):
+                for index in call.counts.values():
+                    call.slots[index] = max(int(own[index]) for own in slots)
 
     def __len__(self) -> int:
         return len(self._calls)
 
     def __iter__(self) -> Iterator[Call]:
         return iter(self._calls)
+
+
+def _most(
+    needed: Iterable[Mapping[int, Needed]],
+) -> dict[tuple[str, int], tuple[Scalar, int]]:
+    """What is enough for each of some calls."""
+    most: dict[tuple[str, int], tuple[Scalar, int]] = {}
+    for needs in needed:
+        for one in needs.values():
+            _, size = most.get(one.key, (one.type, 0))
+            most[one.key] = one.type, max(size, one.size)
+    return most
+
+
+def make(code: Code, kernels: Numbers, places: Sequence[Numbers]) -> None:
+    """Call kernels that lie at these addresses.
+
+    `places` are their slots' addresses, for each thread. `code` is that of any kernel.
+    """
+    taken = np.zeros(1, np.int64)
+    pairs = [np.stack((kernels, own), axis=1) for own in places]
+
+    def stop() -> None:
+        taken[0] = len(kernels)
+
+    together(
+        [partial(code.many, address(own), len(own), address(taken)) for own in pairs],
+        stop,
+    )
 
 
 class Wiring:
@@ -194,6 +232,8 @@ class Wiring:
         self.outputs: list[OutputSlot] = []
         self.scratch: list[tuple[int, int, Scratch]] = []
         self.counts: dict[str, int] = {}
+        self.full = True
+        """Whether outputs are values alone, one for each cell."""
         self.strings: list[tuple[int, SlotKind, str]] = []
         self.others: list[tuple[int, SlotKind, str]] = []
         loops = {loop.name: loop for loop in signature.loops}
@@ -211,6 +251,7 @@ class Wiring:
                 loop = loops[name]
                 scalar = WRITTEN_TYPES.get(kind) or columns(loop.type)[column][1]
                 self.outputs.append(OutputSlot(index, kind, loop, column, scalar))
+                self.full &= kind is SlotKind.OUT_VALUES and loop.implicit_times
             else:
                 self.others.append((index, kind, name))
 

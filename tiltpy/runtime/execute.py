@@ -27,14 +27,14 @@ from tiltpy.runtime.buffers import SnapshotBuffer
 from tiltpy.runtime.calls import (
     Call,
     Executable,
+    Needed,
     OutputSlot,
     wiring_of,
     written,
 )
 from tiltpy.runtime.domain import Cells, Request
-from tiltpy.runtime.memory import Array, Memory
 from tiltpy.runtime.strings import NO_STRINGS, Strings
-from tiltpy.types import Scalar, TDom
+from tiltpy.types import TDom
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +68,6 @@ class Extent:
     @property
     def is_empty(self) -> bool:
         return self.first > self.last
-
-
-@dataclass(frozen=True, slots=True)
-class Needed:
-    """Scratch for a slot: by which name a worker keeps it, of what, and how much."""
-
-    key: tuple[str, int]
-    type: Scalar
-    size: int
-
-    def of(self, scratch: Memory) -> Array:
-        """The worker's array."""
-        return scratch.take(self.key, self.type, self.size)
 
 
 NOTHING = Extent(1, 0)
@@ -191,29 +178,16 @@ class Chunk:
         piece = self.pieces[loop.reads[0].object]
         return Extent(*piece.find(own.first - 1, own.last))
 
-    def prepare(self, code: Executable, scratch: Memory | None = None) -> Call:
-        """The kernel with its slots filled in, ready to be called any number of times.
-
-        Scratch is the worker's: calls that share it must not run at the same time.
-        Without it those slots are left to who makes the call.
-        """
+    def prepare(self, code: Executable) -> Call:
+        """The kernel with its slots filled in, but for its scratch."""
         wiring = wiring_of(self.signature, code)
         call = wiring.call(code, self.pieces, self.strings)
-        if scratch is not None:
-            for index, array in self.scratch(code, scratch).items():
-                call.put_scratch(index, array)
         for slot in wiring.outputs:
             if slot.loop.name in self.signature.outputs:
                 call.put(slot, memory.allocate(slot.type, self._size(slot)))
         for index, kind, name in wiring.others:
             call.slots[index] = self._number(name, kind)
         return call
-
-    def run(self, code: Executable, scratch: Memory) -> dict[str, SnapshotBuffer]:
-        """Call the kernel; the pieces of its outputs."""
-        call = self.prepare(code, scratch)
-        call.run()
-        return self.pieces_of(call)
 
     def pieces_of(self, call: Call) -> dict[str, SnapshotBuffer]:
         """What a call wrote, of each output."""
@@ -223,12 +197,8 @@ class Chunk:
             if loop.name in self.cells and loop.name in self.signature.outputs
         }
 
-    def scratch(self, code: Executable, scratch: Memory) -> dict[int, Array]:
-        """A worker's arrays for the slots of what nobody reads afterwards."""
-        return {index: one.of(scratch) for index, one in self.needed(code).items()}
-
     def needed(self, code: Executable) -> dict[int, Needed]:
-        """What such slots need."""
+        """What the slots need that nobody reads afterwards."""
         wiring, found = wiring_of(self.signature, code), {}
         for index, number, wanted in wiring.scratch:
             size = self.rows_of(wanted.rows, wanted.constant)

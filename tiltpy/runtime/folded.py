@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tiltpy.abi import SlotKind, TimeLayout
 from tiltpy.runtime.buffers import Column, Times, pack_validity
-from tiltpy.runtime.calls import wiring_of
+from tiltpy.runtime.calls import address, wiring_of
 from tiltpy.runtime.domain import Request
 from tiltpy.runtime.execute import Kernel
 from tiltpy.runtime.folding import Matrices, Numbers
@@ -240,9 +240,8 @@ class Folded:
         call = self.matrices.call(self.kernel, numbers)
         wiring = wiring_of(self.kernel.signature, self.kernel.code)
         for index, number, wanted in wiring.scratch:
-            call.put_scratch(
-                index, self.scratch.own.take(("", number), wanted.type, width)
-            )
+            array = self.scratch.own.take(("", number), wanted.type, width)
+            call.slots[index] = address(array)
         for slot in wiring.outputs:
             call.put(slot, allocate(slot.type, size))
         call.run()

@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 from tiltpy.abi import Grouped, Signature, SlotKind, TimeLayout
 from tiltpy.runtime.buffers import SnapshotBuffer
-from tiltpy.runtime.calls import Call, address, wiring_of
+from tiltpy.runtime.calls import Call, address, make, wiring_of
 from tiltpy.runtime.execute import Kernel
 from tiltpy.runtime.layout import PIECE
 from tiltpy.runtime.memory import allocate
 from tiltpy.runtime.strings import Strings
-from tiltpy.runtime.workers import share_out
 from tiltpy.types import Scalar
 
 Numbers = NDArray[np.int64]
@@ -169,14 +168,8 @@ class Matrices:
         slots[:, kinds.index(SlotKind.FIRST)] = edges[:-1]
         slots[:, kinds.index(SlotKind.LAST)] = edges[1:]
         places = np.arange(len(slots)) * slots.strides[0] + address(slots)
-        taken = np.zeros(1, np.int64)
-
-        def work(_: int) -> None:
-            call.code.many(address(places), len(places), address(taken))
-
-        threads = min(workers, len(slots))
-        for _ in share_out(work, range(threads), threads):
-            pass
+        kernels = np.full(len(slots), call.code.place)
+        make(call.code, kernels, [places] * min(workers, len(slots)))
         return not slots[:, kinds.index(SlotKind.LOST)].any()
 
     def _edges(self) -> Numbers:

@@ -22,16 +22,17 @@ from tiltpy.abi import (
     TimeLayout,
 )
 from tiltpy.runtime import memory
-from tiltpy.runtime.buffers import SnapshotBuffer
-from tiltpy.runtime.calls import Call, Executable, OutputSlot, wiring_of
+from tiltpy.runtime.buffers import Column, SnapshotBuffer
+from tiltpy.runtime.calls import Call, Executable, Needed, OutputSlot, wiring_of
 from tiltpy.runtime.cells import CellPiece
 from tiltpy.runtime.domain import Domain, Part
 from tiltpy.runtime.execute import Kernel
 from tiltpy.runtime.layout import sampled
-from tiltpy.runtime.memory import Array, Memory
+from tiltpy.runtime.memory import Array
 from tiltpy.runtime.sheet import Sheet, whole_vectors
 from tiltpy.runtime.stitch import Piece
 from tiltpy.runtime.strings import NO_STRINGS, Strings
+from tiltpy.types import columns
 
 
 def lattice_of(buffer: SnapshotBuffer) -> Lattice | None:
@@ -139,6 +140,9 @@ class GridChunk:
     Full outputs go to their place in the sheet; without one each has its own memory.
     """
 
+    most = 0
+    """Snapshots that it may have, of which few may be found: the others are bits."""
+
     def __init__(
         self,
         signature: Signature,
@@ -161,17 +165,10 @@ class GridChunk:
             found = buffer.find(low + read.low, high + read.high)
             self.pieces[read.object] = buffer.slice(*found)
 
-    def prepare(self, code: Executable, scratch: Memory | None = None) -> Call:
-        """The kernel with its slots filled in, ready to be called any number of times.
-
-        Scratch is the worker's: calls that share it must not run at the same time.
-        Without it those slots are left to who makes the call.
-        """
+    def prepare(self, code: Executable) -> Call:
+        """The kernel with its slots filled in, but for its scratch."""
         wiring = wiring_of(self.signature, code)
         call = wiring.call(code, self.pieces, self.strings)
-        if scratch is not None:
-            for index, array in self.scratch(code, scratch).items():
-                call.put_scratch(index, array)
         sheet = self.sheet or Sheet(self.signature, self.low, self.high)
         for slot in wiring.outputs:
             call.put(slot, self._output_array(slot, sheet))
@@ -180,14 +177,14 @@ class GridChunk:
             call.slots[index] = self.low if kind is SlotKind.LOW else self.high
         return call
 
-    def scratch(self, code: Executable, scratch: Memory) -> dict[int, Array]:
-        """A worker's arrays for the slots of what nobody reads afterwards."""
+    def needed(self, code: Executable) -> dict[int, Needed]:
+        """What the slots need that nobody reads afterwards."""
         found = {}
         for index, number, wanted in wiring_of(self.signature, code).scratch:
             assert all(name == "" for name, _ in wanted.rows)
             factor = sum(factor for _, factor in wanted.rows)
             size = factor * self.multiples + wanted.constant
-            found[index] = scratch.take(("", number), wanted.type, size)
+            found[index] = Needed(("grid", number), wanted.type, size)
         return found
 
     def _output_array(self, slot: OutputSlot, sheet: Sheet) -> Array:
@@ -203,6 +200,16 @@ class GridChunk:
 
     def _cells(self, loop: Loop) -> int:
         return (self.high - self.low) // loop.tdom.precision
+
+    def until(self, high: int, loop: Loop) -> Piece:
+        """What this call and those behind it, up to `high`, wrote to the sheet."""
+        assert self.sheet is not None
+        cells = (high - self.low) // loop.tdom.precision
+        values = (
+            Column(self.sheet.part(loop, number, self.low, high)[:cells])
+            for number in range(len(columns(loop.type)))
+        )
+        return sampled(self.low, loop.tdom.precision, cells, tuple(values))
 
     def pieces_of(self, call: Call) -> dict[str, Piece]:
         """What a call wrote, of each output."""

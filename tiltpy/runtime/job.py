@@ -22,15 +22,13 @@ from tiltpy.runtime.domain import (
     output_domain,
 )
 from tiltpy.runtime.execute import Chunk, Kernels
-from tiltpy.runtime.general_rounds import GeneralRound, in_rounds
-from tiltpy.runtime.grid import Grid, lattice_of, serving
-from tiltpy.runtime.memory import Scratches
+from tiltpy.runtime.grid import Grid, GridChunk, lattice_of, serving
+from tiltpy.runtime.memory import Memory
 from tiltpy.runtime.pace import LEAST, general_interval, grid_interval
-from tiltpy.runtime.rounds import ROUND, Done, Round
+from tiltpy.runtime.rounds import Done, Task, compute, in_rounds
 from tiltpy.runtime.sheet import Sheet
 from tiltpy.runtime.stitch import Piece, Stitcher
 from tiltpy.runtime.strings import Strings
-from tiltpy.runtime.workers import Crew, share_out
 
 SMALL_ROWS = 1 << 12
 """Rows of all inputs below which one kernel computes all of a run: no second one is
@@ -96,7 +94,6 @@ class Job:
         whole = wanted is None and options.chunk is None and options.grid is None
         self.general = kernels.general(few=whole and self._beside() < FEW_ROWS)
         self.sheet: Sheet | None = None
-        self.scratch = Scratches()
 
     def _beside(self) -> int:
         """How many rows there are for the general kernel."""
@@ -233,43 +230,21 @@ class Job:
             little = self.total < LEAST and len(chunks) <= LITTLE_CHUNKS
             default = 1 if little else default_workers()
             workers = min(self.options.workers or default, len(chunks))
-        if self.grid is not None:
-            return self._rounds(self.grid, chunks, workers)
-        if len(chunks) > 1:
-            return self._general_rounds(chunks, workers)
-        return share_out(self._alone, chunks, workers)
+        scratch = [Memory() for _ in range(workers)]
+        for tasks in in_rounds(map(self._task, chunks)):
+            yield from compute(tasks, scratch[: len(tasks)])
 
-    def _general_rounds(self, chunks: list[Part], workers: int) -> Generator[Done]:
-        with Crew(workers) as crew:
-            for some in in_rounds((part, self._chunk(part)) for part in chunks):
-                one = GeneralRound(self.general, some, self.scratch)
-                crew.work(one)
-                yield from one.results()
-
-    def _rounds(self, grid: Grid, chunks: list[Part], workers: int) -> Generator[Done]:
-        with Crew(workers) as crew:
-            for first in range(0, len(chunks), ROUND):
-                some = chunks[first : first + ROUND]
-                one = Round(
-                    grid,
-                    self.sheet,
-                    self.rows,
-                    self.strings,
-                    some,
-                    self._alone,
-                    self.scratch,
-                )
-                crew.work(one)
-                yield from one.results()
-
-    def _alone(self, part: Part) -> Done:
-        """Compute one chunk with the general kernel."""
-        return part, self._chunk(part).run(self.general.code, self.scratch.own)
-
-    def _chunk(self, part: Part) -> Chunk:
-        return Chunk(
-            self.general.signature, self.rows, part.cells, self.request, self.strings
-        )
+    def _task(self, part: Part) -> Task:
+        """How a chunk is computed: by the grid kernel, where that serves."""
+        if self.grid is not None and self.grid.fits(part):
+            signature, code = self.grid.kernel.signature, self.grid.kernel.code
+            own = GridChunk(
+                signature, self.rows, part.low, part.high, self.sheet, self.strings
+            )
+            return Task(part, own, code)
+        signature, code = self.general.signature, self.general.code
+        chunk = Chunk(signature, self.rows, part.cells, self.request, self.strings)
+        return Task(part, chunk, code)
 
 
 def default_workers() -> int:

@@ -5,10 +5,10 @@ with few processors both would take as long as some of the work.
 """
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import ThreadPoolExecutor, wait
-from types import TracebackType
-from typing import Generic, Protocol, Self, TypeVar
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
+from typing import Generic, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -64,50 +64,20 @@ def share_out(work: Callable[[T], R], items: Iterable[T], workers: int) -> Gener
         yield queue.done.pop(number)
 
 
-class Task(Protocol):
-    """Work that threads do together."""
+def together(work: Sequence[Callable[[], object]], stop: Callable[[], object]) -> None:
+    """Do each of some work, none of which fails, in a thread of its own.
 
-    def lead(self, *, helped: bool) -> None:
-        """What the caller's thread does."""
-
-    def help(self) -> None:
-        """What each of the others does."""
-
-    def stop(self) -> None:
-        """Have all of them cease after what they are doing."""
-
-
-class Crew:
-    """A number of threads, the caller's among them, for one task after the other."""
-
-    def __init__(self, workers: int) -> None:
-        self._helpers = workers - 1
-        self._pool = (
-            ThreadPoolExecutor(self._helpers, "tiltpy") if workers > 1 else None
-        )
-
-    def work(self, task: Task) -> None:
-        """Do a task; an error of one thread stops all."""
-        if self._pool is None:
-            task.lead(helped=False)
-            return
-        helpers = [self._pool.submit(task.help) for _ in range(self._helpers)]
-        try:
-            task.lead(helped=True)
-            for helper in helpers:
-                helper.result()
-        finally:
-            task.stop()
-            wait(helpers)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._pool is not None:
-            self._pool.shutdown()
+    The first is the caller's. When that is done, or interrupted, the others are told to
+    `stop` after what they are doing, and waited for.
+    """
+    threads = [Thread(target=one, name="tiltpy") for one in work[1:]]
+    begun = []
+    try:
+        for thread in threads:
+            thread.start()
+            begun.append(thread)
+        work[0]()
+    finally:
+        stop()
+        for thread in begun:
+            thread.join()

@@ -1,4 +1,4 @@
-"""Rounds of chunks for general kernels: how many, and that they change nothing."""
+"""Rounds of chunks: how many, and that they change nothing."""
 
 from dataclasses import dataclass
 from itertools import chain
@@ -11,16 +11,19 @@ import pytest
 import tiltpy as tilt
 from tests.plain import held, listed
 from tests.test_row_panes import gaps
-from tiltpy.runtime import general_rounds
-from tiltpy.runtime.general_rounds import in_rounds
-from tiltpy.runtime.rounds import ROUND
+from tiltpy.runtime import rounds
+from tiltpy.runtime.rounds import ROUND, in_rounds
 
 
 @dataclass
 class Sized:
-    """A chunk that may write so much."""
+    """A chunk that may write so much, and its own task."""
 
     most: int
+
+    @property
+    def chunk(self) -> "Sized":
+        return self
 
 
 @pytest.mark.parametrize(
@@ -34,11 +37,11 @@ class Sized:
     ],
 )
 def test_how_many_chunks_are_in_a_round(sizes: list[int], expected: list[int]) -> None:
-    chunks: list[tuple[Any, Any]] = [(i, Sized(size)) for i, size in enumerate(sizes)]
-    with patch.object(general_rounds, "MUCH", 10):
-        rounds = list(in_rounds(chunks))
-    assert [len(some) for some in rounds] == expected
-    assert list(chain(*rounds)) == chunks
+    chunks: list[Any] = [Sized(size) for size in sizes]
+    with patch.object(rounds, "MUCH", 10):
+        found = list(in_rounds(chunks))
+    assert [len(some) for some in found] == expected
+    assert list(chain(*found)) == chunks
 
 
 BODIES = (
@@ -72,6 +75,6 @@ def test_rounds_change_nothing(body: str, workers: int) -> None:
     rows = gaps(Random(body), 400)  # noqa: S311
     whole = listed(query.run(x=held(rows)))
     for much in (1, 200, 1 << 23):
-        with patch.object(general_rounds, "MUCH", much):
+        with patch.object(rounds, "MUCH", much):
             found = query.run(x=held(rows), workers=workers, chunk=40)
         assert listed(found) == whole
