@@ -25,12 +25,14 @@ strings stands in slots that are named after them: the same code serves any data
 """
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 
 from tiltpy.types import Scalar, TDom, Type
 
+# The enums are of strings because those are hashed at once, other enums by Python.
 
-class TimeLayout(Enum):
+
+class TimeLayout(StrEnum):
     """How a buffer stores its rows' intervals."""
 
     SAMPLED = "sampled"
@@ -87,7 +89,7 @@ APART = 3
 """How many: then a visit to each row may take longer than one to each tick."""
 
 
-class SlotKind(Enum):
+class SlotKind(StrEnum):
     """What a slot holds.
 
     `object` is an input's name, an output's for `OUT_*`, a string or a pattern.
@@ -200,7 +202,7 @@ MOST_RANKED = 2**31 - 1
 """Rows of an object in a chunk, at most, where a loop keeps `structures` of them."""
 
 
-class Shape(Enum):
+class Shape(StrEnum):
     """The shape of a loop.
 
     `ROWS`: one visit a row of its one input. `SWEEP`: the general merge of cursors,

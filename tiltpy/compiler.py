@@ -41,7 +41,7 @@ from tiltpy.runtime.execute import Kernel
 from tiltpy.types import U32, Scalar
 
 T = TypeVar("T")
-LayoutKey = tuple[tuple[str, Layout], ...]
+LayoutKey = frozenset[tuple[str, Layout]]
 LatticeKey = tuple[tuple[str, Lattice], ...]
 FoldKey = tuple[str, Scalar, bool]
 """An output, the type of its keys, and whether its counts are narrow."""
@@ -342,8 +342,10 @@ class Compiler:
 
     def specialised(self, layouts: Mapping[str, Layout]) -> Specialised:
         """The kernels for a combination of layouts."""
-        key = tuple(sorted(layouts.items(), key=lambda item: item[0]))
+        key = frozenset(layouts.items())
         with self._lock:
-            if key not in self._known:
-                self._known[key] = Specialised(self.query, layouts, self.options)
-            return self._known[key]
+            found = self._known.get(key)
+            if found is None:
+                found = Specialised(self.query, layouts, self.options)
+                self._known[key] = found
+            return found
