@@ -6,8 +6,11 @@ import pytest
 
 import tiltpy as tilt
 from tiltpy.errors import DataError
+from tiltpy.ir.nodes import Input
 from tiltpy.runtime import ingest as ingests
 from tiltpy.runtime.frames import read_chosen
+from tiltpy.runtime.samples import read_samples
+from tiltpy.types import Unit
 
 SUM = "input x : f64 time t point\n~o[t] = sum(~x[t-3:t])"
 
@@ -41,6 +44,40 @@ def test_a_bound_table_is_read_once_for_each_way_to_read_it(
     assert held.run(x=bound, end=12).to_arrow()["end"].to_pylist()[-1] == 12
     assert held.run(x=bound, end=20).to_arrow()["end"].to_pylist()[-1] == 20
     assert len(reads) == 3
+
+
+@pytest.mark.parametrize(("kind", "times"), [("arrow", 1), ("numpy", 3)])
+def test_arrays_that_cannot_change_are_read_once(
+    kind: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[object] = []
+    read = read_samples
+
+    def noted(declared: Input, values: object, unit: Unit | None) -> object:
+        found.append(values)
+        return read(declared, values, unit)
+
+    monkeypatch.setattr(ingests, "read_samples", noted)
+    values = pa.array([1.0, 2.0, 3.0])
+    bound = tilt.sampled(values if kind == "arrow" else values.to_numpy(), 0, 1)
+    query = tilt.parse("input x : f64\n~o[t] = ~x[t] + 1")
+    for _ in range(3):
+        assert query.run(x=bound).to_arrow()["o"].to_pylist() == [2.0, 3.0, 4.0]
+    assert len(found) == times
+
+
+def test_what_was_found_in_one_tick_is_not_taken_for_another() -> None:
+    stamps = pa.array([1000, 2000, 4000], pa.timestamp("ms"))
+    bound = tilt.bind(pa.table({"t": stamps, "x": [1.0, 2.0, 3.0]}))
+    for unit, starts in (
+        ("s", [0, 1000, 3000]),
+        ("ms", [999, 1999, 3999]),
+        ("s", [0, 1000, 3000]),
+    ):
+        query = tilt.parse(f"unit {unit}\ninput x : f64 time t point\n~o[t] = ~x[t]")
+        found = query.run(x=bound).to_arrow()["start"]
+        assert found.type == pa.timestamp("ms")
+        assert found.cast(pa.int64()).to_pylist() == starts
 
 
 def test_what_is_not_bound_is_read_in_every_run(reads: list[object]) -> None:

@@ -1,5 +1,6 @@
 """Data as a query is given it: a frame or samples, and what the query leaves open."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -15,11 +16,32 @@ from tiltpy.types import Lifetime, Sampled, Unit
 
 
 @dataclass(frozen=True, slots=True)
-class BoundFrame:
-    """A frame and what the query leaves open about it; made by `bind`.
+class Bound(ABC):
+    """What a user has bound, for any number of runs of any queries.
 
-    It remembers what was found in an Arrow table, for all runs that are given it.
+    It keeps a binding for each tick that queries have, and those remember what was
+    found in Arrow's tables and arrays.
     """
+
+    _bindings: dict[Unit | None, Binding] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+
+    def binding(self, unit: Unit | None) -> Binding:
+        """The same in the ticks of a query."""
+        found = self._bindings.get(unit)
+        if found is None:
+            found = self._bindings[unit] = self._in_ticks(unit)
+        return found
+
+    @abstractmethod
+    def _in_ticks(self, unit: Unit | None) -> Binding:
+        """A binding of which nothing is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundFrame(Bound):
+    """A frame and what the query leaves open about it; made by `bind`."""
 
     frame: object
     time: str | None
@@ -27,21 +49,13 @@ class BoundFrame:
     column: str | None
     order: tuple[str, ...]
     by: tuple[str, ...] = ()
-    known: dict[object, object] = field(default_factory=dict, compare=False, repr=False)
 
-    def binding(self, unit: Unit | None) -> Binding:
-        """The same in the ticks of a query."""
+    def _in_ticks(self, unit: Unit | None) -> Binding:
         lifetime = self.lifetime
         if isinstance(lifetime, syntax.Lifetime):
             lifetime = builder.lifetime_in(lifetime, unit)
         return Binding(
-            self.frame,
-            self.time,
-            lifetime,
-            self.column,
-            self.order,
-            self.by,
-            known=self.known,
+            self.frame, self.time, lifetime, self.column, self.order, self.by
         )
 
 
@@ -69,22 +83,17 @@ def bind(
 
 
 @dataclass(frozen=True, slots=True)
-class BoundSamples:
-    """Values without a time column; made by `sampled`.
-
-    It remembers what was found in an Arrow table, too.
-    """
+class BoundSamples(Bound):
+    """Values without a time column; made by `sampled`."""
 
     values: object
     start: Moment
     period: Length
-    known: dict[object, object] = field(default_factory=dict, compare=False, repr=False)
 
-    def binding(self, unit: Unit | None) -> Binding:
-        """The same in the ticks of a query."""
+    def _in_ticks(self, unit: Unit | None) -> Binding:
         first = First(in_ticks("start", time_of, self.start, unit), self._stamps(unit))
         period = Sampled(in_ticks("period", ticks_of, self.period, unit))
-        return Binding(self.values, lifetime=period, first=first, known=self.known)
+        return Binding(self.values, lifetime=period, first=first)
 
     def _stamps(self, unit: Unit | None) -> StampType:
         """The kind of column that would hold the start."""

@@ -1,10 +1,11 @@
 """What the user says when binding a frame, laid over what the query declares."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from tiltpy.errors import DataError
-from tiltpy.ir.nodes import Input
+from tiltpy.ir.nodes import Input, Query
 from tiltpy.runtime.stamps import StampType
 from tiltpy.types import (
     MAX_OFFSET,
@@ -35,7 +36,7 @@ class Binding:
     `column` is the payload column of a scalar input, or a struct column. `by` are the
     frame's key columns, where they are called otherwise than in the query. With `first`
     the frame is values alone, and the lifetime their period. `known` is what has been
-    read of the frame before, by whoever keeps it.
+    read of the frame before, for whoever keeps the binding (see `ingest.once`).
     """
 
     frame: object
@@ -45,7 +46,9 @@ class Binding:
     order: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
     first: First | None = None
-    known: dict[object, object] | None = field(default=None, compare=False, repr=False)
+    known: dict[object, Any] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
 
 def bind(
@@ -64,6 +67,20 @@ def bind(
 def names_of(given: str | Sequence[str]) -> tuple[str, ...]:
     """One name, or several."""
     return (given,) if isinstance(given, str) else tuple(given)
+
+
+def check_bound(query: Query, names: Collection[str]) -> None:
+    """Refuse what is bound to no input, and inputs without anything."""
+    known = [declared.name for declared in query.inputs]
+    for name in names:
+        if name not in known:
+            found = ", ".join(known)
+            raise DataError(f"the query has no such input; it has {found}", input=name)
+    for name in known:
+        if name not in names:
+            raise DataError(
+                "nothing is bound to it; give it as run(name=frame)", input=name
+            )
 
 
 def complete(declared: Input, binding: Binding) -> Input:
@@ -96,7 +113,16 @@ def complete(declared: Input, binding: Binding) -> Input:
         )
     order = declared.order or binding.order
     keys = _key_columns(declared, binding, lifetime, time)
-    return replace(declared, lifetime=lifetime, time=time, order=order, keys=keys)
+    return Input(
+        name,
+        declared.type,
+        lifetime,
+        time,
+        order,
+        declared.disjoint,
+        keys,
+        declared.span,
+    )
 
 
 def _key_columns(

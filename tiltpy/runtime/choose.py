@@ -34,6 +34,11 @@ class Choice:
     keys: tuple[str, ...] = ()
 
     @property
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """What of it decides the order of rows: all but the payload."""
+        return self.times, self.order, self.keys
+
+    @property
     def used(self) -> list[str]:
         """The names of the frame's columns among them, each once."""
         payload = (path[0] for path in self.payload)

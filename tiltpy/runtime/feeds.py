@@ -73,7 +73,6 @@ def open_feed(declared: Input, binding: Binding, reading: Reading) -> Feed:
     one frame or array.
     """
     settled = complete(declared, binding)
-    binding = replace(binding, known=None)  # which holds for one frame alone
     if binding.first is not None:
         return _SampleFeed(settled, binding, binding.first, reading)
     return _RowFeed(settled, binding, reading)

@@ -6,7 +6,6 @@ from a sample of the rows; a look at all of them follows only where it was wrong
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -168,7 +167,7 @@ def in_time(declared: Input, binding: Binding, unit: Unit | None) -> InTime | st
 
     What a binding remembers is not read again. Errors are those of `ingest`.
     """
-    key = InTime, declared, replace(binding, frame=None), unit
+    key = InTime, declared, unit
     return once(binding, key, lambda: _read(declared, binding, unit))
 
 

@@ -7,9 +7,9 @@ mistaken for some.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,7 @@ from tiltpy.runtime.bind import Binding, First, complete
 from tiltpy.runtime.buffers import Column, SnapshotBuffer
 from tiltpy.runtime.choose import Choice, choose_columns
 from tiltpy.runtime.event_times import read_times, sample_times
-from tiltpy.runtime.frames import flat_column, is_immutable, read_chosen
+from tiltpy.runtime.frames import flat_column, read_chosen
 from tiltpy.runtime.key_codes import key_array, key_codes
 from tiltpy.runtime.keys import Groups, Keys
 from tiltpy.runtime.layout import lay_out, sampled
@@ -36,6 +36,8 @@ from tiltpy.types import Interval, Sampled, Scalar, Type, Unit, UntilNext
 
 Mask = NDArray[np.bool_]
 
+IMMUTABLE = (pa.Table, pa.RecordBatch, pa.ChunkedArray, pa.Array)
+"""Frames that have the same rows at another time, too."""
 REMEMBERED = 8
 """Ways to read a frame, and orders of its rows, that its binding remembers at most."""
 Found = TypeVar("Found")
@@ -76,28 +78,29 @@ def ingest(
     unless `allow_sort` is False. Errors are `DataError` with the input, the column and
     the first bad row, counted from 0 in the frame.
 
-    A binding that remembers is asked first, if its frame cannot change: the rows of an
-    Arrow table are looked at once, not in each run.
+    The binding is asked first, if its frame cannot change: the rows of an Arrow table
+    that is bound for several runs are looked at in the first alone.
     """
     if not isinstance(declared.lifetime or binding.lifetime, UntilNext):
         domain_end = None
     return once(
         binding,
-        (declared, replace(binding, frame=None), unit, domain_end, allow_sort),
+        (declared, unit, domain_end, allow_sort),
         lambda: _ingest(declared, binding, unit, domain_end, allow_sort=allow_sort),
     )
 
 
 def once(binding: Binding, key: object, find: Callable[[], Found]) -> Found:
     """What is found in a bound frame: remembered, if the frame cannot change."""
-    if binding.known is None or not is_immutable(binding.frame):
+    if not isinstance(binding.frame, IMMUTABLE):
         return find()
-    if key not in binding.known:
+    found: Found | None = binding.known.get(key)
+    if found is None:
         found = find()
         if len(binding.known) >= REMEMBERED:
             binding.known.clear()
         binding.known[key] = found
-    return cast(Found, binding.known[key])
+    return found
 
 
 def _ingest(
@@ -125,7 +128,7 @@ def _ingest(
         kind = binding.first.stamps
     rows = once(
         binding,
-        (Arrangement, declared.keys, replace(choice, payload=()), allow_sort),
+        (Arrangement, declared.keys, choice.rows, allow_sort),
         lambda: _arranged(declared, choice, table, times[0], allow_sort=allow_sort),
     )
     payload, present = _read_payload(settled, choice, table, rows.order, unit)
