@@ -34,7 +34,7 @@ from tiltpy.runtime.domain import Request
 from tiltpy.runtime.ingest import Ingested, ingest
 from tiltpy.runtime.job import RunOptions
 from tiltpy.runtime.result import OutputTable
-from tiltpy.runtime.run import run
+from tiltpy.runtime.run import Part, run
 from tiltpy.runtime.ticks import output_type
 from tiltpy.types import DURATION, Interval, Point, Scalar, Struct, Type
 
@@ -131,9 +131,8 @@ def run_compiled(case: Case, setting: Setting) -> dict[str, list[Snapshot]]:
     compiler = compiler_of(case.query, options, small=setting.small)
     with small_sizes(setting):
         result = run(
-            case.query,
+            Part(case.query, compiler.specialised),
             inputs,
-            compiler.specialised,
             Request(case.start, case.end, case.bounds),
             RunOptions(setting.workers, setting.chunk, grid=setting.grid),
         )

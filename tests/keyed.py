@@ -153,16 +153,15 @@ def _laid_out(case: KeyedCase, setting: KeyedSetting) -> Result:
         plain.workers, plain.chunk, grid=plain.grid, direct=setting.direct
     )
     compilers = [Compiler(part, _options(plain)) for part in by_keys(case.query)]
+    parts = [Part(one.query, one.specialised) for one in compilers]
     if plain.layout is None:
-        parts = [Part(one.query, one.specialised) for one in compilers]
         order = setting.order
         return run_parts(case.query, parts, bindings, request, options, order)
     inputs = bind_inputs(case.query, bindings, request, allow_sort=True)
     inputs = {name: _less_special(one, plain.layout) for name, one in inputs.items()}
     found: dict[str, OutputTable] = {}
-    for one in compilers:
-        compile_for = one.specialised
-        made = run(one.query, inputs, compile_for, request, options, setting.order)
+    for part in parts:
+        made = run(part, inputs, request, options, setting.order)
         found |= dict(made.items())
     return Result([found[name] for name in case.query.outputs])
 

@@ -25,7 +25,7 @@ from tiltpy.runtime.domain import Request
 from tiltpy.runtime.ingest import Ingested, ingest
 from tiltpy.runtime.job import RunOptions
 from tiltpy.runtime.result import Result
-from tiltpy.runtime.run import run
+from tiltpy.runtime.run import Part, run
 from tiltpy.types import Interval
 
 
@@ -46,7 +46,7 @@ class Runs:
             return made[0]
 
         request = Request(start, end, self.case.bounds)
-        result = run(query, self.inputs(), kernels, request, options)
+        result = run(Part(query, kernels), self.inputs(), request, options)
         self.calls += made[0].fake.runs
         return result
 
@@ -186,7 +186,7 @@ def test_larger_inputs_take_grid_kernels_in_chunks_for_all_workers() -> None:
         made.append(FakeKernels(query, layouts, covered=False, implicit=True))
         return made[0]
 
-    result = run(query, bound, kernels, Request(), RunOptions(workers=2))
+    result = run(Part(query, kernels), bound, Request(), RunOptions(workers=2))
     assert made[0].fake.runs == 1
     values = result.to_arrow()["o"].to_pylist()
     assert values == [2 * i - 1 for i in range(1, count)]

@@ -25,7 +25,7 @@ from tiltpy.runtime.ingest import ingest
 from tiltpy.runtime.job import RunOptions
 from tiltpy.runtime.layout import sampled
 from tiltpy.runtime.memory import POOL, Memory
-from tiltpy.runtime.run import run
+from tiltpy.runtime.run import Part, run
 
 SAMPLES = [Event(i, i + 1, i % 5 - 1.0) for i in range(-3, 900)]
 
@@ -58,7 +58,7 @@ def test_seams_leave_every_cell_as_it_was(
     frame = table_of(declared, SAMPLES).drop_columns(["start"])
     inputs = {"x": ingest(declared, Binding(frame, time="end", column="x"), unit=None)}
     options = RunOptions(workers, chunk, grid=True)
-    result = run(query, inputs, kernels, Request(), options)
+    result = run(Part(query, kernels), inputs, Request(), options)
     meant = interpret(query, {"x": SAMPLES})
     for name in query.outputs:
         found = snapshots(result[name])

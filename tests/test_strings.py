@@ -18,7 +18,7 @@ from tiltpy.cli.main import main
 from tiltpy.patterns import pattern_fault
 from tiltpy.runtime import encode as encoding
 from tiltpy.runtime import strings
-from tiltpy.runtime.encode import coded, encode
+from tiltpy.runtime.encode import Vocabulary, coded, encode
 from tiltpy.runtime.ingest import ingest
 from tiltpy.runtime.strings import Strings
 
@@ -389,7 +389,7 @@ def test_codes_stay_where_nothing_is_ordered() -> None:
     query = tilt.parse('input m : string point\n~o[t] = ~m[t] == "z"').query
     table = pa.table({"t": [1, 2, 3], "m": ["b", "a", "b"]})
     read = ingest(query.inputs[0], tilt.bind(table).binding(None), unit=None).buffer
-    rows, found = encode(query, {"m": read})
+    rows, found = encode(Vocabulary.of(query), {"m": read})
     assert rows["m"] is read
     assert found.values.to_pylist() == ["b", "a", "z"]
 

@@ -21,7 +21,7 @@ from tiltpy.runtime.domain import Request
 from tiltpy.runtime.ingest import Ingested
 from tiltpy.runtime.job import RunOptions
 from tiltpy.runtime.looked_at import Rows, rows_of_input, rows_of_output, show_time
-from tiltpy.runtime.run import run
+from tiltpy.runtime.run import Part, run
 from tiltpy.runtime.stamps import output_stamp
 from tiltpy.types import F32, Scalar, Type
 
@@ -57,9 +57,10 @@ def check_agreement(
             if declared is not None:
                 known[name] = rows_of_input(bound[name], declared.type, KEYS)
             else:
-                part = replace(query, outputs=(name,))
-                compiler = Compiler(part, compiling)
-                made = run(part, bound, compiler.specialised, request, options)
+                alone = replace(query, outputs=(name,))
+                compiler = Compiler(alone, compiling)
+                part = Part(alone, compiler.specialised)
+                made = run(part, bound, request, options)
                 known[name] = rows_of_output(made[name], KEYS)
         _check_use(own, node, known[name], partial(show_time, stamp=stamp))
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 from tiltpy.abi import Layout
 from tiltpy.agreement import check_agreement
 from tiltpy.arguments import read_options, read_request
-from tiltpy.bound import BoundFrame, BoundSamples
+from tiltpy.bound import Bound
 from tiltpy.compiler import CompileOptions, Compiler, by_keys
 from tiltpy.errors import TiltError
 from tiltpy.explain import DEFAULT_LAYOUT, explain, folds_of
@@ -21,7 +21,7 @@ from tiltpy.outline.card import query_card, summary
 from tiltpy.outline.forms import FORMS
 from tiltpy.outline.outline import outline
 from tiltpy.passes import resolve_boundaries
-from tiltpy.runtime.bind import Binding
+from tiltpy.runtime.bind import Binding, check_bound
 from tiltpy.runtime.domain import Request
 from tiltpy.runtime.grid import lattice_of
 from tiltpy.runtime.job import Progress
@@ -38,6 +38,7 @@ RUN_ARGUMENTS = (
     "check_reductions", "order",
 )  # fmt: skip
 STREAM_ARGUMENTS = ("self", "start", "end", "workers", "chunk", "memory")
+ORDERS = get_args(Order)
 Format = Literal["stages", "tree", "json", "dot", "mermaid"]
 MEMORY = "256MB"
 """What a streamed run holds at a time, where the caller does not say."""
@@ -53,11 +54,11 @@ class CompiledQuery:
     def __init__(self, query: Query, options: CompileOptions | None = None) -> None:
         self.query = query
         self._compiler = Compiler(query, options)
-        parts = by_keys(query)
-        self._parts = tuple(
+        self._compilers = tuple(
             self._compiler if part is query else Compiler(part, options)
-            for part in parts
+            for part in by_keys(query)
         )
+        self._parts = [Part(one.query, one.specialised) for one in self._compilers]
 
     @property
     def options(self) -> CompileOptions:
@@ -98,7 +99,7 @@ class CompiledQuery:
 
         Raises `DataError` if the data does not fit the query, or they do not agree.
         """
-        if order not in get_args(Order):
+        if order not in ORDERS:
             raise TiltError(f"order={order!r}: expected 'key' or 'time'")
         request, frames = read_request(self.query, start, end, inputs, RUN_ARGUMENTS)
         options = read_options(
@@ -108,8 +109,7 @@ class CompiledQuery:
         if check_reductions:
             bound = bind_inputs(self.query, bindings, request, allow_sort=allow_sort)
             check_agreement(self.query, bound, request, options, self._compiler.options)
-        parts = [Part(one.query, one.specialised) for one in self._parts]
-        return run_parts(self.query, parts, bindings, request, options, order)
+        return run_parts(self.query, self._parts, bindings, request, options, order)
 
     def stream(
         self,
@@ -193,11 +193,12 @@ class CompiledQuery:
                 )
 
     def _bindings(self, frames: Mapping[str, object]) -> dict[str, Binding]:
+        """What is bound to each of the inputs."""
+        check_bound(self.query, frames)
+        unit = self.query.unit
         return {
-            name: frame.binding(self.query.unit)
-            if isinstance(frame, BoundFrame | BoundSamples)
-            else Binding(frame)
-            for name, frame in frames.items()
+            name: one.binding(unit) if isinstance(one, Bound) else Binding(one)
+            for name, one in frames.items()
         }
 
     def inputs(
@@ -250,8 +251,8 @@ class CompiledQuery:
             for one in self.query.inputs
         }
         lattices = None
-        bindings = self._bindings(inputs or {})
-        if inputs:
+        bindings = self._bindings(inputs) if inputs else {}
+        if bindings:
             bound = bind_inputs(self.query, bindings, Request(), allow_sort=True)
             rows = {name: one.most_rows() for name, one in bound.items()}
             layouts = {name: one.abi_layout() for name, one in rows.items()}
@@ -261,7 +262,7 @@ class CompiledQuery:
             compiled = self._compiler.specialised(layouts)
             return FORMS[format](outline(self.query, compiled.query))
         texts = []
-        for part in self._parts:
+        for part in self._compilers:
             own = {one.name: layouts[one.name] for one in part.query.inputs}
             compiled = part.specialised(own)
             on = (

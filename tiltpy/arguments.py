@@ -8,7 +8,7 @@ from tiltpy.ir.nodes import Query
 from tiltpy.moments import Length, Moment, ticks_of, time_of
 from tiltpy.runtime.domain import Request, check_request
 from tiltpy.runtime.job import Progress, RunOptions
-from tiltpy.types import Bound, Unit
+from tiltpy.types import Unit
 
 
 def read_request(
@@ -22,28 +22,26 @@ def read_request(
 
     `taken` are the arguments of the run itself, which no input may be called.
     """
-    unit = query.unit
-    names = run_time_bounds(query)
-    _check_names([*names, *(one.name for one in query.inputs)], names, taken)
-    both = {"start": start, "end": end}
-    given = {**inputs, **{n: time for n, time in both.items() if time is not None}}
-    bounds = {
-        name: in_ticks(name, time_of, given[name], unit)
-        for name in names
-        if name in given
-    }
-    frames = {name: frame for name, frame in inputs.items() if name not in bounds}
-    missing = [name for name in names if name not in bounds]
-    if missing:
-        raise DataError(
-            f"the time domain's bound '{missing[0]}' is not given; "
-            f"give it as run({missing[0]}=...)"
-        )
-    request = Request(
-        None if start is None else in_ticks("start", time_of, start, unit),
-        None if end is None else in_ticks("end", time_of, end, unit),
-        bounds,
-    )
+    unit, names = query.unit, run_time_bounds(query)
+    _check_names(query, names, taken)
+    frames = dict(inputs)
+    limits: dict[str, int] = {}
+    bounds: dict[str, int] = {}
+    for name, time in (("start", start), ("end", end)):
+        if time is not None:
+            limits[name] = in_ticks(name, time_of, time, unit)
+    for name in names:
+        if name in limits:
+            bounds[name] = limits[name]
+        elif name in inputs:
+            bounds[name] = in_ticks(name, time_of, inputs[name], unit)
+        else:
+            raise DataError(
+                f"the time domain's bound '{name}' is not given; "
+                f"give it as run({name}=...)"
+            )
+        frames.pop(name, None)
+    request = Request(limits.get("start"), limits.get("end"), bounds)
     check_request(query, request)
     return request, frames
 
@@ -78,11 +76,12 @@ def in_ticks(
 
 def run_time_bounds(query: Query) -> list[str]:
     """The names that stand for bounds of time domains, given at run time."""
-    found: dict[str, None] = {}
+    found: list[str] = []
     for definition in query.definitions:
-        bounds: tuple[Bound, ...] = (definition.tdom.start, definition.tdom.end)
-        found.update((bound, None) for bound in bounds if isinstance(bound, str))
-    return list(found)
+        for bound in (definition.tdom.start, definition.tdom.end):
+            if isinstance(bound, str) and bound not in found:
+                found.append(bound)
+    return found
 
 
 def _check_positive(name: str, value: object) -> None:
@@ -90,15 +89,15 @@ def _check_positive(name: str, value: object) -> None:
         raise TiltError(f"{name}={value}: expected a whole number, 1 or more")
 
 
-def _check_names(
-    names: Collection[str], bounds: Collection[str], taken: Collection[str]
-) -> None:
+def _check_names(query: Query, bounds: Collection[str], taken: Collection[str]) -> None:
     """Refuse what could not be told from the other arguments of a run.
 
     A bound called `start` or `end` can: it is that of the run.
     """
+    names = [one.name for one in query.inputs]
+    names += [name for name in bounds if name not in ("start", "end")]
     for name in names:
-        if name in taken and not (name in bounds and name in ("start", "end")):
+        if name in taken:
             raise TiltError(
                 f"'{name}' is an argument of run() itself; give it another name in "
                 "the query"

@@ -434,11 +434,17 @@ class Query:
 
     def input(self, name: str) -> Input | None:
         """The input of that name, if there is one."""
-        return next((i for i in self.inputs if i.name == name), None)
+        for declared in self.inputs:
+            if declared.name == name:
+                return declared
+        return None
 
     def definition(self, name: str) -> TemporalExpr | None:
         """The definition of that name, if there is one."""
-        return next((d for d in self.definitions if d.name == name), None)
+        for definition in self.definitions:
+            if definition.name == name:
+                return definition
+        return None
 
     def type_of(self, name: str) -> Type:
         """The payload type of an input or a definition."""

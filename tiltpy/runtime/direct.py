@@ -15,7 +15,7 @@ from tiltpy.abi import Grouped, Layout, TimeLayout
 from tiltpy.ir.nodes import CutWindow, Input, Query
 from tiltpy.runtime.buffers import SnapshotBuffer
 from tiltpy.runtime.domain import Request
-from tiltpy.runtime.encode import encode
+from tiltpy.runtime.encode import Vocabulary, encode
 from tiltpy.runtime.execute import Kernel, Kernels
 from tiltpy.runtime.folded import Folded, Snapshots
 from tiltpy.runtime.folding import (
@@ -171,7 +171,8 @@ def plan_folds(
     (declared,) = query.inputs
     if rows.buffer.n < SMALL_ROWS and not few:
         raise Grouping(f"~{declared.name} has few rows")
-    encoded, strings = encode(query, {declared.name: rows.buffer})
+    named = {declared.name: rows.buffer}
+    encoded, strings = encode(Vocabulary.of(query), named)
     buffer = encoded[declared.name]
     layouts = {declared.name: _layout(buffer)}
     kernels = compile_for(layouts)

@@ -4,7 +4,7 @@ A chunk owns the cells whose grid points it holds, so chunks of any length share
 cells out among them without asking for an output's precision.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -77,8 +77,9 @@ def check_request(query: Query, request: Request) -> None:
     start, end = request.start, request.end
     if start is not None and end is not None and start > end:
         raise DataError(f"start={start} is later than end={end}; swap them")
-    for definition in query.definitions:
-        _check_bounds(definition, request)
+    if request.bounds:
+        for definition in query.definitions:
+            _check_bounds(definition, request)
 
 
 def _check_bounds(definition: TemporalExpr, request: Request) -> None:
@@ -136,13 +137,11 @@ def cells_of(tdom: TDom, domain: Domain, low: int, high: int) -> Cells | None:
     """The cells of an output whose grid points lie in the chunk `(low, high]`."""
     if domain.is_empty:
         return None
-    begin = tdom.ceil(domain.start + 1)
-    first = max(begin, tdom.ceil(low + 1))
-    last = min(tdom.floor(high), tdom.ceil(domain.end))
+    begin, stop = tdom.ceil(domain.start + 1), tdom.ceil(domain.end)
+    first, last = max(begin, tdom.ceil(low + 1)), min(tdom.floor(high), stop)
     if first > last:
         return None
-    final = last >= tdom.ceil(domain.end)
-    return Cells(first, last, seam=first > begin, final=final)
+    return Cells(first, last, seam=first > begin, final=last == stop)
 
 
 MAX_CHUNKS = 1 << 15
@@ -177,16 +176,15 @@ def cut_chunks(
         cuts.update(_beside_rows(low, high, interval, rows))
     else:
         step = interval * (chunks // MAX_CHUNKS + 1)
-        cuts.update(phase + k for k in _multiples(low - phase, high - phase, step))
-    cuts.update(phase + k for k in _multiples(low - phase, high - phase, LONGEST_CHUNK))
+        cuts.update(_multiples(low, high, step, phase))
+    cuts.update(_multiples(low, high, LONGEST_CHUNK, phase))
     ends = [*sorted(cuts), high]
     return list(zip([low, *ends[:-1]], ends, strict=True))
 
 
-def _multiples(low: int, high: int, interval: int) -> Iterator[int]:
-    """The multiples of an interval between two times."""
-    first, last = low // interval + 1, (high - 1) // interval
-    return (k * interval for k in range(first, last + 1))
+def _multiples(low: int, high: int, interval: int, phase: int) -> range:
+    """The times between two others that lie a phase beyond multiples of an interval."""
+    return range(low + interval - (low - phase) % interval, high, interval)
 
 
 def _beside_rows(

@@ -7,6 +7,7 @@ nothing is sorted, and mostly no code changes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -91,44 +92,53 @@ def string_column(array: pa.DictionaryArray) -> Column:
 # -- dictionaries ---------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What a query says of strings: those that it names, each once.
+
+    And whether it asks which of two strings comes first (`ordered`).
+    """
+
+    named: tuple[str, ...]
+    ordered: bool
+
+    @staticmethod
+    def of(query: Query) -> "Vocabulary":
+        """What stands in the query's expressions."""
+        nodes = list(_nodes(query))
+        named: dict[str, None] = {}
+        for node in nodes:
+            for one in node.options if isinstance(node, In) else (node,):
+                if isinstance(one, Const) and isinstance(one.value, str):
+                    named[one.value] = None
+        return Vocabulary(tuple(named), any(map(_orders, nodes)))
+
+
 def encode(
-    query: Query, rows: Mapping[str, SnapshotBuffer]
-) -> tuple[dict[str, SnapshotBuffer], Strings]:
-    """The inputs' rows with codes of one dictionary, and that dictionary."""
-    named = named_strings(query)
-    own = list(dict.fromkeys(_dictionaries(rows.values())))
-    if not own and not named:
-        return dict(rows), NO_STRINGS
-    strings, numbers = _joined(own, named, ordered=orders_strings(query))
+    vocabulary: Vocabulary, rows: Mapping[str, SnapshotBuffer]
+) -> tuple[Mapping[str, SnapshotBuffer], Strings]:
+    """The inputs' rows with codes of one dictionary, and that dictionary.
+
+    It has the strings of the query too, whose `vocabulary` is given.
+    """
+    own = _dictionaries(rows.values())
+    if not own and not vocabulary.named:
+        return rows, NO_STRINGS
+    strings, numbers = _joined(own, vocabulary)
     by_dictionary = dict(zip(own, numbers, strict=True))
     found = {name: _renumbered(one, by_dictionary) for name, one in rows.items()}
     return found, strings
 
 
-def named_strings(query: Query) -> tuple[str, ...]:
-    """The strings whose codes a query must know, each once."""
-    found: dict[str, None] = {}
-    for node in _nodes(query):
-        constants = node.options if isinstance(node, In) else (node,)
-        for one in constants:
-            if isinstance(one, Const) and isinstance(one.value, str):
-                found.setdefault(one.value)
-    return tuple(found)
-
-
-def orders_strings(query: Query) -> bool:
-    """Whether a query asks which of two strings comes first."""
-    for node in _nodes(query):
-        match node:
-            case Binary(op="<" | "<=" | ">" | ">=", left=left) if left.type == STRING:
-                return True
-            case Reduce(reduction="min" | "max" | "topk", element=element) if (
-                element.type == STRING
-            ):
-                return True
-            case _:
-                pass
-    return False
+def _orders(node: Expr) -> bool:
+    """Whether a node asks which of two strings comes first."""
+    match node:
+        case Binary(op="<" | "<=" | ">" | ">=", left=operand):
+            return operand.type == STRING
+        case Reduce(reduction="min" | "max" | "topk", element=element):
+            return element.type == STRING
+        case _:
+            return False
 
 
 def _nodes(query: Query) -> Iterator[Expr]:
@@ -140,21 +150,25 @@ def _nodes(query: Query) -> Iterator[Expr]:
             yield from walk(part)
 
 
-def _dictionaries(buffers: Iterable[SnapshotBuffer]) -> Iterator[Strings]:
+def _dictionaries(buffers: Iterable[SnapshotBuffer]) -> list[Strings]:
+    """The dictionaries that columns have, each once."""
+    found: dict[Strings, None] = {}
     for buffer in buffers:
         for column in buffer.columns:
             if column.strings is not None:
-                yield column.strings
+                found[column.strings] = None
+    return list(found)
 
 
 def _joined(
-    own: Sequence[Strings], named: tuple[str, ...], *, ordered: bool
+    own: Sequence[Strings], vocabulary: Vocabulary
 ) -> tuple[Strings, tuple[Numbers, ...]]:
     """One dictionary of several, with more strings; what each one's codes become."""
+    named, ordered = vocabulary.named, vocabulary.ordered
     if len(own) != 1:
         return _distinct(own, named, ordered=ordered)
-    known, key = own[0].joined, (named, ordered)
-    found = known.get(key)
+    known = own[0].joined
+    found = known.get(vocabulary)
     if found is None:
         if ordered:
             strings, (numbers,) = _distinct(own, named, ordered=True)
@@ -162,7 +176,7 @@ def _joined(
             strings, numbers = _with_more(own[0], named), None
         if len(known) >= KNOWN:
             known.clear()
-        found = known[key] = strings, numbers
+        found = known[vocabulary] = strings, numbers
     return found[0], (found[1],)
 
 

@@ -1,7 +1,6 @@
 """Whatever a user binds, as an Arrow table: the Arrow PyCapsule interface."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,17 +55,14 @@ def _with_columns(frame: Any, names: list[str]) -> Any:
             return frame.project(", ".join(f'"{name}"' for name in quoted))
 
 
-def is_immutable(frame: object) -> bool:
-    """Whether a frame will have the same rows at another time, too."""
-    return isinstance(frame, pa.Table | pa.RecordBatch)
-
-
 def read_frame(input: str, frame: object) -> pa.Table:
     """The frame as a table; streams are read to their end, once.
 
     Takes everything with `__arrow_c_stream__` or `__arrow_c_array__`: pyarrow, Polars,
     pandas (2.2 and later), DuckDB relations, and others.
     """
+    if isinstance(frame, pa.Table):  # of which `pa.table` would import pandas
+        return frame
     kind = type(frame)
     package = kind.__module__.partition(".")[0]
     if package == "pyspark":
@@ -96,8 +92,7 @@ def read_frame(input: str, frame: object) -> pa.Table:
             input=input,
         )
     try:
-        # `pa.table` of a table would import pandas, which is slow, to see if it is one.
-        return frame if isinstance(frame, pa.Table) else pa.table(frame)
+        return pa.table(frame)
     except (pa.ArrowException, OSError, TypeError, ValueError) as error:
         raise DataError(f"Arrow cannot read it: {error}", input=input) from error
 
@@ -108,11 +103,12 @@ def flat_column(input: str, table: pa.Table, *path: str) -> pa.Array:
     Chunks are joined (a copy where there are several), dictionaries and run ends are
     replaced by what they stand for.
     """
-    with _reading(input, path):
+    try:
         array = _checked(_in_one_piece(table.column(path[0])), path[1:])
-        if pa.types.is_dictionary(array.type):
-            array = array.dictionary_decode()
-    return array
+        dictionary = isinstance(array, pa.DictionaryArray)
+        return array.dictionary_decode() if dictionary else array
+    except (pa.ArrowException, OSError) as error:
+        raise _broken(error, input, path) from error
 
 
 def payload_array(input: str, table: pa.Table, scalar: Scalar, *path: str) -> pa.Array:
@@ -123,27 +119,24 @@ def payload_array(input: str, table: pa.Table, scalar: Scalar, *path: str) -> pa
         found = found.field(step).type
     if scalar.kind != "string" or not is_string(found):
         return flat_column(input, table, *path)
-    with _reading(input, path):
+    try:
         column.validate()
         return coded([_checked(chunk, path[1:]) for chunk in column.chunks])
-
-
-@contextmanager
-def _reading(input: str, path: Sequence[str]) -> Iterator[None]:
-    try:
-        yield
     except (pa.ArrowException, OSError) as error:
-        raise DataError(
-            f"the Arrow data are broken: {error}", input=input, column=".".join(path)
-        ) from error
+        raise _broken(error, input, path) from error
+
+
+def _broken(error: Exception, input: str, path: Sequence[str]) -> DataError:
+    message = f"the Arrow data are broken: {error}"
+    return DataError(message, input=input, column=".".join(path))
 
 
 def _checked(array: pa.Array, steps: Sequence[str]) -> pa.Array:
     """A column, or the field of a struct column, without run ends."""
     for step in steps:
         array = _field(array, step)
-    array.validate(full=pa.types.is_dictionary(array.type))
-    if pa.types.is_run_end_encoded(array.type):
+    array.validate(full=isinstance(array, pa.DictionaryArray))
+    if isinstance(array, pa.RunEndEncodedArray):
         array = _run_ends_decoded(array)
     return array
 

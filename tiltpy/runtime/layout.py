@@ -101,7 +101,7 @@ def lay_out(
     layout, fifo = _neighbours(starts, ends, breaks)
     first = int(starts[0])
     if layout is TimeLayout.CONTIGUOUS:
-        firsts = np.append(starts[:1], starts[breaks])
+        firsts = np.concatenate((starts[:1], starts[breaks]))
         return contiguous(firsts, ends, columns, breaks)
     return SnapshotBuffer(layout, len(starts), first, 0, starts, ends, columns, fifo)
 

@@ -81,7 +81,7 @@ def _until_next(
     """Each row ends one tick before the next greater stamp."""
     ends = np.empty_like(stamps)
     np.subtract(stamps[1:], 1, out=ends[:-1])
-    last = np.append(breaks, len(stamps)) - 1
+    last = np.concatenate((breaks, [len(stamps)])) - 1
     ends[last] = stamps[last]
     if domain_end is not None:
         ends[last] = np.maximum(stamps[last], domain_end)
@@ -94,7 +94,7 @@ def _until_next(
     if longest is not None:
         np.minimum(ends, stamps + (longest - 1), out=ends)
     elif not len(tied):
-        firsts = np.append(stamps[:1], stamps[breaks]) - 1
+        firsts = np.concatenate((stamps[:1], stamps[breaks])) - 1
         return contiguous(firsts, ends, columns, breaks)
     return lay_out(stamps - 1, ends, columns, breaks)
 

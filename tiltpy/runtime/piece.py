@@ -13,7 +13,7 @@ from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.runtime.buffers import SnapshotBuffer
 from tiltpy.runtime.cells import CellPiece
 from tiltpy.runtime.domain import Cells, Request, Wanted, cells_of, output_domain
-from tiltpy.runtime.encode import encode
+from tiltpy.runtime.encode import Vocabulary, encode
 from tiltpy.runtime.execute import Kernels
 from tiltpy.runtime.ingest import Ingested
 from tiltpy.runtime.job import Job, RunOptions
@@ -98,7 +98,7 @@ def run_piece(
     """
     rows = {name: one.buffer for name, one in inputs.items()}
     kernels = compile_for({name: one.abi_layout() for name, one in rows.items()})
-    rows, strings = encode(query, rows)
+    coded, strings = encode(Vocabulary.of(query), rows)
     reaches = dict(kernels.query.boundaries)
     parts = {}
     for name in query.outputs:
@@ -109,7 +109,7 @@ def run_piece(
     wanted = {n: one.wanted for n, one in parts.items() if one.wanted is not None}
     if wanted:
         stitchers = {name: parts[name].stitcher for name in wanted}
-        Job(kernels, rows, strings, request, options, wanted).stitch(stitchers)
+        Job(kernels, coded, strings, request, options, wanted).stitch(stitchers)
     found = {}
     for name, part in parts.items():
         pieces, opened = part.pieces()

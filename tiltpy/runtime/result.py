@@ -69,23 +69,21 @@ class OutputTable:
         self.name = name
         self.type = type
         self.stamp = stamp
-        self._pending = pieces if isinstance(pieces, Pending) else None
-        self._made: tuple[Piece | KeyCells, ...] = ()
-        if not isinstance(pieces, Pending):
-            self._made = tuple(
-                piece if isinstance(piece, KeyCells) else events_of(piece, type)
-                for piece in pieces
-                if piece.n
-            )
+        self._pending: Pending | None = None
+        self._made: Sequence[Piece | KeyCells] = ()
+        if isinstance(pieces, Pending):
+            self._pending, keys = pieces, pieces.keys()
+        else:
+            self._made = [events_of(piece, type) for piece in pieces if piece.n]
         self._strings = strings
-        self._keys = keys if self._pending is None else self._pending.keys()
+        self._keys = keys
         self._table: pa.Table | None = None
 
     @property
     def _pieces(self) -> Sequence[Piece | KeyCells]:
         if self._pending is not None:
             made, self._keys = self._pending.make()
-            self._made, self._pending = tuple(made), None
+            self._made, self._pending = made, None
         return self._made
 
     def renamed(self, name: str) -> "OutputTable":

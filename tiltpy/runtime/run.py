@@ -1,38 +1,46 @@
 """A run: bind the data, compute the outputs over them, Arrow out."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Generic, TypeVar
 
-from tiltpy.errors import DataError
+from tiltpy.abi import Layout
 from tiltpy.ir.nodes import Query
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.buffers import SnapshotBuffer
-from tiltpy.runtime.direct import Direct, FoldFor, Grouping, fold_directly, only_input
-from tiltpy.runtime.domain import Request, check_request
-from tiltpy.runtime.encode import encode
+from tiltpy.runtime.direct import (
+    Direct,
+    FoldKernels,
+    Grouping,
+    fold_directly,
+    only_input,
+)
+from tiltpy.runtime.domain import Request
+from tiltpy.runtime.encode import Vocabulary, encode
+from tiltpy.runtime.execute import Kernels
 from tiltpy.runtime.in_time import in_time
 from tiltpy.runtime.ingest import Ingested, ingest
 from tiltpy.runtime.job import Job, RunOptions
 from tiltpy.runtime.key_domains import Rows
 from tiltpy.runtime.key_pieces import KeyColumns, Order
-from tiltpy.runtime.keyed import CompileFor, KeyedJob
-from tiltpy.runtime.keys import Groups, align
+from tiltpy.runtime.keyed import KeyedJob
+from tiltpy.runtime.keys import Groups, Keys, align
 from tiltpy.runtime.result import OutputTable, Result
-from tiltpy.runtime.stamps import OutputStamp, output_stamp
-from tiltpy.types import Type, Unit
+from tiltpy.runtime.stamps import OutputStamp, StampType, output_stamp
+from tiltpy.types import Unit
+
+K_co = TypeVar("K_co", bound=Kernels, covariant=True)
 
 
-def check_bindings(query: Query, bindings: Mapping[str, Binding]) -> None:
-    """Refuse what is bound to no input, and inputs without anything."""
-    for name in bindings:
-        if query.input(name) is None:
-            known = ", ".join(declared.name for declared in query.inputs)
-            raise DataError(f"the query has no such input; it has {known}", input=name)
-    missing = [i.name for i in query.inputs if i.name not in bindings]
-    if missing:
-        raise DataError(
-            "nothing is bound to it; give it as run(name=frame)", input=missing[0]
-        )
+class Part(Generic[K_co]):
+    """The outputs of a query that have the same keys, or none, for any run of them."""
+
+    def __init__(
+        self, query: Query, compile_for: Callable[[Mapping[str, Layout]], K_co]
+    ) -> None:
+        self.query = query
+        self.compile_for = compile_for
+        self.inputs = {declared.name for declared in query.inputs}
+        self.vocabulary = Vocabulary.of(query)
 
 
 def bind_inputs(
@@ -44,71 +52,61 @@ def bind_inputs(
     leave: Collection[str] = (),
 ) -> dict[str, Ingested]:
     """Read every input of a query, but for those to `leave`."""
-    check_bindings(query, bindings)
-    return {
-        declared.name: ingest(
-            declared,
-            bindings[declared.name],
-            unit=query.unit,
-            domain_end=request.end,
-            allow_sort=allow_sort,
-        )
-        for declared in query.inputs
-        if declared.name not in leave
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """The outputs of a query that have the same keys, or none."""
-
-    query: Query
-    compile_for: FoldFor
+    found = {}
+    for declared in query.inputs:
+        if declared.name not in leave:
+            found[declared.name] = ingest(
+                declared,
+                bindings[declared.name],
+                unit=query.unit,
+                domain_end=request.end,
+                allow_sort=allow_sort,
+            )
+    return found
 
 
 def run_parts(
     query: Query,
-    parts: Sequence[Part],
+    parts: Sequence[Part[FoldKernels]],
     bindings: Mapping[str, Binding],
     request: Request,
     options: RunOptions,
     order: Order = "key",
 ) -> Result:
     """Compute the outputs of a query, those of each set of keys by themselves."""
-    check_bindings(query, bindings)
-    check_request(query, request)
-    direct = {}
-    if options.direct is not False:
-        for number, part in enumerate(parts):
-            found = _directly(part, bindings, query.unit, request, options)
-            if found is not None:
-                direct[number] = found
-    read = {
-        n.name for i, p in enumerate(parts) if i not in direct for n in p.query.inputs
-    }
-    leave = {one.rows_of for one in direct.values()} - read
+    direct: dict[Part[FoldKernels], Direct] = {}
+    stamps: dict[str, StampType] = {}
+    grouped: set[str] = set()
+    for part in parts:
+        folded = _directly(part, bindings, query.unit, request, options)
+        if folded is None:
+            grouped |= part.inputs
+        else:
+            direct[part] = folded
+            stamps[folded.rows_of] = folded.rows.stamps
     bound = bind_inputs(
-        query, bindings, request, allow_sort=options.allow_sort, leave=leave
+        query,
+        bindings,
+        request,
+        allow_sort=options.allow_sort,
+        leave=stamps.keys() - grouped,
     )
-    stamps = {name: one.stamps for name, one in bound.items()}
-    for one in direct.values():
-        stamps.setdefault(one.rows_of, one.rows.stamps)
-    stamp = output_stamp({i.name: stamps[i.name] for i in query.inputs}, query.unit)
+    for name, one in bound.items():
+        stamps[name] = one.stamps
+    stamp = output_stamp(stamps, query.unit)
     tables: dict[str, OutputTable] = {}
-    for number, part in enumerate(parts):
-        if number in direct:
-            made = direct[number].tables(stamp, order)
+    for part in parts:
+        if part in direct:
+            made = direct[part].tables(stamp, order)
             tables.update((table.name, table) for table in made)
         else:
-            result = run(
-                part.query, bound, part.compile_for, request, options, order, stamp
-            )
-            tables.update(result.items())
+            found = run(part, bound, request, options, order, stamp)
+            tables.update(found.items())
     return Result([tables[name] for name in query.outputs])
 
 
 def _directly(
-    part: Part,
+    part: Part[FoldKernels],
     bindings: Mapping[str, Binding],
     unit: Unit | None,
     request: Request,
@@ -116,7 +114,7 @@ def _directly(
 ) -> Direct | None:
     """A part's outputs without grouping any rows, where that can be."""
     declared = only_input(part.query)
-    if declared is None:
+    if declared is None or options.direct is False:
         return None
     rows = in_time(declared, bindings[declared.name], unit)
     if isinstance(rows, str):
@@ -128,59 +126,65 @@ def _directly(
 
 
 def run(
-    query: Query,
+    part: Part[Kernels],
     inputs: Mapping[str, Ingested],
-    compile_for: CompileFor,
     request: Request,
     options: RunOptions,
     order: Order = "key",
     stamp: OutputStamp | None = None,
 ) -> Result:
-    """Compute the outputs of a query over its bound inputs.
+    """Compute the outputs of a part over its bound inputs.
 
-    All outputs have the same keys, or none; `stamp` is the kind of their times, of
-    these inputs and others. `order` is that of the rows of outputs by key.
+    `stamp` is the kind of their times, of these inputs and others. `order` is that of
+    the rows of outputs by key.
     """
-    check_request(query, request)
+    query = part.query
     if stamp is None:
         stamp = output_stamp({n: i.stamps for n, i in inputs.items()}, query.unit)
-    inputs = {one.name: inputs[one.name] for one in query.inputs}
-    by_key = {
-        name: (one.keys, one.groups)
-        for name, one in inputs.items()
-        if one.keys is not None and one.groups is not None
-    }
-    keys, groups = align(by_key) if by_key else (None, {})
-    rows, strings = encode(
-        query,
-        {
-            name: groups[name].buffer if name in groups else one.buffer
-            for name, one in inputs.items()
-        },
+    rows: dict[str, SnapshotBuffer] = {}
+    by_key: dict[str, tuple[Keys, Groups]] = {}
+    for declared in query.inputs:
+        one = inputs[declared.name]
+        rows[declared.name] = one.buffer
+        if one.keys is not None and one.groups is not None:
+            by_key[declared.name] = one.keys, one.groups
+    if by_key:
+        return _run_by_key(part, rows, by_key, request, options, order, stamp)
+    coded, strings = encode(part.vocabulary, rows)
+    kernels = part.compile_for({n: one.abi_layout() for n, one in coded.items()})
+    found = Job(kernels, coded, strings, request, options).run()
+    return Result(
+        [
+            OutputTable(name, query.type_of(name), found.get(name, []), stamp, strings)
+            for name in query.outputs
+        ]
     )
-    if keys is None:
-        layouts = {name: buffer.abi_layout() for name, buffer in rows.items()}
-        job = Job(compile_for(layouts), rows, strings, request, options)
-        stitched = job.run()
-        return Result(
-            [
-                OutputTable(name, of, stitched.get(name, []), stamp, strings)
-                for name, of in _outputs(query)
-            ]
-        )
-    own = {name: _with_rows(groups.get(name), rows[name]) for name in rows}
-    found = KeyedJob(query, compile_for, own, keys, strings, request, options).run()
+
+
+def _run_by_key(
+    part: Part[Kernels],
+    rows: Mapping[str, SnapshotBuffer],
+    by_key: Mapping[str, tuple[Keys, Groups]],
+    request: Request,
+    options: RunOptions,
+    order: Order,
+    stamp: OutputStamp,
+) -> Result:
+    """The same where some of the inputs are by key."""
+    query = part.query
+    keys, groups = align(by_key)
+    aligned = {name: one.buffer for name, one in groups.items()}
+    coded, strings = encode(part.vocabulary, {**rows, **aligned})
+    own = {name: _with_rows(groups.get(name), one) for name, one in coded.items()}
+    job = KeyedJob(query, part.compile_for, own, keys, strings, request, options)
+    found = job.run()
     tables = []
-    for name, of in _outputs(query):
+    for name in query.outputs:
         pieces = [piece for one in found[name] for piece in one.pieces]
         columns = KeyColumns.of(keys, found[name], order)
+        of = query.type_of(name)
         tables.append(OutputTable(name, of, pieces, stamp, strings, columns))
     return Result(tables)
-
-
-def _outputs(query: Query) -> Iterator[tuple[str, Type]]:
-    for name in query.outputs:
-        yield name, query.type_of(name)
 
 
 def _with_rows(groups: Groups | None, rows: SnapshotBuffer) -> Rows:

@@ -248,7 +248,7 @@ def output_stamp(inputs: Mapping[str, StampType], tick: Unit | None) -> OutputSt
     a day) in the inputs' zone, or in UTC where they do not agree on one.
     """
     stamps = tuple(inputs.values())
-    plain = [name for name, stamp in inputs.items() if stamp == PLAIN_TICKS]
+    plain = [name for name, stamp in inputs.items() if stamp.kind == "ticks"]
     timed = [name for name in inputs if name not in plain]
     if plain and timed:
         raise DataError(

@@ -7,6 +7,7 @@ begins; a grid kernel says that its first cell goes on. Rows are never moved.
 """
 
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,11 +23,12 @@ from tiltpy.types import Scalar, TDom, Type
 
 Piece = SnapshotBuffer | CellPiece
 """Some snapshots of an output, in order."""
+Made = TypeVar("Made")
 
 
-def events_of(piece: Piece, type: Type) -> Piece:
+def events_of(piece: Made, type: Type) -> Made | SnapshotBuffer:
     """The piece without the rows of a scalar that are null: they are no snapshots."""
-    if isinstance(piece, CellPiece) or not isinstance(type, Scalar):
+    if not isinstance(piece, SnapshotBuffer) or not isinstance(type, Scalar):
         return piece
     if piece.columns[0].validity is None:
         return piece

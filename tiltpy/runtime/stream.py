@@ -14,8 +14,8 @@ from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.buffers import SnapshotBuffer
-from tiltpy.runtime.domain import Domain, Request, Wanted, check_request, output_domain
-from tiltpy.runtime.encode import encode
+from tiltpy.runtime.domain import Domain, Request, Wanted, output_domain
+from tiltpy.runtime.encode import Vocabulary, encode
 from tiltpy.runtime.execute import Kernels
 from tiltpy.runtime.feeds import Reading, open_feed
 from tiltpy.runtime.grid import Grid
@@ -23,7 +23,6 @@ from tiltpy.runtime.held import HeldRows, output_states, row_bytes, split_last
 from tiltpy.runtime.job import Job, RunOptions
 from tiltpy.runtime.memory import POOL
 from tiltpy.runtime.result import OutputTable, Result
-from tiltpy.runtime.run import check_bindings
 from tiltpy.runtime.stamps import OutputStamp, output_stamp
 from tiltpy.runtime.stitch import Piece, Stitcher
 from tiltpy.runtime.strings import NO_STRINGS, Strings
@@ -65,8 +64,6 @@ def stream(
     needed at once do not fit, it is a `DataError`. `span`, the bytes of rows in a span,
     follows from it where it is not given. `stamp` is as in `run`.
     """
-    check_request(query, request)
-    check_bindings(query, bindings)
     run = _Stream(query, bindings, compile_for, request, options, memory, span, stamp)
     return run.results()
 
@@ -86,6 +83,7 @@ class _Stream:
         stamp: OutputStamp | None,
     ) -> None:
         self.query = query
+        self.vocabulary = Vocabulary.of(query)
         self.request = request
         self.compile_for = compile_for
         self.options = replace(options, progress=None)
@@ -240,7 +238,7 @@ class _Stream:
         if wanted:
             held_rows = {name: held.rows() for name, held in self.inputs.items()}
             kernels = self._kernels(held_rows)
-            rows, strings = encode(self.query, held_rows)
+            rows, strings = encode(self.vocabulary, held_rows)
             job = Job(kernels, rows, strings, self.request, self.options, wanted)
             job.stitch(stitchers)
             self.grid = job.grid

@@ -15,10 +15,9 @@ from pyspark.sql import types as spark
 from tiltpy.bound import BoundFrame
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input, Query
-from tiltpy.runtime.bind import Binding, complete
+from tiltpy.runtime.bind import Binding, check_bound, complete
 from tiltpy.runtime.choose import Choice, choose_columns
 from tiltpy.runtime.ingest import ingest
-from tiltpy.runtime.run import check_bindings
 from tiltpy.runtime.stamps import StampType
 from tiltpy.spark.types import NO_ARROW, arrow_schema
 from tiltpy.types import Interval, Lifetime, Scalar
@@ -93,7 +92,7 @@ def read_sources(query: Query, bindings: Mapping[str, Binding]) -> dict[str, Sou
                 f"apply(query, {{'{declared.name}': frame}})",
                 input=declared.name,
             )
-    check_bindings(query, bindings)
+    check_bound(query, bindings)
     return {
         declared.name: _source(query, declared, bindings[declared.name])
         for declared in query.inputs
@@ -115,7 +114,7 @@ def binding_of(query: Query, name: str, frame: object) -> Binding:
             f"{kind.__qualname__}; for any other frame there is query.run()",
             input=name,
         )
-    return replace(bound, known=None)
+    return bound
 
 
 def _source(query: Query, declared: Input, binding: Binding) -> Source:

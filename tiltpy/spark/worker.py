@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tiltpy.errors import TiltError
 from tiltpy.runtime.piece import PieceOutput, Stretch, run_piece
-from tiltpy.runtime.run import run
+from tiltpy.runtime.run import Part, run
 from tiltpy.runtime.stamps import from_ticks
 from tiltpy.spark.large_keys import as_time_goes_on
 from tiltpy.spark.shares import shares
@@ -67,10 +67,10 @@ def whole_groups_of(task: Task) -> Callable[[Batches], Batches]:
 
 def _run_keys(task: Task, own: pa.Table) -> pa.Table:
     query, compiler = compiler_of(task.text, task.options, by_key=True)
-    compile_for, options = compiler.specialised, task.run_options
+    part = Part(query, compiler.specialised)
     try:
         rows = ingested(task, query, own)
-        result = run(query, rows, compile_for, task.request, options, stamp=task.stamp)
+        result = run(part, rows, task.request, task.run_options, stamp=task.stamp)
         return result[task.output].to_arrow()
     except TiltError as error:
         raise failure(task, [], error) from None
