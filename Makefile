@@ -7,6 +7,9 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := tiltpy tests examples $(wildcard bench)
+# The tests of Spark need a Java, and are kept on one of the workers.
+TESTS = JAVA_HOME="$$($(BIN)/python -m tests.java)" && export JAVA_HOME && \
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 .PHONY: demo test format lint types layers tests examples clean
 .DELETE_ON_ERROR:
@@ -23,7 +26,12 @@ demo: $(VENV)/installed-demo
 		--input stock=examples/data/AAPL.parquet --column AdjClose \
 		--output examples/output/trend_AAPL_cli.parquet
 
-test: lint types layers tests
+# Types are looked at while the tests run, which are often waiting, and what was found is
+# said behind them.
+test: lint layers
+	@$(BIN)/mypy > $(VENV)/types.log 2>&1 & types=$$!; \
+	echo "$(BIN)/mypy, beside the tests"; $(TESTS); tests=$$?; \
+	wait $$types; types=$$?; cat $(VENV)/types.log; exit $$((tests || types))
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff format --check $(SOURCES)
@@ -36,10 +44,8 @@ types: $(VENV)/installed-dev
 layers: $(VENV)/installed-dev
 	$(BIN)/lint-imports --no-logo
 
-# The tests of Spark need a Java, and are kept on one of the workers.
 tests: $(VENV)/installed-dev
-	@JAVA_HOME="$$($(BIN)/python -m tests.java)" && export JAVA_HOME && \
-		$(BIN)/python -m pytest -n 2 --dist loadgroup
+	@$(TESTS)
 
 # What the examples find, with its pictures, goes to examples/output; the README's picture
 # stays here.
@@ -60,13 +66,14 @@ clean:
 	rm -rf $(VENV) build dist *.egg-info examples/output .hypothesis \
 		.import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 
-# One stamp per set of packages, so that the second run starts at once.
+# One stamp per set of packages, so that the second run starts at once. Python compiles
+# what is imported, and pip need not compile all there is.
 $(VENV)/installed-demo: EXTRAS := cli
 $(VENV)/installed-dev: EXTRAS := dev
 $(VENV)/installed-demo $(VENV)/installed-dev: pyproject.toml $(BIN)/python
 	@echo "installing tiltpy[$(EXTRAS)] into $(VENV) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		--editable '.[$(EXTRAS)]' > $(VENV)/install.log 2>&1 || { \
+		--no-compile --editable '.[$(EXTRAS)]' > $(VENV)/install.log 2>&1 || { \
 		grep -m 1 '^ *ERROR' $(VENV)/install.log; \
 		echo "could not install the packages that pyproject.toml names: is a package" \
 		"index within reach? All that pip said is in $(VENV)/install.log"; exit 1; } >&2
