@@ -154,10 +154,26 @@ def test_strings_of_the_query_alone() -> None:
     assert at(found["p"], range(1, 4)) == [None, "rest", "many"]
 
 
-def test_many_options() -> None:
-    options = ", ".join(f'"w{n}"' for n in range(1000))
-    table = words(["w0", "w999", "w1000", None])
+@pytest.mark.parametrize("many", [16, 17, 1000])
+def test_many_options(many: int) -> None:
+    options = ", ".join(f'"w{n}"' for n in range(many))
+    table = words(["w0", f"w{many - 1}", f"w{many}", None])
     assert ask(f"~s[t] in ({options})", table) == [True, True, False, None]
+    counted = ask(f"count(v for v in ~s[t-2 : t] if v in ({options}))", table)
+    assert counted == [1, 2, 1, None]
+
+
+def test_many_options_of_any_text() -> None:
+    s = tilt.source("s", tilt.string, tilt.point())
+    options = [word for word in WORDS if word is not None]
+    others = [f"w{n}" for n in range(1000)]
+    table = words([*WORDS, "View", "a", "w1000"])
+    for given, expected in ((options + others, [True, False]), (others, [False] * 2)):
+        t = tilt.TDom()
+        found = tilt.compile(tilt.define("o", t, s[t].is_in(given))).run(s=table)["o"]
+        known, unknown = expected
+        answers = [None if word is None else known for word in WORDS]
+        assert at(found, range(1, 14)) == [*answers, *[unknown] * 3]
 
 
 def test_numbers_in_a_set() -> None:

@@ -153,11 +153,13 @@ class SlotKind(StrEnum):
     ENDS_WITH = "ends_with"
     CONTAINS = "contains"
     MATCHES = "matches"
+    AMONG = "among"
+    """The same: whether its string is one of those that `object` lists, in JSON."""
 
 
 OF_STRINGS = (
     SlotKind.CODE, SlotKind.STRINGS, SlotKind.STARTS_WITH, SlotKind.ENDS_WITH,
-    SlotKind.CONTAINS, SlotKind.MATCHES,
+    SlotKind.CONTAINS, SlotKind.MATCHES, SlotKind.AMONG,
 )  # fmt: skip
 """What the run's dictionary of strings decides."""
 

@@ -4,6 +4,7 @@ The only place below the runtime that needs Arrow: a regular expression that doe
 compile is an error of the query, so the frontend must be able to try it.
 """
 
+import json
 from array import array
 from collections.abc import Sequence
 from itertools import accumulate
@@ -33,6 +34,11 @@ def array_of(strings: Sequence[str]) -> pa.LargeStringArray:
 def ask(test: StringTest, strings: pa.Array, pattern: str) -> pa.BooleanArray:
     """Whether each of some strings starts with a pattern, and so on."""
     return _KERNELS[test](strings, pattern=pattern)
+
+
+def among(strings: pa.Array, listed: str) -> pa.BooleanArray:
+    """Whether each of some strings is one of a list in JSON."""
+    return pc.is_in(strings, value_set=array_of(json.loads(listed)))
 
 
 def holds(test: StringTest, string: str, pattern: str) -> bool:

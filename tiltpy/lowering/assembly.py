@@ -77,7 +77,9 @@ class Assembly:
 
 def _label(slot: Slot) -> str:
     """What a slot is called in a printed kernel; strings and patterns are quoted."""
-    name = repr(slot.object) if slot.kind in OF_STRINGS else slot.object
+    name = slot.object
+    if slot.kind in OF_STRINGS:
+        name = repr(name if len(name) <= 60 else f"{name[:57]}...")
     return f"{name}.{slot.kind.value}{slot.column or ''}"
 
 

@@ -4,6 +4,7 @@ The value of something φ is unspecified but harmless: all loop operations are t
 both branches of a conditional are computed and one is selected.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
@@ -72,6 +73,10 @@ class Lowered:
         return self.value
 
 
+FEW_STRINGS = 16
+"""Of so many it is asked one by one whether a string is one of them: LLVM takes half a
+minute for a thousand such questions."""
+
 Leaf = Callable[[At | EventBound | Reduce | Time | Element], Lowered]
 """How an expression reads time: given by the loop it stands in."""
 
@@ -136,11 +141,12 @@ class _Lowering:
                 )
             case In(operand=operand, options=options):
                 inner = self.lower(operand, env)
-                tests = [eq(inner.scalar, self.constant(option)) for option in options]
-                return self.named(Lowered(BOOL, any_of(tests), inner.valid))
+                found = self.among(inner.scalar, options)
+                return self.named(Lowered(BOOL, found, inner.valid))
             case MatchString(operand=operand):
                 inner = self.lower(operand, env)
-                found = self.looked_up(expr, inner.scalar)
+                kind = SlotKind(expr.test)
+                found = self.looked_up(kind, expr.pattern, inner.scalar)
                 return self.named(Lowered(BOOL, found, inner.valid))
             case Unary() | Binary() | Exists() | Cast() | Call():
                 return self.named(self.operation(expr, env))
@@ -179,13 +185,20 @@ class _Lowering:
         code = self.block.assembly.number(SlotKind.CODE, const.value)
         return convert(code, STRING)
 
-    def looked_up(self, expr: MatchString, code: LExpr) -> LExpr:
+    def among(self, value: LExpr, options: Sequence[Const]) -> LExpr:
+        """Whether a value is one of some; of many strings it is looked up."""
+        if value.type == STRING and len(options) > FEW_STRINGS:
+            listed = json.dumps([option.value for option in options])
+            return self.looked_up(SlotKind.AMONG, listed, value)
+        return any_of([eq(value, self.constant(option)) for option in options])
+
+    def looked_up(self, kind: SlotKind, pattern: str, code: LExpr) -> LExpr:
         """What the run found out about the string of a code.
 
         Where there is none its code may be anything: it is bounded.
         """
         assembly = self.block.assembly
-        table = assembly.array(SlotKind(expr.test), expr.pattern, BOOL)
+        table = assembly.array(kind, pattern, BOOL)
         last = sub(assembly.number(SlotKind.STRINGS, ""), i64(1))
         place = least(code, convert(last, STRING))
         return load(table, convert(place, I64))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tiltpy.abi import SlotKind
 from tiltpy.ops import STRING_TESTS
-from tiltpy.patterns import array_of, ask
+from tiltpy.patterns import among, array_of, ask
 
 Codes = NDArray[np.int32]
 Integer = TypeVar("Integer", bound=np.integer)
@@ -58,13 +58,18 @@ class Strings:
         """What is asked of every string: a byte for each code, 1 or 0."""
         key = kind, pattern
         if key not in self.answers:
-            test = next(test for test in STRING_TESTS if test == kind.value)
-            found = ask(test, self.values, pattern)
+            found = self._ask(kind, pattern)
             bits = np.frombuffer(found.buffers()[1], np.uint8)
             answers = np.unpackbits(bits, bitorder="little")[found.offset :]
             # Whoever was first has given its address to a kernel.
             self.answers.setdefault(key, answers)
         return self.answers[key]
+
+    def _ask(self, kind: SlotKind, pattern: str) -> pa.BooleanArray:
+        if kind is SlotKind.AMONG:
+            return among(self.values, pattern)
+        test = next(test for test in STRING_TESTS if test == kind.value)
+        return ask(test, self.values, pattern)
 
     def slot(self, kind: SlotKind, string: str) -> int | NDArray[np.uint8]:
         """What a kernel must know: a number, or an array whose address it wants."""
