@@ -78,7 +78,12 @@ class EventWriter(QueryWriter):
         return self.sources[0]
 
     def templates(self) -> Templates:
-        return ((5, self.rolling_body), (2, self.rolling_struct_body), (2, self.kept))
+        return (
+            (5, self.rolling_body),
+            (2, self.rolling_struct_body),
+            (2, self.kept),
+            (1, self.filled),
+        )
 
     def windowed(self) -> Source:
         """Mostly the events themselves."""
@@ -142,6 +147,14 @@ class EventWriter(QueryWriter):
         self.sources = outer
         body, grades = row
         return If(condition, body, Phi(body.type)), grades
+
+    def filled(self) -> Row:
+        """The events, and something else between them."""
+        own, grade = self.column((self._event(), self.point.grades))
+        assert isinstance(own.type, Scalar)
+        other, other_grade = self.constant(own.type)
+        there = Exists(self._event(), BOOL)
+        return self.row((If(there, own, other), grade.join(other_grade)))
 
 
 def random_event_case(seed: int, *, exact: bool, specials: bool = False) -> Case:

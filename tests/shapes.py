@@ -21,7 +21,7 @@ from tests.random_events import random_event_case, random_event_setting
 from tests.random_grids import random_grid_case, random_grid_setting
 from tests.random_queries import random_case
 from tiltpy import compiler
-from tiltpy.abi import LANES, OF_STRINGS, Signature, SlotKind
+from tiltpy.abi import LANES, OF_STRINGS, Shape, Signature, SlotKind
 from tiltpy.ir.nodes import CutInlined, EventBound, Reduce, Time
 from tiltpy.ir.traversal import walk
 from tiltpy.loops.build import TRUE, i64
@@ -152,6 +152,8 @@ def of_merge(merge: Merge) -> Forms:
         else:
             gaps = "no" if side.inside is None else "a"
             yield f"merge: gaps have {gaps} visit"
+    if merge.lanes is not None:
+        yield f"merge: rows in lanes{', gaps too' if merge.lanes.gaps else ''}"
 
 
 def of_output(output: Output) -> Forms:
@@ -196,7 +198,7 @@ OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
     (Temporary, lambda _: ["temporary"]),
     (RowPane, of_row_pane),
     (Merge, of_merge),
-    (Outlet, lambda _: ["map over rows: packed"]),
+    (Outlet, lambda _: []),
     (AtEvents, of_events),
     (EventLanes, lambda _: ["sweep: events in lanes"]),
     (SlidingWindow, lambda w: [f"sweep: window that {'steps' if w.steps else 'runs'}"]),
@@ -302,12 +304,17 @@ def _most_rows(pane: RowPane, chunk: Chunk) -> Forms:
 
 def _much_kept(found: Outlet, chunk: Chunk) -> Forms:
     """Whether what is kept of a chunk's rows goes past the caches, perhaps in parts."""
-    visits = chunk.visits[found.out.name]
-    rows = visits.last - visits.first
+    (loop,) = (one for one in chunk.signature.loops if one.name == found.out.name)
+    maps = loop.shape is Shape.ROWS
+    form = loop.shape.value if maps else "merge"
+    if maps:
+        yield f"{form}: packed"
+    visits = chunk.visits[loop.name]
+    rows = visits.last - visits.first if maps else chunk.rows_of(loop.changes, 0) // 2
     if rows > outlet.MUCH:
-        yield "map over rows: past the caches"
+        yield f"{form}: past the caches"
         if rows > outlet.BASIN:
-            yield "map over rows: more than a basin"
+            yield f"{form}: more than a basin"
 
 
 def _after(

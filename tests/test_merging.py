@@ -39,6 +39,14 @@ QUERIES = {
     "gaps filled with blocks": (
         "~s[w] = mean(~x[w-40 : w])\n~o[t] = ~x[t] != φ ? ~x[t] : ~s[t]"
     ),
+    "filled": "~o[t] = ~x[t] != φ ? ~x[t] * 2 : 100.0",
+    "later gaps in a struct": (
+        "~s[w] = sum(~x[w-40 : w])\n"
+        "~o[t] = { a = ~x[t+3], b = ~s[t], c = ~x[t+3] > ~s[t], d = end(~x[t+3]) }"
+    ),
+    "more than blocks, and later": (
+        "~s[w] = mean(~x[w-40 : w])\n~o[t] = ~x[t+2] > ~s[t] ? ~x[t+2] - ~s[t] : φ"
+    ),
     "blocks alone are kept": (
         "~s[w] = max(~y[w-40 : w])\n~o[t] = ~x[t] + ~y[t-2] + ~s[t]"
     ),

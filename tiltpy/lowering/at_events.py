@@ -32,9 +32,9 @@ from tiltpy.lowering.cursors import ScanCursor, Seen
 from tiltpy.lowering.event_lanes import EventLanes
 from tiltpy.lowering.following import Following
 from tiltpy.lowering.references import reductions, references, uses_time
-from tiltpy.lowering.rows import Written, write_snapshot
 from tiltpy.lowering.skips import strict_points
 from tiltpy.lowering.sliding import LEAP, SlidingWindow
+from tiltpy.lowering.written import Written, write_snapshot
 from tiltpy.types import I64
 
 LONG = 64

@@ -46,6 +46,8 @@ class Seen:
     row: LExpr
     change: LExpr
     """The first time of the loop at which it may see something else."""
+    wide: bool = False
+    """Whether it sees one row after the other in the lanes, `row` in the first."""
 
 
 class Cursor(Protocol):

@@ -20,18 +20,19 @@ from tiltpy.ir.nodes import (
 )
 from tiltpy.ir.traversal import walk
 from tiltpy.loops.build import TRUE, add, conj, convert, i64, le, lt, sub
-from tiltpy.loops.nodes import CountTrue, LExpr, Num, Pack, Splat, Store, Var, Wide
+from tiltpy.loops.nodes import LExpr, Num, Splat, Var, Wide
 from tiltpy.lowering.assembly import Block
 from tiltpy.lowering.central_moments import is_masked_spread
 from tiltpy.lowering.masked_spreads import MaskedSpread, in_lanes
 from tiltpy.lowering.reducers import kept_for
 from tiltpy.lowering.references import reductions, references
 from tiltpy.lowering.results import finish
-from tiltpy.lowering.rows import ObjectRows, Written
+from tiltpy.lowering.rows import ObjectRows
 from tiltpy.lowering.states import State, lift_where
 from tiltpy.lowering.values import Lowered, lower_expr
+from tiltpy.lowering.written import Written, pack_snapshots
 from tiltpy.ops import REDUCTIONS, WHOLE_WINDOW
-from tiltpy.types import BOOL, I32, I64, Struct, columns
+from tiltpy.types import I32, Struct, columns
 
 DEEPEST = LANES
 """Rows before an event that may be in its windows, at most."""
@@ -76,20 +77,8 @@ class EventLanes:
         seen = _Seen(block, self.rows, row)
         value = lower_expr(block, seen.leaf, self.definition.body)
         end = seen.end(0)
-        written = [(out.starts, sub(end, i64(1))), (out.ends, end)]
-        parts = value.fields or (value,)
-        for part, array, flags in zip(parts, out.values, out.validity, strict=True):
-            written.append((array, part.scalar))
-            if flags is not None:
-                written.append((flags, part.valid))
-        mask = block.name("mask", Splat(value.valid, BOOL))
-        for array, column in written:
-            lanes = block.name("v", Splat(column, array.type))
-            if value.valid == TRUE:
-                block.add(Store(array, count, lanes))
-            else:
-                block.add(Pack(array, count, lanes, mask))
-        block.set(count, add(count, CountTrue(mask, I64)))
+        columns = out.columns(sub(end, i64(1)), end, value)
+        pack_snapshots(block, out, count, columns, value.valid)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from tiltpy.ir.nodes import (
     Window,
 )
 from tiltpy.loops.build import FALSE, TRUE, add, conj, disj, i64
-from tiltpy.loops.nodes import LExpr, Var
+from tiltpy.loops.nodes import Lane, LExpr, Var
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.cursors import Cursor, ScanCursor, Seen, StackCursor, StepCursor
 from tiltpy.lowering.edged import EdgedWindow
@@ -36,7 +36,7 @@ from tiltpy.lowering.skips import skipped_points
 from tiltpy.lowering.sliding import SlidingWindow
 from tiltpy.lowering.trees import TreeWindow
 from tiltpy.lowering.values import Leaf, Lowered, lower_expr
-from tiltpy.types import BOOL
+from tiltpy.types import BOOL, I64
 
 Points = dict[CutPoint, Seen]
 Windows = Mapping[Window, SlidingWindow | TreeWindow | RowPane]
@@ -223,7 +223,7 @@ class Following:
     def value(
         self,
         block: Block,
-        points: Points | None = None,
+        points: Mapping[CutPoint, Seen] | None = None,
         windows: Windows | None = None,
     ) -> Lowered:
         """The object's value at the current visit, or where it sees others."""
@@ -233,7 +233,7 @@ class Following:
     def _leaf(
         self,
         block: Block,
-        points: Points | None = None,
+        points: Mapping[CutPoint, Seen] | None = None,
         windows: Windows | None = None,
     ) -> Leaf:
         seen = self.points if points is None else points
@@ -242,11 +242,14 @@ class Following:
         def leaf(node: At | EventBound | Reduce | Time | Element) -> Lowered:
             match node:
                 case At(object=name, offset=offset):
-                    at = seen[CutPoint(name, offset)]
-                    return self.objects[name].value(at.row, at.exists)
+                    at, rows = seen[CutPoint(name, offset)], self.objects[name]
+                    if at.wide:
+                        return rows.wide_value(block, at.row, at.exists)
+                    return rows.value(at.row, at.exists)
                 case EventBound(object=name, offset=offset):
                     at = seen[CutPoint(name, offset)]
-                    return bound_of(self.objects[name], node, at.row, at.exists)
+                    row = add(at.row, Lane(I64)) if at.wide else at.row
+                    return bound_of(self.objects[name], node, row, at.exists)
                 case Time(offset=offset):
                     return Lowered(node.type, add(self.now, i64(offset)), TRUE)
                 case Reduce():

@@ -16,8 +16,9 @@ from tiltpy.loops.nodes import Kernel, LExpr, Store, WriteSlot
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.maps import RowMap, maps_rows
 from tiltpy.lowering.ranking import Rankings
-from tiltpy.lowering.rows import ObjectRows, Written, input_rows, written
+from tiltpy.lowering.rows import ObjectRows, input_rows
 from tiltpy.lowering.sweep import Sweep
+from tiltpy.lowering.written import Written, written
 
 
 @dataclass(frozen=True, slots=True)

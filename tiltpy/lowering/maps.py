@@ -19,21 +19,19 @@ from tiltpy.ir.traversal import walk
 from tiltpy.loops.build import FALSE, TRUE, add, convert, i64, least, sub
 from tiltpy.loops.nodes import (
     Bin,
-    CountTrue,
     For,
     Lane,
     LExpr,
-    Pack,
-    Splat,
     Var,
 )
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.following import bound_of
 from tiltpy.lowering.objects import Place, cells_of
 from tiltpy.lowering.outlet import Outlet
-from tiltpy.lowering.rows import ObjectRows, Written, write_snapshot, write_value
+from tiltpy.lowering.rows import ObjectRows
 from tiltpy.lowering.values import Lowered, lower_expr, phi
-from tiltpy.types import BOOL, I64
+from tiltpy.lowering.written import Written, pack_snapshots, write_snapshot, write_value
+from tiltpy.types import I64
 
 
 def maps_rows(definition: TemporalExpr, inputs: dict[str, ObjectRows]) -> bool:
@@ -120,16 +118,8 @@ class RowMap:
         rows.prefetch_times(block, row)
         given = cells.value(block, place)
         value = self._value(block, add(row, Lane(I64)), given)
-        there = block.name("there", Splat(value.valid, BOOL))
-        block.add(Pack(out.starts, count, start, there))
-        block.add(Pack(out.ends, count, end, there))
-        for part, array, flags in zip(
-            value.fields or (value,), out.values, out.validity, strict=True
-        ):
-            block.add(Pack(array, count, part.scalar, there))
-            if flags is not None:
-                block.add(Pack(flags, count, part.valid, there))
-        block.set(count, add(count, CountTrue(there, I64)))
+        columns = out.columns(start, end, value)
+        pack_snapshots(block, out, count, columns, value.valid)
 
     def describe(self) -> Loop:
         """What the runtime must know of the loop."""

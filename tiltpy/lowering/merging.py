@@ -10,179 +10,40 @@ An input without which the result is φ moves from row to row: the gaps between 
 no visit. What is looked at in its gaps, too, moves from a row into the gap behind it,
 which may have no length. Objects that the kernel has computed mostly have far fewer
 rows than its inputs: they stay where they are while these move, up to their own bound.
+Where just one moves on its rows go by in lanes (`merged_lanes`).
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from tiltpy.abi import LANES
 from tiltpy.ir.nodes import CutPoint
 from tiltpy.loops.build import (
     TRUE,
     add,
     conj,
     convert,
-    eq,
     greatest,
     i64,
     le,
     least,
     lt,
-    negate,
     sub,
 )
-from tiltpy.loops.nodes import LExpr, Prefetch, Select, Var, While
+from tiltpy.loops.nodes import LExpr, Var, While
 from tiltpy.lowering.assembly import Assembly, Block
-from tiltpy.lowering.cursors import ScanCursor, Seen, StepCursor, gapless
+from tiltpy.lowering.cursors import ScanCursor, StepCursor
 from tiltpy.lowering.following import Following
-from tiltpy.lowering.rows import AHEAD, Written, write_snapshot
+from tiltpy.lowering.merged_lanes import MergedLanes
+from tiltpy.lowering.outlet import Outlet
+from tiltpy.lowering.sides import Side
 from tiltpy.lowering.skips import strict_points
-from tiltpy.types import BOOL, I64
+from tiltpy.lowering.written import Written, write_snapshot
+from tiltpy.types import I64
 
 RUN = 64
 """Visits between two looks at how many rows there still are."""
 LINE = 8
 """Times in a line of the cache."""
-
-
-def _either(condition: LExpr, then: LExpr, otherwise: LExpr) -> LExpr:
-    return Select(condition, then, otherwise, then.type, even=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """A cursor of a merge: its row, where that ends, and where the next one does.
-
-    With `inside` it sees the row if that holds, else the gap before it. All times are
-    the loop's: the rows' less the cursor's offset. One that is `slow` has few rows.
-    """
-
-    cursor: StepCursor | ScanCursor
-    slow: bool
-    row: Var
-    end: Var
-    later: Var
-    moves: Var
-    inside: Var | None
-
-    @staticmethod
-    def of(
-        assembly: Assembly, cursor: StepCursor | ScanCursor, *, strict: bool
-    ) -> "Side":
-        """A cursor's; `strict`: the result is φ in its gaps."""
-        rows, fresh = cursor.rows, assembly.fresh
-        name = f"{rows.name}.merged"
-        slow = rows.name not in assembly.layouts
-        gaps = slow or not (strict or gapless(rows))
-        return Side(
-            cursor,
-            slow,
-            fresh(name),
-            fresh(f"{name}.end"),
-            fresh(f"{name}.later"),
-            fresh(f"{name}.moves", BOOL),
-            fresh(f"{name}.inside", BOOL) if gaps else None,
-        )
-
-    @property
-    def gapless(self) -> bool:
-        """Whether there is a row at every time."""
-        return gapless(self.cursor.rows)
-
-    def _start(self, row: LExpr) -> LExpr:
-        rows = self.cursor.rows
-        start = rows.start_or_never(row) if self.slow else rows.start_at(row)
-        return sub(start, i64(self.cursor.offset))
-
-    def _end(self, row: LExpr) -> LExpr:
-        rows = self.cursor.rows
-        end = rows.end_or_never(row) if self.slow else rows.end_at(row)
-        return sub(end, i64(self.cursor.offset))
-
-    def following(self, moves: int) -> LExpr:
-        """Where the row, or gap, ends that so many moves lead to."""
-        if self.inside is None:
-            return self._end(add(self.row, i64(moves)))
-        row = add(self.row, i64(moves // 2))
-        if moves % 2 == 0:
-            return _either(self.inside, self._end(row), self._start(row))
-        return _either(self.inside, self._start(add(row, i64(1))), self._end(row))
-
-    def seen(self) -> Seen:
-        """As the loop sees it."""
-        row = self.cursor.rows.clamp(self.row) if self.slow else self.row
-        return Seen(TRUE if self.inside is None else self.inside, row, self.end)
-
-    def begins(self) -> tuple[LExpr, ...]:
-        """Where there is nothing before, if that is not where another one ends."""
-        if self.gapless or self.inside is not None:
-            return ()
-        return (self._start(self.row),)
-
-    def _before(self) -> LExpr:
-        """The cursor's row at the last visit."""
-        cursor = self.cursor
-        return cursor.ended.row if isinstance(cursor, StepCursor) else cursor.row
-
-    def _has(self, row: LExpr, more: int) -> LExpr:
-        """Whether there are so many rows behind one."""
-        return lt(row, sub(self.cursor.rows.last, i64(more - 1)))
-
-    def ready(self) -> LExpr:
-        """Whether it has begun, if nothing else says when, and has some rows to go."""
-        begun = self.cursor.exists if self.gapless else TRUE
-        return begun if self.slow else conj(begun, self._has(self._before(), RUN + 3))
-
-    def further(self) -> LExpr:
-        """Whether it has rows for another run, and those that are read ahead of it."""
-        return TRUE if self.slow else self._has(self.row, RUN + 2)
-
-    def enter(self, block: Block, done: LExpr) -> None:
-        """From where the cursor was at the visit before, which is done until some time.
-
-        That was no later than the end of the row at which it was.
-        """
-        block.set(self.row, self._before())
-        ended = le(self._end(self.row), done)
-        block.set(self.row, add(self.row, convert(ended, I64)))
-        if self.inside is not None:
-            block.set(self.inside, le(self._start(self.row), done))
-        block.set(self.end, self.following(0))
-        block.set(self.later, self.following(1))
-
-    def move(self, block: Block, bound: LExpr) -> None:
-        """Move on where it ends there."""
-        block.set(self.moves, eq(self.end, bound))
-        block.set(self.end, _either(self.moves, self.later, self.end))
-        block.set(self.later, _either(self.moves, self.following(2), self.later))
-        step: LExpr = self.moves
-        if self.inside is not None:
-            step = conj(self.moves, self.inside)
-        block.set(self.row, add(self.row, convert(step, I64)))
-        if self.inside is not None:
-            turned = _either(self.moves, negate(self.inside), self.inside)
-            block.set(self.inside, turned)
-
-    def leave(self, block: Block, done: LExpr) -> None:
-        """Put the cursor where it is at the tick after some time."""
-        cursor = self.cursor
-        if isinstance(cursor, ScanCursor):
-            block.set(cursor.row, self.row)
-            return
-        cursor.ended.set(block, self.row)
-        if cursor.begun is not None:
-            start = cursor.rows.start_or_never(self.row)
-            begun = le(sub(start, i64(cursor.offset)), done)
-            cursor.begun.set(block, add(self.row, convert(begun, I64)))
-
-    def fetch(self, block: Block, behind: LExpr) -> None:
-        """Ask for what will be read: the machine does not over the ends of pages."""
-        rows = self.cursor.rows
-        times = [rows.ends] if rows.layout.points else [rows.starts, rows.ends]
-        for array in (*times, *rows.values):
-            if array is not None:
-                size = array.type.bits // 8 or 1
-                there = add(add(self.row, behind), i64(AHEAD // size))
-                block.add(Prefetch(array, there))
 
 
 class Merge:
@@ -195,12 +56,18 @@ class Merge:
         self.halt = assembly.fresh("halt")
         self.visits = assembly.fresh("visits")
         strict = strict_points(following.definition)
+        fast = [p for p in following.cursors if p.object in assembly.layouts]
+        room = RUN + 2 if len(fast) > 1 else RUN + 2 * LANES
         self.sides: dict[CutPoint, Side] = {}
         for point, cursor in following.cursors.items():
             assert isinstance(cursor, StepCursor | ScanCursor)
-            self.sides[point] = Side.of(assembly, cursor, strict=point in strict)
-        self.fast = [side for side in self.sides.values() if not side.slow]
+            inner = point in strict
+            self.sides[point] = Side.of(assembly, cursor, room, strict=inner)
+        self.fast = [self.sides[point] for point in fast]
         self.slow = [side for side in self.sides.values() if side.slow]
+        self.lanes: MergedLanes | None = None
+        if len(fast) == 1:
+            self.lanes = MergedLanes.of(following, fast[0], self.fast[0])
 
     @staticmethod
     def serves(following: Following) -> bool:
@@ -216,8 +83,22 @@ class Merge:
             )
         )
 
+    def outlet(self, block: Block, out: Written) -> Outlet | None:
+        """Where to write, if there are vectors of snapshots to be written."""
+        if self.lanes is None:
+            return None
+        outlet = Outlet(block.assembly, out, 2 * (RUN + LANES))
+        outlet.start(block, self.lanes.rows.count)
+        return outlet
+
     def append(
-        self, block: Block, out: Written, count: Var, now: Var, last: LExpr
+        self,
+        block: Block,
+        out: Written,
+        count: Var,
+        now: Var,
+        last: LExpr,
+        outlet: Outlet | None,
     ) -> None:
         """Visits from `now` on, for as long as all sides are well inside their rows."""
         merge, run = block.inner(), block.inner()
@@ -232,6 +113,8 @@ class Merge:
             self._visit(turn, out, count, self.halt, self.sides.values())
             run.when(conj(le(self.halt, self.bound), le(self.halt, last)), turn)
             self._look(run)
+        if outlet is not None:
+            outlet.pass_on(run)
         soonest = least(self.bound, self.halt) if self.slow else self.bound
         further = conj(le(soonest, last), *(side.further() for side in self.fast))
         merge.add(While(further, run.body()))
@@ -259,13 +142,35 @@ class Merge:
     def _run(self, block: Block, out: Written, count: Var, last: LExpr) -> None:
         """Some visits before the next bound of those that move rarely."""
         block.set(self.visits, i64(0))
+        if self.lanes is not None:
+            self._run_lanes(block, self.lanes, out, count, last)
         visit = block.inner()
         self._visit(visit, out, count, self.bound, self.fast)
         visit.set(self.bound, least(*(side.end for side in self.fast)))
         visit.set(self.visits, add(self.visits, i64(1)))
-        open_ = lt(self.bound, self.halt) if self.slow else TRUE
-        more = conj(lt(self.visits, i64(RUN)), le(self.bound, last), open_)
-        block.add(While(more, visit.body()))
+        block.add(While(self._more(self.bound, last), visit.body()))
+
+    def _more(self, bound: LExpr, last: LExpr) -> LExpr:
+        """Whether a run goes on as far as a bound."""
+        open_ = lt(bound, self.halt) if self.slow else TRUE
+        return conj(lt(self.visits, i64(RUN)), le(bound, last), open_)
+
+    def _run_lanes(
+        self, block: Block, lanes: MergedLanes, out: Written, count: Var, last: LExpr
+    ) -> None:
+        """The same for vectors of rows of the only one of those, none of them first."""
+        (side,) = self.fast
+        head, visit = block.inner(), block.inner()
+        head.set(self.bound, side.ends(LANES - 1))
+        seen = {point: side.seen() for point, side in self.sides.items()}
+        lanes.visit(visit, seen, self.done, out, count)
+        visit.set(self.done, self.bound)
+        visit.set(side.row, add(side.row, i64(LANES)))
+        visit.set(self.visits, add(self.visits, i64(LANES)))
+        more = conj(self._more(self.bound, last), lt(i64(0), side.row))
+        block.add(While(more, visit.body(), head.body()))
+        side.show(block, lt(i64(0), self.visits))
+        block.set(self.bound, side.end)
 
     def _visit(
         self,

@@ -12,7 +12,7 @@ from tiltpy.abi import LANES, SlotKind
 from tiltpy.loops.build import INF, add, conj, eq, i64, load, lt, select, sub
 from tiltpy.loops.nodes import Array, Bin, Choose, LExpr, Pour, Store, Var, While
 from tiltpy.lowering.assembly import Assembly, Block
-from tiltpy.lowering.rows import Written
+from tiltpy.lowering.written import Written
 from tiltpy.types import BOOL, I64
 
 MUCH = 1 << 18
@@ -24,16 +24,16 @@ BASIN = 512
 class Outlet:
     """Where a loop writes: the snapshot behind `count` others goes to `near[count]`.
 
-    Between two calls of `pass_on` it writes a vector of them at most, and as many
-    before the first one.
+    Between two calls of `pass_on` it writes `most` of them, and as many before the
+    first one.
     """
 
-    def __init__(self, assembly: Assembly, out: Written) -> None:
+    def __init__(self, assembly: Assembly, out: Written, most: int = LANES) -> None:
         self.assembly = assembly
         self.out = out
         far = out.arrays()
         self.basins = tuple(
-            assembly.temporary(f"{a.name}.basin", a.type, (), BASIN + LANES)
+            assembly.temporary(f"{a.name}.basin", a.type, (), BASIN + LANES + most)
             for a in far
         )
         near = (Array(f"{a.name}.near", a.type, -1, written=True) for a in far)

@@ -36,8 +36,9 @@ from tiltpy.lowering.following import Following, Points
 from tiltpy.lowering.merging import Merge
 from tiltpy.lowering.ranking import Rankings
 from tiltpy.lowering.references import uses_time
-from tiltpy.lowering.rows import ObjectRows, Written, write_snapshot
+from tiltpy.lowering.rows import ObjectRows
 from tiltpy.lowering.values import Lowered
+from tiltpy.lowering.written import Written, write_snapshot
 from tiltpy.types import BOOL, I64
 
 
@@ -82,7 +83,14 @@ class Sweep:
         name = self.definition.name
         first = self.assembly.number(SlotKind.FIRST, name)
         last = self.assembly.number(SlotKind.LAST, name)
-        count = self.assembly.fresh(f"{name}.count")
+        outlet = None
+        if isinstance(self.short, Merge):
+            outlet = self.short.outlet(block, out)
+        if outlet is None:
+            count = self.assembly.fresh(f"{name}.count")
+            block.set(count, i64(0))
+        else:
+            out, count = outlet.near, outlet.count
         exists = self.assembly.fresh("exists", BOOL)
         begin = self.assembly.fresh("begin")
         head, body = block.inner(), block.inner()
@@ -95,16 +103,19 @@ class Sweep:
         write_snapshot(body, out, at, value, begin, until)
         body.set(count, add(at, convert(value.valid, I64)))
         body.set(self.now, after)
-        if self.short is not None:
+        if outlet is not None:
+            outlet.pass_on(body)
+        if isinstance(self.short, Merge):
+            self.short.append(body, out, count, self.now, last, outlet)
+        elif self.short is not None:
             self.short.append(body, out, count, self.now, last)
-        block.set(count, i64(0))
         if not self.following.always_cuts:
             block.set(exists, FALSE)
             block.set(begin, i64(0))
         block.set(self.now, first)
         self.following.start(block, first)
         block.add(While(le(self.now, last), body.body(), head.body()))
-        return count
+        return count if outlet is None else outlet.finish(block)
 
     def _place(
         self, block: Block, value: Lowered, count: Var, exists: Var, begin: Var
