@@ -6,8 +6,10 @@ one for each comes back to Python in between. A buffer is a stretch of a long st
 and windows reach back into the one before it. One thread.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 import tiltpy as tilt
 from bench.measure import Wanted
@@ -17,11 +19,13 @@ from bench.workloads import Stream, Workload
 from tiltpy.compiler import Compiler
 from tiltpy.runtime import layout
 from tiltpy.runtime.buffers import Column, SnapshotBuffer, pack_validity
-from tiltpy.runtime.calls import Calls, Executable
+from tiltpy.runtime.calls import Calls
 from tiltpy.runtime.domain import Request, cells_of, output_domain
-from tiltpy.runtime.execute import Chunk
-from tiltpy.runtime.grid import GridChunk, lattice_of, serving
+from tiltpy.runtime.execute import Chunk, Kernel
+from tiltpy.runtime.grid import lattice_of, serving
+from tiltpy.runtime.grid_calls import GridRun
 from tiltpy.runtime.memory import Memory
+from tiltpy.runtime.rounds import Task
 
 SIZES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 MOST = 1_000
@@ -34,10 +38,12 @@ EVENTS = 1_000_000
 class Buffers:
     """Calls that are ready, and how often to make them all.
 
-    `events`: how many a run processes.
+    `one` makes one of them, `events` says how many a run processes.
     """
 
+    tasks: Sequence[Task]
     calls: Calls
+    one: Callable[[int], object]
     rounds: int
     events: int
 
@@ -48,9 +54,10 @@ class Buffers:
 
     def run_each(self) -> None:
         """The same, each call from Python."""
+        places = self.calls.places.tolist()
         for _ in range(self.rounds):
-            for call in self.calls:
-                call.run()
+            for place in places:
+                self.one(place)
 
 
 def lines(chosen: Sequence[Workload] | None, wanted: Wanted) -> Iterator[str]:
@@ -96,27 +103,20 @@ class Kernels:
     def buffers(self, size: int) -> Buffers:
         """Buffers of a size, or of the next one that a kernel's blocks fit into."""
         period = max(one.period for one in self.rows.values())
-        code, chunks, ticks = self._chunks(size * period)
-        prepared = [chunk.prepare(code) for chunk in chunks]
-        calls = Calls(prepared, [chunk.needed(code) for chunk in chunks], [Memory()])
-        events = len(chunks) * ticks // period * len(self.rows)
+        kernel, tasks, ticks = self._tasks(size * period)
+        calls = Calls([task.batch() for task in tasks], [Memory()])
+        events = len(calls.places) * ticks // period * len(self.rows)
         rounds = max(1, EVENTS // events)
-        return Buffers(calls, rounds, rounds * events)
+        return Buffers(tasks, calls, kernel.code.code().one, rounds, rounds * events)
 
-    def _chunks(
-        self, ticks: int
-    ) -> tuple[Executable, Sequence[Chunk | GridChunk], int]:
+    def _tasks(self, ticks: int) -> tuple[Kernel, Sequence[Task], int]:
         """A kernel, the buffers one after the other that it computes, their ticks."""
         if self.grid is not None:
             low, high = self.grid.low, self.grid.high
             ticks += -ticks % self.grid.stretch.multiple
-            kernel = self.grid.kernel
-            starts = range(low, high - ticks + 1, ticks)[:MOST]
-            found = [
-                GridChunk(kernel.signature, self.rows, start, start + ticks)
-                for start in starts
-            ]
-            return kernel.code, found, ticks
+            starts = np.arange(low, high - ticks + 1, ticks)[:MOST]
+            run = GridRun(self.grid.kernel, self.rows, starts, starts + ticks)
+            return self.grid.kernel, [run], ticks
         kernel = self.specialised.general()
         ticks += -ticks % self.tdom.precision
         low, high = self.domain.start, self.domain.end
@@ -124,9 +124,8 @@ class Kernels:
         for start in range(low, high - ticks + 1, ticks)[:MOST]:
             cells = cells_of(self.tdom, self.domain, start, start + ticks)
             assert cells is not None
-            own = {self.output: cells}
-            chunks.append(Chunk(kernel.signature, self.rows, own, Request()))
-        return kernel.code, chunks, ticks
+            chunks.append(Chunk(kernel, self.rows, {self.output: cells}, Request()))
+        return kernel, chunks, ticks
 
 
 def snapshots(stream: Stream) -> SnapshotBuffer:

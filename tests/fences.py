@@ -8,6 +8,7 @@ process of its own. For Linux.
 
 import ctypes
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
 from typing import TypeVar
@@ -20,12 +21,17 @@ from tests.random_events import random_event_case, random_event_setting
 from tests.random_grids import random_grid_case, random_grid_setting
 from tests.random_queries import random_case
 from tests.test_properties import check
-from tiltpy.runtime import execute, grid, memory
+from tiltpy.abi import SlotKind
+from tiltpy.runtime import execute, memory
 from tiltpy.runtime.buffers import Column, SnapshotBuffer
+from tiltpy.runtime.calls import INPUT_NUMBERS, Wiring, wiring_of
+from tiltpy.runtime.grid_calls import GridRun
 from tiltpy.runtime.memory import dtype_of
+from tiltpy.runtime.segment_rows import Part
 from tiltpy.types import Scalar
 
 Number = TypeVar("Number", bound=np.generic)
+Slots = NDArray[np.int64]
 
 PAGE = 4096
 READ_WRITE, PRIVATE_ANONYMOUS = 3, 0x22
@@ -90,32 +96,62 @@ class Fences:
         self.regions.clear()
 
 
+def rows_of(part: Part, call: int) -> SnapshotBuffer:
+    """The rows that a call sees, or one that must be readable."""
+    buffer = part.buffer
+    first = min(int(part.first[call]), max(0, buffer.n - 1))
+    rows = slice(first, first + max(1, int(part.count[call])))
+    found: SnapshotBuffer = replace(
+        buffer,
+        n=rows.stop - first,
+        starts=None if buffer.starts is None else buffer.starts[rows],
+        ends=None if buffer.ends is None else buffer.ends[rows],
+        columns=tuple(
+            replace(one, values=one.values[rows], offset=one.offset + first)
+            for one in buffer.columns
+        ),
+    )
+    return found
+
+
+def fence_inputs(
+    fences: Fences, wiring: Wiring, parts: Mapping[str, Part], own: Slots, call: int
+) -> None:
+    """Have a call, with slots of its own, see its rows between fences."""
+    rows = {name: fences.piece(rows_of(part, call)) for name, part in parts.items()}
+    for index, kind, name, column in wiring.inputs:
+        if kind not in (SlotKind.ROWS, SlotKind.START):
+            own[index] = INPUT_NUMBERS[kind](rows[name], column)
+
+
 def put_up(fences: Fences) -> None:
     """Have the runtime take all memory between fences."""
-    make_chunk, make_grid_chunk = execute.Chunk.__init__, grid.GridChunk.__init__
+    make_chunk, slots_of = execute.Chunk.__init__, GridRun.slots
 
     def fenced_chunk(chunk: execute.Chunk, *given: object, **named: object) -> None:
         make_chunk(chunk, *given, **named)  # type: ignore[arg-type]
         chunk.pieces = {n: fences.piece(piece) for n, piece in chunk.pieces.items()}
 
-    def fenced_grid(chunk: grid.GridChunk, *given: object, **named: object) -> None:
-        make_grid_chunk(chunk, *given, **named)  # type: ignore[arg-type]
-        chunk.pieces = {n: fences.piece(piece) for n, piece in chunk.pieces.items()}
+    def fenced_slots(run: GridRun) -> Slots:
+        slots = slots_of(run)
+        wiring = wiring_of(run.signature, run.kernel.code)
+        for call, own in enumerate(slots):
+            fence_inputs(fences, wiring, run.parts, own, call)
+        return slots
 
     def allocate(scalar: Scalar, size: int) -> NDArray[np.generic]:
         return fences.array(dtype_of(scalar), size)
 
-    class Memory(memory.Memory):
-        def take(
-            self, key: tuple[str, int], scalar: Scalar, size: int
-        ) -> NDArray[np.generic]:
-            del key
-            return allocate(scalar, size)
+    def take(
+        memory: memory.Memory, key: tuple[str, int], scalar: Scalar, size: int
+    ) -> NDArray[np.generic]:
+        del memory, key
+        return allocate(scalar, size)
 
     execute.Chunk.__init__ = fenced_chunk  # type: ignore[assignment, method-assign]
-    grid.GridChunk.__init__ = fenced_grid  # type: ignore[assignment, method-assign]
+    GridRun.slots = fenced_slots  # type: ignore[assignment, method-assign]
     memory.allocate = allocate
-    memory.Memory = Memory  # type: ignore[misc]
+    memory.Memory.take = take  # type: ignore[assignment, method-assign]
 
 
 def main() -> None:

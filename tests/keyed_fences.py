@@ -14,19 +14,17 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.fences import Fences, put_up
+from tests.fences import Fences, fence_inputs, put_up
 from tests.keyed import check_keyed
 from tests.test_keyed_properties import CASES
-from tiltpy.abi import SlotKind
 from tiltpy.runtime import folded, folding
-from tiltpy.runtime.buffers import SnapshotBuffer
-from tiltpy.runtime.calls import INPUT_NUMBERS, Executable, Wiring, address
+from tiltpy.runtime.calls import Executable, Wiring, address
 from tiltpy.runtime.execute import Kernel
 from tiltpy.runtime.folding import Matrices
+from tiltpy.runtime.grid_calls import BITS
 from tiltpy.runtime.key_domains import Times
 from tiltpy.runtime.memory import Memory, dtype_of
-from tiltpy.runtime.segment_grids import BITS, GridSegments, Written
-from tiltpy.runtime.segment_rows import Part
+from tiltpy.runtime.segment_grids import GridSegments, Written
 from tiltpy.runtime.segment_snapshots import Snapshots
 from tiltpy.runtime.segments import Segments
 from tiltpy.types import Scalar
@@ -55,7 +53,7 @@ class FencedCalls:
         follow = {index for index, _, _ in _numbers(outputs, 3 * number).reshape(-1, 3)}
         for key in range(count):
             own = slots[key].copy()
-            self._inputs(own, key)
+            fence_inputs(self.fences, self.wiring, self.batch.parts, own, key)
             self._scratch(own, key)
             arrays = self._outputs(own, key)
             self.machine.one(address(own))
@@ -75,15 +73,6 @@ class FencedCalls:
                 if key + 1 < count:
                     slots[key + 1, slot.index] += here + size
 
-    def _inputs(self, own: Numbers, key: int) -> None:
-        rows = {
-            name: self.fences.piece(_rows_of(part, key))
-            for name, part in self.batch.parts.items()
-        }
-        for index, kind, name, column in self.wiring.inputs:
-            if kind not in (SlotKind.ROWS, SlotKind.START):
-                own[index] = INPUT_NUMBERS[kind](rows[name], column)
-
     def _scratch(self, own: Numbers, key: int) -> None:
         for index, _, wanted in self.wiring.scratch:
             size = self.batch.rows_of(wanted.rows, wanted.constant)[key]
@@ -102,24 +91,6 @@ def _numbers(place: int, count: int) -> Numbers:
     """The 64-bit numbers at an address."""
     memory = memoryview((ctypes.c_int64 * count).from_address(place))
     return np.frombuffer(memory, np.int64)
-
-
-def _rows_of(part: Part, key: int) -> SnapshotBuffer:
-    """A key's rows, or one that must be readable."""
-    buffer = part.buffer
-    first = min(int(part.first[key]), max(0, buffer.n - 1))
-    rows = slice(first, first + max(1, int(part.count[key])))
-    found: SnapshotBuffer = replace(
-        buffer,
-        n=rows.stop - first,
-        starts=None if buffer.starts is None else buffer.starts[rows],
-        ends=None if buffer.ends is None else buffer.ends[rows],
-        columns=tuple(
-            replace(one, values=one.values[rows], offset=one.offset + first)
-            for one in buffer.columns
-        ),
-    )
-    return found
 
 
 def put_up_by_key(fences: Fences) -> None:

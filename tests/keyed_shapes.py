@@ -16,7 +16,8 @@ from tests.random_keys import KeyedCase
 from tests.test_keyed_properties import CASES
 from tiltpy.runtime.buffers import SnapshotBuffer
 from tiltpy.runtime.folded import Folded
-from tiltpy.runtime.grid import GridChunk, has_covered
+from tiltpy.runtime.grid import has_covered
+from tiltpy.runtime.grid_calls import GridRun
 from tiltpy.runtime.job import Job
 from tiltpy.runtime.key_cells import KeyCells
 from tiltpy.runtime.key_domains import EARLIEST
@@ -119,7 +120,7 @@ OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
     (Job, of_job),
     (GridSegments, of_grids),
     (KeyCells, of_times),
-    (GridChunk, lambda _: ["grid kernel called"]),
+    (GridRun, lambda _: ["grid kernel called"]),
     (Folded, lambda _: ["folded without grouping"]),
 )
 

@@ -52,7 +52,7 @@ from tiltpy.lowering.trees import TreeWindow
 from tiltpy.lowering.whole_windows import DistinctCount
 from tiltpy.lowering.windows import element_of
 from tiltpy.runtime.execute import Chunk
-from tiltpy.runtime.grid import GridChunk
+from tiltpy.runtime.grid_calls import GridRun
 
 Forms = Iterable[str]
 Lower = Callable[..., Plan | None]
@@ -228,7 +228,7 @@ class Census:
             for name in ("lower", "lower_grid"):
                 wrapped = self._observed(getattr(compiler, name))
                 stack.enter_context(patch.object(compiler, name, wrapped))
-            for called in (Chunk, GridChunk):
+            for called in (Chunk, GridRun):
                 after = _after(called.__init__, self._called)
                 stack.enter_context(patch.object(called, "__init__", after))
             yield
@@ -256,11 +256,11 @@ class Census:
 
         return observed
 
-    def _called(self, chunk: Chunk | GridChunk) -> None:
+    def _called(self, chunk: Chunk | GridRun) -> None:
         signature = chunk.signature
         for loop in signature.loops:
             self._met.add(f"shape: {loop.shape.value}")
-        where = "grid" if isinstance(chunk, GridChunk) else "general"
+        where = "grid" if isinstance(chunk, GridRun) else "general"
         for slot in signature.slots:
             if slot.kind in OF_STRINGS:
                 asked = "" if slot.kind is SlotKind.CODE else " that is looked up"
@@ -269,7 +269,7 @@ class Census:
             for kind, forms in OBSERVED:
                 if isinstance(one, kind):
                     self._met.update(forms(one))
-            if isinstance(one, Grid) and isinstance(chunk, GridChunk):
+            if isinstance(one, Grid) and isinstance(chunk, GridRun):
                 self._met.update(_extent(one, chunk))
             if isinstance(one, RowPane) and isinstance(chunk, Chunk):
                 self._met.update(_most_rows(one, chunk))
@@ -277,9 +277,13 @@ class Census:
                 self._met.update(_much_kept(one, chunk))
 
 
-def _extent(grid: Grid, chunk: GridChunk) -> Forms:
-    """How much of time a call of a grid kernel covers."""
-    length = chunk.high - chunk.low
+def _extent(grid: Grid, chunks: GridRun) -> Forms:
+    """How much of time calls of a grid kernel cover."""
+    for length in set((chunks.high - chunks.low).tolist()):
+        yield from _covered(grid, length)
+
+
+def _covered(grid: Grid, length: int) -> Forms:
     made = length + grid.warm_up() + grid.lag
     if grid.tile is None:
         yield "grid: in one go"

@@ -17,31 +17,28 @@ from tiltpy.runtime.rounds import ROUND, in_rounds
 
 @dataclass
 class Sized:
-    """A chunk that may write so much, and its own task."""
+    """A task of some chunks that may write so much."""
 
-    most: int
-
-    @property
-    def chunk(self) -> "Sized":
-        return self
+    most: int = 0
+    count: int = 1
 
 
 @pytest.mark.parametrize(
-    ("sizes", "expected"),
+    ("tasks", "expected"),
     [
         ([], []),
-        ([5], [1]),
-        ([100], [1]),  # too much, but there is no less
-        ([4, 5, 1, 1, 9, 2, 100, 1], [3, 2, 1, 1, 1]),
-        ([0] * (2 * ROUND + 3), [ROUND, ROUND, 3]),
+        ([Sized(5)], [1]),
+        ([Sized(100)], [1]),  # too much, but there is no less
+        (list(map(Sized, [4, 5, 1, 1, 9, 2, 100, 1])), [3, 2, 1, 1, 1]),
+        ([Sized()] * (2 * ROUND + 3), [ROUND, ROUND, 3]),
+        ([Sized(), Sized(count=ROUND - 1), Sized(), Sized(count=2 * ROUND)], [2, 1, 1]),
     ],
 )
-def test_how_many_chunks_are_in_a_round(sizes: list[int], expected: list[int]) -> None:
-    chunks: list[Any] = [Sized(size) for size in sizes]
+def test_how_many_chunks_are_in_a_round(tasks: list[Any], expected: list[int]) -> None:
     with patch.object(rounds, "MUCH", 10):
-        found = list(in_rounds(chunks))
+        found = list(in_rounds(tasks))
     assert [len(some) for some in found] == expected
-    assert list(chain(*found)) == chunks
+    assert list(chain(*found)) == tasks
 
 
 BODIES = (

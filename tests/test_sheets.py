@@ -20,7 +20,8 @@ from tiltpy.runtime.buffers import Column, SnapshotBuffer
 from tiltpy.runtime.calls import Calls
 from tiltpy.runtime.domain import Domain, Request
 from tiltpy.runtime.execute import Kernel
-from tiltpy.runtime.grid import Grid, GridChunk, lattice_of, serving
+from tiltpy.runtime.grid import Grid, lattice_of, serving
+from tiltpy.runtime.grid_calls import GridRun
 from tiltpy.runtime.ingest import ingest
 from tiltpy.runtime.job import RunOptions
 from tiltpy.runtime.layout import sampled
@@ -112,33 +113,30 @@ def test_calls_keep_their_scratch_and_results() -> None:
     """Scratch that grows, or whose owner goes, is still that of earlier calls."""
     values = (np.arange(400_000) % 37).astype(np.float32)
     grid, rows = smoothed(values)
-    code, signature = grid.kernel.code, grid.kernel.signature
     before = POOL.in_use
     scratch = Memory()
     multiple = grid.stretch.multiple
     places = [(grid.low + k * multiple, k + 1) for k in (0, 5, 50, 500, 1500)]
-    chunks = [
-        GridChunk(signature, rows, low, low + many * multiple) for low, many in places
-    ]
-    prepared = [chunk.prepare(code) for chunk in chunks]
-    calls = Calls(prepared, [chunk.needed(code) for chunk in chunks], [scratch])
+    low, many = np.array(places, np.int64).T
+    batch = GridRun(grid.kernel, rows, low, low + many * multiple)
+    calls = Calls([batch.batch()], [scratch])
     del scratch
     gc.collect()
-    assert len(calls) == len(places)
+    assert len(calls.places) == len(places)
     for at_once in (True, False):
         if at_once:
             calls.run()
-        for call in () if at_once else calls:
-            call.run()
-        for call, chunk in zip(calls, chunks, strict=True):
-            (loop,) = signature.loops
-            count = call.count("o")
-            found = call.payload(loop, count)[0].values[:count]
-            window = values[: chunk.high].reshape(-1, 1)[chunk.low :, 0]
+        for place in () if at_once else calls.places:
+            grid.kernel.code.code().one(int(place))
+        ends = zip(low.tolist(), batch.high.tolist(), strict=True)
+        for (first, last), (_, pieces, _) in zip(ends, batch.results(), strict=True):
+            piece = pieces["o"]
+            found = piece.columns[0].values[: piece.n]
+            window = values[:last].reshape(-1, 1)[first:, 0]
             means = np.repeat(window.reshape(-1, 100).mean(1), 100)
-            assert count == chunk.high - chunk.low
+            assert piece.n == last - first
             assert np.allclose(found, window - means, atol=1e-4)
             found[:] = 0
-    del calls, call, found, prepared
+    del batch, calls, pieces, piece, found
     gc.collect()
     assert POOL.in_use == before

@@ -1,6 +1,6 @@
 """A kernel's argument slots, filled in, and the memory behind them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
@@ -94,6 +94,15 @@ class OutputSlot:
         return self.kind, self.loop.name, self.column
 
 
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """Scratch for a slot: by which name a thread keeps it, of what, and how much."""
+
+    key: tuple[str, int]
+    type: Scalar
+    size: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Call:
     """A kernel and its arguments: `run` may be called again and again.
@@ -119,6 +128,10 @@ class Call:
         """Call the kernel."""
         self.code.one(self.place)
 
+    def batch(self, needed: Mapping[int, Needed]) -> "Batch":
+        """The call as one of many, with the scratch that it needs."""
+        return Batch(self.code, self.slots[None], self.counts, needed)
+
     def count(self, output: str) -> int:
         """How many snapshots of an output there are."""
         return int(self.slots[self.counts[output]])
@@ -135,63 +148,73 @@ class Call:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Needed:
-    """Scratch for a slot: by which name a thread keeps it, of what, and how much."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """Calls of one kernel: a row of slots for each.
 
-    key: tuple[str, int]
-    type: Scalar
-    size: int
+    `counts` are the slots with each output's number of snapshots, `needed` is the
+    scratch that each of the calls needs, by slot. What the other slots say where to
+    find must live as long as the calls.
+    """
+
+    code: Code
+    slots: Numbers
+    counts: Mapping[str, int]
+    needed: Mapping[int, Needed]
 
 
 class Calls:
     """Calls of kernels, made one after the other without Python in between.
 
-    `needed` is the scratch of each call, by slot. There is a thread for each memory of
-    `scratch`: whoever is done takes the next call. The caller's thread uses the slots
-    of the calls themselves, each other one has a copy, with the scratch that is its.
+    There is a thread for each memory of `scratch`: whoever is done takes the next call.
+    The caller's thread uses the slots of the batches themselves, each other one has a
+    copy, with the scratch that is its.
     """
 
-    def __init__(
-        self,
-        calls: Sequence[Call],
-        needed: Sequence[Mapping[int, Needed]],
-        scratch: Sequence[Memory],
-    ) -> None:
-        self._calls = tuple(calls)
-        self._arrays: list[Array] = []
+    def __init__(self, batches: Sequence[Batch], scratch: Sequence[Memory]) -> None:
+        self._batches = batches
+        self._scratch: list[Array] = []
         self._slots: list[list[Numbers]] = []
-        """Those of all calls, for each thread."""
-        most = _most(needed)
+        """Those of the batches, for each thread."""
+        most = _most(batch.needed for batch in batches)
         for thread, memory in enumerate(scratch):
-            slots = [call.slots for call in self._calls]
+            slots = [batch.slots for batch in batches]
             if thread:
                 slots = [own.copy() for own in slots]
             arrays = {key: memory.take(key, *of) for key, of in most.items()}
             places = {key: address(array) for key, array in arrays.items()}
-            for own, needs in zip(slots, needed, strict=True):
-                for index, one in needs.items():
-                    own[index] = places[one.key]
-            self._arrays += arrays.values()
+            for own, batch in zip(slots, batches, strict=True):
+                for index, one in batch.needed.items():
+                    own[:, index] = places[one.key]
+            self._scratch += arrays.values()
             self._slots.append(slots)
-        self._kernels = np.array([call.code.place for call in self._calls], np.int64)
+        self._kernels = np.repeat(
+            [batch.code.place for batch in batches],
+            [len(batch.slots) for batch in batches],
+        )
         self._places = [
-            np.array([address(own) for own in slots], np.int64) for slots in self._slots
+            np.concatenate([_places(own) for own in slots]) for slots in self._slots
         ]
 
     def run(self) -> None:
-        """Make them all. Each call then says how much was written."""
-        make(self._calls[0].code, self._kernels, self._places)
-        if len(self._slots) > 1:
-            for call, *slots in zip(self._calls, *self._slots, strict=True):
-                for index in call.counts.values():
-                    call.slots[index] = max(int(own[index]) for own in slots)
+        """Make them all. The batches' slots then say how much was written."""
+        make(self._batches[0].code, self._kernels, self._places)
+        first, *others = self._slots
+        for slots in others:
+            for batch, own, other in zip(self._batches, first, slots, strict=True):
+                for index in batch.counts.values():
+                    np.maximum(own[:, index], other[:, index], out=own[:, index])
 
-    def __len__(self) -> int:
-        return len(self._calls)
+    @property
+    def places(self) -> Numbers:
+        """The addresses of the calls' slots."""
+        return self._places[0]
 
-    def __iter__(self) -> Iterator[Call]:
-        return iter(self._calls)
+
+def _places(slots: Numbers) -> Numbers:
+    """The addresses of rows of slots."""
+    found: Numbers = address(slots) + slots.strides[0] * np.arange(len(slots))
+    return found
 
 
 def _most(
@@ -223,6 +246,13 @@ def make(code: Code, kernels: Numbers, places: Sequence[Numbers]) -> None:
     )
 
 
+class Rows(Protocol):
+    """The rows that some calls see of an input."""
+
+    def number(self, kind: SlotKind, column: int) -> Numbers | int:
+        """What stands in the slot that tells of them, or of their column."""
+
+
 class Wiring:
     """A signature's slots by where their contents come from; made once for a kernel."""
 
@@ -232,8 +262,6 @@ class Wiring:
         self.outputs: list[OutputSlot] = []
         self.scratch: list[tuple[int, int, Scratch]] = []
         self.counts: dict[str, int] = {}
-        self.full = True
-        """Whether outputs are values alone, one for each cell."""
         self.strings: list[tuple[int, SlotKind, str]] = []
         self.others: list[tuple[int, SlotKind, str]] = []
         loops = {loop.name: loop for loop in signature.loops}
@@ -251,9 +279,21 @@ class Wiring:
                 loop = loops[name]
                 scalar = WRITTEN_TYPES.get(kind) or columns(loop.type)[column][1]
                 self.outputs.append(OutputSlot(index, kind, loop, column, scalar))
-                self.full &= kind is SlotKind.OUT_VALUES and loop.implicit_times
             else:
                 self.others.append((index, kind, name))
+
+    def rows(
+        self, parts: Mapping[str, "Rows"], count: int, strings: Strings
+    ) -> Numbers:
+        """A row of slots for each of some calls, which see these parts of the inputs.
+
+        The other slots are still to be filled.
+        """
+        slots = np.empty((count, self.size), np.int64)
+        slots[:] = self.slots(strings)
+        for index, kind, name, column in self.inputs:
+            slots[:, index] = parts[name].number(kind, column)
+        return slots
 
     def slots(self, strings: Strings) -> NDArray[np.int64]:
         """Slots of which those are filled that the run's strings decide."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query, TemporalExpr
-from tiltpy.runtime.buffers import SnapshotBuffer
+from tiltpy.runtime.buffers import SnapshotBuffer, Times
 from tiltpy.types import MAX_TIME, Bound, TDom
 
 
@@ -124,15 +124,6 @@ class Cells:
     final: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """The chunk `(low, high]` of a run, and the cells of the outputs in it."""
-
-    low: int
-    high: int
-    cells: Mapping[str, Cells]
-
-
 def cells_of(tdom: TDom, domain: Domain, low: int, high: int) -> Cells | None:
     """The cells of an output whose grid points lie in the chunk `(low, high]`."""
     if domain.is_empty:
@@ -159,17 +150,16 @@ def cut_chunks(
     *,
     every_cell: bool = False,
     phase: int = 0,
-) -> list[tuple[int, int]]:
-    """Cut `(low, high]` at absolute multiples of the interval, and at `edges`.
+) -> Times:
+    """Where chunks of `(low, high]` begin and end: itself, and between them `edges`.
 
-    With a phase, the cuts lie that far beyond the multiples.
-
-    Where the interval is far shorter than the data is dense, stretches without a change
-    point are not cut: only multiples beside some row's start or end are kept, unless
-    something happens in `every_cell`.
+    And absolute multiples of the interval, or with a phase what lies that far beyond
+    them. Where the interval is far shorter than the data is dense, stretches without a
+    change point are not cut: only multiples beside some row's start or end are kept,
+    unless something happens in `every_cell`.
     """
     interval = min(interval or LONGEST_CHUNK, LONGEST_CHUNK)
-    cuts = {edge for edge in edges if low < edge < high}
+    cuts = {low, high, *(edge for edge in edges if low < edge < high)}
     chunks = (high - low) // interval
     total = sum(buffer.n for buffer in rows.values())
     if not every_cell and chunks > 4 * total + 1024:
@@ -178,8 +168,7 @@ def cut_chunks(
         step = interval * (chunks // MAX_CHUNKS + 1)
         cuts.update(_multiples(low, high, step, phase))
     cuts.update(_multiples(low, high, LONGEST_CHUNK, phase))
-    ends = [*sorted(cuts), high]
-    return list(zip([low, *ends[:-1]], ends, strict=True))
+    return np.array(sorted(cuts), np.int64)
 
 
 def _multiples(low: int, high: int, interval: int, phase: int) -> range:

@@ -3,7 +3,7 @@
 The snapshots of an output come back as a piece: a snapshot buffer of that chunk.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,10 +25,12 @@ from tiltpy.ir.nodes import Query
 from tiltpy.runtime import memory
 from tiltpy.runtime.buffers import SnapshotBuffer
 from tiltpy.runtime.calls import (
+    Batch,
     Call,
     Executable,
     Needed,
     OutputSlot,
+    Wiring,
     wiring_of,
     written,
 )
@@ -77,18 +79,22 @@ TIMES = SlotKind.OUT_STARTS, SlotKind.OUT_ENDS
 class Chunk:
     """One call of a kernel: the cells it owns and the rows it needs for them."""
 
+    count = 1
+
     def __init__(
         self,
-        signature: Signature,
+        kernel: Kernel,
         rows: Mapping[str, SnapshotBuffer],
         cells: Mapping[str, Cells],
         request: Request,
         strings: Strings = NO_STRINGS,
     ) -> None:
-        self.signature = signature
+        signature = self.signature = kernel.signature
+        self.code = kernel.code
         self.strings = strings
         self.cells = cells
         self.request = request
+        self._call: Call | None = None
         self.extents: dict[str, Extent] = {}
         needs: dict[str, list[tuple[int, int]]] = {}
         for loop in reversed(signature.loops):
@@ -178,28 +184,32 @@ class Chunk:
         piece = self.pieces[loop.reads[0].object]
         return Extent(*piece.find(own.first - 1, own.last))
 
-    def prepare(self, code: Executable) -> Call:
-        """The kernel with its slots filled in, but for its scratch."""
-        wiring = wiring_of(self.signature, code)
-        call = wiring.call(code, self.pieces, self.strings)
+    def batch(self) -> Batch:
+        """The call, prepared."""
+        wiring = wiring_of(self.signature, self.code)
+        call = self._call = wiring.call(self.code, self.pieces, self.strings)
         for slot in wiring.outputs:
             if slot.loop.name in self.signature.outputs:
                 call.put(slot, memory.allocate(slot.type, self._size(slot)))
         for index, kind, name in wiring.others:
             call.slots[index] = self._number(name, kind)
-        return call
+        return call.batch(self._needed(wiring))
 
-    def pieces_of(self, call: Call) -> dict[str, SnapshotBuffer]:
-        """What a call wrote, of each output."""
-        return {
-            loop.name: self._piece(loop, call)
+    def results(
+        self,
+    ) -> Iterator[tuple[int, dict[str, SnapshotBuffer], Mapping[str, Cells]]]:
+        """What the call wrote, of each output."""
+        assert self._call is not None
+        pieces = {
+            loop.name: self._piece(loop, self._call)
             for loop in self.signature.loops
             if loop.name in self.cells and loop.name in self.signature.outputs
         }
+        yield self.count, pieces, self.cells
 
-    def needed(self, code: Executable) -> dict[int, Needed]:
-        """What the slots need that nobody reads afterwards."""
-        wiring, found = wiring_of(self.signature, code), {}
+    def _needed(self, wiring: Wiring) -> dict[int, Needed]:
+        """The scratch for what nobody reads afterwards."""
+        found = {}
         for index, number, wanted in wiring.scratch:
             size = self.rows_of(wanted.rows, wanted.constant)
             found[index] = Needed(("", number), wanted.type, size)

@@ -5,16 +5,17 @@ near them only, so the result is the same whatever the number of workers.
 """
 
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from tiltpy.abi import Loop
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import TemporalExpr
-from tiltpy.runtime.buffers import SnapshotBuffer
+from tiltpy.runtime.buffers import SnapshotBuffer, Times
 from tiltpy.runtime.domain import (
-    Part,
+    Cells,
     Request,
     Wanted,
     cells_of,
@@ -22,10 +23,11 @@ from tiltpy.runtime.domain import (
     output_domain,
 )
 from tiltpy.runtime.execute import Chunk, Kernels
-from tiltpy.runtime.grid import Grid, GridChunk, lattice_of, serving
+from tiltpy.runtime.grid import Grid, lattice_of, serving
+from tiltpy.runtime.grid_calls import GridRun
 from tiltpy.runtime.memory import Memory
 from tiltpy.runtime.pace import LEAST, general_interval, grid_interval
-from tiltpy.runtime.rounds import Done, Task, compute, in_rounds
+from tiltpy.runtime.rounds import ROUND, Done, Task, compute, in_rounds
 from tiltpy.runtime.sheet import Sheet
 from tiltpy.runtime.stitch import Piece, Stitcher
 from tiltpy.runtime.strings import Strings
@@ -45,6 +47,13 @@ start another thread takes longer."""
 MAX_CELLS = 1 << 36
 """Cells of an object that is evaluated at every one of them: minutes of work."""
 
+AT_ONCE = ROUND // 2
+"""Chunks for a grid kernel that are prepared together."""
+
+Owned = dict[str, Cells]
+"""A chunk for the general kernel: the cells of the outputs in it."""
+Stretches = tuple[Times, Times]
+"""Chunks for the grid kernel: where each begins and ends."""
 Progress = Callable[[int, int], None]
 
 
@@ -150,20 +159,46 @@ class Job:
     def stitch(self, stitchers: Mapping[str, Stitcher]) -> None:
         """Compute what is wanted; each output's pieces go to its stitcher."""
         chunks = list(self._chunks()) if self.wanted else []
-        if self.grid is not None:
-            self.sheet = self.grid.sheet(chunks)
-        # Closed at once when something goes wrong here, for no worker to go on.
-        with closing(self._results(chunks)) as results:
-            done = 0
-            for part, pieces in results:
-                for name, piece in pieces.items():
-                    stitchers[name].add(piece, part.cells[name])
-                while done < len(chunks) and chunks[done].high <= part.high:
-                    done += 1
-                if self.options.progress is not None:
-                    self.options.progress(done, len(chunks))
+        total = sum(len(one[0]) if isinstance(one, tuple) else 1 for one in chunks)
+        done = 0
+        for count, pieces, cells in self._results(chunks, total):
+            for name, piece in pieces.items():
+                stitchers[name].add(piece, cells.get(name))
+            done += count
+            if self.options.progress is not None:
+                self.options.progress(done, total)
 
-    def _chunks(self) -> Iterator[Part]:
+    def _chunks(self) -> Iterator[Owned | Stretches]:
+        """The chunks in order; those that the grid kernel computes together."""
+        cuts = self._cuts()
+        low, high = cuts[:-1], cuts[1:]
+        fit = np.zeros(len(low), np.bool_)
+        if self.grid is not None:
+            fit = self.grid.fit(low, high)
+            self.sheet = self.grid.sheet(low[fit], high[fit])
+        edges = np.flatnonzero(np.diff(fit, prepend=not fit[0])).tolist()
+        for first, stop in zip(edges, [*edges[1:], len(fit)], strict=True):
+            if fit[first]:
+                for some in range(first, stop, AT_ONCE):
+                    own = slice(some, min(some + AT_ONCE, stop))
+                    yield low[own], high[own]
+            else:
+                yield from self._owned(low[first:stop], high[first:stop])
+
+    def _owned(self, low: Times, high: Times) -> Iterator[Owned]:
+        """Chunks for the general kernel, with the cells of the outputs in each."""
+        for start, end in zip(low.tolist(), high.tolist(), strict=True):
+            owned = {}
+            for name, one in self.wanted.items():
+                first, last = max(start, one.low), min(end, one.high)
+                own = cells_of(self.outputs[name].tdom, one.domain, first, last)
+                if own is not None:
+                    owned[name] = own
+            if owned:
+                yield owned
+
+    def _cuts(self) -> Times:
+        """Where chunks begin and end."""
         low = min(one.low for one in self.wanted.values())
         high = max(one.high for one in self.wanted.values())
         cells = self._cells(low, high)
@@ -177,7 +212,7 @@ class Job:
             interval = general_interval(
                 low, high, cells, self.rows, reaches, ranked=ranked
             )
-        for start, end in cut_chunks(
+        return cut_chunks(
             low,
             high,
             interval,
@@ -185,15 +220,7 @@ class Job:
             self.rows,
             every_cell=cells > 0,
             phase=phase,
-        ):
-            owned = {}
-            for name, one in self.wanted.items():
-                first, last = max(start, one.low), min(end, one.high)
-                own = cells_of(self.outputs[name].tdom, one.domain, first, last)
-                if own is not None:
-                    owned[name] = own
-            if owned:
-                yield Part(start, end, owned)
+        )
 
     def _cells(self, low: int, high: int) -> int:
         """How many cells the loops have that visit every one of them, at most."""
@@ -224,27 +251,24 @@ class Job:
         """
         return [] if self.grid is None else [self.grid.low, self.grid.high]
 
-    def _results(self, chunks: list[Part]) -> Generator[Done]:
-        workers = 1
-        if len(chunks) > 1:
-            little = self.total < LEAST and len(chunks) <= LITTLE_CHUNKS
-            default = 1 if little else default_workers()
-            workers = min(self.options.workers or default, len(chunks))
-        scratch = [Memory() for _ in range(workers)]
+    def _results(
+        self, chunks: Sequence[Owned | Stretches], total: int
+    ) -> Generator[Done]:
+        little = self.total < LEAST and total <= LITTLE_CHUNKS
+        workers = self.options.workers or (1 if little else default_workers())
+        scratch = [Memory() for _ in range(min(workers, total))]
         for tasks in in_rounds(map(self._task, chunks)):
-            yield from compute(tasks, scratch[: len(tasks)])
+            yield from compute(tasks, scratch)
 
-    def _task(self, part: Part) -> Task:
-        """How a chunk is computed: by the grid kernel, where that serves."""
-        if self.grid is not None and self.grid.fits(part):
-            signature, code = self.grid.kernel.signature, self.grid.kernel.code
-            own = GridChunk(
-                signature, self.rows, part.low, part.high, self.sheet, self.strings
+    def _task(self, chunk: Owned | Stretches) -> Task:
+        """How chunks are computed."""
+        if isinstance(chunk, tuple):
+            assert self.grid is not None
+            low, high = chunk
+            return GridRun(
+                self.grid.kernel, self.rows, low, high, self.sheet, self.strings
             )
-            return Task(part, own, code)
-        signature, code = self.general.signature, self.general.code
-        chunk = Chunk(signature, self.rows, part.cells, self.request, self.strings)
-        return Task(part, chunk, code)
+        return Chunk(self.general, self.rows, chunk, self.request, self.strings)
 
 
 def default_workers() -> int:

@@ -10,83 +10,62 @@ call. What they do not need of it is never touched.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import Protocol
 
-from tiltpy.runtime.calls import Calls, Executable, wiring_of
-from tiltpy.runtime.domain import Cells, Part
-from tiltpy.runtime.execute import Chunk
-from tiltpy.runtime.grid import GridChunk
+from tiltpy.runtime.calls import Batch, Calls
+from tiltpy.runtime.domain import Cells
 from tiltpy.runtime.memory import Memory
 from tiltpy.runtime.stitch import Piece
 
-ROUND = 32
+ROUND = 64
 """Chunks in a round: few enough for an interrupt to be heard in between."""
 MUCH = 1 << 23
 """Snapshots that a round of several chunks may have."""
 
-Done = tuple[Part, Mapping[str, Piece]]
-"""A chunk and its outputs' pieces."""
+Done = tuple[int, Mapping[str, Piece], Mapping[str, Cells]]
+"""How many chunks are done, their outputs' pieces, and the cells of those pieces that
+may have more than their own."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Task:
-    """A chunk, and how a kernel computes it."""
+class Task(Protocol):
+    """One chunk, or several, that a kernel computes."""
 
-    part: Part
-    chunk: Chunk | GridChunk
-    code: Executable
+    @property
+    def count(self) -> int:
+        """How many chunks."""
+
+    @property
+    def most(self) -> int:
+        """How many snapshots they may have, where memory is taken for all of them."""
+
+    def batch(self) -> Batch:
+        """The calls of the kernel, prepared."""
+
+    def results(self) -> Iterator[Done]:
+        """What was written, when they have been made."""
 
 
 def in_rounds(tasks: Iterable[Task]) -> Iterator[Sequence[Task]]:
     """The chunks in rounds."""
     some: list[Task] = []
-    most = 0
+    count = most = 0
     for task in tasks:
-        if some and (len(some) == ROUND or most + task.chunk.most > MUCH):
+        if some and (count + task.count > ROUND or most + task.most > MUCH):
             yield some
-            some, most = [], 0
+            some, count, most = [], 0, 0
         some.append(task)
-        most += task.chunk.most
+        count += task.count
+        most += task.most
     if some:
         yield some
 
 
 def compute(tasks: Sequence[Task], scratch: Sequence[Memory]) -> Iterator[Done]:
-    """A round: the chunks in order, those that are written side by side as one.
+    """A round: what the chunks found, in order.
 
     There is a thread for each of the scratch memories, the caller's among them.
     """
-    calls = [task.chunk.prepare(task.code) for task in tasks]
-    Calls(calls, [task.chunk.needed(task.code) for task in tasks], scratch).run()
-    beside: list[Task] = []
-    for task, call in zip(tasks, calls, strict=True):
-        if beside and not (_is_full(task) and beside[-1].part.high == task.part.low):
-            yield _together(beside)
-            beside = []
-        if _is_full(task):
-            beside.append(task)
-        else:
-            yield task.part, task.chunk.pieces_of(call)
-    if beside:
-        yield _together(beside)
-
-
-def _is_full(task: Task) -> bool:
-    """Whether a call writes values alone to a sheet, one for each cell."""
-    chunk = task.chunk
-    if not isinstance(chunk, GridChunk) or chunk.sheet is None:
-        return False
-    return wiring_of(chunk.signature, task.code).full
-
-
-def _together(tasks: Sequence[Task]) -> Done:
-    """All that such calls wrote, as if one had."""
-    first, last = tasks[0].part, tasks[-1].part
-    chunk = tasks[0].chunk
-    assert isinstance(chunk, GridChunk)
-    cells, pieces = {}, {}
-    for loop in chunk.signature.loops:
-        own, final = first.cells[loop.name], last.cells[loop.name]
-        cells[loop.name] = Cells(own.first, final.last, own.seam, final.final)
-        pieces[loop.name] = chunk.until(last.high, loop)
-    return Part(first.low, last.high, cells), pieces
+    threads = scratch[: sum(task.count for task in tasks)]
+    Calls([task.batch() for task in tasks], threads).run()
+    for task in tasks:
+        yield from task.results()

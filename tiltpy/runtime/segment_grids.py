@@ -13,20 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiltpy.abi import LANES, Loop, SlotKind
-from tiltpy.abi import Rows as RowCount
 from tiltpy.runtime import memory
-from tiltpy.runtime.calls import OutputSlot, address, wiring_of
+from tiltpy.runtime.calls import address, wiring_of
+from tiltpy.runtime.grid_calls import BITS, GridCalls
 from tiltpy.runtime.key_cells import KeyBits
 from tiltpy.runtime.key_domains import Domains, Owned, Rows, Times
 from tiltpy.runtime.key_grids import KeyGrids
 from tiltpy.runtime.memory import Array, Memory
-from tiltpy.runtime.segment_rows import part_of
-from tiltpy.runtime.segments import append, prepared
+from tiltpy.runtime.segments import append, put_scratch
 from tiltpy.runtime.strings import Strings
 from tiltpy.types import TDom
 
 Numbers = NDArray[np.int64]
-BITS = SlotKind.OUT_BEGINS, SlotKind.OUT_COVERED
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +60,7 @@ class Edges:
         return Owned(first, last, seam)
 
 
-class GridSegments:
+class GridSegments(GridCalls):
     """The calls of a grid kernel for some keys, each over its stretch."""
 
     def __init__(
@@ -72,39 +70,7 @@ class GridSegments:
         keys: Numbers,
         strings: Strings,
     ) -> None:
-        assert grids.kernel.signature.stretch is not None
-        self.kernel = grids.kernel
-        self.signature = grids.kernel.signature
-        self.stretch = grids.kernel.signature.stretch
-        self.keys = keys
-        self.low, self.high = grids.low, grids.high
-        self.strings = strings
-        self.parts = {
-            read.object: part_of(
-                inputs[read.object],
-                keys,
-                (self.low + read.low, self.high + read.high),
-                near=True,
-                spare=True,
-            )
-            for read in self.stretch.reads
-        }
-
-    def cells(self, loop: Loop) -> Times:
-        """How many cells of an output each call computes."""
-        return (self.high - self.low) // loop.tdom.precision
-
-    def rows_of(self, rows: RowCount, constant: int) -> Times:
-        """The values of a row count: `""` is how many multiples a stretch has."""
-        assert all(name == "" for name, _ in rows)
-        multiples = (self.high - self.low) // self.stretch.multiple
-        return constant + sum(factor for _, factor in rows) * multiples
-
-    def room(self, slot: OutputSlot) -> Times:
-        """How many entries each call may write."""
-        if slot.kind in BITS:
-            return self._bytes(slot.loop)
-        return self.cells(slot.loop) + LANES
+        super().__init__(grids.kernel, inputs, keys, grids.low, grids.high, strings)
 
     def run(
         self, free: Mapping[str, Times], behind: Mapping[str, int], scratch: Memory
@@ -115,9 +81,8 @@ class GridSegments:
         own, `behind` how many behind the last one's.
         """
         wiring = wiring_of(self.signature, self.kernel.code)
-        slots = prepared(self, wiring, scratch, self.strings)
-        for index, kind, _ in wiring.others:
-            slots[:, index] = self.low if kind is SlotKind.LOW else self.high
+        slots = self.slots()
+        put_scratch(self, wiring, slots, scratch)
         found: dict[str, dict[tuple[SlotKind, int], Array]] = {}
         appended = []
         for slot in wiring.outputs:
@@ -147,16 +112,12 @@ class GridSegments:
         None where each cell is one, and where each snapshot is one cell.
         """
         begins, covered = (
-            KeyBits.of(array.view(np.uint8), self.cells(loop), self._bytes(loop))
+            KeyBits.of(array.view(np.uint8), self.cells(loop), self.bytes_of(loop))
             if (array := written.arrays.get((kind, 0))) is not None
             else None
             for kind in BITS
         )
         return begins, covered
-
-    def _bytes(self, loop: Loop) -> Times:
-        """For the bits of a stretch, and those that are written behind them."""
-        return (self.cells(loop) + 7) // 8 + 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)

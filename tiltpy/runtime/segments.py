@@ -151,7 +151,8 @@ class Segments:
     def run(self, kernel: Kernel, scratch: Memory) -> dict[str, Snapshots]:
         """Make all calls; the snapshots of the outputs that overlap what is owned."""
         wiring = wiring_of(self.signature, kernel.code)
-        slots = prepared(self, wiring, scratch, self.strings)
+        slots = wiring.rows(self.parts, len(self.keys), self.strings)
+        put_scratch(self, wiring, slots, scratch)
         for index, kind, name in wiring.others:
             slots[:, index] = self._number(name, kind)
         arrays: dict[tuple[SlotKind, str, int], Array] = {}
@@ -276,22 +277,14 @@ class Batch(Protocol):
         """How many entries each may write."""
 
 
-def prepared(
-    batch: Batch, wiring: Wiring, scratch: Memory, strings: Strings
-) -> NDArray[np.int64]:
-    """A row of slots for each call; what says what it computes is still to be filled.
-
-    All share the worker's scratch.
-    """
-    slots = np.empty((len(batch.keys), wiring.size), np.int64)
-    slots[:] = wiring.slots(strings)
-    for index, kind, name, column in wiring.inputs:
-        slots[:, index] = batch.parts[name].number(kind, column)
+def put_scratch(
+    batch: Batch, wiring: Wiring, slots: NDArray[np.int64], scratch: Memory
+) -> None:
+    """Have all calls use the worker's scratch."""
     for index, number, wanted in wiring.scratch:
         size = int(batch.rows_of(wanted.rows, wanted.constant).max())
         array = scratch.take(("", number), wanted.type, size)
         slots[:, index] = address(array)
-    return slots
 
 
 def append(

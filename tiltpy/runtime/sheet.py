@@ -9,6 +9,9 @@ from math import lcm
 
 from tiltpy.abi import LANES, Loop, Signature
 from tiltpy.runtime import memory
+from tiltpy.runtime.buffers import Column, SnapshotBuffer
+from tiltpy.runtime.calls import Numbers, address
+from tiltpy.runtime.layout import sampled
 from tiltpy.runtime.memory import Array, dtype_of
 from tiltpy.types import columns
 
@@ -17,25 +20,39 @@ CACHE_LINE = 64
 
 
 class Sheet:
-    """Memory for the full outputs over `(low, high]`."""
+    """Memory for the full outputs over `(low, high]`: `values` by output and column."""
 
     def __init__(self, signature: Signature, low: int, high: int) -> None:
         self.low = low
         self.high = high
-        self._values: dict[tuple[str, int], Array] = {}
+        self.values: dict[tuple[str, int], Array] = {}
         for loop in signature.loops:
             cells = (high - low) // loop.tdom.precision
             for number, (_, scalar) in enumerate(columns(loop.type)):
                 if loop.implicit_times:
                     values = memory.allocate(scalar, cells + LANES)
-                    self._values[loop.name, number] = values
+                    self.values[loop.name, number] = values
+
+    def places(self, loop: Loop, number: int, low: Numbers) -> Numbers:
+        """Where the values of chunks go that begin at these times."""
+        values = self.values[loop.name, number]
+        first = (low - self.low) // loop.tdom.precision
+        return address(values) + values.itemsize * first
 
     def part(self, loop: Loop, number: int, low: int, high: int) -> Array:
-        """Where the values of the chunk `(low, high]` go."""
+        """The values of the cells in `(low, high]`."""
         first = (low - self.low) // loop.tdom.precision
         stop = (high - self.low) // loop.tdom.precision
-        room = LANES if high == self.high else 0
-        return self._values[loop.name, number][first : stop + room]
+        return self.values[loop.name, number][first:stop]
+
+    def piece(self, loop: Loop, low: int, high: int) -> SnapshotBuffer:
+        """All columns of an output in `(low, high]`."""
+        payload = (
+            Column(self.part(loop, number, low, high))
+            for number in range(len(columns(loop.type)))
+        )
+        period = loop.tdom.precision
+        return sampled(low, period, (high - low) // period, tuple(payload))
 
 
 def whole_vectors(signature: Signature) -> int:

@@ -49,13 +49,13 @@ class Stitcher:
         self.pieces: list[Piece] = []
         self.carried: int | None = None
 
-    def add(self, piece: Piece, cells: Cells) -> None:
-        """Append a chunk's piece."""
+    def add(self, piece: Piece, cells: Cells | None) -> None:
+        """Append a chunk's piece; `cells` are its own, if the piece may have others."""
         if isinstance(piece, CellPiece):
             end = piece.carried()
             if end is not None:
                 self._extend(end)
-        elif piece.n:
+        elif piece.n and cells is not None:
             piece = self._trim(piece, cells)
         if piece.n:
             self.pieces.append(piece)
