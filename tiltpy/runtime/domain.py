@@ -56,12 +56,12 @@ class Request:
 
     def limits(self, tdom: TDom) -> tuple[int | None, int | None]:
         """Where an output starts and ends at most; None where its rows decide."""
-        starts = [self.resolve(tdom.start), self.start]
-        ends = [self.resolve(tdom.end), self.end]
-        return (
-            max((time for time in starts if time is not None), default=None),
-            min((time for time in ends if time is not None), default=None),
-        )
+        start, end = self.resolve(tdom.start), self.resolve(tdom.end)
+        if self.start is not None:
+            start = self.start if start is None else max(start, self.start)
+        if self.end is not None:
+            end = self.end if end is None else min(end, self.end)
+        return start, end
 
 
 def check_request(query: Query, request: Request) -> None:
@@ -104,7 +104,7 @@ def output_domain(
     spans = [span for span in bounds if span is not None]
     start, end = request.limits(tdom)
     if start is None and spans:
-        start = min(span[0] for span in spans)
+        start = min(spans)[0]
     if end is None and spans:
         end = tdom.ceil(max(span[1] for span in spans))
     return EMPTY if start is None or end is None else Domain(start, end)
@@ -153,21 +153,23 @@ def cut_chunks(
 ) -> Times:
     """Where chunks of `(low, high]` begin and end: itself, and between them `edges`.
 
-    And absolute multiples of the interval, or with a phase what lies that far beyond
-    them. Where the interval is far shorter than the data is dense, stretches without a
-    change point are not cut: only multiples beside some row's start or end are kept,
-    unless something happens in `every_cell`.
+    And absolute multiples of the interval, if any, or with a phase what lies that far
+    beyond them. Where the interval is far shorter than the data is dense, stretches
+    without a change point are not cut: only multiples beside some row's start or end
+    are kept, unless something happens in `every_cell`.
     """
-    interval = min(interval or LONGEST_CHUNK, LONGEST_CHUNK)
     cuts = {low, high, *(edge for edge in edges if low < edge < high)}
-    chunks = (high - low) // interval
-    total = sum(buffer.n for buffer in rows.values())
-    if not every_cell and chunks > 4 * total + 1024:
-        cuts.update(_beside_rows(low, high, interval, rows))
-    else:
-        step = interval * (chunks // MAX_CHUNKS + 1)
-        cuts.update(_multiples(low, high, step, phase))
-    cuts.update(_multiples(low, high, LONGEST_CHUNK, phase))
+    length = high - low
+    if interval is not None:
+        chunks = length // interval
+        total = sum(buffer.n for buffer in rows.values())
+        if not every_cell and chunks > 4 * total + 1024:
+            cuts.update(_beside_rows(low, high, interval, rows))
+        else:
+            step = interval * (chunks // MAX_CHUNKS + 1)
+            cuts.update(_multiples(low, high, step, phase))
+    if length > LONGEST_CHUNK:
+        cuts.update(_multiples(low, high, LONGEST_CHUNK, phase))
     return np.array(sorted(cuts), np.int64)
 
 
