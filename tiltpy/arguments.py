@@ -1,11 +1,10 @@
 """What the caller of a run gives besides the data: checked, and in ticks."""
 
 from collections.abc import Callable, Collection, Mapping
-from numbers import Integral
 
 from tiltpy.errors import DataError, TiltError
 from tiltpy.ir.nodes import Query
-from tiltpy.moments import Length, Moment, ticks_of, time_of
+from tiltpy.moments import Length, Moment, ticks_of, time_of, whole_number
 from tiltpy.runtime.domain import Request, check_request
 from tiltpy.runtime.job import Progress, RunOptions
 from tiltpy.types import Unit
@@ -85,7 +84,10 @@ def run_time_bounds(query: Query) -> list[str]:
 
 
 def _check_positive(name: str, value: object) -> None:
-    if value is not None and not (isinstance(value, Integral) and int(value) >= 1):
+    if value is None:
+        return
+    number = whole_number(value)
+    if number is None or number < 1:
         raise TiltError(f"{name}={value}: expected a whole number, 1 or more")
 
 

@@ -21,7 +21,7 @@ def ticks_of(given: object, unit: Unit | None) -> int:
     """A length in ticks: a number of them, a duration like "1h30m", a `timedelta`."""
     if isinstance(given, timedelta):
         return _whole_ticks(length_of(given), unit)
-    if (ticks := _whole_number(given)) is not None:
+    if (ticks := whole_number(given)) is not None:
         return ticks
     if isinstance(given, str) and _INTEGER.fullmatch(given):
         return int(given)
@@ -37,7 +37,7 @@ def time_of(given: object, unit: Unit | None) -> int:
     A stamp without an offset is read like a column of stamps without a time zone, one
     with an offset (`+01:00`, `Z`) like a column with one.
     """
-    if (ticks := _whole_number(given)) is not None:
+    if (ticks := whole_number(given)) is not None:
         return ticks
     match given:
         case str() if _INTEGER.fullmatch(given):
@@ -61,7 +61,7 @@ def has_offset(stamp: str) -> bool:
     return match is not None and match[3] is not None
 
 
-def _whole_number(given: object) -> int | None:
+def whole_number(given: object) -> int | None:
     """A whole number, numpy's too; None for anything else."""
     try:
         return None if isinstance(given, bool) else index(cast(SupportsIndex, given))

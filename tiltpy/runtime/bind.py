@@ -93,9 +93,17 @@ def complete(declared: Input, binding: Binding) -> Input:
     for column in (binding.time, binding.column, *binding.order, *binding.by):
         if column is not None and not isinstance(column, str):
             raise DataError(f"expected a column's name, found {column!r}", input=name)
-    _check_agreement(name, "lifetime", declared.lifetime, binding.lifetime)
-    _check_agreement(name, "time column", declared.time, binding.time)
-    _check_agreement(name, "order", declared.order or None, binding.order or None)
+    for what, said, given in (
+        ("lifetime", declared.lifetime, binding.lifetime),
+        ("time column", declared.time, binding.time),
+        ("order", declared.order, binding.order),
+    ):
+        if said and given and said != given:
+            raise DataError(
+                f"the query declares the {what} {_say(said)}, but {_say(given)} is "
+                "bound; leave one of them out",
+                input=name,
+            )
     lifetime = declared.lifetime or binding.lifetime
     if lifetime is None:
         raise DataError(
@@ -163,15 +171,6 @@ def _check_kind(input: str, lifetime: object) -> None:
         raise DataError(
             f"found the lifetime {lifetime!r}, expected one that is made by point(), "
             "duration(d), until_next(), sampled(p) or interval(start, end)",
-            input=input,
-        )
-
-
-def _check_agreement(input: str, what: str, declared: object, bound: object) -> None:
-    if declared is not None and bound is not None and declared != bound:
-        raise DataError(
-            f"the query declares the {what} {_say(declared)}, but {_say(bound)} is "
-            "bound; leave one of them out",
             input=input,
         )
 

@@ -82,7 +82,7 @@ class SnapshotBuffer:
 
     def abi_layout(self) -> Layout:
         """What a kernel over this buffer is specialised for."""
-        nullable = tuple(column.validity is not None for column in self.columns)
+        nullable = tuple([column.validity is not None for column in self.columns])
         return Layout(self.layout, nullable, self.fifo, self.points)
 
     def bounds(self) -> tuple[int, int] | None:
@@ -128,7 +128,7 @@ class SnapshotBuffer:
         kept = slice(start, start + max(1, count))
         if count == 0:  # any row serves as the one that must be readable
             kept = slice(max(0, min(start, self.n - 1)), None)
-        columns = tuple(c.slice(kept.start, count) for c in self.columns)
+        columns = tuple([c.slice(kept.start, count) for c in self.columns])
         first = self.start
         if self.layout is TimeLayout.SAMPLED:
             first += start * self.period

@@ -217,12 +217,18 @@ def allocate(scalar: Scalar, size: int) -> Array:
     length = count * kind.itemsize
     if not _would_fit(length):
         gc.collect()  # the arrays of a run that failed are in cycles with its error
-    if _would_fit(length):
-        with suppress(MemoryError):
-            if length < SMALL:
-                return np.frombuffer(pa.allocate_buffer(length), kind)
-            return POOL.take(kind, count)
-    raise DataError(
+        if not _would_fit(length):
+            raise _too_many(size)
+    try:
+        if length < SMALL:
+            return np.frombuffer(pa.allocate_buffer(length), kind)
+        return POOL.take(kind, count)
+    except MemoryError:
+        raise _too_many(size) from None
+
+
+def _too_many(size: int) -> DataError:
+    return DataError(
         f"a chunk could have {size:,} snapshots, which with all the others do not fit "
         "into memory; give a shorter chunk, a smaller domain or a coarser precision"
     )
