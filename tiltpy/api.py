@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 from tiltpy.abi import Layout
 from tiltpy.agreement import check_agreement
-from tiltpy.arguments import read_options, read_request
+from tiltpy.arguments import Arguments, read_options
 from tiltpy.bound import Bound
 from tiltpy.compiler import CompileOptions, Compiler, by_keys
 from tiltpy.errors import TiltError
@@ -53,6 +53,7 @@ class CompiledQuery:
 
     def __init__(self, query: Query, options: CompileOptions | None = None) -> None:
         self.query = query
+        self._arguments = Arguments(query)
         self._compiler = Compiler(query, options)
         self._compilers = tuple(
             self._compiler if part is query else Compiler(part, options)
@@ -101,7 +102,7 @@ class CompiledQuery:
         """
         if order not in ORDERS:
             raise TiltError(f"order={order!r}: expected 'key' or 'time'")
-        request, frames = read_request(self.query, start, end, inputs, RUN_ARGUMENTS)
+        request, frames = self._arguments.read(start, end, inputs, RUN_ARGUMENTS)
         options = read_options(
             self.query.unit, workers, chunk, allow_sort=allow_sort, progress=progress
         )
@@ -136,7 +137,7 @@ class CompiledQuery:
         fit is a `DataError`. The rest is as in `run`.
         """
         self._refuse_keys("stream")
-        request, frames = read_request(self.query, start, end, inputs, STREAM_ARGUMENTS)
+        request, frames = self._arguments.read(start, end, inputs, STREAM_ARGUMENTS)
         options = read_options(self.query.unit, workers, chunk)
         return stream(
             resolve_boundaries(self.query),

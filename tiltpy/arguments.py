@@ -10,39 +10,50 @@ from tiltpy.runtime.job import Progress, RunOptions
 from tiltpy.types import Unit
 
 
-def read_request(
-    query: Query,
-    start: Moment | None,
-    end: Moment | None,
-    inputs: Mapping[str, object],
-    taken: Collection[str],
-) -> tuple[Request, dict[str, object]]:
-    """The domain and the run-time bounds of a run, and what is left of its inputs.
+class Arguments:
+    """What runs of a query are given by name: inputs, and bounds of time domains."""
 
-    `taken` are the arguments of the run itself, which no input may be called.
-    """
-    unit, names = query.unit, run_time_bounds(query)
-    _check_names(query, names, taken)
-    frames = dict(inputs)
-    limits: dict[str, int] = {}
-    bounds: dict[str, int] = {}
-    for name, time in (("start", start), ("end", end)):
-        if time is not None:
-            limits[name] = in_ticks(name, time_of, time, unit)
-    for name in names:
-        if name in limits:
-            bounds[name] = limits[name]
-        elif name in inputs:
-            bounds[name] = in_ticks(name, time_of, inputs[name], unit)
-        else:
-            raise DataError(
-                f"the time domain's bound '{name}' is not given; "
-                f"give it as run({name}=...)"
-            )
-        frames.pop(name, None)
-    request = Request(limits.get("start"), limits.get("end"), bounds)
-    check_request(query, request)
-    return request, frames
+    def __init__(self, query: Query) -> None:
+        self._query = query
+        self._inputs = [declared.name for declared in query.inputs]
+        self._bounds = run_time_bounds(query)
+
+    def read(
+        self,
+        start: Moment | None,
+        end: Moment | None,
+        given: Mapping[str, object],
+        taken: Collection[str],
+    ) -> tuple[Request, dict[str, object]]:
+        """The domain and the run-time bounds of a run, and what is given besides.
+
+        `taken` are the arguments of the run itself, which no input may be called, and
+        no bound but those called `start` and `end`: they are the run's.
+        """
+        unit, frames = self._query.unit, dict(given)
+        for name in self._inputs:
+            _check_free(name, taken)
+        limits: dict[str, int] = {}
+        bounds: dict[str, int] = {}
+        for name, time in (("start", start), ("end", end)):
+            if time is not None:
+                limits[name] = in_ticks(name, time_of, time, unit)
+        for name in self._bounds:
+            if name not in ("start", "end"):
+                _check_free(name, taken)
+            if name in limits:
+                bounds[name] = limits[name]
+            elif name in given:
+                bounds[name] = in_ticks(name, time_of, given[name], unit)
+            else:
+                raise DataError(
+                    f"the time domain's bound '{name}' is not given; "
+                    f"give it as run({name}=...)"
+                )
+            frames.pop(name, None)
+        request = Request(limits.get("start"), limits.get("end"), bounds)
+        check_request(self._query, request)
+        return request, frames
 
 
 def read_options(
@@ -91,16 +102,10 @@ def _check_positive(name: str, value: object) -> None:
         raise TiltError(f"{name}={value}: expected a whole number, 1 or more")
 
 
-def _check_names(query: Query, bounds: Collection[str], taken: Collection[str]) -> None:
-    """Refuse what could not be told from the other arguments of a run.
-
-    A bound called `start` or `end` can: it is that of the run.
-    """
-    names = [one.name for one in query.inputs]
-    names += [name for name in bounds if name not in ("start", "end")]
-    for name in names:
-        if name in taken:
-            raise TiltError(
-                f"'{name}' is an argument of run() itself; give it another name in "
-                "the query"
-            )
+def _check_free(name: str, taken: Collection[str]) -> None:
+    """Refuse what could not be told from the other arguments of a run."""
+    if name in taken:
+        raise TiltError(
+            f"'{name}' is an argument of run() itself; give it another name in the "
+            "query"
+        )

@@ -3,7 +3,7 @@
 import re
 from datetime import date, datetime, timedelta
 from operator import index
-from typing import SupportsIndex, cast
+from typing import Any
 
 from tiltpy.errors import TiltError
 from tiltpy.frontend.durations import is_duration, parse_duration
@@ -61,10 +61,10 @@ def has_offset(stamp: str) -> bool:
     return match is not None and match[3] is not None
 
 
-def whole_number(given: object) -> int | None:
+def whole_number(given: Any) -> int | None:
     """A whole number, numpy's too; None for anything else."""
     try:
-        return None if isinstance(given, bool) else index(cast(SupportsIndex, given))
+        return None if isinstance(given, bool) else index(given)
     except TypeError:
         return None
 

@@ -79,7 +79,7 @@ def _until_next(
     breaks: Breaks,
 ) -> SnapshotBuffer:
     """Each row ends one tick before the next greater stamp."""
-    ends = np.empty_like(stamps)
+    ends = np.empty(len(stamps), np.int64)
     np.subtract(stamps[1:], 1, out=ends[:-1])
     last = np.concatenate((breaks, [len(stamps)])) - 1
     ends[last] = stamps[last]
@@ -103,4 +103,5 @@ def _tied(stamps: Times, breaks: Breaks) -> NDArray[np.int64]:
     """The rows with the stamp of the next row, if that is in their segment."""
     same = stamps[1:] == stamps[:-1]
     same[breaks - 1] = False
-    return np.flatnonzero(same)
+    rows: NDArray[np.int64] = same.nonzero()[0]
+    return rows

@@ -248,8 +248,10 @@ def output_stamp(inputs: Mapping[str, StampType], tick: Unit | None) -> OutputSt
     a day) in the inputs' zone, or in UTC where they do not agree on one.
     """
     stamps = tuple(inputs.values())
-    plain = [name for name, stamp in inputs.items() if stamp.kind == "ticks"]
-    timed = [name for name in inputs if name not in plain]
+    plain: list[str] = []
+    timed: list[str] = []
+    for name, stamp in inputs.items():
+        (plain if stamp.kind == "ticks" else timed).append(name)
     if plain and timed:
         raise DataError(
             f"input '{plain[0]}' has integer ticks and input '{timed[0]}' has "

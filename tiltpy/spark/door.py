@@ -6,7 +6,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from tiltpy.api import CompiledQuery, parse
-from tiltpy.arguments import read_options, read_request
+from tiltpy.arguments import Arguments, read_options
 from tiltpy.bound import BoundFrame, bind
 from tiltpy.compiler import only
 from tiltpy.errors import TiltError
@@ -160,7 +160,7 @@ class _Door:
         self.options = compiled.options
         self.query = resolve_boundaries(compiled.query)
         given = {**inputs, **(bounds or {})}
-        self.request, frames = read_request(self.query, start, end, given, ())
+        self.request, frames = Arguments(self.query).read(start, end, given, ())
         self.chunk = read_options(self.query.unit, None, chunk).chunk
         bindings = {n: binding_of(self.query, n, one) for n, one in frames.items()}
         self.sources = read_sources(self.query, bindings)
