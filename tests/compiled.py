@@ -87,6 +87,7 @@ def small_sizes(setting: Setting) -> Iterator[None]:
         patch.object(stages, "TILE", 64),
         patch.object(stages, "LONG_CHAIN", 2),
         patch.object(folds, "LONGEST_TREE", 32),
+        patch.object(folds, "LONGEST_NARROW_TREE", 40),
         patch.object(short_spreads, "LONGEST_TREE", 32),
         patch.object(outputs, "MUCH", 32),
         patch.object(outlet, "MUCH", 3),

@@ -2,12 +2,14 @@
 
 A window that moves on with the cells is made by doubling: sums of 2 cells from two
 cells, of 4 from two of those 2 apart, and so on; then a window is a few of these side
-by side. Windows of one object share them. Each is in registers; what is some cells back
-is a shuffle of two vectors. A long window is 16 cells by doubling and then a window
-over whole vectors, lane by lane (`blocks`). Nothing runs on over time: a result depends
-on the cells of its window alone.
+by side. Windows of one object share them. Each is in registers, or in a ring in memory;
+what is some cells back is a shuffle of two vectors. A long window is 16 cells by
+doubling and then a window over whole vectors, lane by lane (`blocks`), but for sums in
+single precision: blocks would round them too often, and doubling on costs less than
+doubles. Nothing runs on over time: a result depends on the cells of its window alone.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from tiltpy.abi import LANES
@@ -15,10 +17,12 @@ from tiltpy.loops.nodes import Num, Splat
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.blocks import Blocks
 from tiltpy.lowering.states import Kept, State
-from tiltpy.lowering.streams import REGISTERS, History
+from tiltpy.lowering.streams import History
 
 LONGEST_TREE = 8 * LANES
 """Cells of a window that is made by doubling alone."""
+LONGEST_NARROW_TREE = 4096
+"""The same of sums in single precision: what it looks back at stays in near caches."""
 
 
 class Sequence:
@@ -61,18 +65,30 @@ class Sequence:
                 history.advance(block)
 
 
+def parts_of(cells: int) -> list[tuple[int, int]]:
+    """Powers of two side by side, and how many cells ago each ends."""
+    parts, back = [], 0
+    while back < cells:
+        size = 1 << ((cells - back).bit_length() - 1)
+        parts.append((size, back))
+        back += size
+    return parts
+
+
 @dataclass(slots=True)
 class Fold:
     """All windows of one element of one object with one kind of state.
 
     `lifted` is the state of each cell's own snapshot (the identity where none begins);
-    `certain`: one contributes in every cell.
+    `certain`: one contributes in every cell. `lengths`: the cells of the windows to come;
+    `deepest`: how far back their readers look for them.
     """
 
     assembly: Assembly
     name: str
     kept: Kept
     certain: bool
+    lengths: Collection[int]
     deepest: int
     levels: dict[int, Sequence] = field(default_factory=dict)
     windows: dict[int, tuple[Kept, Sequence]] = field(default_factory=dict)
@@ -92,11 +108,17 @@ class Fold:
 
     def _level(self, block: Block, size: int, state: State) -> Sequence:
         state = tuple(block.name(self.name, part) for part in state)
-        deepest = REGISTERS * LANES
+        deepest = self._deepest(size)
         found = Sequence(self.assembly, f"{self.name}{size}", self.kept, state, deepest)
         found.set(block, state)
         self.levels[size] = found
         return found
+
+    def _deepest(self, size: int) -> int:
+        """How far back the windows to come look for the states of so many cells."""
+        grown = filter(self._grows, self.lengths)
+        parts = (part for cells in grown for part in parts_of(cells))
+        return max((back for part, back in parts if part == size), default=size)
 
     def merge(self, block: Block, older: State, newer: State) -> State:
         """Two states beside each other in time."""
@@ -121,8 +143,13 @@ class Fold:
         kept, found = self.windows[cells]
         return kept, found.at(block, back)
 
+    def _grows(self, cells: int) -> bool:
+        """Whether a window is made by doubling alone."""
+        narrow = self.kept.wider is not None
+        return cells <= (LONGEST_NARROW_TREE if narrow else LONGEST_TREE)
+
     def _window(self, block: Block, cells: int) -> tuple[Kept, State]:
-        if cells <= LONGEST_TREE:
+        if self._grows(cells):
             return self.kept, self._tree(block, cells)
         vectors, rest = divmod(cells, LANES)
         kept = self.kept.wider or self.kept
@@ -142,12 +169,7 @@ class Fold:
 
     def _tree(self, block: Block, cells: int) -> State:
         """Powers of two side by side, merged from the smallest and oldest on."""
-        pieces, back = [], 0
-        for size in (64, 32, 16, 8, 4, 2, 1):
-            while cells - back >= size:
-                pieces.append((size, back))
-                back += size
-        (size, back), *rest = reversed(pieces)
+        (size, back), *rest = reversed(parts_of(cells))
         state = self.level(block, size).at(block, back)
         for size, back in rest:
             newer = self.level(block, size).at(block, back)

@@ -6,7 +6,7 @@ cells are a few finer ones are gathered, each lane its own.
 
 from dataclasses import replace
 
-from tiltpy.ir.nodes import Expr, Reduce
+from tiltpy.ir.nodes import Expr, Reduce, TemporalExpr
 from tiltpy.loops.build import TRUE, conj, i64
 from tiltpy.loops.nodes import LExpr, Num, Splat
 from tiltpy.lowering.assembly import Block
@@ -143,7 +143,11 @@ class LaneWindows:
             view = self.view
             first, anchor = self._ends(name, element)
             label = f"{name}.{kept.name}"
-            fold = Fold(view.assembly, label, kept, certain, anchor - first)
+            lengths = {seen.cells for _, seen in self._seen(name, element)}
+            if not view.source(name).always_begins:  # the oldest cell is a case apart
+                lengths = {cells - 1 for cells in lengths}
+            back = anchor - first
+            fold = Fold(view.assembly, label, kept, certain, lengths, back)
             value = view.element(view.block, name, element, anchor)
             if isinstance(value.value, Num):  # a number in a state is a count
                 value = replace(value, value=Splat(value.value, value.value.type))
@@ -158,15 +162,22 @@ class LaneWindows:
     def _ends(self, name: str, element: Expr) -> tuple[int, int]:
         """The first and last of the cells after the counter's at which windows end."""
         if (name, element) not in self.ends:
-            grid = self.view.grid
             found = [
-                grid.window(reader, node.window).newest.plus - grid.lags[reader.name]
-                for reader in grid.stage_of[self.view.reader.name].definitions
-                for node in reductions(reader)
-                if (node.window.object, node.element) == (name, element)
+                seen.newest.plus - self.view.grid.lags[reader.name]
+                for reader, seen in self._seen(name, element)
             ]
             self.ends[name, element] = min(found), max(found)
         return self.ends[name, element]
+
+    def _seen(self, name: str, element: Expr) -> list[tuple[TemporalExpr, Seen]]:
+        """Who in the loop looks at windows of an element, and what each sees."""
+        grid = self.view.grid
+        return [
+            (reader, grid.window(reader, node.window))
+            for reader in grid.stage_of[self.view.reader.name].definitions
+            for node in reductions(reader)
+            if (node.window.object, node.element) == (name, element)
+        ]
 
     # Short windows of finer cells
 

@@ -7,9 +7,10 @@ is a shuffle of two of them. What is far back is in a ring in memory.
 from dataclasses import dataclass, field
 
 from tiltpy.abi import LANES
-from tiltpy.loops.build import TRUE, add, disj, i64, lt, ne, select, sub
+from tiltpy.loops.build import TRUE, add, disj, i64, lt, ne, sub
 from tiltpy.loops.nodes import (
     Array,
+    Bin,
     Earlier,
     LExpr,
     Num,
@@ -21,7 +22,7 @@ from tiltpy.loops.nodes import (
 )
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.values import Lowered, zero
-from tiltpy.types import Scalar, Struct, Type, columns
+from tiltpy.types import I64, Scalar, Struct, Type, columns
 
 REGISTERS = 8
 """Vectors of a stream's past that are kept in variables; older ones are in memory."""
@@ -43,7 +44,7 @@ class History:
         self.past: list[Var] = []
         self.ring: Array | None = None
         if deepest > REGISTERS * LANES:
-            self.size = (deepest // LANES + 2) * LANES
+            self.size = 1 << ((deepest // LANES + 2) * LANES - 1).bit_length()
             self.ring = assembly.temporary(f"{name}.past", scalar, (), self.size)
             self.position = assembly.fresh(f"{name}.position")
 
@@ -74,16 +75,18 @@ class History:
     def _vector(self, block: Block, rounds: int) -> LExpr:
         if rounds == 0:
             return self.now
-        if rounds <= REGISTERS:
+        if rounds <= (REGISTERS if self.ring is None else 1):
             while len(self.past) < rounds:
                 name = f"{self.name}.before{len(self.past) + 1}"
                 self.past.append(self.assembly.fresh(name, self.type))
             return self.past[rounds - 1]
         assert self.ring is not None, f"{self.name} looks {rounds} vectors back"
-        at = sub(self.position, i64(rounds * LANES))
-        wrapped = select(lt(at, i64(0)), add(at, i64(self.size)), at)
-        entries = Wide(self.ring, wrapped, self.type)
-        return block.name(self.name, entries)
+        at = self._wrapped(sub(self.position, i64(rounds * LANES)))
+        return block.name(self.name, Wide(self.ring, at, self.type))
+
+    def _wrapped(self, position: LExpr) -> LExpr:
+        """A place in the ring, whose size is a power of two."""
+        return Bin("%", position, i64(self.size), I64)
 
     def start(self, block: Block) -> None:
         """Before the loop: nothing has been."""
@@ -105,8 +108,7 @@ class History:
             block.set(older, newer)
         if self.ring is not None:
             following = add(self.position, i64(LANES))
-            over = lt(following, i64(self.size))
-            block.set(self.position, select(over, following, i64(0)))
+            block.set(self.position, self._wrapped(following))
 
 
 @dataclass(slots=True)
