@@ -4,6 +4,7 @@ Text is what LLVM reads in the end; building it through objects took longer than
 optimizing it. Names are numbers, types are written out by who appends.
 """
 
+import re
 import struct
 from collections.abc import Sequence
 
@@ -66,6 +67,17 @@ def constant(value: float, scalar: Scalar) -> str:
         return "true" if value else "false"
     return str(int(value))
 
+
+def number_in(operand: str) -> float | None:
+    """The float that an operand is, in all lanes if it is wide; None: it varies."""
+    found = _FLOAT.search(operand)
+    if found is None:
+        return None
+    (value,) = struct.unpack(">d", bytes.fromhex(found[1]))
+    return float(value)
+
+
+_FLOAT = re.compile(r"^(?:splat \(\w+ )?0x([0-9A-F]{16})\)?$")
 
 HINTS = '!1 = !{!"branch_weights", i32 1, i32 1000000}\n!2 = !{}'
 """What a module says of branches that are taken rarely, and of even choices."""

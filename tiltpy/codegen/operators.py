@@ -7,6 +7,8 @@ What traps or is undefined in LLVM is guarded here: division by zero and of the 
 integer by -1, casts of NaN and out-of-range floats.
 """
 
+from math import copysign, isnan
+
 from tiltpy.abi import LANES
 from tiltpy.codegen.instructions import (
     Instructions,
@@ -15,6 +17,7 @@ from tiltpy.codegen.instructions import (
     is_wide,
     like,
     literal,
+    number_in,
     suffix,
     type_of,
     wide,
@@ -244,10 +247,30 @@ def _float_same(code: Instructions, name: str, kind: str, args: list[str]) -> st
     if name == "abs":
         return _intrinsic(code, "llvm.fabs", kind, *args)
     if name in ("min", "max"):
+        for bound, value in (args, args[::-1]):
+            limit = number_in(bound)
+            if limit is not None and not isnan(limit):
+                return _limited(code, name, kind, value, bound, limit)
         return _intrinsic(code, f"llvm.{name}imum", kind, *args)
     unit = _copysign(code, kind, literal(kind, "1.0"), args[0])
     nonzero = code.value(f"fcmp one {kind} {args[0]}, {literal(kind, '0.0')}")
     return code.select(nonzero, kind, unit, args[0])
+
+
+def _limited(
+    code: Instructions, name: str, kind: str, value: str, bound: str, limit: float
+) -> str:
+    """`min` or `max` of a value and a constant that is a number.
+
+    A comparison and a choice, which most processors have in one instruction: where both
+    are equal, or the value is NaN, it is the value. But if that is the other zero, the
+    constant has to be what counts.
+    """
+    first = 1.0 if name == "max" else -1.0
+    either = limit == 0 and copysign(1.0, limit) == first
+    op = f"o{'g' if name == 'max' else 'l'}{'e' if either else 't'}"
+    beyond = code.value(f"fcmp {op} {kind} {bound}, {value}")
+    return code.select(beyond, kind, bound, value)
 
 
 def _integer_same(

@@ -80,7 +80,7 @@ class Fold:
     """All windows of one element of one object with one kind of state.
 
     `lifted` is the state of each cell's own snapshot (the identity where none begins);
-    `certain`: one contributes in every cell. `lengths`: the cells of the windows to come;
+    `certain`: one contributes in every cell. `lengths`: the cells of windows to come;
     `deepest`: how far back their readers look for them.
     """
 

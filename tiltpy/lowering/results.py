@@ -1,6 +1,7 @@
 """What reductions make of their states: the last step of each window."""
 
 from dataclasses import replace
+from math import floor, frexp, ldexp
 
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import (
@@ -13,7 +14,6 @@ from tiltpy.loops.build import (
     is_power_of_two,
     lt,
     ne,
-    select,
 )
 from tiltpy.loops.nodes import Bin, CallFn, LExpr, Num
 from tiltpy.lowering.assembly import Block
@@ -21,7 +21,7 @@ from tiltpy.lowering.floats import minus, over, times
 from tiltpy.lowering.own_reductions import finish_own
 from tiltpy.lowering.states import State
 from tiltpy.lowering.values import Lowered
-from tiltpy.types import BOOL, F32, F64, I64, Scalar
+from tiltpy.types import F32, F64, I64, Scalar
 
 
 def finish(block: Block, node: Reduce, state: State, count: LExpr) -> Lowered:
@@ -71,24 +71,35 @@ def _built_in(
 
 
 def _mean(total: LExpr, count: LExpr) -> LExpr:
-    """A sum divided by a number of snapshots.
-
-    An `f32` by a constant is multiplied by the reciprocal and corrected by the
-    remainder, which gives the quotient to the bit at a fraction of a division's price
-    (Markstein's method; tried for all mantissas and all counts up to 20,000).
-    """
+    """A sum divided by a number of snapshots."""
     if total.type != F32:
         return over(convert(total, F64), convert(count, F64))
     if not isinstance(count, Num):
         return Bin("/", total, convert(count, F32), F32)
-    number = float(count.value)
-    share = Num(1.0 / number, F32)
-    quotient = Bin("*", total, share, F32)
-    if is_power_of_two(count):
-        return quotient
-    rest = CallFn("fma", (quotient, Num(-number, F32), total), F32)
-    corrected = CallFn("fma", (rest, share, quotient), F32)
-    return select(CallFn("is_finite", (quotient,), BOOL), corrected, quotient)
+    if _is_share(total, count):
+        return _single_share(total, int(count.value))
+    return Bin("*", total, Num(1.0 / count.value, F32), F32)
+
+
+def _is_share(total: LExpr, count: LExpr) -> bool:
+    """Whether a sum is divided by its reciprocal in two parts."""
+    constant = isinstance(count, Num) and not is_power_of_two(count)
+    return constant and total.type == F32
+
+
+def _single_share(total: LExpr, number: int) -> LExpr:
+    """An `f32` divided by a constant: multiplied by the reciprocal in two parts.
+
+    What is left of the reciprocal is too little to make another quotient, as long as
+    the number has few digits and no product underflows (Brisebarre, Muller and Raina).
+    The first part is rounded down, so that both are positive: an infinity stays one.
+    A zero becomes positive.
+    """
+    share = 1.0 / number
+    mantissa, exponent = frexp(share)
+    high = ldexp(floor(ldexp(mantissa, 24)), exponent - 24)
+    rest = CallFn("fma", (total, Num(share - high, F32), Num(0.0, F32)), F32)
+    return CallFn("fma", (total, Num(high, F32), rest), F32)
 
 
 def _share(total: LExpr, number: LExpr) -> LExpr:
@@ -123,7 +134,8 @@ def finished(
     cells: int,
 ) -> Lowered:
     """As `finish`, of a window over cells; `certain`: each of them contributes."""
-    if node.reduction in ("sum", "mean") and state[0].type.is_float:
+    shared = node.reduction == "mean" and _is_share(state[0], count)
+    if node.reduction in ("sum", "mean") and state[0].type.is_float and not shared:
         # Of negative zeros alone, too: a sum that is zero is positive.
         state = (Bin("+", state[0], Num(0.0, state[0].type), state[0].type),)
     found = finish(block, node, state, count)
