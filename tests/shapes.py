@@ -273,7 +273,7 @@ class Census:
                 self._met.update(_extent(one, chunk))
             if isinstance(one, RowPane) and isinstance(chunk, Chunk):
                 self._met.update(_most_rows(one, chunk))
-            if isinstance(one, Outlet) and isinstance(chunk, Chunk):
+            if isinstance(one, Outlet):
                 self._met.update(_much_kept(one, chunk))
 
 
@@ -306,15 +306,18 @@ def _most_rows(pane: RowPane, chunk: Chunk) -> Forms:
             yield "row pane: more than a vector"
 
 
-def _much_kept(found: Outlet, chunk: Chunk) -> Forms:
-    """Whether what is kept of a chunk's rows goes past the caches, perhaps in parts."""
-    (loop,) = (one for one in chunk.signature.loops if one.name == found.out.name)
-    maps = loop.shape is Shape.ROWS
-    form = loop.shape.value if maps else "merge"
-    if maps:
+def _much_kept(found: Outlet, chunk: Chunk | GridChunk) -> Forms:
+    """Whether what is kept of a chunk goes past the caches, perhaps in parts."""
+    (loop,) = (one for one in chunk.signature.loops if one.name == found.name)
+    if isinstance(chunk, GridChunk):
+        form, rows = "grid", (chunk.high - chunk.low) // loop.tdom.precision
+    elif loop.shape is Shape.ROWS:
+        visits = chunk.visits[loop.name]
+        form, rows = loop.shape.value, visits.last - visits.first
+    else:
+        form, rows = "merge", chunk.rows_of(loop.changes, 0) // 2
+    if form != "merge":
         yield f"{form}: packed"
-    visits = chunk.visits[loop.name]
-    rows = visits.last - visits.first if maps else chunk.rows_of(loop.changes, 0) // 2
     if rows > outlet.MUCH:
         yield f"{form}: past the caches"
         if rows > outlet.BASIN:

@@ -65,6 +65,11 @@ class Assembly:
             self.arrays[slot] = Array(label, scalar, number, written, bits)
         return self.arrays[slot]
 
+    def place(self, array: Array) -> Var:
+        """A variable that holds the address of an array that has a slot."""
+        slot = self.slots[array.slot]
+        return self.number(slot.kind, slot.object, slot.column)
+
     def temporary(
         self, name: str, scalar: Scalar, rows: Rows, constant: int = 0
     ) -> Array:

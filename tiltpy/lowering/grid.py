@@ -174,9 +174,10 @@ class _GridKernel:
             name = definition.name
             outcome = loop.define(inner, cell, definition)
             if name in self.grid.query.outputs:
-                output = Output(self.assembly, definition, outcome)
+                lanes = not stage.panes
+                output = Output(self.assembly, definition, outcome, lanes=lanes)
                 behind = inner.name("place", sub(cell, i64(self.grid.lags[name])))
-                output.store(inner, behind, lanes=not stage.panes)
+                output.store(inner, behind)
                 output.start(self.starts)
                 self.outputs[name] = output
                 found.append(self._describe(definition, loop.shape(), outcome))

@@ -84,9 +84,9 @@ class RowMap:
             count = self.assembly.fresh(f"{name}.count")
             block.set(count, sub(last, first))
             return count
-        outlet = Outlet(self.assembly, out)
+        outlet = Outlet(self.assembly, name, out.arrays())
         outlet.start(block, sub(last, first))
-        near, count = outlet.near, outlet.count
+        near, count = out.elsewhere(outlet.near), outlet.count
         begin, end = self.rows.start_at(row), self.rows.end_at(row)
         write_snapshot(body, near, count, value, begin, end)
         body.set(count, add(count, convert(value.valid, I64)))

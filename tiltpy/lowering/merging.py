@@ -87,7 +87,7 @@ class Merge:
         """Where to write, if there are vectors of snapshots to be written."""
         if self.lanes is None:
             return None
-        outlet = Outlet(block.assembly, out, 2 * (RUN + LANES))
+        outlet = Outlet(block.assembly, out.name, out.arrays(), 2 * (RUN + LANES))
         outlet.start(block, self.lanes.rows.count)
         return outlet
 

@@ -6,13 +6,12 @@ and is poured out from there, line after line. The loop writes to the basin as i
 the output; where there is not much to write it is.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
-from tiltpy.abi import LANES, SlotKind
+from tiltpy.abi import LANES
 from tiltpy.loops.build import INF, add, conj, eq, i64, load, lt, select, sub
 from tiltpy.loops.nodes import Array, Bin, Choose, LExpr, Pour, Store, Var, While
 from tiltpy.lowering.assembly import Assembly, Block
-from tiltpy.lowering.written import Written
 from tiltpy.types import BOOL, I64
 
 MUCH = 1 << 18
@@ -24,24 +23,28 @@ BASIN = 512
 class Outlet:
     """Where a loop writes: the snapshot behind `count` others goes to `near[count]`.
 
-    Between two calls of `pass_on` it writes `most` of them, and as many before the
-    first one.
+    `far` are the arrays of an output of that name, in all of which it has an entry, and
+    `near` those to write to instead, in this order. Between two calls of `pass_on` the
+    loop writes `most` snapshots, and as many before the first one.
     """
 
-    def __init__(self, assembly: Assembly, out: Written, most: int = LANES) -> None:
+    def __init__(
+        self, assembly: Assembly, name: str, far: Sequence[Array], most: int = LANES
+    ) -> None:
         self.assembly = assembly
-        self.out = out
-        far = out.arrays()
+        self.name = name
+        self.far = far
         self.basins = tuple(
             assembly.temporary(f"{a.name}.basin", a.type, (), BASIN + LANES + most)
             for a in far
         )
-        near = (Array(f"{a.name}.near", a.type, -1, written=True) for a in far)
-        self.near = out.elsewhere(tuple(near))
-        self.count = assembly.fresh(f"{out.name}.count")
-        self.past = assembly.fresh(f"{out.name}.past", BOOL)
-        self.gone = assembly.fresh(f"{out.name}.gone")
-        self.limit = assembly.fresh(f"{out.name}.limit")
+        self.near = tuple(
+            Array(f"{a.name}.near", a.type, -1, written=True) for a in far
+        )
+        self.count = assembly.fresh(f"{name}.count")
+        self.past = assembly.fresh(f"{name}.past", BOOL)
+        self.gone = assembly.fresh(f"{name}.gone")
+        self.limit = assembly.fresh(f"{name}.limit")
 
     def start(self, block: Block, rows: LExpr) -> None:
         """Before a loop over some rows."""
@@ -49,20 +52,13 @@ class Outlet:
         block.set(self.gone, i64(0))
         block.set(self.past, self._may_pass(rows))
         block.set(self.limit, select(self.past, i64(BASIN), INF))
-        arrays = self.near.arrays(), self.basins, self.out.arrays()
-        for near, basin, far in zip(*arrays, strict=True):
+        for near, basin, far in zip(self.near, self.basins, self.far, strict=True):
             block.add(Choose(near, self.past, basin, far))
 
     def _may_pass(self, rows: LExpr) -> LExpr:
         """Whether there is much to write, to addresses that are aligned for it."""
-        places = [SlotKind.OUT_STARTS, SlotKind.OUT_ENDS]
-        numbers = [self.assembly.number(kind, self.out.name) for kind in places]
-        for j, flags in enumerate(self.out.validity):
-            kinds = [SlotKind.OUT_VALUES]
-            if flags is not None:
-                kinds.append(SlotKind.OUT_VALIDITY)
-            numbers += [self.assembly.number(k, self.out.name, j) for k in kinds]
-        aligned = (eq(Bin("%", place, i64(64), I64), i64(0)) for place in numbers)
+        places = map(self.assembly.place, self.far)
+        aligned = (eq(Bin("%", place, i64(64), I64), i64(0)) for place in places)
         return conj(lt(i64(MUCH), rows), *aligned)
 
     def pass_on(self, block: Block) -> None:
@@ -70,7 +66,7 @@ class Outlet:
         pour = block.inner()
         rest = Bin("%", self.count, i64(LANES), I64)
         whole = pour.name("whole", sub(self.count, rest))
-        for basin, far in zip(self.basins, self.out.arrays(), strict=True):
+        for basin, far in zip(self.basins, self.far, strict=True):
             pour.add(Pour(far, self.gone, basin, whole))
         self._copy(pour, self.basins, whole, lambda row: sub(row, whole))
         pour.set(self.gone, add(self.gone, whole))
@@ -80,7 +76,7 @@ class Outlet:
     def finish(self, block: Block) -> Var:
         """Behind the loop; the variable that counts the snapshots of the output."""
         rest = block.inner()
-        self._copy(rest, self.out.arrays(), i64(0), lambda row: add(self.gone, row))
+        self._copy(rest, self.far, i64(0), lambda row: add(self.gone, row))
         block.when(self.past, rest)
         block.set(self.count, add(self.gone, self.count))
         return self.count
@@ -93,7 +89,7 @@ class Outlet:
         place: Callable[[LExpr], LExpr],
     ) -> None:
         """What is in the basin from one snapshot on, each to its place in others."""
-        row = self.assembly.fresh(f"{self.out.name}.rest")
+        row = self.assembly.fresh(f"{self.name}.rest")
         block.set(row, first)
         inner = block.inner()
         for basin, array in zip(self.basins, to, strict=True):

@@ -27,10 +27,12 @@ from tiltpy.loops.nodes import (
     Pack,
     Splat,
     Store,
+    Var,
     WriteSlot,
 )
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.outcomes import Outcome
+from tiltpy.lowering.outlet import Outlet
 from tiltpy.types import BOOL, I32, I64, columns
 
 MUCH = 1 << 18
@@ -41,9 +43,15 @@ class Output:
     """Where the loop of an output puts its cells."""
 
     def __init__(
-        self, assembly: Assembly, definition: TemporalExpr, outcome: Outcome
+        self,
+        assembly: Assembly,
+        definition: TemporalExpr,
+        outcome: Outcome,
+        *,
+        lanes: bool,
     ) -> None:
         self.assembly = assembly
+        self.lanes = lanes
         self.name = name = definition.name
         self.precision = definition.tdom.precision
         self.outcome = outcome
@@ -57,13 +65,19 @@ class Output:
             else None
             for j in range(len(self.values))
         )
-        self.count = assembly.fresh(f"{name}.count")
-        self.masks = {
-            kind: assembly.fresh(f"{name}.{kind.value}", BOOL)
-            for kind in (SlotKind.OUT_BEGINS, SlotKind.OUT_COVERED)
-        }
-        self.past = assembly.fresh(f"{name}.past", BOOL)
         self.total = assembly.fresh(f"{name}.cells")
+        self.past = assembly.fresh(f"{name}.past", BOOL)
+        self.outlet: Outlet | None = None
+        self.masks: dict[SlotKind, Var] = {}
+        if outcome.full:
+            return
+        if lanes:
+            self.outlet = Outlet(assembly, name, self._arrays())
+            self.count = self.outlet.count
+            return
+        self.count = assembly.fresh(f"{name}.count")
+        for kind in (SlotKind.OUT_BEGINS, SlotKind.OUT_COVERED):
+            self.masks[kind] = assembly.fresh(f"{name}.{kind.value}", BOOL)
 
     def start(self, block: Block) -> None:
         """Before the loops."""
@@ -71,59 +85,54 @@ class Output:
         high = self.assembly.number(SlotKind.HIGH, "")
         length = sub(high, low)
         block.set(self.total, Bin("//", length, i64(self.precision), I64))
-        block.set(self.count, i64(0))
-        block.set(self.past, self._may_pass() if self.outcome.full else FALSE)
+        if self.outlet is not None:
+            self.outlet.start(block, self.total)
+        elif self.outcome.full:
+            block.set(self.past, self._may_pass())
+        else:
+            block.set(self.count, i64(0))
         for mask in self.masks.values():
             block.set(mask, Splat(FALSE, BOOL))
 
-    def store(self, block: Block, cell: LExpr, *, lanes: bool) -> None:
+    def store(self, block: Block, cell: LExpr) -> None:
         """Write a round's cells, of which `cell` is the first, if they are wanted."""
         inner = block.inner()
         if self.outcome.full:
-            self._put(inner, cell, lanes=lanes)
-        elif lanes:
-            self._pack(inner, cell)
+            self._put(inner, cell)
+        elif self.outlet is not None:
+            self._pack(inner, cell, self.outlet)
         else:
             self._append(inner, cell)
         block.when(conj(le(i64(0), cell), lt(cell, self.total)), inner)
 
-    def _put(self, block: Block, cell: LExpr, *, lanes: bool) -> None:
+    def _put(self, block: Block, cell: LExpr) -> None:
         """Every cell to its place: past the caches where there are more than fit."""
         near, past = block.inner(), block.inner()
-        for array, value in self._columns():
-            given = block.name("v", Splat(value, array.type)) if lanes else value
+        for array, value in zip(self._arrays(), self._columns(), strict=True):
+            given = block.name("v", Splat(value, array.type)) if self.lanes else value
             near.add(Store(array, cell, given))
             past.add(Store(array, cell, given, past=True))
-        if lanes:
+        if self.lanes:
             block.either(self.past, past, near)
         else:
             block.add(*near.statements)
 
     def _may_pass(self) -> LExpr:
         """Whether there is much to write, to addresses that are aligned for it."""
-        much = lt(i64(MUCH), self.total)
-        aligned = (
-            eq(Bin("%", self.assembly.number(kind, self.name, j), i64(64), I64), i64(0))
-            for j in range(len(self.values))
-            for kind in self._written()
-        )
-        return conj(much, *aligned)
+        places = map(self.assembly.place, self._arrays())
+        aligned = (eq(Bin("%", place, i64(64), I64), i64(0)) for place in places)
+        return conj(lt(i64(MUCH), self.total), *aligned)
 
-    def _written(self) -> tuple[SlotKind, ...]:
-        if self.outcome.value.fields:
-            return SlotKind.OUT_VALUES, SlotKind.OUT_VALIDITY
-        return (SlotKind.OUT_VALUES,)
+    def _arrays(self) -> list[Array]:
+        """What is written but for the bitmaps: the columns, each before its flags."""
+        pairs = zip(self.values, self.validity, strict=True)
+        return [array for pair in pairs for array in pair if array is not None]
 
-    def _columns(self) -> list[tuple[Array, LExpr]]:
-        """The arrays to write and what goes there."""
-        found: list[tuple[Array, LExpr]] = []
-        for part, values, flags in zip(
-            self.outcome.parts, self.values, self.validity, strict=True
-        ):
-            found.append((values, part.scalar))
-            if flags is not None:
-                found.append((flags, part.valid))
-        return found
+    def _columns(self) -> list[LExpr]:
+        """What goes to these arrays."""
+        pairs = zip(self.outcome.parts, self.validity, strict=True)
+        found = ((p.scalar, None if f is None else p.valid) for p, f in pairs)
+        return [value for pair in found for value in pair if value is not None]
 
     def _bitmap(self, kind: SlotKind) -> Array:
         return self.assembly.array(kind, self.name, BOOL, written=True, bits=True)
@@ -132,7 +141,7 @@ class Output:
         begins = self.outcome.begins
         return self.outcome.value.valid if begins is None else begins
 
-    def _pack(self, block: Block, cell: LExpr) -> None:
+    def _pack(self, block: Block, cell: LExpr, outlet: Outlet) -> None:
         left = convert(sub(self.total, cell), I32)
         inside = lt(Lane(I32), left)
         mask = block.name("mask", conj(self._begins(), inside))
@@ -140,9 +149,10 @@ class Output:
         if self.outcome.begins is not None:
             covered = conj(self.outcome.value.valid, inside)
             block.add(Store(self._bitmap(SlotKind.OUT_COVERED), cell, covered))
-        for array, value in self._columns():
+        for array, value in zip(outlet.near, self._columns(), strict=True):
             block.add(Pack(array, self.count, value, mask))
         block.set(self.count, add(self.count, CountTrue(mask, I64)))
+        outlet.pass_on(block)
 
     def _append(self, block: Block, cell: LExpr) -> None:
         """One cell; the bits of its vector are put together in masks."""
@@ -150,7 +160,7 @@ class Output:
         self._bit(block, cell, SlotKind.OUT_BEGINS, begins)
         if self.outcome.begins is not None:
             self._bit(block, cell, SlotKind.OUT_COVERED, self.outcome.value.valid)
-        for array, value in self._columns():
+        for array, value in zip(self._arrays(), self._columns(), strict=True):
             block.add(Store(array, self.count, value))
         block.set(self.count, add(self.count, convert(begins, I64)))
 
@@ -163,6 +173,9 @@ class Output:
 
     def finish(self, block: Block) -> None:
         """Behind the loops."""
-        count = self.total if self.outcome.full else self.count
+        if self.outlet is not None:
+            count = self.outlet.finish(block)
+        else:
+            count = self.total if self.outcome.full else self.count
         slot = self.assembly.slot(SlotKind.OUT_COUNT, self.name)
         block.add(WriteSlot(slot, count))

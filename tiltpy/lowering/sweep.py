@@ -90,7 +90,7 @@ class Sweep:
             count = self.assembly.fresh(f"{name}.count")
             block.set(count, i64(0))
         else:
-            out, count = outlet.near, outlet.count
+            out, count = out.elsewhere(outlet.near), outlet.count
         exists = self.assembly.fresh("exists", BOOL)
         begin = self.assembly.fresh("begin")
         head, body = block.inner(), block.inner()
