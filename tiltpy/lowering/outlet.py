@@ -6,11 +6,11 @@ and is poured out from there, line after line. The loop writes to the basin as i
 the output; where there is not much to write it is.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
 from tiltpy.abi import LANES
-from tiltpy.loops.build import INF, add, conj, eq, i64, load, lt, select, sub
-from tiltpy.loops.nodes import Array, Bin, Choose, LExpr, Pour, Store, Var, While
+from tiltpy.loops.build import INF, add, conj, eq, i64, lt, select, sub
+from tiltpy.loops.nodes import Array, Bin, Choose, For, LExpr, Pour, Store, Var, Wide
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.types import BOOL, I64
 
@@ -68,31 +68,21 @@ class Outlet:
         whole = pour.name("whole", sub(self.count, rest))
         for basin, far in zip(self.basins, self.far, strict=True):
             pour.add(Pour(far, self.gone, basin, whole))
-        self._copy(pour, self.basins, whole, lambda row: sub(row, whole))
+            pour.add(Store(basin, i64(0), Wide(basin, whole, basin.type)))
         pour.set(self.gone, add(self.gone, whole))
         pour.set(self.count, sub(self.count, whole))
         block.when(lt(self.limit, self.count), pour)
 
     def finish(self, block: Block) -> Var:
-        """Behind the loop; the variable that counts the snapshots of the output."""
-        rest = block.inner()
-        self._copy(rest, self.far, i64(0), lambda row: add(self.gone, row))
+        """Behind the loop; the variable that counts the snapshots of the output.
+
+        Up to a vector more may be written than there are.
+        """
+        rest, copy = block.inner(), block.inner()
+        row = self.assembly.fresh(f"{self.name}.rest")
+        for basin, far in zip(self.basins, self.far, strict=True):
+            copy.add(Store(far, add(self.gone, row), Wide(basin, row, basin.type)))
+        rest.add(For(row, i64(0), self.count, copy.body(), LANES))
         block.when(self.past, rest)
         block.set(self.count, add(self.gone, self.count))
         return self.count
-
-    def _copy(
-        self,
-        block: Block,
-        to: Iterable[Array],
-        first: LExpr,
-        place: Callable[[LExpr], LExpr],
-    ) -> None:
-        """What is in the basin from one snapshot on, each to its place in others."""
-        row = self.assembly.fresh(f"{self.name}.rest")
-        block.set(row, first)
-        inner = block.inner()
-        for basin, array in zip(self.basins, to, strict=True):
-            inner.add(Store(array, place(row), load(basin, row)))
-        inner.set(row, add(row, i64(1)))
-        block.add(While(lt(row, self.count), inner.body()))
