@@ -248,3 +248,29 @@ def test_other_processors_give_the_same_bits(cpu: str) -> None:
 
 
 HOST = jit.host()
+
+
+@pytest.mark.parametrize("first", [2, 40, 600, 4090])
+def test_means_of_singles_round_once(first: int) -> None:
+    """Where the sums have no error: the quotient is the nearest `f32` there is."""
+    draws = np.random.default_rng(first)
+    values = draws.integers(-2048, 2048, 9000).astype(np.float32)
+    sizes = range(first, first + 9)
+    fields = ", ".join(f"m{n} = mean(~x[t-{n}:t])" for n in sizes)
+    query = tilt.parse(f"input x : f32 sampled 1\n~o[t] = {{ {fields} }}")
+    table = query.run(x=tilt.sampled(values, start=0, period=1)).to_arrow()
+    sums = np.concatenate(([0.0], np.cumsum(values, dtype=np.float64)))
+    for n in sizes:
+        expected = ((sums[n:] - sums[:-n]) / n).astype(np.float32)
+        assert (table[f"m{n}"].to_numpy()[n - 1 :] == expected).all()
+
+
+@pytest.mark.parametrize("scalar", ["f32", "f64"])
+@pytest.mark.parametrize("bound", ["0.0", "-0.0", "1.5", "-2.0"])
+def test_limits_let_nan_through_and_know_zeros(scalar: str, bound: str) -> None:
+    values = [math.nan, math.inf, -math.inf, -0.0, 0.0, 1.5, -2.0, 3.0, -3.0] * 10
+    text = (
+        f"input x : {scalar}\n~o[t] = {{ a = max(~x[t-1], {bound}), b = max({bound}, "
+        f"~x[t]), c = min(~x[t], {bound}), d = min({bound}, ~x[t]) }}\noutput ~o"
+    )
+    grid_run(text, {"x": samples(values)}, settings=(GRID,))

@@ -115,10 +115,14 @@ class Fold:
         return found
 
     def _deepest(self, size: int) -> int:
-        """How far back the windows to come look for the states of so many cells."""
+        """How far back the states of so many cells will be looked for.
+
+        By the windows to come, and by the states of twice as many.
+        """
         grown = filter(self._grows, self.lengths)
-        parts = (part for cells in grown for part in parts_of(cells))
-        return max((back for part, back in parts if part == size), default=size)
+        parts = [part for cells in grown for part in parts_of(cells)]
+        backs = [back for part, back in parts if part == size]
+        return max(*backs, size if any(part > size for part, _ in parts) else 0, 0)
 
     def merge(self, block: Block, older: State, newer: State) -> State:
         """Two states beside each other in time."""
