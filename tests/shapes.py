@@ -306,11 +306,12 @@ def _most_rows(pane: RowPane, chunk: Chunk) -> Forms:
             yield "row pane: more than a vector"
 
 
-def _much_kept(found: Outlet, chunk: Chunk | GridChunk) -> Forms:
+def _much_kept(found: Outlet, chunk: Chunk | GridRun) -> Forms:
     """Whether what is kept of a chunk goes past the caches, perhaps in parts."""
     (loop,) = (one for one in chunk.signature.loops if one.name == found.name)
-    if isinstance(chunk, GridChunk):
-        form, rows = "grid", (chunk.high - chunk.low) // loop.tdom.precision
+    if isinstance(chunk, GridRun):
+        longest = int((chunk.high - chunk.low).max())
+        form, rows = "grid", longest // loop.tdom.precision
     elif loop.shape is Shape.ROWS:
         visits = chunk.visits[loop.name]
         form, rows = loop.shape.value, visits.last - visits.first
