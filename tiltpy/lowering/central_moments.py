@@ -5,7 +5,7 @@ from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import convert, eq, f64, is_power_of_two, select
 from tiltpy.loops.nodes import Bin, LExpr, Num
 from tiltpy.lowering.assembly import Block
-from tiltpy.lowering.floats import minus, over, plus, times
+from tiltpy.lowering.floats import fused, minus, over, plus, times
 from tiltpy.lowering.states import Kept, State
 from tiltpy.lowering.values import Lowered
 from tiltpy.types import F32, F64, Scalar
@@ -79,22 +79,37 @@ def _lift_spread(_block: Block, _row: LExpr, value: Lowered) -> State:
     return Num(1.0, F32), value.scalar, _ZERO, _ZERO
 
 
-def _join_spreads(_: Block, a: State, b: State) -> State:
+def _join_spreads(_block: Block, a: State, b: State) -> State:
     """The counts are constants. What the sums cost, sums and means share."""
-    na, total_a, qa = a[0], a[1], a[3]
-    nb, total_b, qb = b[0], b[1], b[3]
+    (na, total_a, _, qa), (nb, total_b, _, qb) = a, b
     assert isinstance(na, Num)
     assert isinstance(nb, Num)
-    n, total = plus(na, nb), plus(total_a, total_b)
-    if na == nb and is_power_of_two(na):
-        delta = minus(total_b, total_a)
-        cross = times(delta, delta, Num(0.5 / float(na.value), F32))
-        return n, total, _ZERO, plus(qa, qb, cross)
+    few, many = sorted((float(na.value), float(nb.value)))
+    total, n = plus(total_a, total_b), plus(na, nb)
+    if is_power_of_two(na) and is_power_of_two(nb):
+        # How far the sums are apart, if both were of as many as the larger is.
+        apart = _apart(a, b)
+        factor = 2.0 * few / (many * (few + many))
+    else:
+        apart = minus(spread_mean(b), spread_mean(a))
+        factor = 2.0 * few * many / (few + many)
+    squares = fused(times(apart, Num(factor, F32)), apart, plus(qa, qb))
+    if is_power_of_two(n):
+        return n, total, _ZERO, squares
     delta = minus(spread_mean(b), spread_mean(a))
-    share = nb.value / (na.value + nb.value)
-    mean = plus(spread_mean(a), times(delta, Num(share, F32)))
-    cross = times(delta, delta, Num(na.value * share, F32))
-    return n, total, mean, plus(qa, qb, cross)
+    share = Num(float(nb.value) / (few + many), F32)
+    return n, total, fused(delta, share, spread_mean(a)), squares
+
+
+def _apart(a: State, b: State) -> LExpr:
+    (na, total_a, *_), (nb, total_b, *_) = a, b
+    assert isinstance(na, Num)
+    assert isinstance(nb, Num)
+    if na.value < nb.value:
+        return fused(total_a, Num(-nb.value / na.value, F32), total_b)
+    if na.value > nb.value:
+        return fused(total_b, Num(-na.value / nb.value, F32), total_a)
+    return minus(total_b, total_a)
 
 
 def spread_mean(state: State) -> LExpr:
@@ -112,7 +127,8 @@ SHORT_SPREAD = Kept(
     _lift_spread,
     _join_spreads,
 )
-"""Count, sum, mean and central sum of squares of a few `f32`, neither tiny nor huge.
+"""Count, sum, mean of a few `f32`, neither tiny nor huge, and twice the central sum of
+their squares.
 
 A snapshot's own square is 0 even if it is a NaN or infinite: those spread with the
 first merge. Equal values merge without any error here, too: sums of powers of two of

@@ -4,7 +4,7 @@ import operator
 from collections.abc import Callable
 from functools import reduce
 
-from tiltpy.loops.nodes import Bin, LExpr, Num
+from tiltpy.loops.nodes import Bin, CallFn, LExpr, Num
 from tiltpy.ops import BinaryOp
 
 
@@ -26,6 +26,11 @@ def minus(left: LExpr, right: LExpr) -> LExpr:
 def over(left: LExpr, right: LExpr) -> LExpr:
     """A quotient of floats."""
     return _folded("/", left, right)
+
+
+def fused(a: LExpr, b: LExpr, c: LExpr) -> LExpr:
+    """`a * b + c`, rounded once."""
+    return CallFn("fma", (a, b, c), c.type)
 
 
 _FOLDS: dict[BinaryOp, Callable[[float, float], float]] = {

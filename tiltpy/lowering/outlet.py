@@ -9,8 +9,18 @@ the output; where there is not much to write it is.
 from collections.abc import Sequence
 
 from tiltpy.abi import LANES
-from tiltpy.loops.build import INF, add, conj, eq, i64, lt, select, sub
-from tiltpy.loops.nodes import Array, Bin, Choose, For, LExpr, Pour, Store, Var, Wide
+from tiltpy.loops.build import INF, add, conj, eq, i64, load, lt, select, sub
+from tiltpy.loops.nodes import (
+    Array,
+    Bin,
+    Choose,
+    LExpr,
+    Pour,
+    Store,
+    Var,
+    While,
+    Wide,
+)
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.types import BOOL, I64
 
@@ -74,15 +84,14 @@ class Outlet:
         block.when(lt(self.limit, self.count), pour)
 
     def finish(self, block: Block) -> Var:
-        """Behind the loop; the variable that counts the snapshots of the output.
-
-        Up to a vector more may be written than there are.
-        """
+        """Behind the loop; the variable that counts the snapshots of the output."""
         rest, copy = block.inner(), block.inner()
         row = self.assembly.fresh(f"{self.name}.rest")
+        rest.set(row, i64(0))
         for basin, far in zip(self.basins, self.far, strict=True):
-            copy.add(Store(far, add(self.gone, row), Wide(basin, row, basin.type)))
-        rest.add(For(row, i64(0), self.count, copy.body(), LANES))
+            copy.add(Store(far, add(self.gone, row), load(basin, row)))
+        copy.set(row, add(row, i64(1)))
+        rest.add(While(lt(row, self.count), copy.body()))
         block.when(self.past, rest)
         block.set(self.count, add(self.gone, self.count))
         return self.count

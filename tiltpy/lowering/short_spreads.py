@@ -5,7 +5,6 @@ from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import TRUE, add, conj, convert, disj, i64, le, lt
 from tiltpy.loops.nodes import CallFn, CountTrue, For, LExpr, Num, Splat
 from tiltpy.lowering.assembly import Block
-from tiltpy.lowering.central_moments import spread_mean
 from tiltpy.lowering.floats import minus, over, plus, times
 from tiltpy.lowering.folds import LONGEST_TREE
 from tiltpy.lowering.lane_view import LaneView
@@ -28,23 +27,30 @@ def lower_short_spread(
     """A variance from moments in single precision.
 
     Squares of values beyond these bounds leave the range of `f32`; such vectors, and
-    those with a NaN, are computed again in double precision.
+    those with a NaN, are computed again in double precision. A small variance is safe
+    if it is that of large values, which is looked at only where there is one.
     """
     block = view.block
-    mean, squares = spread_mean(moments), moments[3]
+    total, squares = moments[1], moments[3]
     variance = view.assembly.fresh("variance", F32)
-    block.set(variance, times(squares, Num(1.0 / (cells - node.ddof), F32)))
-    size = CallFn("abs", (mean,), F32)
-    large = disj(le(Num(2.0**-90, F32), variance), le(Num(2.0**-30, F32), size))
-    safe = conj(large, le(variance, Num(2.0**100, F32)))
-    again = block.inner()
+    block.set(variance, times(squares, Num(0.5 / (cells - node.ddof), F32)))
+    not_large = le(variance, Num(2.0**100, F32))
+    usual = conj(le(Num(2.0**-90, F32), variance), not_large)
+    small, again = block.inner(), block.inner()
+    size = CallFn("abs", (total,), F32)
+    safe = disj(usual, conj(le(Num(2.0**-30 * cells, F32), size), not_large))
     again.set(variance, _spread_again(view, again, node, newest, cells))
-    unsafe = lt(CountTrue(Splat(safe, BOOL), I64), i64(LANES))
-    block.when(block.name("unsafe", unsafe), again)
+    small.when(_not_all(small, safe), again)
+    block.when(_not_all(block, usual), small)
     if node.reduction == "std":
         root = CallFn("sqrt", (variance,), F32)
         return Lowered(node.type, block.name("w", root), TRUE)
     return Lowered(node.type, variance, TRUE)
+
+
+def _not_all(block: Block, test: LExpr) -> LExpr:
+    """Whether there is a lane in which a test fails."""
+    return block.name("some", lt(CountTrue(Splat(test, BOOL), I64), i64(LANES)))
 
 
 def _spread_again(
