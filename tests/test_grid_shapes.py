@@ -5,6 +5,12 @@ import pytest
 from tests.shapes import Census, count_forms
 
 CASES, DEEP_CASES = 600, 3_000
+SOON = (
+    29, 37, 68, 142, 176, 187, 213, 239, 243, 303, 305, 343, 372, 388, 391, 397, 398,
+    405, 420, 451, 455, 469, 478, 486, 502, 509, 515, 520, 523, 529, 530,
+)  # fmt: skip
+"""Seeds that were found to reach all forms together: they are tried first. Where random
+queries are drawn otherwise, the others reach what these no longer do."""
 
 REACHED = (
     "shape: map",
@@ -117,7 +123,9 @@ REACHED = (
 @pytest.fixture(scope="module")
 def census(request: pytest.FixtureRequest) -> Census:
     deep = bool(request.config.getoption("--deep"))
-    return count_forms(0, DEEP_CASES) if deep else count_forms(0, CASES, REACHED)
+    if deep:
+        return count_forms(range(DEEP_CASES))
+    return count_forms(dict.fromkeys((*SOON, *range(CASES))), REACHED)
 
 
 def test_every_form_is_reached(census: Census) -> None:
