@@ -26,14 +26,12 @@ PATIENCE = 900
 """Seconds that a program over a cluster may take."""
 
 SOON = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""What a JVM is told that is to be up soon, rather than fast in the end."""
+"""What every JVM is told: to be up soon, rather than fast in the end."""
 
 SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    "spark.driver.extraJavaOptions": SOON,
     "spark.driver.memory": "1g",
-    "spark.executor.extraJavaOptions": SOON,
     "spark.executorEnv.PYTHONPATH": str(ROOT),
     "spark.log.level": "ERROR",
     "spark.sql.session.timeZone": "UTC",
@@ -47,20 +45,27 @@ def environment(folder: Path) -> dict[str, str]:
     """What programs of Spark find around them; their files go to the folder.
 
     A cluster keeps its executors' files in Spark's own directory: the folder has one,
-    of links.
+    of links. In it stands what a user may have set for all sessions, also those that a
+    program of ours starts.
     """
     home = folder / "spark"
     home.mkdir(exist_ok=True)
     for path in Path(pyspark.__file__).parent.iterdir():
         link = home / path.name
-        if path.name != "work" and not link.exists():
+        if path.name not in ("conf", "work") and not link.exists():
             link.symlink_to(path)
+    (home / "conf").mkdir(exist_ok=True)
+    (home / "conf" / "spark-defaults.conf").write_text(
+        f"spark.driver.extraJavaOptions {SOON}\n"
+        f"spark.executor.extraJavaOptions {SOON}\n"
+    )
     inherited = os.environ.get("PYTHONPATH")
     return {
         "JAVA_HOME": str(found_or_installed().home),
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join([str(ROOT), *([inherited] if inherited else [])]),
         "PYTHONWARNINGS": "ignore:PySpark does not yet fully support:FutureWarning",
+        "SPARK_DAEMON_JAVA_OPTS": SOON,
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_DIRS": str(folder / "blocks"),
         "SPARK_LOCAL_IP": "127.0.0.1",
