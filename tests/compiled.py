@@ -33,8 +33,9 @@ from tiltpy.runtime.buffers import SnapshotBuffer
 from tiltpy.runtime.domain import Request
 from tiltpy.runtime.ingest import Ingested, ingest
 from tiltpy.runtime.job import RunOptions
+from tiltpy.runtime.part import Part
 from tiltpy.runtime.result import OutputTable
-from tiltpy.runtime.run import Part, run
+from tiltpy.runtime.run import run
 from tiltpy.runtime.ticks import output_type
 from tiltpy.types import DURATION, Interval, Point, Scalar, Struct, Type
 

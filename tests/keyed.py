@@ -36,8 +36,9 @@ from tiltpy.runtime.ingest import Ingested
 from tiltpy.runtime.job import RunOptions
 from tiltpy.runtime.key_pieces import Order
 from tiltpy.runtime.keys import Groups
+from tiltpy.runtime.part import Part
 from tiltpy.runtime.result import OutputTable, Result
-from tiltpy.runtime.run import Part, bind_inputs, run, run_parts
+from tiltpy.runtime.run import bind_inputs, run, run_parts
 from tiltpy.types import Interval, Struct
 
 

@@ -24,8 +24,9 @@ from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.domain import Request
 from tiltpy.runtime.ingest import Ingested, ingest
 from tiltpy.runtime.job import RunOptions
+from tiltpy.runtime.part import Part
 from tiltpy.runtime.result import Result
-from tiltpy.runtime.run import Part, run
+from tiltpy.runtime.run import run
 from tiltpy.types import Interval
 
 

@@ -25,8 +25,9 @@ from tiltpy.runtime.domain import Request
 from tiltpy.runtime.in_time import in_time
 from tiltpy.runtime.job import RunOptions
 from tiltpy.runtime.key_pieces import Order
+from tiltpy.runtime.part import Part
 from tiltpy.runtime.result import OutputTable
-from tiltpy.runtime.run import Part, run_parts
+from tiltpy.runtime.run import run_parts
 from tiltpy.runtime.stamps import output_stamp
 from tiltpy.types import Struct, Type, columns
 
@@ -73,7 +74,8 @@ def fold(
         patch.object(direct, "PER_ROW", per_row),
         patch.object(direct, "MERGED", 16 * per_row),
     ):
-        found = fold_directly(query, rows, compiler.specialised, request, options)
+        part = Part(query, compiler.specialised)
+        found = fold_directly(part, rows, request, options)
     stamp = output_stamp({declared.name: rows.stamps}, query.unit)
     return {table.name: table for table in found.tables(stamp, order)}
 
@@ -345,9 +347,9 @@ def test_few_rows_are_grouped() -> None:
     assert declared is not None
     rows = in_time(declared, Binding(frame), None)
     assert not isinstance(rows, str)
-    compile_for = Compiler(query, CompileOptions(cache=False)).specialised
+    part = Part(query, Compiler(query, CompileOptions(cache=False)).specialised)
     with pytest.raises(Grouping, match="~x has few rows"):
-        fold_directly(query, rows, compile_for, Request(), RunOptions())
+        fold_directly(part, rows, Request(), RunOptions())
 
 
 @pytest.mark.parametrize(
@@ -385,9 +387,9 @@ def test_windows_that_slide_over_all_rows_are_grouped() -> None:
     frame = pa.table({"k": ["a"] * 9999, "ts": range(9999), "x": np.arange(9999.0)})
     rows = in_time(query.inputs[0], Binding(frame), None)
     assert not isinstance(rows, str)
-    compile_for = Compiler(query, CompileOptions(cache=False)).specialised
+    part = Part(query, Compiler(query, CompileOptions(cache=False)).specialised)
     with pytest.raises(Grouping, match="few rows for 9,999 panes, of which windows"):
-        fold_directly(query, rows, compile_for, Request(), RunOptions())
+        fold_directly(part, rows, Request(), RunOptions())
 
 
 def test_users_get_it_where_it_pays() -> None:

@@ -26,7 +26,8 @@ from tiltpy.runtime.ingest import ingest
 from tiltpy.runtime.job import RunOptions
 from tiltpy.runtime.layout import sampled
 from tiltpy.runtime.memory import POOL, Memory
-from tiltpy.runtime.run import Part, run
+from tiltpy.runtime.part import Part
+from tiltpy.runtime.run import run
 
 SAMPLES = [Event(i, i + 1, i % 5 - 1.0) for i in range(-3, 900)]
 

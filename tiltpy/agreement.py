@@ -21,7 +21,8 @@ from tiltpy.runtime.domain import Request
 from tiltpy.runtime.ingest import Ingested
 from tiltpy.runtime.job import RunOptions
 from tiltpy.runtime.looked_at import Rows, rows_of_input, rows_of_output, show_time
-from tiltpy.runtime.run import Part, run
+from tiltpy.runtime.part import Part
+from tiltpy.runtime.run import run
 from tiltpy.runtime.stamps import output_stamp
 from tiltpy.types import F32, Scalar, Type
 

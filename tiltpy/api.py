@@ -26,8 +26,9 @@ from tiltpy.runtime.domain import Request
 from tiltpy.runtime.grid import lattice_of
 from tiltpy.runtime.job import Progress
 from tiltpy.runtime.key_pieces import Order
+from tiltpy.runtime.part import Part
 from tiltpy.runtime.result import Result
-from tiltpy.runtime.run import Part, bind_inputs, run_parts
+from tiltpy.runtime.run import bind_inputs, run_parts
 from tiltpy.runtime.sink import write_results
 from tiltpy.runtime.sizes import size_of
 from tiltpy.runtime.stream import stream

@@ -15,6 +15,7 @@ from tiltpy.lowering.references import reductions
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.direct import Grouping, only_input, plan_folds
 from tiltpy.runtime.in_time import in_time
+from tiltpy.runtime.part import Part
 from tiltpy.types import Boundary
 
 
@@ -135,7 +136,7 @@ def folds_of(
     if isinstance(rows, str):
         return rows
     try:
-        plan = plan_folds(part.query, rows, part.specialised)
+        plan = plan_folds(Part(part.query, part.specialised), rows)
     except Grouping as reason:
         return str(reason)
     compiled = part.specialised(plan.layouts)

@@ -5,7 +5,7 @@ in one pane, and there are not too many keys for a state of each in every pane. 
 rows are put together by key (`keyed`), which gives the same results.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,7 +15,7 @@ from tiltpy.abi import Grouped, Layout, TimeLayout
 from tiltpy.ir.nodes import CutWindow, Input, Query
 from tiltpy.runtime.buffers import SnapshotBuffer
 from tiltpy.runtime.domain import Request
-from tiltpy.runtime.encode import Vocabulary, encode
+from tiltpy.runtime.encode import encode
 from tiltpy.runtime.execute import Kernel, Kernels
 from tiltpy.runtime.folded import Folded, Snapshots
 from tiltpy.runtime.folding import (
@@ -32,6 +32,7 @@ from tiltpy.runtime.job import SMALL_ROWS, RunOptions, default_workers
 from tiltpy.runtime.key_pieces import KeyColumns, Order
 from tiltpy.runtime.keys import Keys
 from tiltpy.runtime.memory import installed_memory
+from tiltpy.runtime.part import Part
 from tiltpy.runtime.result import OutputTable, Pending
 from tiltpy.runtime.stamps import OutputStamp
 from tiltpy.runtime.stitch import Piece
@@ -59,9 +60,6 @@ class FoldKernels(Kernels, Protocol):
 
         `key` is the type of the keys; `narrow`: no pane has more than 2**16 - 1 rows.
         """
-
-
-FoldFor = Callable[[Mapping[str, Layout]], FoldKernels]
 
 
 class Grouping(Exception):  # noqa: N818 - no error: another way serves
@@ -133,14 +131,10 @@ def _piece(part: Snapshots) -> SnapshotBuffer:
 
 
 def fold_directly(
-    query: Query,
-    rows: InTime,
-    compile_for: FoldFor,
-    request: Request,
-    options: RunOptions,
+    part: Part[FoldKernels], rows: InTime, request: Request, options: RunOptions
 ) -> Direct:
     """Fold the rows of the only input of a query; or `Grouping` says why not."""
-    plan = plan_folds(query, rows, compile_for, few=bool(options.direct))
+    query, plan = part.query, plan_folds(part, rows, few=bool(options.direct))
     workers = options.workers or default_workers()
     found = {}
     for fold in plan.folds:
@@ -164,20 +158,17 @@ class Plan:
     folds: list["Fold"]
 
 
-def plan_folds(
-    query: Query, rows: InTime, compile_for: FoldFor, *, few: bool = False
-) -> Plan:
+def plan_folds(part: Part[FoldKernels], rows: InTime, *, few: bool = False) -> Plan:
     """See whether everything fits, `few` rows too; or `Grouping` says what does not."""
-    (declared,) = query.inputs
+    (declared,) = part.query.inputs
     if rows.buffer.n < SMALL_ROWS and not few:
         raise Grouping(f"~{declared.name} has few rows")
-    named = {declared.name: rows.buffer}
-    encoded, strings = encode(Vocabulary.of(query), named)
+    encoded, strings = encode(part.vocabulary, {declared.name: rows.buffer})
     buffer = encoded[declared.name]
     layouts = {declared.name: _layout(buffer)}
-    kernels = compile_for(layouts)
+    kernels = part.compile_for(layouts)
     ways = {}
-    for name in query.outputs:
+    for name in part.query.outputs:
         way = kernels.folded(name)
         if isinstance(way, str):
             raise Grouping(way)

@@ -1,9 +1,7 @@
 """A run: bind the data, compute the outputs over them, Arrow out."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Collection, Mapping, Sequence
 
-from tiltpy.abi import Layout
 from tiltpy.ir.nodes import Query
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.buffers import SnapshotBuffer
@@ -15,7 +13,7 @@ from tiltpy.runtime.direct import (
     only_input,
 )
 from tiltpy.runtime.domain import Request
-from tiltpy.runtime.encode import Vocabulary, encode
+from tiltpy.runtime.encode import encode
 from tiltpy.runtime.execute import Kernels
 from tiltpy.runtime.in_time import in_time
 from tiltpy.runtime.ingest import Ingested, ingest
@@ -24,23 +22,10 @@ from tiltpy.runtime.key_domains import Rows
 from tiltpy.runtime.key_pieces import KeyColumns, Order
 from tiltpy.runtime.keyed import KeyedJob
 from tiltpy.runtime.keys import Groups, Keys, align
+from tiltpy.runtime.part import Part
 from tiltpy.runtime.result import OutputTable, Result
 from tiltpy.runtime.stamps import OutputStamp, StampType, output_stamp
 from tiltpy.types import Unit
-
-K_co = TypeVar("K_co", bound=Kernels, covariant=True)
-
-
-class Part(Generic[K_co]):
-    """The outputs of a query that have the same keys, or none, for any run of them."""
-
-    def __init__(
-        self, query: Query, compile_for: Callable[[Mapping[str, Layout]], K_co]
-    ) -> None:
-        self.query = query
-        self.compile_for = compile_for
-        self.inputs = {declared.name for declared in query.inputs}
-        self.vocabulary = Vocabulary.of(query)
 
 
 def bind_inputs(
@@ -120,7 +105,7 @@ def _directly(
     if isinstance(rows, str):
         return None
     try:
-        return fold_directly(part.query, rows, part.compile_for, request, options)
+        return fold_directly(part, rows, request, options)
     except Grouping:
         return None
 

@@ -8,8 +8,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltpy.errors import TiltError
+from tiltpy.runtime.part import Part
 from tiltpy.runtime.piece import PieceOutput, Stretch, run_piece
-from tiltpy.runtime.run import Part, run
+from tiltpy.runtime.run import run
 from tiltpy.runtime.stamps import from_ticks
 from tiltpy.spark.large_keys import as_time_goes_on
 from tiltpy.spark.shares import shares
