@@ -1,11 +1,16 @@
 """Sharing work out: results in order, errors and an early end stop everybody."""
 
+import os
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
+from unittest.mock import patch
 
 import pytest
 
+from tiltpy.runtime import workers
 from tiltpy.runtime.workers import share_out, together
 
 
@@ -86,16 +91,46 @@ def test_all_work_is_done_at_once() -> None:
 
 
 def test_an_interrupt_of_the_caller_stops_the_others() -> None:
-    stop, ended = threading.Event(), []
+    meeting, stop = threading.Barrier(3, timeout=10), threading.Event()
+    ended = []
 
     def first() -> None:
+        meeting.wait()
         raise KeyboardInterrupt
 
     def another() -> None:
+        meeting.wait()
         assert stop.wait(10)
         ended.append(threading.get_ident())
 
     with pytest.raises(KeyboardInterrupt):
         together([first, another, another], stop.set)
     assert len(set(ended)) == 2
-    assert not [one for one in threading.enumerate() if "tiltpy" in one.name]
+
+
+def test_who_has_not_begun_when_all_is_done_is_not_waited_for() -> None:
+    begun = threading.Event()
+    with ThreadPoolExecutor(1) as one, patch.object(workers, "_threads", lambda: one):
+        together([list, begun.wait, list], begun.set)
+
+
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    meeting = threading.Barrier(2, timeout=10)
+    together([meeting.wait] * 2, list)
+    child = os.fork()
+    if child == 0:
+        meeting = threading.Barrier(2, timeout=10)
+        together([meeting.wait] * 2, list)
+        os._exit(7)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 7
+
+
+def test_where_no_thread_can_be_had_the_caller_does_it_all() -> None:
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    done: list[int] = []
+    with patch.object(ThreadPoolExecutor, "submit", refuse):
+        together([partial(done.append, 1), partial(done.append, 2)], list)
+    assert done == [1]

@@ -4,10 +4,12 @@ So there is a thread less to be started, and nobody has to be woken for each res
 with few processors both would take as long as some of the work.
 """
 
+import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from threading import Thread
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from functools import cache
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -70,14 +72,25 @@ def together(work: Sequence[Callable[[], object]], stop: Callable[[], object]) -
     The first is the caller's. When that is done, or interrupted, the others are told to
     `stop` after what they are doing, and waited for.
     """
-    threads = [Thread(target=one, name="tiltpy") for one in work[1:]]
-    begun = []
+    others: list[Future[object]] = []
     try:
-        for thread in threads:
-            thread.start()
-            begun.append(thread)
+        with suppress(RuntimeError):  # no more threads: those that there are do it all
+            others.extend(_threads().submit(one) for one in work[1:])
         work[0]()
     finally:
         stop()
-        for thread in begun:
-            thread.join()
+        wait([one for one in others if not one.cancel()])
+
+
+MOST_THREADS = 256
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """Threads that stay: to start one takes as long as some of the work."""
+    return ThreadPoolExecutor(MOST_THREADS, "tiltpy")
+
+
+# A forked process has none of them.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_threads.cache_clear)
