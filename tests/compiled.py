@@ -25,6 +25,7 @@ from tiltpy.lowering import (
     row_panes,
     short_spreads,
     stages,
+    stepping,
 )
 from tiltpy.passes.pipeline import PASS_NAMES
 from tiltpy.runtime import job, rounds
@@ -96,6 +97,8 @@ def small_sizes(setting: Setting) -> Iterator[None]:
         patch.object(rounds, "MUCH", 100),
         patch.object(row_panes, "SHORTEST", 2),
         patch.object(merging, "RUN", 4),
+        patch.object(stepping, "RUN", 4),
+        patch.object(stepping, "LONGEST_TREE", 8),
     ):
         yield
 

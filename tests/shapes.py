@@ -25,7 +25,7 @@ from tiltpy.abi import LANES, OF_STRINGS, Shape, Signature, SlotKind
 from tiltpy.ir.nodes import CutInlined, EventBound, Reduce, Time
 from tiltpy.ir.traversal import walk
 from tiltpy.loops.build import TRUE, i64
-from tiltpy.lowering import folds, outlet, outputs
+from tiltpy.lowering import folds, outlet, outputs, stepping
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.at_events import AtEvents
 from tiltpy.lowering.central_moments import ORDERS
@@ -46,6 +46,7 @@ from tiltpy.lowering.row_panes import RowPane
 from tiltpy.lowering.sliding import SlidingWindow
 from tiltpy.lowering.spread import Spread
 from tiltpy.lowering.stages import Grid
+from tiltpy.lowering.stepping import Stepping
 from tiltpy.lowering.streams import History
 from tiltpy.lowering.temporaries import Temporary
 from tiltpy.lowering.trees import TreeWindow
@@ -201,6 +202,7 @@ OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
     (Outlet, lambda _: []),
     (AtEvents, of_events),
     (EventLanes, lambda _: ["sweep: events in lanes"]),
+    (Stepping, lambda _: ["sweep: windows from edge to edge"]),
     (SlidingWindow, lambda w: [f"sweep: window that {'steps' if w.steps else 'runs'}"]),
     (TreeWindow, lambda _: ["sweep: window over ends out of order"]),
     (CountTree, lambda found: [f"sweep: {found.name}"]),
@@ -273,6 +275,8 @@ class Census:
                 self._met.update(_extent(one, chunk))
             if isinstance(one, RowPane) and isinstance(chunk, Chunk):
                 self._met.update(_most_rows(one, chunk))
+            if isinstance(one, Stepping) and isinstance(chunk, Chunk):
+                self._met.update(_many_rows(one, chunk))
             if isinstance(one, Outlet):
                 self._met.update(_much_kept(one, chunk))
 
@@ -304,6 +308,13 @@ def _most_rows(pane: RowPane, chunk: Chunk) -> Forms:
         length = pane.window.end - pane.window.start
         if (starts[LANES:] - starts[:-LANES] < length).any():
             yield "row pane: more than a vector"
+
+
+def _many_rows(found: Stepping, chunk: Chunk) -> Forms:
+    """Whether there may be rows for a run of short visits, of each object."""
+    pieces = (chunk.pieces.get(step.edge.rows.name) for step in found.steps)
+    if all(piece is not None and piece.n > 2 * stepping.RUN for piece in pieces):
+        yield "sweep: windows from edge to edge, for a while"
 
 
 def _much_kept(found: Outlet, chunk: Chunk | GridRun) -> Forms:

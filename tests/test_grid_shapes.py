@@ -100,6 +100,8 @@ REACHED = (
     "merge: past the caches",
     "merge: more than a basin",
     "sweep: windows at events",
+    "sweep: windows from edge to edge",
+    "sweep: windows from edge to edge, for a while",
     "sweep: events in lanes",
     "at events: window that ends with the event, which it takes in",
     "at events: window that shows its last row alone",

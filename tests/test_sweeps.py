@@ -126,9 +126,11 @@ def test_each_point_is_one_visit_and_gaps_between_rows_are_stepped_over() -> Non
 
 def test_a_loop_that_steps_has_no_inner_loop_but_to_flip() -> None:
     text = "input x : f32\n~o[t] = mean(~x[t-20:t]) > mean(~x[t-50:t])"
-    loop = kernel(text, GAPS).split("while now <= o.last:")[1]
-    assert loop.count("while ") == 2
-    assert loop.count("if ") == 2
+    general = kernel(text, GAPS).split("while now <= o.last:")[1]
+    visit, short = general.split("\n  now = next\n")
+    for loop in (visit, short.split("while visits < ")[1]):
+        assert loop.count("while ") == 2
+        assert loop.count("if ") == 2
 
 
 def test_rows_of_one_tick_need_room_for_a_snapshot_each() -> None:

@@ -4,7 +4,8 @@ A cursor moves forward only. After `advance` it knows whether there is a snapsho
 that time, which row it is, and until when (in the loop's time) nothing changes.
 """
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from tiltpy.abi import TimeLayout
@@ -87,6 +88,12 @@ class StepCursor:
             begin = sub(self.rows.start_or_never(i64(0)), i64(self.offset - 1))
             block.set(self.begin, begin)
             block.set(self.existed, FALSE)
+
+    def within(self) -> "StepCursor":
+        """The same where its edges are known to stay inside the rows."""
+        cursor = copy(self)
+        cursor.rows = replace(self.rows, within=True)
+        return cursor
 
     def advance(self, block: Block, now: LExpr) -> Seen:
         """The row after those that have ended, if it has begun."""

@@ -45,7 +45,7 @@ class Edge:
     def set(self, block: Block, row: LExpr) -> None:
         """Put it before a row."""
         block.set(self.row, row)
-        block.set(self.due, self._due(self.row))
+        block.set(self.due, self.due_at(self.row))
 
     def step(self, block: Block, now: LExpr) -> None:
         """Move on by one row if that is due."""
@@ -60,7 +60,7 @@ class Edge:
 
     def leap(self, block: Block, now: LExpr, rows: int) -> None:
         """Move on by as many rows as are due, up to a few, without a branch."""
-        passed = [le(self._due(add(self.row, i64(k))), now) for k in range(rows)]
+        passed = [le(self.due_at(add(self.row, i64(k))), now) for k in range(rows)]
         total: LExpr = self.row
         for one in passed:
             total = add(total, convert(one, I64))
@@ -79,7 +79,8 @@ class Edge:
         inner.set(self.row, add(self.row, i64(1)))
         block.add(While(le(self._bound(self.row), until), inner.body()))
 
-    def _due(self, row: LExpr) -> LExpr:
+    def due_at(self, row: LExpr) -> LExpr:
+        """The first time of the loop at which a row has its bound."""
         return sub(self._bound(row), i64(self.offset))
 
     def _bound(self, row: LExpr) -> LExpr:

@@ -35,6 +35,7 @@ from tiltpy.lowering.cursors import ScanCursor, StepCursor
 from tiltpy.lowering.following import Following
 from tiltpy.lowering.merged_lanes import MergedLanes
 from tiltpy.lowering.outlet import Outlet
+from tiltpy.lowering.rows import prefetch_rows
 from tiltpy.lowering.sides import Side
 from tiltpy.lowering.skips import strict_points
 from tiltpy.lowering.written import Written, write_snapshot
@@ -42,8 +43,6 @@ from tiltpy.types import I64
 
 RUN = 64
 """Visits between two looks at how many rows there still are."""
-LINE = 8
-"""Times in a line of the cache."""
 
 
 class Merge:
@@ -106,7 +105,8 @@ class Merge:
         for side in self.sides.values():
             side.enter(merge, self.done)
         self._look(merge)
-        self._fetch(run)
+        places = [(side.cursor.rows, side.row) for side in self.fast]
+        prefetch_rows(run, places, RUN)
         self._run(run, out, count, last)
         if self.slow:
             turn = block.inner()
@@ -122,16 +122,6 @@ class Merge:
             side.leave(merge, self.done)
         merge.set(now, add(self.done, i64(1)))
         block.when(conj(*(side.ready() for side in self.sides.values())), merge)
-
-    def _fetch(self, block: Block) -> None:
-        """Ask for the rows of a later run, line by line."""
-        line = block.assembly.fresh("line")
-        inner = block.inner()
-        for side in self.fast:
-            side.fetch(inner, line)
-        inner.set(line, add(line, i64(LINE)))
-        block.set(line, i64(0))
-        block.add(While(lt(line, i64(RUN)), inner.body()))
 
     def _look(self, block: Block) -> None:
         """The next bounds, of those that move often and of the others."""

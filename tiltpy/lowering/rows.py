@@ -4,6 +4,7 @@ An object is an input or the snapshots that an earlier loop of the kernel wrote.
 says what the layouts hold; this file is the only one of the lowering that knows.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tiltpy.abi import LANES, Layout, SlotKind, TimeLayout
@@ -20,20 +21,15 @@ from tiltpy.loops.build import (
     select,
     sub,
 )
-from tiltpy.loops.nodes import (
-    Array,
-    Lane,
-    LExpr,
-    Load,
-    Prefetch,
-    Wide,
-)
+from tiltpy.loops.nodes import Array, Lane, LExpr, Load, Prefetch, While, Wide
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.values import Lowered
 from tiltpy.types import BOOL, I64, Struct, Type, columns
 
 AHEAD = 1 << 13
 """Bytes ahead of a loop that are asked for."""
+LINE = 8
+"""Times in a line of the cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +62,7 @@ class ObjectRows:
 
     def clamp(self, row: LExpr) -> LExpr:
         """A row that may be read, equal to `row` if that is less than `count`."""
-        return least(row, self.last)
+        return row if self.within else least(row, self.last)
 
     def start_at(self, row: LExpr) -> LExpr:
         """The start of an existing row."""
@@ -107,6 +103,21 @@ class ObjectRows:
         if self.ends is None:
             return self.end_at(add(row, Lane(I64)))
         return Wide(self.ends, row, I64)
+
+    def next_start(self, row: LExpr) -> LExpr:
+        """The start of the row behind an existing one, which exists as well."""
+        if self.layout.time is TimeLayout.CONTIGUOUS:
+            assert self.ends is not None
+            return load(self.ends, row)
+        return self.start_at(add(row, i64(1)))
+
+    def prefetch(self, block: Block, row: LExpr) -> None:
+        """Ask for what a loop will read a while later than a row."""
+        times = [self.ends] if self.layout.points else [self.starts, self.ends]
+        for array in (*times, *self.values):
+            if array is not None:
+                size = array.type.bits // 8 or 1
+                block.add(Prefetch(array, add(row, i64(AHEAD // size))))
 
     def prefetch_times(self, block: Block, row: LExpr) -> None:
         """Ask for the times of a vector of rows that a loop will come to."""
@@ -203,3 +214,19 @@ def input_rows(
         tuple(values),
         tuple(validity),
     )
+
+
+def prefetch_rows(
+    block: Block, places: Iterable[tuple[ObjectRows, LExpr]], count: int
+) -> None:
+    """Ask for as many rows of some objects, line by line, as a loop comes to at once.
+
+    The machine does so by itself, but not over the ends of pages.
+    """
+    line = block.assembly.fresh("line")
+    inner = block.inner()
+    for rows, row in places:
+        rows.prefetch(inner, add(row, line))
+    inner.set(line, add(line, i64(LINE)))
+    block.set(line, i64(0))
+    block.add(While(lt(line, i64(count)), inner.body()))

@@ -6,10 +6,9 @@ What its bound after the next one is is read ahead of knowing whether it moves.
 from dataclasses import dataclass
 
 from tiltpy.loops.build import TRUE, add, conj, convert, eq, i64, le, lt, negate, sub
-from tiltpy.loops.nodes import LExpr, Prefetch, Select, Var
+from tiltpy.loops.nodes import LExpr, Select, Var
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.cursors import ScanCursor, Seen, StepCursor, gapless
-from tiltpy.lowering.rows import AHEAD
 from tiltpy.types import BOOL, I64
 
 
@@ -158,13 +157,3 @@ class Side:
             start = cursor.rows.start_or_never(self.row)
             begun = le(sub(start, i64(cursor.offset)), done)
             cursor.begun.set(block, add(self.row, convert(begun, I64)))
-
-    def fetch(self, block: Block, behind: LExpr) -> None:
-        """Ask for what will be read: the machine does not over the ends of pages."""
-        rows = self.cursor.rows
-        times = [rows.ends] if rows.layout.points else [rows.starts, rows.ends]
-        for array in (*times, *rows.values):
-            if array is not None:
-                size = array.type.bits // 8 or 1
-                there = add(add(self.row, behind), i64(AHEAD // size))
-                block.add(Prefetch(array, there))

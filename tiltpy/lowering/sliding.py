@@ -139,11 +139,16 @@ class SlidingWindow:
             block.add(For(row, self.lo.row, self.hi.row, each.body()))
 
     def within(self) -> "SlidingWindow":
-        """The same where its edges are known to stay inside the rows."""
+        """The same where its edges stay inside the rows, and a row has come."""
         window = copy(self)
         window.lo = replace(self.lo, rows=replace(self.lo.rows, within=True))
         window.hi = replace(self.hi, rows=replace(self.hi.rows, within=True))
         return window
+
+    def newest_row(self) -> LExpr:
+        """The last row that has come, if any has: it may be read in any case."""
+        row = sub(self.hi.row, i64(1))
+        return row if self.hi.rows.within else greatest(row, i64(0))
 
     def jump(self, block: Block, row: LExpr) -> None:
         """Go on from a row before which all have left, having followed none of them."""
@@ -176,7 +181,7 @@ class SlidingWindow:
         """The edges have moved by a row at most: one leaves, one comes."""
         zero, one = i64(0), i64(1)
         gone = block.name("gone", greatest(sub(self.lo.row, one), zero))
-        come = block.name("new", greatest(sub(self.hi.row, one), zero))
+        come = block.name("new", self.newest_row())
         for track in self._followed():
             track.leave(block, gone, self.lo.moved)
         if self._stacked():

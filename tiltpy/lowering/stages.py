@@ -15,6 +15,7 @@ from tiltpy.lowering.at_events import swept_at_events
 from tiltpy.lowering.lattice import Axis, Step, common_low, step, whole_vectors
 from tiltpy.lowering.references import reductions, references
 from tiltpy.lowering.row_panes import folds_rows
+from tiltpy.lowering.stepping import stepped
 
 PANE = 32
 """Cells of a strided window from which on each is folded by itself, lane by lane."""
@@ -140,7 +141,10 @@ class Grid:
     def _takes_rows(self, definition: TemporalExpr) -> bool:
         """Whether it is better made of rows as they lie than of those spread out."""
         points, windows = self.references[definition.name]
-        if self.apart and swept_at_events(definition, self.layouts):
+        if self.apart and (
+            swept_at_events(definition, self.layouts)
+            or stepped(definition, self.layouts)
+        ):
             return True
         if windows:
             return all(self._folds(definition, window) for window in windows)

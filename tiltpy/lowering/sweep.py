@@ -37,6 +37,7 @@ from tiltpy.lowering.merging import Merge
 from tiltpy.lowering.ranking import Rankings
 from tiltpy.lowering.references import uses_time
 from tiltpy.lowering.rows import ObjectRows
+from tiltpy.lowering.stepping import Stepping
 from tiltpy.lowering.values import Lowered
 from tiltpy.lowering.written import Written, write_snapshot
 from tiltpy.types import BOOL, I64
@@ -67,11 +68,13 @@ class Sweep:
             assembly, definition, objects, self.now, rankings, plain=plain
         )
         often = self.every_tick and not self.every_cell and not plain
-        self.short: Merge | AtEvents | None = None
+        self.short: Merge | AtEvents | Stepping | None = None
         if often and Merge.serves(self.following):
             self.short = Merge(assembly, self.following)
         elif often and AtEvents.serves(self.following):
             self.short = AtEvents(assembly, self.following)
+        elif often and Stepping.serves(self.following):
+            self.short = Stepping(assembly, self.following)
 
     @property
     def is_special(self) -> bool:
