@@ -287,3 +287,28 @@ def test_limits_let_nan_through_and_know_zeros(scalar: str, bound: str) -> None:
         for name in names:
             found = table[name].to_pylist()
             assert [repr(one) for one in found] == [repr(x) for x in expected * 2000]
+
+
+COARSER = {
+    "two cells of one": "u = TDom(-∞, ∞, 80)\n~a[u] = sum(~x[u-80:u])\n"
+    "~o[t] = ~x[t] + ~a[t] * ~a[t-80]",
+    "what is missing": "u = TDom(-∞, ∞, 80)\n~a[u] = min(~x[u-80:u])\n"
+    "~o[t] = ~x[t] != φ ? ~x[t] : ~a[t]",
+    "a gap of its own": "u = TDom(-∞, ∞, 96)\n"
+    "~a[u] = max(v for v in ~x[u-96:u] if v > 0)\n~o[t] = ~a[t] + 1",
+}
+
+
+@pytest.mark.parametrize("name", COARSER)
+@pytest.mark.parametrize("nulls", [False, True])
+def test_a_tile_is_one_cell_of_a_coarser_object(name: str, *, nulls: bool) -> None:
+    random = Random(name)  # noqa: S311
+    values: list[Number | None] = [random.randint(-9, 9) / 8 for _ in range(1500)]
+    for first in (160, 485, 700):  # some cells in which there is nothing at all
+        length = 200 if first == 485 else 96
+        values[first : first + length] = [None if nulls else -1.0] * length
+    if nulls:
+        values = [None if random.random() < 0.2 else value for value in values]
+    text = f"input x : f32\n{COARSER[name]}\noutput ~o"
+    settings = (SMALL, Setting(480, grid=True, nulls="samples", small=True))
+    grid_run(text, {"x": samples(values, 3)}, settings=settings)

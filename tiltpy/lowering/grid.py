@@ -168,7 +168,8 @@ class _GridKernel:
         kind = PaneLoop if stage.panes else LaneLoop
         loop = kind(self.grid, self.assembly, self.stored, self.low)
         cell = self.assembly.fresh("cell")
-        inner = body.inner()
+        tile, inner = body.inner(), body.inner()
+        loop.enter(tile, first)
         found = []
         for definition in stage.definitions:
             name = definition.name
@@ -188,6 +189,7 @@ class _GridKernel:
         loop.start(self.starts)
         loop.advance(inner)
         step = 1 if stage.panes else LANES
+        body.add(*tile.statements)
         end = body.name("end", add(first, count))
         body.add(For(cell, first, end, inner.body(), step))
         return found

@@ -105,6 +105,10 @@ class LaneCuts:
             return view.moved(name, view.after(step))
         if step.times > step.over:
             raise Unfit(f"~{name} may have gaps between the cells that are seen")
+        if view.stays(name, step):
+            moved = view.stored[name].moved(view.tile, view.place_in_tile(step))
+            here = view.block.name("moves", conj(eq(view.cell, view.first), moved))
+            return view.block.name("cut", conj(here, eq(Lane(I64), i64(0))))
         at = view.place(step)
         before = step.earlier(view.lag + 1)
         if at.single:  # only the first lane can be in another cell than the one before

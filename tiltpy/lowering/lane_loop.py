@@ -54,8 +54,12 @@ class LaneLoop:
         streams = self.view.streams.values()
         return [history for stream in streams for history in stream.histories]
 
+    def enter(self, tile: Block, first: LExpr) -> None:
+        """Before the loop over a tile, whose first cell is `first`."""
+        self.view.enter(tile, first)
+
     def start(self, block: Block) -> None:
-        """Before the loop."""
+        """Before the loop over the first tile."""
         for history in self._histories():
             history.start(block)
         self.cuts.start(block)

@@ -7,6 +7,7 @@ the counter, so that what is ahead of its reader has been computed.
 from collections.abc import Mapping
 from dataclasses import replace
 
+from tiltpy.abi import LANES
 from tiltpy.ir.nodes import CutPoint, Element, EventBound, Expr, TemporalExpr
 from tiltpy.loops.build import TRUE, add, conj, i64, mul
 from tiltpy.loops.nodes import Lane, LExpr
@@ -34,6 +35,12 @@ class LaneView:
         self.reader: TemporalExpr
         self.lag = 0
         self.fetched: set[str] = set()
+        self.tile = Block(assembly)
+        self.first: LExpr = i64(0)
+
+    def enter(self, tile: Block, first: LExpr) -> None:
+        """Before a loop over a tile, whose first cell is `first`."""
+        self.tile, self.first = tile, first
 
     def turn_to(self, block: Block, cell: LExpr, reader: TemporalExpr) -> None:
         """Go on with another definition; `cell` counts the first lane's cell."""
@@ -72,10 +79,24 @@ class LaneView:
             assert step.regular, "cells of one loop move on together"
             back = self._back(name, self.after(step))
             return self.streams[name].value(self.block, back)
+        if self.stays(name, step):
+            return self.stored[name].value(self.tile, self.place_in_tile(step))
         at = self.place(step)
         if at.contiguous or at.near:
             self._prefetch(name, at.base)
         return self.stored[name].value(self.block, at)
+
+    def stays(self, name: str, step: Step) -> bool:
+        """Whether a reference sees one cell of an object all over a tile."""
+        source, tile = self.stored[name], self.grid.tile
+        seen = step.earlier(self.lag)
+        whole = seen.times == 1 and seen.over % LANES == 0 and seen.plus == 0
+        return whole and source.axis.period == tile
+
+    def place_in_tile(self, step: Step) -> Place:
+        """Where that cell is."""
+        found = place(self.first, step.earlier(self.lag))
+        return replace(found, base=self.tile.name("base", found.base))
 
     def bound(self, node: EventBound) -> Lowered:
         """`start` or `end` of a row of a sampled input."""

@@ -61,6 +61,9 @@ class PaneLoop:
         """What it is."""
         return Shape.PANES
 
+    def enter(self, tile: Block, first: LExpr) -> None:
+        """Before the loop over a tile: nothing is common to its cells."""
+
     def start(self, block: Block) -> None:
         """Before the loop: the pane before the first was empty."""
         for var, _ in self.before:
