@@ -162,7 +162,7 @@ SEAMS = {
     "two loops": "u = TDom(-∞, ∞, 8)\n~a[u] = sum(~x[u-8:u])\n~o[t] = ~a[t] + ~x[t]",
 }
 
-OTHER_KERNELS = ("held", "filled", "moved", "ahead", "hops", "two loops")
+OTHER_KERNELS = ("held", "filled", "moved", "ahead", "long", "hops", "two loops")
 """Those of them that rows which are no samples are better served by."""
 
 
