@@ -113,11 +113,13 @@ def flat_column(input: str, table: pa.Table, *path: str) -> pa.Array:
 
 def payload_array(input: str, table: pa.Table, scalar: Scalar, *path: str) -> pa.Array:
     """The same for a value of a payload; strings as `coded` makes them."""
+    if scalar.kind != "string":
+        return flat_column(input, table, *path)
     column = table.column(path[0])
     found = column.type
     for step in path[1:]:
         found = found.field(step).type
-    if scalar.kind != "string" or not is_string(found):
+    if not is_string(found):
         return flat_column(input, table, *path)
     try:
         column.validate()

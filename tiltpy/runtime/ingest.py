@@ -215,8 +215,8 @@ def _read_payload(
     """
     found = read_payload(declared, table, choice.payload, unit, order)
     first = choice.payload[0]
-    outer = table.column(first[0])
-    if len(first) == 1 or outer.null_count == 0:
+    if len(first) == 1 or table.column(first[0]).null_count == 0:
         return found, None
+    outer = table.column(first[0])
     there = outer.is_valid().to_numpy()
     return found, there if order is None else there[order]
