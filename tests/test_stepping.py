@@ -66,6 +66,16 @@ def test_steps(query: str, left: str, right: str) -> None:
         check_engines(text, rows, settings=settings)
 
 
+@pytest.mark.parametrize("query", ["sum", "both", "struct"])
+def test_rows_that_overlap_beside_rows_that_do_not(query: str) -> None:
+    """No edge of a loop follows those."""
+    random = Random(query)  # noqa: S311
+    text = f"input x : f64\ninput y : f64\n{QUERIES[query]}\noutput ~o"
+    long = [(s, s + 7, v) for s, _, v in STREAMS["gaps"](random, 200)]
+    rows = {"x": long, "y": STREAMS["points"](random, 200)}
+    check_engines(text, rows, settings=WAYS)
+
+
 def test_runs_are_reached() -> None:
     random = Random(1)  # noqa: S311
     text = f"input x : f64\n{QUERIES['sum']}\noutput ~o"

@@ -108,7 +108,10 @@ class Stepping:
             and bool(windows)
             and not following.edged
             and all(isinstance(c, StepCursor) for c in following.cursors.values())
-            and all(isinstance(w, SlidingWindow) and not w.wholes for w in windows)
+            and all(
+                isinstance(w, SlidingWindow) and w.steps and not w.wholes
+                for w in windows
+            )
         )
 
     def append(
