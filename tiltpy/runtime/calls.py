@@ -1,6 +1,6 @@
 """A kernel's argument slots, filled in, and the memory behind them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
@@ -188,17 +188,21 @@ class Calls:
                     own[:, index] = places[one.key]
             self._scratch += arrays.values()
             self._slots.append(slots)
-        self._kernels = np.repeat(
-            [batch.code.place for batch in batches],
-            [len(batch.slots) for batch in batches],
-        )
-        self._places = [
-            np.concatenate([_places(own) for own in slots]) for slots in self._slots
+        self._pairs = [
+            np.array(
+                [
+                    pair
+                    for batch, own in zip(batches, slots, strict=True)
+                    for pair in _pairs(batch.code, own)
+                ],
+                np.int64,
+            )
+            for slots in self._slots
         ]
 
     def run(self) -> None:
         """Make them all. The batches' slots then say how much was written."""
-        make(self._batches[0].code, self._kernels, self._places)
+        make(self._batches[0].code, self._pairs)
         first, *others = self._slots
         for slots in others:
             for batch, own, other in zip(self._batches, first, slots, strict=True):
@@ -208,13 +212,13 @@ class Calls:
     @property
     def places(self) -> Numbers:
         """The addresses of the calls' slots."""
-        return self._places[0]
+        return self._pairs[0][:, 1]
 
 
-def _places(slots: Numbers) -> Numbers:
-    """The addresses of rows of slots."""
-    found: Numbers = address(slots) + slots.strides[0] * np.arange(len(slots))
-    return found
+def _pairs(code: Code, slots: Numbers) -> Iterator[tuple[int, int]]:
+    """The calls of a kernel for rows of slots: its address, and theirs."""
+    kernel, first, step = code.place, address(slots), slots.strides[0]
+    return ((kernel, first + row * step) for row in range(len(slots)))
 
 
 def _most(
@@ -229,16 +233,15 @@ def _most(
     return most
 
 
-def make(code: Code, kernels: Numbers, places: Sequence[Numbers]) -> None:
-    """Call kernels that lie at these addresses.
+def make(code: Code, pairs: Sequence[Numbers]) -> None:
+    """Make calls, each of which some thread takes: `pairs` has one array for each.
 
-    `places` are their slots' addresses, for each thread. `code` is that of any kernel.
+    A call is an address of a kernel, and one of slots. `code` is that of any kernel.
     """
     taken = np.zeros(1, np.int64)
-    pairs = [np.stack((kernels, own), axis=1) for own in places]
 
     def stop() -> None:
-        taken[0] = len(kernels)
+        taken[0] = len(pairs[0])
 
     together(
         [partial(code.many, address(own), len(own), address(taken)) for own in pairs],

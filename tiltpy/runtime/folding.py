@@ -168,8 +168,8 @@ class Matrices:
         slots[:, kinds.index(SlotKind.FIRST)] = edges[:-1]
         slots[:, kinds.index(SlotKind.LAST)] = edges[1:]
         places = np.arange(len(slots)) * slots.strides[0] + address(slots)
-        kernels = np.full(len(slots), call.code.place)
-        make(call.code, kernels, [places] * min(workers, len(slots)))
+        pairs = np.stack((np.full(len(slots), call.code.place), places), axis=1)
+        make(call.code, [pairs] * min(workers, len(slots)))
         return not slots[:, kinds.index(SlotKind.LOST)].any()
 
     def _edges(self) -> Numbers:

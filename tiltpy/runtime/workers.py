@@ -72,6 +72,9 @@ def together(work: Sequence[Callable[[], object]], stop: Callable[[], object]) -
     The first is the caller's. When that is done, or interrupted, the others are told to
     `stop` after what they are doing, and waited for.
     """
+    if len(work) == 1:
+        work[0]()
+        return
     others: list[Future[object]] = []
     try:
         with suppress(RuntimeError):  # no more threads: those that there are do it all
