@@ -1,10 +1,12 @@
 """What the reductions of a pane need: its cells lifted and folded, in a pass or two.
 
 Moments take two passes, the first for the mean: the cells of a pane are still in the
-cache for the second.
+cache for the second. But the variance of singles is made of sums in doubles about any
+of them, in one.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from tiltpy.loops.build import (
     TRUE,
@@ -16,15 +18,15 @@ from tiltpy.loops.build import (
     select,
     sub,
 )
-from tiltpy.loops.nodes import Bin, Extract, Lane, LExpr, Num
+from tiltpy.loops.nodes import Bin, CallFn, Extract, Lane, LExpr, Num
 from tiltpy.lowering.assembly import Block
 from tiltpy.lowering.central_moments import ORDERS, moments_of
-from tiltpy.lowering.floats import over, plus
+from tiltpy.lowering.floats import fused, minus, over, plus, times
 from tiltpy.lowering.objects import Place
 from tiltpy.lowering.panes import Lift, Pane, fold, fold_rows
 from tiltpy.lowering.reducers import COUNT, FIRST, kept_for
 from tiltpy.lowering.states import Kept, State, lift_where
-from tiltpy.types import F32, F64, I64
+from tiltpy.types import BOOL, F32, F64, I64
 
 States = Mapping[Kept, State]
 
@@ -135,10 +137,53 @@ class Passes:
         }
 
 
+def _squares(_: Block, sums: State, one: State) -> State:
+    total, squares = sums
+    deviation, *_rest = one
+    return plus(total, deviation), fused(deviation, deviation, squares)
+
+
+ABOUT = replace(_powers("about", 2), take=_squares)
+"""The sums of the deviations from a value, and of their squares."""
+MOST_ABOUT = 1 << 16
+"""Cells of a pane whose variance can be made of these sums.
+
+If the value is any of the pane's, the sum of the squares is at most so many times that
+of those from the mean: doubles have room for the difference, and for singles.
+"""
+
+
+def _spread_in_a_pass(
+    block: Block, pane: Pane, passes: Passes, *, fetch: bool
+) -> dict[Kept, State]:
+    """The variance of singles, and what else of them is asked for, in one pass."""
+    first = some_value(block, pane)
+    finite = CallFn("is_finite", (first,), BOOL)
+    origin = block.name("origin", select(finite, first, f64(0.0)))
+
+    def lift(inner: Block, where: Place, inside: LExpr) -> State:
+        (deviation,) = deviations_from(pane, origin)(inner, where, inside)
+        return deviation, deviation
+
+    kinds = {k: one for k, one in passes.first.items() if k != passes.about}
+    found = fold(block, pane, {**kinds, ABOUT: lift}, fetch=fetch)
+    total, squares = found.pop(ABOUT)
+    number = convert(pane.size, F64)
+    share = block.name("share", over(total, number))
+    spread = block.name("spread", minus(squares, times(total, share)))
+    mean = block.name("mean", plus(origin, share))
+    found[passes.about] = (block.name("sum", plus(total, times(number, origin))),)
+    return found | {moments_of(2): (number, mean, spread)}
+
+
 def states_of(block: Block, pane: Pane, names: set[str]) -> dict[Kept, State]:
-    """What the reductions of a pane need; moments take a second pass."""
+    """What the reductions of a pane need; higher moments take a second pass."""
     passes = Passes(block, pane, names)
     fetch = pane.source.start is not None
+    if passes.orders == [2] and pane.element.type == F32:
+        few = isinstance(pane.cells, int) and pane.cells <= MOST_ABOUT
+        if few and pane.certain(block):
+            return _spread_in_a_pass(block, pane, passes, fetch=fetch)
     found = fold(block, pane, passes.first, fetch=fetch) if passes.first else {}
     if passes.orders:
         number, mean = passes.centre(block, found)

@@ -153,7 +153,8 @@ class Folding:
             lifted = self.kinds[kept](block, where, inside)
             if kept.ordered:
                 lifted = _in_order(block, kept, lifted)
-            block.assign("m", state, kept.merge(block, state, lifted))
+            taken = (kept.take or kept.merge)(block, state, lifted)
+            block.assign("m", state, taken)
         if self.counted is not None:
             contributes = conj(self.pane.value(block, where).valid, inside)
             more = CountTrue(Splat(contributes, BOOL), I64)

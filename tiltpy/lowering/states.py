@@ -30,6 +30,7 @@ class Kept:
     merge, of states of which neither is the identity. Over many snapshots the kind
     `wider` rounds less. `ordered`: a merge of other than neighbours would be wrong.
     `counted`: what is constant in the state of one snapshot is how many they are.
+    `take` is a faster merge, of a state and that of a single snapshot.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Kept:
     wider: "Kept | None" = field(default=None, compare=False)
     ordered: bool = False
     counted: bool = False
+    take: Merge | None = field(default=None, compare=False)
 
     def join(self, block: Block, a: State, b: State, *, certain: bool) -> State:
         """Two states as one; `certain`: neither is the identity."""
