@@ -152,11 +152,10 @@ class GridRun(GridCalls):
         """The calls, prepared."""
         code = self.kernel.code
         wiring, slots = wiring_of(self.signature, code), self.slots()
-        needed = {
-            index: Needed(("grid", number), wanted.type, int(self.rows_of(*of).max()))
-            for index, number, wanted in wiring.scratch
-            if (of := (wanted.rows, wanted.constant))
-        }
+        needed = {}
+        for index, number, wanted in wiring.scratch:
+            size = int(self.rows_of(wanted.rows, wanted.constant).max())
+            needed[index] = Needed(("grid", number), wanted.type, size)
         for slot in wiring.outputs:
             slots[:, slot.index] = self._places(slot)
         for name, index in wiring.counts.items():

@@ -172,6 +172,8 @@ class Job:
         """The chunks in order; those that the grid kernel computes together."""
         cuts = self._cuts()
         low, high = cuts[:-1], cuts[1:]
+        if len(low) == 0:
+            return
         fit = np.zeros(len(low), np.bool_)
         if self.grid is not None:
             fit = self.grid.fit(low, high)
