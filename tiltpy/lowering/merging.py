@@ -99,7 +99,10 @@ class Merge:
         last: LExpr,
         outlet: Outlet | None,
     ) -> None:
-        """Visits from `now` on, for as long as all sides are well inside their rows."""
+        """Visits from `now` on, for as long as all sides are well inside their rows.
+
+        Runs end before the loop does: none of their visits looks whether it does.
+        """
         merge, run = block.inner(), block.inner()
         merge.set(self.done, sub(now, i64(1)))
         for side in self.sides.values():
@@ -107,7 +110,7 @@ class Merge:
         self._look(merge)
         places = [(side.cursor.rows, side.row) for side in self.fast]
         prefetch_rows(run, places, RUN)
-        self._run(run, out, count, last)
+        self._run(run, out, count)
         if self.slow:
             turn = block.inner()
             self._visit(turn, out, count, self.halt, self.sides.values())
@@ -115,8 +118,8 @@ class Merge:
             self._look(run)
         if outlet is not None:
             outlet.pass_on(run)
-        soonest = least(self.bound, self.halt) if self.slow else self.bound
-        further = conj(le(soonest, last), *(side.further() for side in self.fast))
+        latest = least(*(side.latest(RUN + LANES) for side in self.fast))
+        further = conj(le(latest, last), *(side.further() for side in self.fast))
         merge.add(While(further, run.body()))
         for side in self.sides.values():
             side.leave(merge, self.done)
@@ -129,24 +132,24 @@ class Merge:
         if self.slow:
             block.set(self.halt, least(*(side.end for side in self.slow)))
 
-    def _run(self, block: Block, out: Written, count: Var, last: LExpr) -> None:
+    def _run(self, block: Block, out: Written, count: Var) -> None:
         """Some visits before the next bound of those that move rarely."""
         block.set(self.visits, i64(0))
         if self.lanes is not None:
-            self._run_lanes(block, self.lanes, out, count, last)
+            self._run_lanes(block, self.lanes, out, count)
         visit = block.inner()
         self._visit(visit, out, count, self.bound, self.fast)
         visit.set(self.bound, least(*(side.end for side in self.fast)))
         visit.set(self.visits, add(self.visits, i64(1)))
-        block.add(While(self._more(self.bound, last), visit.body()))
+        block.add(While(self._more(), visit.body()))
 
-    def _more(self, bound: LExpr, last: LExpr) -> LExpr:
-        """Whether a run goes on as far as a bound."""
-        open_ = lt(bound, self.halt) if self.slow else TRUE
-        return conj(lt(self.visits, i64(RUN)), le(bound, last), open_)
+    def _more(self) -> LExpr:
+        """Whether a run goes on as far as the next bound."""
+        open_ = lt(self.bound, self.halt) if self.slow else TRUE
+        return conj(lt(self.visits, i64(RUN)), open_)
 
     def _run_lanes(
-        self, block: Block, lanes: MergedLanes, out: Written, count: Var, last: LExpr
+        self, block: Block, lanes: MergedLanes, out: Written, count: Var
     ) -> None:
         """The same for vectors of rows of the only one of those, none of them first."""
         (side,) = self.fast
@@ -157,7 +160,7 @@ class Merge:
         visit.set(self.done, self.bound)
         visit.set(side.row, add(side.row, i64(LANES)))
         visit.set(self.visits, add(self.visits, i64(LANES)))
-        more = conj(self._more(self.bound, last), lt(i64(0), side.row))
+        more = conj(self._more(), lt(i64(0), side.row))
         block.add(While(more, visit.body(), head.body()))
         side.show(block, lt(i64(0), self.visits))
         block.set(self.bound, side.end)

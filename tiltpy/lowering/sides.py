@@ -113,6 +113,13 @@ class Side:
         """Whether it has rows for another run, and those that are read ahead of it."""
         return TRUE if self.slow else self._has(self.row, self.room)
 
+    def latest(self, rows: int) -> LExpr:
+        """Where the row ends that is so many further on, or the last one.
+
+        A merge gets no further in as many visits.
+        """
+        return self._end(self.cursor.rows.clamp(add(self.row, i64(rows))))
+
     def enter(self, block: Block, done: LExpr) -> None:
         """From where the cursor was at the visit before, which is done until some time.
 

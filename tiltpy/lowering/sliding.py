@@ -42,6 +42,8 @@ from tiltpy.ops import WHOLE_WINDOW
 
 LEAP = 3
 """Rows that may leave at once without a branch, where a loop skips times."""
+FEW = 2
+"""The same where one row comes at a time: mostly as many leave."""
 OF_ANY = frozenset({"sum", "mean", "min", "max", "product", "rms", "any", "all"})
 """Reductions that have a value wherever there is a row."""
 
@@ -211,7 +213,7 @@ class SlidingWindow:
         if any(track.sees_leave for track in self.tracks.values()):
             self._pass(block, now)
         else:
-            self.lo.catch_up(block, now, LEAP)
+            self.lo.catch_up(block, now, FEW)
         if self._stacked():
             flip = block.inner()
             self._flip(flip, row)
