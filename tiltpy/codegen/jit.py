@@ -6,7 +6,8 @@ vectorises nothing. Kernels are called through ctypes, which releases the GIL.
 
 import ctypes
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache, partial
@@ -115,7 +116,9 @@ class MachineCode:
     def assembly(self) -> str:
         """The machine code as text."""
         machine = _machine(self.effort.level)
-        return str(machine.emit_assembly(self._optimized(machine)))
+        module = self._optimized(machine)
+        with _STRENGTH_REDUCTION.off():
+            return str(machine.emit_assembly(module))
 
     def _optimized(self, machine: llvm.TargetMachine) -> llvm.ModuleRef:
         return _optimize(_emit(self._loops()), machine, self.effort)
@@ -207,6 +210,37 @@ def _passes(builder: llvm.PassBuilder, effort: Effort) -> llvm.ModulePassManager
 _PASS_BUILDER = _PassBuilder()
 
 
+class _StrengthReduction:
+    """Loop strength reduction, which is off while the code of kernels is generated.
+
+    It would take a third of that time and more, and kernels are no faster for it: the
+    machine's addresses have an index. The switch is the process's, where others may use
+    LLVM too (Numba does): behind the last kernel it is on again.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._kernels = 0
+
+    @contextmanager
+    def off(self) -> Iterator[None]:
+        """For what is generated in here, in any number of threads."""
+        self._count(1)
+        try:
+            yield
+        finally:
+            self._count(-1)
+
+    def _count(self, more: int) -> None:
+        with self._lock:
+            before, self._kernels = self._kernels, self._kernels + more
+            if 0 in (before, self._kernels):
+                llvm.set_option("tiltpy", f"-disable-lsr={str(more > 0).lower()}")
+
+
+_STRENGTH_REDUCTION = _StrengthReduction()
+
+
 def _optimize(text: str, machine: llvm.TargetMachine, effort: Effort) -> llvm.ModuleRef:
     module = llvm.parse_assembly(text)
     module.triple = machine.triple
@@ -241,7 +275,8 @@ def compile_object(kernel: Kernel, *, optimize: bool = True) -> ObjectCode:
     machine = _machine(effort.level)
     module = _optimize(text, machine, effort)
     optimized = time.perf_counter()
-    code = machine.emit_object(module)
+    with _STRENGTH_REDUCTION.off():
+        code = machine.emit_object(module)
     seconds = {
         "emit LLVM IR": emitted - began,
         "optimize": optimized - emitted,

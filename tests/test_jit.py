@@ -1,0 +1,50 @@
+"""What generating code leaves of LLVM's switches, which are the whole process's."""
+
+import llvmlite.binding as llvm
+import pyarrow as pa
+
+import tiltpy as tilt
+from tiltpy.codegen import jit
+
+STRIDED = """
+define double @strided(ptr %a, i64 %n) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %sum = phi double [ 0.0, %entry ], [ %more, %loop ]
+  %k = mul i64 %i, 24
+  %p = getelementptr i8, ptr %a, i64 %k
+  %x = load double, ptr %p
+  %more = fadd double %sum, %x
+  %next = add i64 %i, 1
+  %on = icmp slt i64 %next, %n
+  br i1 %on, label %loop, label %end
+end:
+  ret double %more
+}
+"""
+"""A loop whose address is a product, or is added up where its strength is reduced."""
+
+
+def generated() -> str:
+    """What another user of LLVM in this process gets."""
+    return str(jit._machine(3).emit_assembly(llvm.parse_assembly(STRIDED)))
+
+
+def test_others_find_strength_reduction_as_it_was() -> None:
+    before = generated()
+    with jit._STRENGTH_REDUCTION.off():
+        with jit._STRENGTH_REDUCTION.off():
+            assert generated() != before
+        assert generated() != before
+    assert generated() == before
+
+
+def test_a_compiled_query_leaves_it_on() -> None:
+    before = generated()
+    rows = pa.table({"time": [1, 2, 5], "x": [1.0, 2.0, 4.0]})
+    options = tilt.CompileOptions(cache=False)
+    query = tilt.parse("input x : f64 point\n~o[t] = sum(~x[t-2 : t])", options=options)
+    assert query.run(x=rows).to_arrow()["o"].to_pylist() == [1.0, 3.0, 2.0, 4.0]
+    assert generated() == before
