@@ -41,7 +41,7 @@ def test_all_threads_work_at_once_the_callers_too() -> None:
 
 @pytest.mark.parametrize("by_caller", [True, False])
 def test_an_error_of_one_stops_all(*, by_caller: bool) -> None:
-    caller, begun = threading.get_ident(), []
+    caller, begun, before = threading.get_ident(), [], set(threading.enumerate())
     both = threading.Barrier(2, timeout=10)
 
     def work(number: int) -> int:
@@ -56,7 +56,7 @@ def test_an_error_of_one_stops_all(*, by_caller: bool) -> None:
     with pytest.raises(ValueError, match=r"number [01]"):
         list(share_out(work, range(10_000), 2))
     assert len(begun) < 100
-    assert not [one for one in threading.enumerate() if "tiltpy" in one.name]
+    assert set(threading.enumerate()) <= before
 
 
 def test_closing_stops_all() -> None:

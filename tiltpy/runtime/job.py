@@ -178,8 +178,8 @@ class Job:
         if self.grid is not None:
             fit = self.grid.fit(low, high)
             self.sheet = self.grid.sheet(low[fit], high[fit])
-        edges = np.flatnonzero(np.diff(fit, prepend=not fit[0])).tolist()
-        for first, stop in zip(edges, [*edges[1:], len(fit)], strict=True):
+        turns = (1 + np.flatnonzero(fit[1:] != fit[:-1])).tolist()
+        for first, stop in zip([0, *turns], [*turns, len(fit)], strict=True):
             if fit[first]:
                 for some in range(first, stop, AT_ONCE):
                     own = slice(some, min(some + AT_ONCE, stop))
