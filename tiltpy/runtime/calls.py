@@ -128,10 +128,6 @@ class Call:
         """Call the kernel."""
         self.code.one(self.place)
 
-    def batch(self, needed: Mapping[int, Needed]) -> "Batch":
-        """The call as one of many, with the scratch that it needs."""
-        return Batch(self.code, self.slots[None], self.counts, needed)
-
     def count(self, output: str) -> int:
         """How many snapshots of an output there are."""
         return int(self.slots[self.counts[output]])
@@ -153,14 +149,15 @@ class Batch:
     """Calls of one kernel: a row of slots for each.
 
     `counts` are the slots with each output's number of snapshots, `needed` is the
-    scratch that each of the calls needs, by slot. What the other slots say where to
-    find must live as long as the calls.
+    scratch that each of the calls needs, by slot. `owner` keeps what the other slots
+    say where to find.
     """
 
     code: Code
     slots: Numbers
     counts: Mapping[str, int]
     needed: Mapping[int, Needed]
+    owner: object
 
 
 class Calls:
@@ -202,7 +199,7 @@ class Calls:
 
     def run(self) -> None:
         """Make them all. The batches' slots then say how much was written."""
-        make(self._batches[0].code, self._pairs)
+        make(self._batches[0].code, self._pairs, self)
         first, *others = self._slots
         for slots in others:
             for batch, own, other in zip(self._batches, first, slots, strict=True):
@@ -233,20 +230,25 @@ def _most(
     return most
 
 
-def make(code: Code, pairs: Sequence[Numbers]) -> None:
+def make(code: Code, pairs: Sequence[Numbers], owner: object) -> None:
     """Make calls, each of which some thread takes: `pairs` has one array for each.
 
     A call is an address of a kernel, and one of slots. `code` is that of any kernel.
+    `owner` keeps all memory of the calls: each thread holds it, for one may still be at
+    work when an interrupt has ended the run.
     """
     taken = np.zeros(1, np.int64)
 
     def stop() -> None:
         taken[0] = len(pairs[0])
 
-    together(
-        [partial(code.many, address(own), len(own), address(taken)) for own in pairs],
-        stop,
-    )
+    together([partial(_take, code, own, taken, owner) for own in pairs], stop)
+
+
+def _take(code: Code, pairs: Numbers, taken: Numbers, owner: object) -> None:
+    """Make the calls that no other thread takes."""
+    code.many(address(pairs), len(pairs), address(taken))
+    del owner
 
 
 class Rows(Protocol):

@@ -193,7 +193,8 @@ class Chunk:
                 call.put(slot, memory.allocate(slot.type, self._size(slot)))
         for index, kind, name in wiring.others:
             call.slots[index] = self._number(name, kind)
-        return call.batch(self._needed(wiring))
+        needed = self._needed(wiring)
+        return Batch(call.code, call.slots[None], wiring.counts, needed, self)
 
     def results(
         self,

@@ -169,7 +169,7 @@ class Matrices:
         slots[:, kinds.index(SlotKind.LAST)] = edges[1:]
         places = np.arange(len(slots)) * slots.strides[0] + address(slots)
         pairs = np.stack((np.full(len(slots), call.code.place), places), axis=1)
-        make(call.code, [pairs] * min(workers, len(slots)))
+        make(call.code, [pairs] * min(workers, len(slots)), (self, call, slots))
         return not slots[:, kinds.index(SlotKind.LOST)].any()
 
     def _edges(self) -> Numbers:

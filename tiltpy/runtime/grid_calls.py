@@ -160,7 +160,7 @@ class GridRun(GridCalls):
             slots[:, slot.index] = self._places(slot)
         for name, index in wiring.counts.items():
             self._counts[name] = slots[:, index]
-        return Batch(code.code(), slots, wiring.counts, needed)
+        return Batch(code.code(), slots, wiring.counts, needed, self)
 
     def _places(self, slot: OutputSlot) -> Numbers:
         """Where each call writes what belongs to a slot."""
