@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
 from contextlib import closing
 from functools import partial
 from unittest.mock import patch
@@ -108,10 +108,12 @@ def test_an_interrupt_of_the_caller_stops_the_others() -> None:
     assert len(set(ended)) == 2
 
 
-def test_who_has_not_begun_when_all_is_done_is_not_waited_for() -> None:
-    begun = threading.Event()
-    with ThreadPoolExecutor(1) as one, patch.object(workers, "_threads", lambda: one):
-        together([list, begun.wait, list], begun.set)
+def test_threads_stay_for_the_next_work() -> None:
+    together([list, list, list], list)
+    known = set(threading.enumerate())
+    for _ in range(10):
+        together([list, list, list], list)
+    assert set(threading.enumerate()) == known
 
 
 def test_a_forked_process_has_threads_of_its_own() -> None:
@@ -127,10 +129,11 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
 
 
 def test_where_no_thread_can_be_had_the_caller_does_it_all() -> None:
-    def refuse(*_: object) -> None:
-        raise RuntimeError("can't start new thread")
-
     done: list[int] = []
-    with patch.object(ThreadPoolExecutor, "submit", refuse):
-        together([partial(done.append, 1), partial(done.append, 2)], list)
+    work = [partial(done.append, 1), partial(done.append, 2)]
+    with (
+        patch.object(workers, "_idle", deque()),
+        patch.object(threading.Thread, "start", side_effect=RuntimeError("no thread")),
+    ):
+        together(work, list)
     assert done == [1]

@@ -7,9 +7,10 @@ with few processors both would take as long as some of the work.
 import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import cache
+from queue import SimpleQueue
+from threading import Thread
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -75,25 +76,46 @@ def together(work: Sequence[Callable[[], object]], stop: Callable[[], object]) -
     if len(work) == 1:
         work[0]()
         return
-    others: list[Future[object]] = []
+    done: SimpleQueue[None] = SimpleQueue()
+    begun = 0
     try:
         with suppress(RuntimeError):  # no more threads: those that there are do it all
-            others.extend(_threads().submit(one) for one in work[1:])
+            for one in work[1:]:
+                _helper().put((one, done))
+                begun += 1
         work[0]()
     finally:
         stop()
-        wait([one for one in others if not one.cancel()])
+        for _ in range(begun):
+            done.get()
 
 
-MOST_THREADS = 256
+Inbox = SimpleQueue[tuple[Callable[[], object], SimpleQueue[None]]]
+_idle: deque[Inbox] = deque()
+"""Threads that stay, and wait: to start one takes as long as some of the work."""
 
 
-@cache
-def _threads() -> ThreadPoolExecutor:
-    """Threads that stay: to start one takes as long as some of the work."""
-    return ThreadPoolExecutor(MOST_THREADS, "tiltpy")
+def _helper() -> Inbox:
+    """A thread that has nothing to do, which does what it is given."""
+    try:
+        return _idle.pop()
+    except IndexError:
+        inbox: Inbox = SimpleQueue()
+        Thread(target=_help, args=(inbox,), name="tiltpy", daemon=True).start()
+        return inbox
+
+
+def _help(inbox: Inbox) -> None:
+    while True:
+        work, done = inbox.get()
+        try:
+            work()
+            del work  # and with it what it holds
+            _idle.append(inbox)
+        finally:
+            done.put(None)
 
 
 # A forked process has none of them.
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_threads.cache_clear)
+    os.register_at_fork(after_in_child=_idle.clear)
