@@ -24,7 +24,7 @@ from tiltpy.loops.nodes import (
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.types import BOOL, I64
 
-MUCH = 1 << 17
+MUCH = 1 << 18
 """Rows from which on a loop's output is long."""
 BASIN = 512
 """Snapshots that gather."""

@@ -35,7 +35,7 @@ from tiltpy.lowering.outcomes import Outcome
 from tiltpy.lowering.outlet import Outlet
 from tiltpy.types import BOOL, I32, I64, columns
 
-MUCH = 1 << 17
+MUCH = 1 << 18
 """Cells of a stretch from which on they are written past the caches."""
 
 

@@ -22,17 +22,15 @@ MOST_RANKED = 1 << 17
 stay in the caches, and little beside the rows ..."""
 LEAST = 1 << 16
 """... and at least, where there are fewer than `ENOUGH` chunks."""
-ENOUGH = 10
-"""Chunks that all workers can share well ..."""
-ENOUGH_CALLS = 32
-"""... and for a grid kernel, whose calls are prepared together."""
+ENOUGH = 12
+"""Chunks that all workers can share well."""
 HALOS = 8
 """How many times its halo a chunk is at least."""
 
 
-def chunk_count(work: int, most: int = MOST, enough: int = ENOUGH) -> int:
+def chunk_count(work: int, most: int = MOST) -> int:
     """How many chunks some rows or cells are cut into, whatever the workers."""
-    return max(1, work // most, min(enough, work // LEAST))
+    return max(1, work // most, min(ENOUGH, work // LEAST))
 
 
 def general_interval(
@@ -70,8 +68,7 @@ def grid_interval(grid: Grid, rows: Mapping[str, SnapshotBuffer]) -> int | None:
     length = grid.high - grid.low
     precisions = (loop.tdom.precision for loop in grid.kernel.signature.loops)
     read = sum(rows[one.object].n for one in grid.stretch.reads)
-    work = max(length // min(precisions), read)
-    chunks = chunk_count(work, enough=ENOUGH_CALLS)
+    chunks = chunk_count(max(length // min(precisions), read))
     if chunks == 1:
         return None
     halo = max((one.high - one.low for one in grid.stretch.reads), default=0)
