@@ -19,13 +19,13 @@ from bench.workloads import Stream, Workload
 from tiltpy.compiler import Compiler
 from tiltpy.runtime import layout
 from tiltpy.runtime.buffers import Column, SnapshotBuffer, pack_validity
-from tiltpy.runtime.calls import Calls
 from tiltpy.runtime.domain import Request, cells_of, output_domain
 from tiltpy.runtime.execute import Chunk, Kernel
 from tiltpy.runtime.grid import lattice_of, serving
 from tiltpy.runtime.grid_calls import GridRun
 from tiltpy.runtime.memory import Memory
 from tiltpy.runtime.rounds import Task
+from tiltpy.runtime.shared_calls import Calls
 
 SIZES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 MOST = 1_000

@@ -17,7 +17,6 @@ from tiltpy.interpreter import Event, interpret
 from tiltpy.runtime import pace
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.buffers import Column, SnapshotBuffer
-from tiltpy.runtime.calls import Calls
 from tiltpy.runtime.domain import Domain, Request
 from tiltpy.runtime.execute import Kernel
 from tiltpy.runtime.grid import Grid, lattice_of, serving
@@ -28,6 +27,7 @@ from tiltpy.runtime.layout import sampled
 from tiltpy.runtime.memory import POOL, Memory
 from tiltpy.runtime.part import Part
 from tiltpy.runtime.run import run
+from tiltpy.runtime.shared_calls import Calls
 
 SAMPLES = [Event(i, i + 1, i % 5 - 1.0) for i in range(-3, 900)]
 

@@ -25,16 +25,15 @@ from tiltpy.ir.nodes import Query
 from tiltpy.runtime import memory
 from tiltpy.runtime.buffers import SnapshotBuffer
 from tiltpy.runtime.calls import (
-    Batch,
     Call,
     Executable,
-    Needed,
     OutputSlot,
     Wiring,
     wiring_of,
     written,
 )
 from tiltpy.runtime.domain import Cells, Request
+from tiltpy.runtime.shared_calls import Batch, Needed
 from tiltpy.runtime.strings import NO_STRINGS, Strings
 from tiltpy.types import TDom
 

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from tiltpy.abi import Grouped, Signature, SlotKind, TimeLayout
 from tiltpy.runtime.buffers import SnapshotBuffer
-from tiltpy.runtime.calls import Call, address, make, wiring_of
+from tiltpy.runtime.calls import Call, address, wiring_of
 from tiltpy.runtime.execute import Kernel
 from tiltpy.runtime.layout import PIECE
 from tiltpy.runtime.memory import allocate
+from tiltpy.runtime.shared_calls import make
 from tiltpy.runtime.strings import Strings
 from tiltpy.types import Scalar
 

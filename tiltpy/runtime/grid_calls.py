@@ -13,8 +13,6 @@ from tiltpy.abi import Rows as RowCount
 from tiltpy.runtime import memory
 from tiltpy.runtime.buffers import SnapshotBuffer
 from tiltpy.runtime.calls import (
-    Batch,
-    Needed,
     Numbers,
     OutputSlot,
     address,
@@ -28,6 +26,7 @@ from tiltpy.runtime.key_domains import Rows, Times
 from tiltpy.runtime.layout import sampled
 from tiltpy.runtime.memory import Array
 from tiltpy.runtime.segment_rows import Part, part_of
+from tiltpy.runtime.shared_calls import Batch, Needed
 from tiltpy.runtime.sheet import Sheet
 from tiltpy.runtime.stitch import Piece
 from tiltpy.runtime.strings import NO_STRINGS, Strings

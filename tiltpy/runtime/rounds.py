@@ -12,9 +12,9 @@ call. What they do not need of it is never touched.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from tiltpy.runtime.calls import Batch, Calls
 from tiltpy.runtime.domain import Cells
 from tiltpy.runtime.memory import Memory
+from tiltpy.runtime.shared_calls import Batch, Calls
 from tiltpy.runtime.stitch import Piece
 
 ROUND = 64
