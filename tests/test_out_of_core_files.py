@@ -200,7 +200,7 @@ def test_what_is_no_source(tmp_path: Path) -> None:
     with pytest.raises(tilt.DataError, match="no Parquet file is given"):
         tilt.scan_parquet([])
     with pytest.raises(tilt.TiltError, match="expected bytes, or a size like"):
-        tilt.parse(QUERY).stream(memory="lots")
+        tilt.parse(QUERY).stream(x=iter([]), memory="lots")
     assert [size_of(one) for one in ("500MB", "2 GiB", "1.5kb", 7)] == [
         500_000_000, 2 << 30, 1500, 7,
     ]  # fmt: skip

@@ -4,8 +4,10 @@ Lowering reads like arithmetic with these; constants disappear here so that prin
 kernels stay readable and LLVM has less to do.
 """
 
+from collections.abc import Sequence
 from functools import reduce
 from math import frexp
+from typing import Literal
 
 from tiltpy.loops.nodes import (
     Array,
@@ -104,23 +106,32 @@ def ne(left: LExpr, right: LExpr) -> LExpr:
 
 def conj(*terms: LExpr) -> LExpr:
     """All of them hold."""
-    result: LExpr = TRUE
-    for term in terms:
-        if FALSE in (term, result):
-            return FALSE
-        if term not in (TRUE, result):
-            result = term if result == TRUE else Bin("&&", result, term, BOOL)
-    return result
+    return _joined("&&", terms, TRUE, FALSE)
 
 
 def disj(*terms: LExpr) -> LExpr:
     """One of them holds."""
-    result: LExpr = FALSE
+    return _joined("||", terms, FALSE, TRUE)
+
+
+ROW = 8
+"""Terms that are joined one after the other; of more each half is, so that what is made
+of hundreds is not hundreds deep."""
+
+
+def _joined(
+    op: Literal["&&", "||"], terms: Sequence[LExpr], nothing: LExpr, all_: LExpr
+) -> LExpr:
+    if len(terms) > ROW:
+        half = len(terms) // 2
+        halves = terms[:half], terms[half:]
+        terms = [_joined(op, one, nothing, all_) for one in halves]
+    result = nothing
     for term in terms:
-        if TRUE in (term, result):
-            return TRUE
-        if term not in (FALSE, result):
-            result = term if result == FALSE else Bin("||", result, term, BOOL)
+        if all_ in (term, result):
+            return all_
+        if term not in (nothing, result):
+            result = term if result == nothing else Bin(op, result, term, BOOL)
     return result
 
 
