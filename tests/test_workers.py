@@ -121,9 +121,12 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
     together([meeting.wait] * 2, list)
     child = os.fork()
     if child == 0:
-        meeting = threading.Barrier(2, timeout=10)
-        together([meeting.wait] * 2, list)
-        os._exit(7)
+        try:
+            meeting = threading.Barrier(2, timeout=10)
+            together([meeting.wait] * 2, list)
+            os._exit(7)
+        finally:
+            os._exit(1)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 7
 

@@ -16,7 +16,6 @@ from tiltpy.abi import (
     Lattice,
     Loop,
     Signature,
-    Slot,
     SlotKind,
     Stretch,
     TimeLayout,
@@ -116,5 +115,7 @@ def serving(
 
 def has_covered(signature: Signature, loop: Loop) -> bool:
     """Whether an output's snapshots may be longer than a cell."""
-    wanted = Slot(SlotKind.OUT_COVERED, loop.name)
-    return wanted in signature.slots
+    return any(
+        slot.kind is SlotKind.OUT_COVERED and slot.object == loop.name
+        for slot in signature.slots
+    )

@@ -30,21 +30,25 @@ class Part:
     def number(self, kind: SlotKind, column: int) -> Times | int:
         """What stands in the slot that tells of the rows, or of their column."""
         buffer = self.buffer
-        here = np.clip(self.first, 0, max(0, buffer.n - 1))  # a readable row
         match kind:
             case SlotKind.ROWS:
                 return self.count
             case SlotKind.START:
                 return self.start
             case SlotKind.STARTS | SlotKind.ENDS:
-                return INPUT_NUMBERS[kind](buffer, column) + 8 * here
+                return INPUT_NUMBERS[kind](buffer, column) + 8 * self._here
             case SlotKind.VALUES:
                 size = buffer.columns[column].values.itemsize
-                return INPUT_NUMBERS[kind](buffer, column) + size * here
+                return INPUT_NUMBERS[kind](buffer, column) + size * self._here
             case SlotKind.VALIDITY_OFFSET:
-                return buffer.columns[column].offset + here
+                return buffer.columns[column].offset + self._here
             case _:
                 return INPUT_NUMBERS[kind](buffer, column)
+
+    @property
+    def _here(self) -> Times:
+        """The first row of each key, or one that can be read."""
+        return clipped(self.first, max(0, self.buffer.n - 1))
 
     def times(self, first: Times, stop: Times) -> tuple[Times, Times]:
         """The starts and ends of the rows `[first[k], stop[k])` of each key `k`.
@@ -118,9 +122,15 @@ def find_in_parts(part: Part, low: Times, high: Times) -> Stretches:
             stop = 1 + _bisect(buffer.ends, begin, end, high, "left") - begin
             stop = np.where(part.start < high, stop, 0)
     some = low < high
-    first = np.where(some, np.clip(first, 0, part.count), 0)
+    first = np.where(some, clipped(first, part.count), 0)
     stop = np.where(some, np.minimum(stop, part.count), 0)
     return first, np.maximum(first, stop)
+
+
+def clipped(rows: Times, most: Times | int) -> Times:
+    """The rows from 0 to `most`. (numpy's own asks its types for their limits.)"""
+    found: Times = np.maximum(np.minimum(rows, most), 0)
+    return found
 
 
 def _starts(part: Part, first: Times) -> Times:
