@@ -40,6 +40,9 @@ from tiltpy.types import I64, Struct, columns
 
 Number = TypeVar("Number", bound=np.generic)
 
+DRIVERS = drivers()
+"""Made once, before any thread needs them."""
+
 
 @dataclass
 class FakeGrid:
@@ -156,7 +159,7 @@ class FakeCode:
 
     @property
     def many(self) -> Callable[[int, int, int], object]:
-        return drivers().many
+        return DRIVERS.many
 
     def appended(self, *given: int) -> None:
         raise AssertionError(f"grid kernels do not append: {given}")

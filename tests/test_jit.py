@@ -1,10 +1,14 @@
 """What generating code leaves of LLVM's switches, which are the whole process's."""
 
+import gc
+import weakref
+
 import llvmlite.binding as llvm
 import pyarrow as pa
 
 import tiltpy as tilt
 from tiltpy.codegen import jit
+from tiltpy.loops.nodes import Kernel
 
 STRIDED = """
 define double @strided(ptr %a, i64 %n) {
@@ -48,3 +52,17 @@ def test_a_compiled_query_leaves_it_on() -> None:
     query = tilt.parse("input x : f64 point\n~o[t] = sum(~x[t-2 : t])", options=options)
     assert query.run(x=rows).to_arrow()["o"].to_pylist() == [1.0, 3.0, 2.0, 4.0]
     assert generated() == before
+
+
+def test_code_keeps_the_loops_over_its_calls() -> None:
+    """Two threads that compile first make them twice, and only one stays known."""
+    kernel = Kernel((), (), ())
+    drivers = jit.Drivers(jit.compile_drivers())
+    kept = weakref.ref(drivers)
+    code = jit.MachineCode(jit.compile_object(kernel), lambda: kernel, drivers)
+    del drivers
+    gc.collect()
+    assert kept() is not None
+    del code
+    gc.collect()
+    assert kept() is None

@@ -104,6 +104,7 @@ class MachineCode:
         self._engine = _load(code.code)
         self.place: int = self._engine.get_function_address("kernel")
         self.one: Callable[[int], object] = _ONE(self.place)
+        self._drivers = drivers  # whose code goes with them
         self.many = drivers.many
         self.appended: Callable[[int, int, int, int, int], object] = partial(
             drivers.appended, self.place
