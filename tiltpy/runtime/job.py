@@ -28,6 +28,7 @@ from tiltpy.runtime.grid_calls import GridRun
 from tiltpy.runtime.memory import Memory
 from tiltpy.runtime.pace import LEAST, general_interval, grid_interval
 from tiltpy.runtime.rounds import ROUND, Done, Task, compute, in_rounds
+from tiltpy.runtime.segment_rows import Stretches
 from tiltpy.runtime.sheet import Sheet
 from tiltpy.runtime.stitch import Piece, Stitcher
 from tiltpy.runtime.strings import Strings
@@ -51,9 +52,8 @@ AT_ONCE = ROUND // 2
 """Chunks for a grid kernel that are prepared together."""
 
 Owned = dict[str, Cells]
-"""A chunk for the general kernel: the cells of the outputs in it."""
-Stretches = tuple[Times, Times]
-"""Chunks for the grid kernel: where each begins and ends."""
+"""A chunk for the general kernel: the cells of the outputs in it. Those for the grid
+kernel are stretches, `AT_ONCE` or fewer together."""
 Progress = Callable[[int, int], None]
 
 

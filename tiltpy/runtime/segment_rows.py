@@ -13,6 +13,8 @@ from tiltpy.runtime.key_domains import Rows, Times
 from tiltpy.runtime.keys import Groups
 
 Stretches = tuple[Times, Times]
+"""From where to where, for each key or call; nothing where the first is beyond the
+second."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -35,13 +35,10 @@ from tiltpy.runtime.key_domains import (
     tdom_ceil,
 )
 from tiltpy.runtime.memory import Array, Memory, dtype_of
-from tiltpy.runtime.segment_rows import Part, find_in_parts, part_of
+from tiltpy.runtime.segment_rows import Part, Stretches, find_in_parts, part_of
 from tiltpy.runtime.segment_snapshots import Snapshots
 from tiltpy.runtime.strings import Strings
 from tiltpy.types import Scalar, TDom, columns
-
-Stretches = tuple[Times, Times]
-"""From where to where, for each key; nothing where the first is beyond the second."""
 
 
 class Segments:

@@ -24,7 +24,6 @@ class Sheet:
 
     def __init__(self, signature: Signature, low: int, high: int) -> None:
         self.low = low
-        self.high = high
         self.values: dict[tuple[str, int], Array] = {}
         for loop in signature.loops:
             cells = (high - low) // loop.tdom.precision
