@@ -7,9 +7,10 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := tiltpy tests examples $(wildcard bench)
-# The tests of Spark need a Java, and are kept on one of the workers.
-TESTS = JAVA_HOME="$$($(BIN)/python -m tests.java)" && export JAVA_HOME && \
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+# The tests of Spark need a Java, and have a process of their own: they mostly wait.
+SPARK_TESTS = JAVA_HOME="$$($(BIN)/python -m tests.java)" && export JAVA_HOME && \
+	$(BIN)/python -m pytest tests/spark
+TESTS = $(BIN)/python -m pytest tests --ignore tests/spark -n 2
 
 .PHONY: demo test format lint types layers tests examples clean
 .DELETE_ON_ERROR:
@@ -26,12 +27,15 @@ demo: $(VENV)/installed-demo
 		--input stock=examples/data/AAPL.parquet --column AdjClose \
 		--output examples/output/trend_AAPL_cli.parquet
 
-# Types are looked at while the tests run, which are often waiting, and what was found is
-# said behind them.
+# Types and the tests of Spark run beside the other tests, and what they print follows.
 test: lint layers
-	@$(BIN)/mypy > $(VENV)/types.log 2>&1 & types=$$!; \
-	echo "$(BIN)/mypy, beside the tests"; $(TESTS); tests=$$?; \
-	wait $$types; types=$$?; cat $(VENV)/types.log; exit $$((tests || types))
+	@echo "$(BIN)/mypy and the tests of Spark run beside the others"; \
+	$(BIN)/mypy > $(VENV)/types.log 2>&1 & types=$$!; \
+	( $(SPARK_TESTS) ) > $(VENV)/spark.log 2>&1 & spark=$$!; \
+	$(TESTS); tests=$$?; \
+	wait $$types; types=$$?; cat $(VENV)/types.log; \
+	wait $$spark; spark=$$?; cat $(VENV)/spark.log; \
+	exit $$((tests || types || spark))
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff format --check $(SOURCES)
@@ -46,6 +50,7 @@ layers: $(VENV)/installed-dev
 
 tests: $(VENV)/installed-dev
 	@$(TESTS)
+	@$(SPARK_TESTS)
 
 # What the examples find, with its pictures, goes to examples/output; the README's picture
 # stays here.

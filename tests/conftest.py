@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from tempfile import TemporaryDirectory
 
 import pytest
-from pyspark.sql import SparkSession
 
-from tests.spark_sessions import local_session
 from tiltpy.runtime import job
 
 
@@ -55,13 +53,6 @@ def update_golden(request: pytest.FixtureRequest) -> bool:
 def deep(request: pytest.FixtureRequest) -> bool:
     """Whether this is the long run."""
     return bool(request.config.getoption("--deep"))
-
-
-@pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Spark in this process; its tests are marked `xdist_group("spark")`."""
-    with local_session(tmp_path_factory.mktemp("spark")) as session:
-        yield session
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -5,8 +5,6 @@ import re
 import runpy
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from io import StringIO
 from pathlib import Path
@@ -14,55 +12,53 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
 
-import tiltpy.spark.session
 from tiltpy.cli.main import main
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PROGRAMS = sorted(EXAMPLES.glob("*.py"))
 OVER_SPARK = sorted(EXAMPLES.glob("*_spark_*.py"))
 ALONE = sorted({*PROGRAMS} - {*OVER_SPARK})
-"""Those that are run as programs: those over Spark share a session."""
+"""Those over Spark share a session: `tests/spark/test_examples.py`."""
 QUERIES = sorted((EXAMPLES / "queries").glob("*.tilt"))
 LONGEST = 60
 
 
-@pytest.mark.parametrize("path", ALONE, ids=lambda path: path.stem)
-def test_example_asserts_what_it_prints(path: Path, tmp_path: Path) -> None:
+def run_program(path: Path, *words: str | Path, cwd: Path) -> bytes:
+    """Run a program of the examples, which complains of nothing; what it prints."""
     done = subprocess.run(  # noqa: S603
-        [sys.executable, path],
-        cwd=tmp_path,
+        [sys.executable, path, *words],
+        cwd=cwd,
         env={**os.environ, "PYTHONPATH": str(EXAMPLES.parent)},
         capture_output=True,
         check=False,
         timeout=300,
     )
     assert done.returncode == 0, done.stderr.decode()
-    assert done.stdout
     assert done.stderr == b""
+    return done.stdout
+
+
+@pytest.mark.parametrize("path", ALONE, ids=lambda path: path.stem)
+def test_example_asserts_what_it_prints(
+    path: Path,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.undo()  # kernels are chosen as for users
+    monkeypatch.syspath_prepend(path.parent)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(path)])
+    runpy.run_path(str(path), run_name="__main__")
+    out, err = capfd.readouterr()
+    assert out
+    assert not err
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.xdist_group("spark")
-@pytest.mark.parametrize("path", OVER_SPARK, ids=lambda path: path.stem)
-def test_example_over_spark_asserts_what_it_prints(
-    path: Path,
-    spark: SparkSession,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    @contextmanager
-    def started(master: str) -> Iterator[SparkSession]:
-        assert master == "local[2]"
-        yield spark
-
-    monkeypatch.setattr(tiltpy.spark.session, "started", started)
-    monkeypatch.setattr(sys, "argv", [str(path)])
-    monkeypatch.chdir(tmp_path)
-    runpy.run_path(str(path), run_name="__main__")
-    assert capsys.readouterr().out
+def test_example_runs_as_a_program(tmp_path: Path) -> None:
+    assert run_program(ALONE[0], cwd=tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -121,14 +117,7 @@ def test_examples_are_numbered_without_a_gap() -> None:
 
 
 def test_there_is_a_picture_of_each_application(tmp_path: Path) -> None:
-    done = subprocess.run(  # noqa: S603
-        [sys.executable, EXAMPLES / "pictures" / "draw.py", tmp_path],
-        env={**os.environ, "PYTHONPATH": str(EXAMPLES.parent)},
-        capture_output=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr.decode()
+    run_program(EXAMPLES / "pictures" / "draw.py", tmp_path, cwd=tmp_path)
     drawn = {path.stem for path in tmp_path.glob("*.svg")}
     others = {"figure4", "spread", "trend", "weekly"}
     assert drawn == {path.stem for path in QUERIES} - others

@@ -6,12 +6,9 @@ runs of each.
 
 from pathlib import Path
 
-import pytest
+from tests.spark.faults import FAULTS
+from tests.spark.sessions import PATIENCE, cluster_of_two_hosts, run_program
 
-from tests.spark_faults import FAULTS
-from tests.spark_sessions import PATIENCE, cluster_of_two_hosts, run_program
-
-pytestmark = pytest.mark.xdist_group("spark")
 DEEPER = 10
 
 
@@ -20,6 +17,6 @@ def test_faults_change_nothing(tmp_path: Path, *, deep: bool) -> None:
     words, patience = FAULTS * runs, PATIENCE * runs
     with cluster_of_two_hosts(tmp_path) as master:
         said = run_program(
-            "tests.spark_faults", tmp_path, master, *words, patience=patience
+            "tests.spark.faults", tmp_path, master, *words, patience=patience
         )
     assert said.count(": the same") == 2 * len(words)

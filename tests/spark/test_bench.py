@@ -9,8 +9,6 @@ from pyspark.sql import functions as sql
 
 from bench import spark as bench
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 ROWS = 2_500
 TRADING = bench.JOBS[0]
 

@@ -19,8 +19,6 @@ from tiltpy.ir.printer import format_query
 from tiltpy.spark import apply_all, tilt_transform
 from tiltpy.types import Interval, Scalar, Struct, Type
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 CASES = 6
 DEEP_CASES = 200
 KEYS = ("a", "b", None)

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from tests.java import found_or_installed
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent.parent.parent
 LOCAL = "local[2]"
 
 PATIENCE = 900

@@ -12,7 +12,6 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
-import pytest
 from pyspark.sql import SparkSession
 
 import tiltpy as tilt
@@ -26,8 +25,6 @@ from tiltpy.ir.printer import format_query
 from tiltpy.runtime.bind import Binding
 from tiltpy.spark import apply_all
 from tiltpy.types import columns
-
-pytestmark = pytest.mark.xdist_group("spark")
 
 QUERIES, DEEPER = 8, 200
 NOT_SPARKS = (

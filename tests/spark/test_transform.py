@@ -18,8 +18,6 @@ from tiltpy.bound import BoundFrame
 from tiltpy.spark import apply, apply_all, tilt_transform
 from tiltpy.spark.seams import can_go_on
 
-pytestmark = pytest.mark.xdist_group("spark")
-
 Row = tuple[Any, ...]
 FAILURES = (PySparkException, Py4JError)
 

@@ -13,11 +13,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import tiltpy.spark.session
-from tests.spark_sessions import environment
+from tests.spark.sessions import environment
 from tiltpy.cli.main import main
 from tiltpy.spark.java import find_java
-
-pytestmark = pytest.mark.xdist_group("spark")
 
 QUERY = """\
 unit s

@@ -1,12 +1,9 @@
 """Spark works in the tests: a job in this process, and one over a cluster."""
 
 import pyarrow as pa
-import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark_jobs import passed_on
-
-pytestmark = pytest.mark.xdist_group("spark")
+from tests.spark.jobs import passed_on
 
 
 def test_rows_pass_through_workers_that_have_tiltpy(spark: SparkSession) -> None:

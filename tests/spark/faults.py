@@ -1,4 +1,4 @@
-"""Jobs that are hit: `python -m tests.spark_faults FOLDER MASTER FAULT FAULT ...`.
+"""Jobs that are hit: `python -m tests.spark.faults FOLDER MASTER FAULT FAULT ...`.
 
 Executors are processes here. Each fault strikes while some rows of a task have been
 handed on and others have not: the task kills the Python workers of its executor, or the
@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
-from tests.spark_sessions import start
+from tests.spark.sessions import start
 from tiltpy.api import parse
 from tiltpy.bound import bind
 from tiltpy.spark import tilt_transform
