@@ -88,9 +88,12 @@ def _dispatch(argv: Sequence[str] | None) -> int:
     args = parser.parse_args(argv)
     if args.version:
         # Slow to import, and seldom needed.
-        from importlib.metadata import version  # noqa: PLC0415
+        from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
 
-        print(f"tilt {version('tiltpy')}")
+        try:
+            print(f"tilt {version('tiltpy')}")
+        except PackageNotFoundError:
+            print("tilt, from a clone that is not installed")
         return 0
     if not hasattr(args, "command"):
         parser.error("say what to do: run, plot, check, explain or fmt")

@@ -22,9 +22,19 @@ STARTS = ["start", "expr"]
 _DIGEST = sha256().digest_size
 
 
+def grammar_file(name: str) -> str:
+    """The text of a file of `grammar/`.
+
+    That folder is a part of the installed package, and lies beside it in a clone.
+    """
+    installed = files("tiltpy") / "grammar" / name
+    in_clone = Path(__file__).parents[2] / "grammar" / name
+    return (installed if installed.is_file() else in_clone).read_text(encoding="utf-8")
+
+
 def grammar_text() -> str:
     """The text of `grammar/tilt.lark`."""
-    return (files("tiltpy.grammar") / "tilt.lark").read_text(encoding="utf-8")
+    return grammar_file("tilt.lark")
 
 
 @cache

@@ -8,11 +8,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from typing import Literal, cast
 
 from tiltpy.frontend import syntax
-from tiltpy.frontend.grammar import parser
+from tiltpy.frontend.grammar import grammar_file, parser
 from tiltpy.frontend.reader import Reader
 from tiltpy.ir.nodes import UserReduction
 from tiltpy.source import Source
@@ -52,8 +51,7 @@ def library_text() -> str:
 @cache
 def library_source() -> Source:
     """`grammar/std.tilt`, as errors name it."""
-    text = (files("tiltpy.grammar") / "std.tilt").read_text(encoding="utf-8")
-    return Source("std.tilt", text)
+    return Source("std.tilt", grammar_file("std.tilt"))
 
 
 @cache
