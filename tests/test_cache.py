@@ -16,9 +16,9 @@ import tiltpy as tilt
 from tests.kept_kernels import count
 from tiltpy import compiler
 from tiltpy.abi import Layout, TimeLayout
-from tiltpy.codegen import store
+from tiltpy.codegen import kept
 from tiltpy.codegen.jit import compile_object
-from tiltpy.codegen.store import Store, user_store
+from tiltpy.disk_store import Store, user_store
 from tiltpy.frontend.parse import parse
 from tiltpy.ops import FUNCTIONS
 
@@ -37,7 +37,7 @@ MADE, FOUND = "1 1 1", "0 0 0"
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where kernels are kept; empty so far."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    return tmp_path / "caches" / "tiltpy" / "kernels"
+    return tmp_path / "caches" / "tiltpy" / "compiled"
 
 
 @pytest.fixture
@@ -216,7 +216,7 @@ def test_a_relative_place_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "caches")
     found = user_store()
     assert found is not None
-    assert found.folder == Path.home() / ".cache" / "tiltpy" / "kernels"
+    assert found.folder == Path.home() / ".cache" / "tiltpy" / "compiled"
 
 
 def test_no_home_is_no_store(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,10 +256,12 @@ def test_readers_see_whole_entries_while_others_write(tmp_path: Path) -> None:
 
 def test_the_oldest_entries_go_when_there_are_too_many(tmp_path: Path) -> None:
     folder = tmp_path / "kept"
-    small = Store(folder, bound=8 * 4096)
+    small, seen = Store(folder, bound=8 * 4096), set[Path]()
     for number in range(64):
         small.put(str(number), b"content")
-        os.utime(small._place(str(number)), (number, number))
+        (entry,) = set(folder.iterdir()) - seen
+        os.utime(entry, (number, number))
+        seen.add(entry)
     Store(folder, bound=8 * 4096).put("last", b"content")
     assert small.get("last") == small.get("63") == b"content"
     assert small.get("32") is None
@@ -283,11 +285,11 @@ def test_another_compiler_finds_nothing(folder: Path, tmp_path: Path) -> None:
 def test_files_newer_than_what_runs_are_unknown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    known = store.sources.__wrapped__()
+    known = kept.sources.__wrapped__()
     assert known is not None
-    assert known == store.sources.__wrapped__()
-    monkeypatch.setattr(store, "_IMPORTED", 0)
-    assert store.sources.__wrapped__() is None
+    assert known == kept.sources.__wrapped__()
+    monkeypatch.setattr(kept, "_IMPORTED", 0)
+    assert kept.sources.__wrapped__() is None
 
 
 def test_a_query_too_deep_to_keep_runs(folder: Path) -> None:

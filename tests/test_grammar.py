@@ -17,6 +17,7 @@ from tests.query_texts import (
     SECTION_5_2_QUERY,
     ascii_of,
 )
+from tiltpy.disk_store import Store
 from tiltpy.errors import QueryErrors
 from tiltpy.frontend.grammar import (
     STARTS,
@@ -25,6 +26,7 @@ from tiltpy.frontend.grammar import (
     load_tables,
     parser,
     save_tables,
+    stored_parser,
 )
 from tiltpy.frontend.parse import parse
 from tiltpy.frontend.words import RESERVED
@@ -287,25 +289,21 @@ def test_objects_may_have_any_name() -> None:
     assert query.outputs == ("input",)
 
 
-def test_tables_are_kept_whole_and_for_one_grammar(tmp_path: Path) -> None:
-    small = 'start: "x"+\nexpr: "y"\n'
-    place = tmp_path / "cache" / "small.tables"
-    assert load_tables(place, small) is None
-    save_tables(build_parser(small), place, small)
-    kept = load_tables(place, small)
-    assert kept is not None
-    assert kept.parse("xx", start="start").data == "start"
-    assert [path.name for path in place.parent.iterdir()] == ["small.tables"]
-    assert load_tables(place, small + "// another\n") is None
-    place.write_bytes(place.read_bytes()[:-1])
-    assert load_tables(place, small) is None
-    save_tables(build_parser(small), tmp_path / "cache" / "small.tables" / "no", small)
+def test_tables_are_kept_for_one_grammar(tmp_path: Path) -> None:
+    small, store = 'start: "x"+\nexpr: "y"\n', Store(tmp_path / "tables")
+    for grammar, kept in ((small, 1), (small, 1), (small + "// another\n", 2)):
+        parser = stored_parser(grammar, store)
+        assert parser.parse("xx", start="start").data == "start"
+        assert len(list(store.folder.iterdir())) == kept
+    for entry in store.folder.iterdir():
+        entry.write_bytes(entry.read_bytes()[:-1])
+    assert stored_parser(small, store).parse("xx", start="start").data == "start"
+    assert stored_parser(small, None).parse("xx", start="start").data == "start"
 
 
-def test_kept_tables_parse_alike(tmp_path: Path) -> None:
+def test_kept_tables_parse_alike() -> None:
     grammar = grammar_text()
-    save_tables(build_parser(grammar), tmp_path / "tilt.tables", grammar)
-    kept = load_tables(tmp_path / "tilt.tables", grammar)
+    kept = load_tables(save_tables(build_parser(grammar)))
     assert kept is not None
     built = build_parser(grammar)
     for text in ALL:

@@ -68,7 +68,7 @@ class CompileOptions:
 def _drivers(*, keep: bool) -> Drivers:
     """The loops over calls, which all kernels have in common."""
     found = kept("drivers") if keep else NOTHING_KEPT
-    return Drivers(found.once("drivers", compile_drivers).value)
+    return Drivers(found.once("drivers", bytes, compile_drivers).value)
 
 
 class LazyCode:
@@ -101,7 +101,7 @@ class LazyCode:
         """The machine code."""
         with self._lock:
             if self._code is None:
-                made = self._kept.once(self._name, self._compile).value
+                made = self._kept.once(self._name, ObjectCode, self._compile).value
                 self.seconds = made.seconds
                 make_plan = self._make_plan  # alone: no cycle holds the code
                 drivers = _drivers(keep=self._kept is not NOTHING_KEPT)
@@ -135,7 +135,9 @@ class Specialised:
         self._kept = _find(self._source, layouts, options)
         self._seconds: dict[str, float] = {}
         self._lock = Lock()
-        self.query: Query = self._once("query", "passes", lambda: self.stages[-1][1])
+        self.query: Query = self._once(
+            "query", Query, "passes", lambda: self.stages[-1][1]
+        )
         """The optimised query, with its boundaries."""
         special = options.special_shapes
         general = self._lazy(
@@ -175,16 +177,18 @@ class Specialised:
                 found[stage] = found.get(stage, 0.0) + seconds
         return found
 
-    def _once(self, part: str, stage: str, make: Callable[[], T]) -> T:
+    def _once(self, part: str, kind: object, stage: str, make: Callable[[], T]) -> T:
         """What a stage makes, if no earlier process did."""
-        made = self._kept.once(part, make)
+        made = self._kept.once(part, kind, make)
         self._seconds[stage] = self._seconds.get(stage, 0.0) + made.seconds
         return made.value
 
     def _lazy(self, name: str, lower: Callable[[], Plan | None]) -> LazyCode | None:
         """The code of a plan; None where the query has no such form."""
         plan = cache(lower)
-        signature = self._once(f"{name} signature", "lowering", lambda: _how(plan()))
+        signature = self._once(
+            f"{name} signature", Signature | None, "lowering", lambda: _how(plan())
+        )
         if signature is None:
             return None
         optimize, existing = self._options.optimize, partial(_existing, plan)

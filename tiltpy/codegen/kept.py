@@ -1,24 +1,27 @@
 """What compiling a query left on disk, found again by all that decides it."""
 
-import pickle
+import os
+import struct
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
-from io import BytesIO
-from typing import Any, Generic, TypeVar
+from pathlib import Path
+from typing import Generic, TypeVar
 
 import llvmlite
 import llvmlite.binding as llvm
 
+from tiltpy.codegen.codec import MalformedError, codec
 from tiltpy.codegen.jit import host
-from tiltpy.codegen.store import Store, sources, user_store
-from tiltpy.source import UNKNOWN, Span
+from tiltpy.disk_store import Store, user_store
 
 T = TypeVar("T")
+_SECONDS = struct.Struct("<d")
+_IMPORTED = time.time_ns()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +39,21 @@ class Kept:
         self._store = store
         self._key = key
 
-    def once(self, part: str, make: Callable[[], T]) -> Made[T]:
-        """A part as it was found (its spans unknown), or made now and kept."""
+    def once(self, part: str, kind: object, make: Callable[[], T]) -> Made[T]:
+        """A part of some type as it was found (its spans unknown), or made now."""
         if self._store is None:
             return _made(make)
         key = f"{self._key} {part}"
         content = self._store.get(key)
         if content is not None:
-            found: Made[T] = pickle.loads(content)  # noqa: S301
-            return found
+            with suppress(MalformedError, struct.error):
+                (seconds,) = _SECONDS.unpack_from(content)
+                value: T = codec(kind).decode(content[_SECONDS.size :])
+                return Made(value, seconds)
         made = _made(make)
-        written = BytesIO()
         with suppress(RecursionError):  # too deep: it is made anew each time
-            _Pickler(written, pickle.HIGHEST_PROTOCOL).dump(made)
-            self._store.put(key, written.getvalue())
+            encoded = codec(kind).encode(made.value)
+            self._store.put(key, _SECONDS.pack(made.seconds) + encoded)
         return made
 
 
@@ -83,12 +87,36 @@ def _made_by() -> str | None:
     return None if files is None else f"{files} {versions} {host()}"
 
 
-class _Pickler(pickle.Pickler):
-    """Leaves out spans: where in its text a query says something is another text's."""
+NOT_COMPILING = (
+    "__pycache__", "cli", "editors", "frontend", "outline", "plot", "runtime", "spark"
+)  # fmt: skip
+"""Folders of this package that have no part in making machine code of a query's IR."""
 
-    def reducer_override(self, value: object) -> Any:
-        return (_unknown, ()) if isinstance(value, Span) else NotImplemented
+
+@cache
+def sources() -> str | None:
+    """A digest of the compiler's files, for which entries of another are not there.
+
+    None where that is unknown: the package is no folder, or a file has changed since it
+    was imported (then the code that runs is not the one that lies there).
+    """
+    try:
+        seen = sorted(_sources(str(Path(__file__).parent.parent)))
+    except OSError:
+        return None
+    if any(changed > _IMPORTED for *_, changed in seen):
+        return None
+    return sha256(repr(seen).encode()).hexdigest()
 
 
-def _unknown() -> Span:
-    return UNKNOWN
+def _sources(folder: str) -> Iterator[tuple[str, int, int, int]]:
+    """The files under a folder: path, size, when they were written and last changed."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                if entry.name not in NOT_COMPILING:
+                    yield from _sources(entry.path)
+            else:
+                status = entry.stat()
+                times = status.st_mtime_ns, status.st_ctime_ns
+                yield entry.path, status.st_size, *times

@@ -1,25 +1,34 @@
 """The parser of `grammar/tilt.lark`, built once.
 
 Building the LALR tables takes longer than the rest of a small query's compilation, so
-they are kept in the user's own cache folder (what is read from it is unpickled), and
-are made anew whenever the grammar, lark or Python are others.
+they are kept on disk as JSON, and are made anew whenever the grammar, lark or Python
+are others.
 """
 
-import os
+import json
+import re
 import sys
 from contextlib import suppress
 from functools import cache
-from hashlib import sha256
 from importlib.resources import files
-from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 from lark import Lark
 from lark import __version__ as lark_version
+from lark.exceptions import LarkError
+from lark.grammar import Rule
+from lark.lexer import TerminalDef
+
+from tiltpy.disk_store import Store, user_store
 
 STARTS = ["start", "expr"]
 """What can be parsed: a whole text (or any run of statements), one expression."""
-_DIGEST = sha256().digest_size
+_NO_TABLES = (
+    ArithmeticError, AssertionError, AttributeError, LarkError, LookupError,
+    RecursionError, TypeError, ValueError, re.error,
+)  # fmt: skip
+"""What lark raises where data are no tables."""
 
 
 def grammar_file(name: str) -> str:
@@ -40,13 +49,19 @@ def grammar_text() -> str:
 @cache
 def parser() -> Lark:
     """The LALR parser with its contextual lexer."""
-    grammar, place = grammar_text(), _place()
-    kept = None if place is None else load_tables(place, grammar)
-    if kept is not None:
-        return kept
+    return stored_parser(grammar_text(), user_store())
+
+
+def stored_parser(grammar: str, store: Store | None) -> Lark:
+    """The parser of a grammar's text, whose tables a store has or is given."""
+    key = f"{lark_version} {sys.version} {STARTS} {grammar}"
+    tables = None if store is None else store.get(key)
+    loaded = None if tables is None else load_tables(tables)
+    if loaded is not None:
+        return loaded
     built = build_parser(grammar)
-    if place is not None:
-        save_tables(built, place, grammar)
+    if store is not None:
+        store.put(key, save_tables(built))
     return built
 
 
@@ -67,36 +82,27 @@ def terminals() -> list[tuple[str, str]]:
     return [(one.name, one.pattern.to_regexp()) for one in parser().terminals]
 
 
-def _place() -> Path | None:
-    """Where the tables are kept, if the user has a place for such things."""
-    with suppress(RuntimeError):  # no home
-        caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        return Path(caches) / "tiltpy" / "grammar.tables"
+def save_tables(built: Lark) -> bytes:
+    """A parser's tables as JSON."""
+    data, memo = built.memo_serialize([TerminalDef, Rule])
+    text = json.dumps({"data": data, "memo": memo}, separators=(",", ":"))
+    return text.encode("ascii")
+
+
+def load_tables(tables: bytes) -> Lark | None:
+    """The parser with some tables, or None if they are none.
+
+    They are plain data, and nothing but rules, terminals and regular expressions is
+    made of them.
+    """
+    with suppress(*_NO_TABLES):
+        loaded: Lark = Lark.load(json.loads(tables, object_hook=_with_numbers))
+        return loaded
     return None
 
 
-def load_tables(place: Path, grammar: str) -> Lark | None:
-    """The parser whose tables are kept in a file, if they are those of the grammar."""
-    with suppress(OSError):
-        kept = place.read_bytes()
-        digest, tables = kept[:_DIGEST], kept[_DIGEST:]
-        if digest == _digest(grammar, tables):
-            loaded: Lark = Lark.load(BytesIO(tables))
-            return loaded
-    return None
-
-
-def save_tables(built: Lark, place: Path, grammar: str) -> None:
-    """Keep a parser's tables in a file, whole or not at all."""
-    tables = BytesIO()
-    built.save(tables)
-    beside = place.with_suffix(f".{os.getpid()}")
-    with suppress(OSError):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_bytes(_digest(grammar, tables.getvalue()) + tables.getvalue())
-        beside.replace(place)
-
-
-def _digest(grammar: str, tables: bytes) -> bytes:
-    made_by = f"{lark_version} {sys.version} {STARTS} {grammar}"
-    return sha256(made_by.encode() + tables).digest()
+def _with_numbers(found: dict[str, Any]) -> dict[Any, Any]:
+    """A dict with the numbers as keys that JSON made strings of: all or none."""
+    if next(iter(found), "").isdecimal():
+        return dict(zip(map(int, found), found.values(), strict=True))
+    return found

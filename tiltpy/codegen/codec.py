@@ -1,0 +1,251 @@
+"""Frozen dataclasses as bytes, and back: plain data, which make nothing else.
+
+A codec is made for a type. The classes that its annotations lead to are all that
+decoding can build, and each field is checked against its annotation: bytes that were
+tampered with decode to a value of that type or to none, and execute nothing.
+
+    [[["Scalar","f64","float",64],["At","x",0,0],["Cast",1,0]],2]
+
+Each object is a row of its class and its fields, where an earlier object stands as its
+number; the value itself is last. So what is shared stays shared, and nothing is too
+deep to be decoded. Fields that take no part in equality (spans) are left out, and have
+their defaults again.
+"""
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
+from functools import cache
+from types import NoneType, UnionType
+from typing import (
+    Any,
+    Generic,
+    Literal,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+T = TypeVar("T")
+Plain = Any
+"""A value of JSON: None, a bool, a number, a string, a list or a dict."""
+Read = Callable[[Plain, list[object]], object]
+"""Gives the value that JSON has for an annotation, with the objects before it."""
+PLAIN = (NoneType, bool, int, float, str)
+
+
+class MalformedError(ValueError):
+    """Bytes that no value of the type was encoded to."""
+
+
+class Codec(Generic[T]):
+    """The values of a type as bytes."""
+
+    def __init__(self, kind: object) -> None:
+        self._read = _reader(kind)
+        self._rows = {one.__name__: _row_reader(one) for one in classes(kind)}
+
+    def encode(self, value: T) -> bytes:
+        """A value as bytes; `RecursionError` if it is too deep."""
+        encoder = _Encoder()
+        plain = encoder.plain(value)
+        text = json.dumps([encoder.rows, plain], separators=(",", ":"))
+        return text.encode("ascii")
+
+    def decode(self, content: bytes) -> T:
+        """The value that bytes stand for; `MalformedError` if there is none."""
+        try:
+            whole = json.loads(content)
+        except (ValueError, RecursionError) as error:
+            raise MalformedError from error
+        objects: list[object] = []
+        rows, value = _list(whole, 2)
+        for row in _list(rows):
+            objects.append(self._object(_list(row), objects))
+        decoded: T = self._read(value, objects)  # type: ignore[assignment]
+        return decoded
+
+    def _object(self, row: list[Plain], objects: list[object]) -> object:
+        name = row[0] if row else None
+        if type(name) is not str or name not in self._rows:
+            raise MalformedError
+        return self._rows[name](row, objects)
+
+
+def classes(kind: object) -> tuple[type[Any], ...]:
+    """The dataclasses that an annotation leads to; their names differ."""
+    found: dict[type[Any], None] = {}
+    waiting = [kind]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, type) and is_dataclass(one) and one not in found:
+            found[one] = None
+            waiting += stored_fields(one).values()
+        waiting += get_args(one)
+    assert len({one.__name__ for one in found}) == len(found), "two of one name"
+    return tuple(found)
+
+
+@cache
+def stored_fields(made: Any) -> dict[str, Any]:
+    """The types of a class's fields that decide what is equal; the others follow."""
+    every, hints = fields(made), get_type_hints(made)
+    stored = {one.name: hints[one.name] for one in every if one.compare}
+    rest = every[len(stored) :]
+    assert not any(one.compare or one.default is MISSING for one in rest), made
+    return stored
+
+
+class _Encoder:
+    """The rows of the objects met so far, each once."""
+
+    def __init__(self) -> None:
+        self.rows: list[list[Plain]] = []
+        self._numbers: dict[int, int] = {}
+
+    def plain(self, value: Any) -> Plain:
+        """A value as JSON has it."""
+        match value:
+            case Enum():
+                return value.value
+            case tuple():
+                return [self.plain(one) for one in value]
+            case dict():
+                return {name: self.plain(one) for name, one in value.items()}
+            case bytes():
+                return b64encode(value).decode("ascii")
+            case None | bool() | int() | float() | str():
+                return value
+            case _:
+                return self._number(value)
+
+    def _number(self, value: Any) -> int:
+        number = self._numbers.get(id(value))
+        if number is None:
+            made: Any = type(value)
+            row = [self.plain(getattr(value, name)) for name in stored_fields(made)]
+            number = self._numbers[id(value)] = len(self.rows)
+            self.rows.append([made.__name__, *row])
+        return number
+
+
+def _row_reader(made: Any) -> Callable[[list[Plain], list[object]], object]:
+    readers = [_reader(kind) for kind in stored_fields(made).values()]
+
+    def read(row: list[Plain], objects: list[object]) -> object:
+        if len(row) != len(readers) + 1:
+            raise MalformedError
+        values = zip(readers, row[1:], strict=True)
+        return made(*[one(value, objects) for one, value in values])
+
+    return read
+
+
+@cache
+def _reader(kind: Any) -> Read:
+    """How values of an annotation are read."""
+    if kind is bytes:
+        return _bytes
+    if get_origin(kind) is tuple:
+        return _tuple_reader(get_args(kind))
+    if get_origin(kind) is dict:
+        return _dict_reader(*get_args(kind))
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return _choice_reader({one.value: one for one in kind})
+    if get_origin(kind) is Literal:
+        return _choice_reader({one: one for one in get_args(kind)})
+    return _union_reader(_alternatives(kind))
+
+
+def _alternatives(kind: object) -> tuple[Any, ...]:
+    if get_origin(kind) in (Union, UnionType):
+        return tuple(inner for one in get_args(kind) for inner in _alternatives(one))
+    return (kind,)
+
+
+def _union_reader(kinds: tuple[Any, ...]) -> Read:
+    """Plain values, or objects of some classes; or None and what no union is."""
+    plain = frozenset(one for one in kinds if one in PLAIN)
+    rest = tuple(one for one in kinds if one not in PLAIN)
+    if not rest:
+        return lambda value, _: value if type(value) in plain else _malformed()
+    if not all(isinstance(one, type) and is_dataclass(one) for one in rest):
+        (only,) = rest
+        assert plain == {NoneType}, kinds
+        inner = _reader(only)
+        return lambda value, objects: None if value is None else inner(value, objects)
+    assert plain <= {NoneType}, kinds
+    made, optional = frozenset(rest), bool(plain)
+
+    def read(value: Plain, objects: list[object]) -> object:
+        if value is None and optional:
+            return None
+        if type(value) is not int or not 0 <= value < len(objects):
+            raise MalformedError
+        found = objects[value]
+        return found if type(found) in made else _malformed()
+
+    return read
+
+
+def _tuple_reader(kinds: tuple[Any, ...]) -> Read:
+    if len(kinds) == 2 and kinds[1] is Ellipsis:
+        each = _reader(kinds[0])
+        return lambda value, objects: tuple(
+            [each(one, objects) for one in _list(value)]
+        )
+    readers = [_reader(one) for one in kinds]
+    return lambda value, objects: tuple(
+        one(item, objects)
+        for one, item in zip(readers, _list(value, len(readers)), strict=True)
+    )
+
+
+def _dict_reader(key: object, item: object) -> Read:
+    assert key is str, "JSON has no other keys"
+    each = _reader(item)
+
+    def read(value: Plain, objects: list[object]) -> object:
+        if type(value) is not dict:
+            raise MalformedError
+        return {name: each(one, objects) for name, one in value.items()}
+
+    return read
+
+
+def _choice_reader(choices: dict[str, object]) -> Read:
+    assert all(isinstance(one, str) for one in choices)
+
+    def read(value: Plain, _: list[object]) -> object:
+        return (
+            choices[value] if type(value) is str and value in choices else _malformed()
+        )
+
+    return read
+
+
+def _bytes(value: Plain, _: list[object]) -> object:
+    try:
+        return b64decode(value, validate=True)
+    except (TypeError, ValueError) as error:
+        raise MalformedError from error
+
+
+def _list(value: Plain, length: int | None = None) -> list[Plain]:
+    if type(value) is not list or length not in (None, len(value)):
+        raise MalformedError
+    return value
+
+
+def _malformed() -> object:
+    raise MalformedError
+
+
+@cache
+def codec(kind: Any) -> Codec[Any]:
+    """The codec for a type, made once."""
+    return Codec(kind)

@@ -1,0 +1,148 @@
+"""Bytes kept on disk from one process to the next, found by a key.
+
+Among them is machine code, which whoever finds it executes. So what is read must have
+been written by the same user: the folder has an absolute path, is the user's own and
+closed to others (0700), and no link; an entry is a regular file of the same kind
+(0600), and no link either. All of that is asked of what was opened, not of a path,
+which could be another's by the time it is opened.
+
+An entry is written beside and then renamed, and carries a digest of itself and its key,
+so that writers do not disturb each other and a damaged file is the same as none. Only
+files with names like those made here are ever removed. Where nothing can be kept
+everything works without.
+"""
+
+# Names of entries are plain text: what a `Path` is made of is interned, and the table
+# of interned strings grows.
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from secrets import token_hex
+
+BOUND = 16 << 20
+"""The bytes that a folder may hold, counting a page for each file at least. The oldest
+entries go when they are more; a process looks at every 32nd of its own entries."""
+_PAGE, _LOOK_EVERY = 4096, 32
+_DIGEST = sha256().digest_size
+_MADE_HERE = re.compile(r"[0-9a-f]{64}|[0-9a-f]{16}\.new")
+"""The name of an entry, or of one that is being written."""
+
+
+class Store:
+    """Entries in a folder. Nothing here ever fails: no entry is the worst outcome."""
+
+    def __init__(self, folder: Path, bound: int = BOUND) -> None:
+        self.folder = folder
+        self._bound = bound
+        self._puts = 0
+
+    def get(self, key: str) -> bytes | None:
+        """What was put under a key, if it is still there and as it was."""
+        with suppress(OSError), self._opened() as folder:
+            # A pipe would be waited for.
+            flags = os.O_NOFOLLOW | os.O_NONBLOCK
+            with open(_name(key), "rb", opener=_opener(folder, flags)) as file:
+                status = os.fstat(file.fileno())
+                if not stat.S_ISREG(status.st_mode) or not _is_private(status):
+                    return None
+                entry = file.read(self._bound + 1)
+            digest, content = entry[:_DIGEST], entry[_DIGEST:]
+            if digest == _digest(key, content):
+                return content
+        return None
+
+    def put(self, key: str, content: bytes) -> None:
+        """Keep some bytes under a key, whole or not at all."""
+        with suppress(OSError):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with self._opened() as folder:
+                if self._puts % _LOOK_EVERY == 0:
+                    self._evict(folder)
+                self._puts += 1
+                _write(folder, _name(key), _digest(key, content) + content)
+
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
+        """The folder's descriptor; an `OSError` if the folder is not to be trusted."""
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+        folder = os.open(self.folder, flags)
+        try:
+            if not _is_private(os.fstat(folder)):
+                raise PermissionError(self.folder)
+            yield folder
+        finally:
+            os.close(folder)
+
+    def _evict(self, folder: int) -> None:
+        """If there is too much, remove the oldest until a quarter is free again."""
+        held = sum(size for _, size, _ in _files(folder))
+        if held <= self._bound:
+            return
+        for _, size, name in sorted(_files(folder)):
+            if held <= self._bound * 3 // 4:
+                break
+            with suppress(FileNotFoundError):  # another process was faster
+                os.unlink(name, dir_fd=folder)
+            held -= size
+
+
+def _write(folder: int, name: str, entry: bytes) -> None:
+    """Write a file beside, and put it into its place."""
+    beside = f"{token_hex(8)}.new"
+    try:
+        with open(beside, "xb", opener=_opener(folder)) as file:
+            file.write(entry)
+        os.replace(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:  # an interrupt among them
+        os.unlink(beside, dir_fd=folder)
+        raise
+
+
+def _files(folder: int) -> Iterator[tuple[int, int, str]]:
+    """When each file made here was written, what it takes, and its name."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            regular = entry.is_file(follow_symlinks=False)
+            if regular and _MADE_HERE.fullmatch(entry.name):
+                status = entry.stat(follow_symlinks=False)
+                yield status.st_mtime_ns, max(_PAGE, status.st_size), entry.name
+
+
+def _opener(folder: int, more: int = 0) -> Callable[[str, int], int]:
+    """For `open`: files of a folder, which are closed to others."""
+    return lambda name, flags: os.open(name, flags | more, 0o600, dir_fd=folder)
+
+
+def _is_private(status: os.stat_result) -> bool:
+    """Whether something is the user's own, and nobody else may even look inside."""
+    mine = status.st_uid == os.geteuid()
+    return mine and not status.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+
+
+def _name(key: str) -> str:
+    return sha256(key.encode()).hexdigest()
+
+
+def _digest(key: str, content: bytes) -> bytes:
+    return sha256(key.encode() + b"\0" + content).digest()
+
+
+def user_store() -> Store | None:
+    """The store in the user's cache folder, if the user has one."""
+    with suppress(RuntimeError):  # no home
+        named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+        caches = named if named.is_absolute() else Path.home() / ".cache"
+        if caches.is_absolute():
+            return _store(caches / "tiltpy" / "compiled")
+    return None
+
+
+@cache
+def _store(folder: Path) -> Store:
+    return Store(folder)
