@@ -13,8 +13,7 @@ are kept for every combination of layouts that a query has met.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
-from threading import Lock
+from functools import cache, partial
 from typing import TypeVar
 
 from tiltpy.abi import Grouped, Lattice, Layout, Signature, TimeLayout
@@ -26,6 +25,7 @@ from tiltpy.codegen.jit import (
     compile_object,
 )
 from tiltpy.codegen.kept import NOTHING_KEPT, Kept, kept
+from tiltpy.forks import Guarded, cached_property
 from tiltpy.ir.cuts import reads
 from tiltpy.ir.keys import output_keys
 from tiltpy.ir.nodes import Query
@@ -71,7 +71,7 @@ def _drivers(*, keep: bool) -> Drivers:
     return Drivers(found.once("drivers", bytes, compile_drivers).value)
 
 
-class LazyCode:
+class LazyCode(Guarded):
     """A kernel's machine code: found on disk, or made when first run or looked at."""
 
     def __init__(
@@ -83,13 +83,13 @@ class LazyCode:
         *,
         optimize: bool,
     ) -> None:
+        super().__init__()
         self.signature = signature
         self.seconds: dict[str, float] = {}
         self._name = f"{name} {signature}"  # only code of the same slots fits
         self._make_plan = make_plan
         self._kept = found
         self._optimize = optimize
-        self._lock = Lock()
         self._code: MachineCode | None = None
 
     @property
@@ -118,7 +118,7 @@ class LazyCode:
         return Kernel(self.signature, self)
 
 
-class Specialised:
+class Specialised(Guarded):
     """A query lowered for one combination of layouts; compiled as far as needed.
 
     `general_code` serves any rows of these layouts, and so does `plain_code`, which is
@@ -129,12 +129,12 @@ class Specialised:
     def __init__(
         self, source: Query, layouts: Mapping[str, Layout], options: CompileOptions
     ) -> None:
+        super().__init__()
         self.layouts = layouts
         self._source = specialise(source, layouts)
         self._options = options
         self._kept = _find(self._source, layouts, options)
         self._seconds: dict[str, float] = {}
-        self._lock = Lock()
         self.query: Query = self._once(
             "query", Query, "passes", lambda: self.stages[-1][1]
         )
@@ -335,14 +335,14 @@ def only(query: Query, outputs: tuple[str, ...]) -> Query:
     return replace(kept, inputs=inputs)
 
 
-class Compiler:
+class Compiler(Guarded):
     """A query and the kernels for the layouts it has met, in memory."""
 
     def __init__(self, query: Query, options: CompileOptions | None = None) -> None:
+        super().__init__()
         self.query = query
         self.options = options or CompileOptions()
         self._known: dict[LayoutKey, Specialised] = {}
-        self._lock = Lock()
 
     def specialised(self, layouts: Mapping[str, Layout]) -> Specialised:
         """The kernels for a combination of layouts."""

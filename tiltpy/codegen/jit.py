@@ -5,13 +5,13 @@ vectorises nothing. Kernels are called through ctypes, which releases the GIL.
 """
 
 import ctypes
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache, partial
-from threading import Lock
 
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
@@ -19,11 +19,20 @@ from llvmlite.binding import ffi
 from tiltpy.abi import LANES
 from tiltpy.codegen.drivers import DRIVERS
 from tiltpy.codegen.emit import emit_module
+from tiltpy.forks import Guarded
 from tiltpy.loops.nodes import Kernel, counts
 
 # Of NewGVN: it took a value of the round before for one of this round's, and so a
 # snapshot was cut in two (`test_sweeps`).
 llvm.set_option("tiltpy", "-enable-phi-of-ops=false")
+
+# A process forks between two calls of LLVM, whose state is whole then, and not locked.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=ffi.lib._lock.__enter__,  # noqa: SLF001
+        after_in_child=ffi.lib._lock.__exit__,  # noqa: SLF001
+        after_in_parent=ffi.lib._lock.__exit__,  # noqa: SLF001
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +169,7 @@ def _machine(level: int) -> llvm.TargetMachine:
     )
 
 
-class _PassBuilder:
+class _PassBuilder(Guarded):
     """LLVM's pass builder, used for many kernels before it is made anew.
 
     llvmlite never frees what a builder counts its passes with (1.5 KiB), and each run
@@ -171,7 +180,7 @@ class _PassBuilder:
     RUNS = 128
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        super().__init__()
         self._runs = 0
         self._builder: llvm.PassBuilder | None = None
 
@@ -211,7 +220,7 @@ def _passes(builder: llvm.PassBuilder, effort: Effort) -> llvm.ModulePassManager
 _PASS_BUILDER = _PassBuilder()
 
 
-class _StrengthReduction:
+class _StrengthReduction(Guarded):
     """Loop strength reduction, which is off while the code of kernels is generated.
 
     It would take a third of that time and more, and kernels are no faster for it: the
@@ -220,8 +229,14 @@ class _StrengthReduction:
     """
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        super().__init__()
         self._kernels = 0
+
+    def after_fork(self) -> None:
+        """Nobody generates code in a child so far."""
+        super().after_fork()
+        if self._kernels:
+            self._count(-self._kernels)
 
     @contextmanager
     def off(self) -> Iterator[None]:

@@ -9,10 +9,10 @@ are visited in order of time, and added to the state of their key in their pane
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from math import gcd
 
 from tiltpy.abi import Grouped, Layout, SlotKind, TimeLayout
+from tiltpy.forks import cached_property
 from tiltpy.ir.cuts import expressions
 from tiltpy.ir.nodes import (
     At,

@@ -6,12 +6,13 @@ from a sample of the rows; a look at all of them follows only where it was wrong
 """
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tiltpy.forks import cached_property
 from tiltpy.ir.nodes import Input
 from tiltpy.runtime.bind import Binding, complete
 from tiltpy.runtime.buffers import SnapshotBuffer

@@ -15,13 +15,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from threading import Lock, local
+from threading import local
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltpy.errors import DataError
+from tiltpy.forks import Guarded
 from tiltpy.types import NAMED, Scalar
 
 Array = NDArray[np.generic]
@@ -66,17 +67,17 @@ class Lease:
         self._pool.give_back(self._region)
 
 
-class Pool:
+class Pool(Guarded):
     """Regions of memory, in use and idle. For any number of threads."""
 
     def __init__(self, idle_limit: int) -> None:
+        super().__init__()
         self.in_use = 0
         self.idle = 0
         self._idle_limit = idle_limit
         self._regions: OrderedDict[int, list[Region]] = OrderedDict()
         """The idle ones by size; the size that was used last stands last."""
         self._returned: deque[Region] = deque()
-        self._lock = Lock()
 
     def take(self, kind: np.dtype[np.generic], count: int) -> Array:
         """An array of that many items, its content anything; or `MemoryError`."""
