@@ -41,6 +41,9 @@ RUN_ARGUMENTS = (
 STREAM_ARGUMENTS = ("self", "start", "end", "workers", "chunk", "memory")
 ORDERS = get_args(Order)
 Format = Literal["stages", "tree", "json", "dot", "mermaid"]
+PRINTED = " (printed)"
+"""Stands behind the name of a text that is not what the user wrote, but says the same:
+places in it are others."""
 MEMORY = "256MB"
 """What a streamed run holds at a time, where the caller does not say."""
 
@@ -50,6 +53,8 @@ class CompiledQuery:
 
     `query` is its functional IR; `print(compiled)` shows it in the language's text.
     Machine code is made when data shows which layouts are needed, and kept.
+
+    It can be copied and pickled, for other processes: as that text and its options.
     """
 
     def __init__(self, query: Query, options: CompileOptions | None = None) -> None:
@@ -61,6 +66,10 @@ class CompiledQuery:
             for part in by_keys(query)
         )
         self._parts = [Part(one.query, one.specialised) for one in self._compilers]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        name = self.query.definitions[0].span.source.name.removesuffix(PRINTED)
+        return _reparsed, (str(self), name + PRINTED, self.options)
 
     @property
     def options(self) -> CompileOptions:
@@ -299,6 +308,10 @@ def parse(
     `QueryError` that holds everything that is wrong with the text.
     """
     return CompiledQuery(text.parse(query, name=name, params=params), options)
+
+
+def _reparsed(text: str, name: str, options: CompileOptions) -> CompiledQuery:
+    return parse(text, name=name, options=options)
 
 
 def load(

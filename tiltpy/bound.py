@@ -2,9 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import date, datetime
-from typing import overload
+from typing import Any, overload
 
 from tiltpy.arguments import in_ticks
 from tiltpy.errors import TiltError
@@ -33,6 +33,11 @@ class Bound(ABC):
         if found is None:
             found = self._bindings[unit] = self._in_ticks(unit)
         return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What was given, without what was found in it."""
+        given = [getattr(self, one.name) for one in fields(self) if one.init]
+        return type(self), tuple(given)
 
     @abstractmethod
     def _in_ticks(self, unit: Unit | None) -> Binding:

@@ -8,6 +8,7 @@ of ours is an `AssertionError` and never one of these.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from tiltpy.source import Span
 
@@ -16,7 +17,19 @@ MAX_PLACES = 5
 
 
 class TiltError(Exception):
-    """Anything a user can cause."""
+    """Anything a user can cause; it can be sent to another process."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions are made of their message alone, and these have further arguments.
+        return _remade, (type(self), self.args, vars(self))
+
+
+def _remade(
+    kind: type[TiltError], args: tuple[object, ...], state: dict[str, object]
+) -> TiltError:
+    error = kind.__new__(kind, *args)
+    vars(error).update(state)
+    return error
 
 
 class QueryError(TiltError):

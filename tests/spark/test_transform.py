@@ -351,6 +351,14 @@ def test_what_travels_is_text(spark: SparkSession) -> None:
     assert max(sizes) < 100_000
 
 
+def test_functions_of_users_take_queries_with_them(spark: SparkSession) -> None:
+    query = tilt.parse("input x : i64 time time until_next\n~o[t] = sum(~x[t-2 : t])\n")
+    bound = {n: tilt.bind(pa.table({"time": [1, 2], "x": [n, 1]})) for n in (5, 7)}
+    numbers = spark.sparkContext.parallelize(list(bound), 1)
+    found = numbers.map(lambda n: query.run(x=bound[n]).to_arrow()["o"].to_pylist())
+    assert found.collect() == [[5, 6], [7, 8]]
+
+
 def test_what_does_not_fit_is_named_before_anything_runs(spark: SparkSession) -> None:
     frame, table = both(spark, [])
     query = tilt.parse(NEAR)

@@ -86,6 +86,11 @@ class OutputTable:
             self._made, self._pending = made, None
         return self._made
 
+    def __getstate__(self) -> dict[str, object]:
+        """The snapshots, made by now, without the table of them."""
+        made = self._pieces  # in place of what is pending
+        return {**vars(self), "_made": made, "_table": None}
+
     def renamed(self, name: str) -> "OutputTable":
         """The same snapshots under another name."""
         made = self._pending or self._made
