@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import tiltpy as tilt
-from tests.test_cache import FRAME, MEAN
+from tests.test_cache import FRAME, MEAN, ROOT
 from tiltpy.disk_store import Store, user_store
 from tiltpy.frontend.grammar import grammar_text, parser, stored_parser
 
@@ -151,6 +152,18 @@ def test_relative_places_are_not_believed(
     monkeypatch.setenv("HOME", home)
     store = user_store()
     assert (None if store is None else str(store.folder)) == place
+
+
+def test_nothing_of_the_package_unpickles() -> None:
+    reads = re.compile(
+        r"^ *(?:import|from) (?:pickle|marshal|shelve|cloudpickle|dill|joblib)\b|"
+        r"\b(?:eval|exec)\(|allow_pickle=True|\bLark\.open\b|\bcache=True\b",
+        re.MULTILINE,
+    )
+    paths = [*(ROOT / "tiltpy").rglob("*.py")]
+    assert paths
+    found = [path for path in paths if reads.search(path.read_text(encoding="utf-8"))]
+    assert not found
 
 
 class Attack:

@@ -114,11 +114,6 @@ def test_an_installed_wheel_works_in_a_clone_and_elsewhere(
     assert package(python, tmp_path).is_relative_to(tmp_path / "venv")
 
 
-def test_a_wheel_works_as_an_archive(tmp_path: Path, wheel: Path) -> None:
-    python = environment(tmp_path / "venv")
-    assert package(python, tmp_path, PYTHONPATH=str(wheel)) == wheel / "tiltpy"
-
-
 def test_an_editable_installation_works_elsewhere(tmp_path: Path, deep: bool) -> None:
     source, python = ROOT, Path(sys.executable)  # as `make test` installs it
     if deep:

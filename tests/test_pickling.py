@@ -221,11 +221,6 @@ def test_errors_are_the_same_after_the_journey() -> None:
                 assert (other.input, other.row) == (error.input, error.row)
 
 
-def run(query: CompiledQuery, frame: object) -> tilt.Result:
-    """What another process is told to do."""
-    return query.run(x=frame)
-
-
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_other_processes_run_queries(method: str) -> None:
     query = tilt.parse(SUM)
@@ -233,8 +228,8 @@ def test_other_processes_run_queries(method: str) -> None:
     with ProcessPoolExecutor(1, get_context(method)) as pool:
         bound = tilt.bind(FRAME, column="x")
         for frame in (FRAME, bound):
-            assert pool.submit(run, query, frame).result().to_arrow() == expected
-        failed = pool.submit(run, query, FRAME.drop_columns(["x"])).exception()
+            assert pool.submit(query.run, x=frame).result().to_arrow() == expected
+        failed = pool.submit(query.run, x=FRAME.drop_columns(["x"])).exception()
         assert isinstance(failed, DataError)
         assert failed.input == "x"
-        assert pool.submit(run, query, FRAME).result().to_arrow() == expected
+        assert pool.submit(query.run, x=FRAME).result().to_arrow() == expected
