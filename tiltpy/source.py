@@ -7,6 +7,7 @@ carry spans of the caller's file, so both doors report places the same way.
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from re import finditer
 
 CLIP = 60
 """Lines longer than three times that are shown in part only."""
@@ -21,8 +22,8 @@ class Source:
     line_starts: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        starts = [0] + [i + 1 for i, char in enumerate(self.text) if char == "\n"]
-        object.__setattr__(self, "line_starts", tuple(starts))
+        ends = (match.end() for match in finditer("\n", self.text))
+        object.__setattr__(self, "line_starts", (0, *ends))
 
     def position(self, offset: int) -> tuple[int, int]:
         """The line and the column of a character, both counted from 1."""

@@ -1,6 +1,7 @@
 """The order of definitions: each after those it refers to, else as written."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from heapq import heappop, heappush
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend import syntax
@@ -110,16 +111,25 @@ def in_order(
     own = {d.name.text for d in definitions}
     refs = {d.name.text: references(d, functions) for d in definitions}
     needs = {name: {ref.object for ref in found} & own for name, found in refs.items()}
-    waiting, done = list(definitions), list[syntax.Definition]()
-    placed: set[str] = set()
-    while waiting:
-        ready = next((d for d in waiting if needs[d.name.text] <= placed), None)
-        if ready is None:
-            break
-        waiting.remove(ready)
-        placed.add(ready.name.text)
-        done.append(ready)
-    stuck = {d.name.text: refs[d.name.text] for d in waiting}
+    readers: dict[str, list[int]] = {name: [] for name in own}
+    for place, definition in enumerate(definitions):
+        for name in needs[definition.name.text]:
+            readers[name].append(place)
+    missing = [len(needs[d.name.text]) for d in definitions]
+    ready = [place for place, count in enumerate(missing) if not count]
+    done: list[syntax.Definition] = []
+    while ready:  # a heap: of those that could come next, the first as written
+        definition = definitions[heappop(ready)]
+        done.append(definition)
+        for place in readers[definition.name.text]:
+            missing[place] -= 1
+            if not missing[place]:
+                heappush(ready, place)
+    stuck = {
+        d.name.text: refs[d.name.text]
+        for d, count in zip(definitions, missing, strict=True)
+        if count
+    }
     return done, _cycles(stuck)
 
 

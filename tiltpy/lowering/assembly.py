@@ -21,6 +21,7 @@ class Assembly:
         self.layouts = layouts
         self.own = {one.name: one for one in own}
         self.slots: list[Slot] = []
+        self._places: dict[Slot, int] = {}
         self.numbers: dict[Slot, Var] = {}
         self.arrays: dict[Slot, Array] = {}
         self.scratch: list[Scratch] = []
@@ -35,9 +36,14 @@ class Assembly:
     def slot(self, kind: SlotKind, name: str, column: int = 0) -> int:
         """The number of a slot."""
         wanted = Slot(kind, name, column)
-        if wanted not in self.slots:
+        place = self._places.setdefault(wanted, len(self.slots))
+        if place == len(self.slots):
             self.slots.append(wanted)
-        return self.slots.index(wanted)
+        return place
+
+    def loaded(self) -> tuple[tuple[Var, int], ...]:
+        """The variables that hold a slot's number, each with the slot's place."""
+        return tuple((var, self._places[slot]) for slot, var in self.numbers.items())
 
     def number(self, kind: SlotKind, name: str, column: int = 0) -> Var:
         """A variable that holds a slot's number."""

@@ -250,11 +250,8 @@ class _GridKernel:
 
     def _finish(self, loops: list[Loop]) -> Plan:
         assembly = self.assembly
-        numbers = tuple(
-            (var, assembly.slots.index(slot)) for slot, var in assembly.numbers.items()
-        )
         arrays = tuple(assembly.arrays.values())
-        kernel = Kernel(numbers, arrays, self.block.body(), wide=True)
+        kernel = Kernel(assembly.loaded(), arrays, self.block.body(), wide=True)
         reads = tuple(self._read(name) for name in self._inputs())
         stretch = Stretch(self.grid.multiple, self.grid.low % self.grid.multiple, reads)
         outputs = self.grid.query.outputs

@@ -123,10 +123,7 @@ def _merge(
 
 def plan_of(folding: Folding, assembly: Assembly, block: Block, shape: Shape) -> Plan:
     """The kernel that a block is the whole of."""
-    numbers = tuple(
-        (var, assembly.slots.index(slot)) for slot, var in assembly.numbers.items()
-    )
-    kernel = Kernel(numbers, tuple(assembly.arrays.values()), block.body())
+    kernel = Kernel(assembly.loaded(), tuple(assembly.arrays.values()), block.body())
     definition = folding.definition
     loop = Loop(
         definition.name,

@@ -103,9 +103,7 @@ def _finish(
     special: bool,
 ) -> Plan:
     kernel = Kernel(
-        tuple(
-            (var, assembly.slots.index(slot)) for slot, var in assembly.numbers.items()
-        ),
+        assembly.loaded(),
         tuple(assembly.arrays.values()),
         block.body(),
     )

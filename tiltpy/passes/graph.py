@@ -53,14 +53,15 @@ class Graph:
     def in_order_of_use(self, root: int) -> tuple[int, ...]:
         """What a node needs and then itself, operands from left to right."""
         order: dict[int, None] = {}
-        stack = [root]
+        stack = [(root, iter(self.operands(root)))]
         while stack:
-            number = stack[-1]
-            missing = [each for each in self.operands(number) if each not in order]
-            if missing:
-                stack.append(missing[0])
+            number, operands = stack[-1]
+            missing = next((each for each in operands if each not in order), None)
+            if missing is not None:
+                stack.append((missing, iter(self.operands(missing))))
             else:
-                order.setdefault(stack.pop())
+                order.setdefault(number)
+                stack.pop()
         return tuple(order)
 
 
