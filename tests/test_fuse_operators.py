@@ -10,7 +10,8 @@ from tiltpy.ir.nodes import (
     CutInlined,
     CutPoint,
 )
-from tiltpy.ir.traversal import MAX_DEPTH, depth, walk
+from tiltpy.ir.traversal import depth, walk
+from tiltpy.limits import MAX_DEPTH
 from tiltpy.passes import optimize
 from tiltpy.passes.fuse_operators import fuse_operators
 from tiltpy.passes.strictness import never_phi, strict_in

@@ -33,8 +33,8 @@ from tiltpy.ir.nodes import (
     Window,
 )
 from tiltpy.ir.printer import format_expr
-from tiltpy.ir.traversal import MAX_DEPTH
 from tiltpy.ir.verify import verify_source
+from tiltpy.limits import MAX_DEPTH
 from tiltpy.types import (
     BOOL,
     F32,
@@ -477,20 +477,20 @@ def test_wrong_parameters(params: dict[str, object], message: str) -> None:
 @pytest.mark.parametrize(
     "expression",
     [
-        "(" * 10_000 + "~m[t]" + ")" * 10_000,
-        "-" * 10_000 + "~m[t]",
-        "!" * 10_000 + "~m[t]",
-        "~m[t]" + " + 1" * 10_000,
-        "~m[t]" + " * ~m[t]" * 10_000,
-        "~m[t] > 0 ? 1 : " * 10_000 + "2",
-        "abs(" * 10_000 + "~m[t]" + ")" * 10_000,
-        "~m[" + "(" * 10_000 + "t" + ")" * 10_000 + "]",
-        "~m[t" + " + 1" * 10_000 + "]",
-        "~m[t]" + " with { a = 1 }" * 10_000,
-        "~m[t]" + ".a" * 10_000,
-        "{ " + "".join(f"a{i + 1} = ~m[t] + a{i};" for i in range(5_000)).replace(
+        "(" * 3_000 + "~m[t]" + ")" * 3_000,
+        "-" * 3_000 + "~m[t]",
+        "!" * 3_000 + "~m[t]",
+        "~m[t]" + " + 1" * 3_000,
+        "~m[t]" + " * ~m[t]" * 3_000,
+        "~m[t] > 0 ? 1 : " * 3_000 + "2",
+        "abs(" * 3_000 + "~m[t]" + ")" * 3_000,
+        "~m[" + "(" * 3_000 + "t" + ")" * 3_000 + "]",
+        "~m[t" + " + 1" * 3_000 + "]",
+        "~m[t]" + " with { a = 1 }" * 3_000,
+        "~m[t]" + ".a" * 3_000,
+        "{ " + "".join(f"a{i + 1} = ~m[t] + a{i};" for i in range(3_000)).replace(
             "+ a0;", "+ 1;"
-        ) + " return a5000 }",
+        ) + " return a3000 }",
     ],
 )  # fmt: skip
 def test_deep_nesting_is_an_error(expression: str) -> None:

@@ -24,7 +24,8 @@ from tiltpy.ir.nodes import (
     Unary,
 )
 from tiltpy.ir.printer import format_query
-from tiltpy.ir.traversal import MAX_DEPTH, source_cuts
+from tiltpy.ir.traversal import source_cuts
+from tiltpy.limits import MAX_DEPTH
 from tiltpy.passes import PASS_NAMES, boundary_of, inputs_of, optimize
 from tiltpy.types import F64, Boundary, Reach, TDom
 

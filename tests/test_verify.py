@@ -33,8 +33,9 @@ from tiltpy.ir.nodes import (
     Unary,
     Window,
 )
-from tiltpy.ir.traversal import MAX_DEPTH, source_cuts
+from tiltpy.ir.traversal import source_cuts
 from tiltpy.ir.verify import verify, verify_source
+from tiltpy.limits import MAX_DEPTH
 from tiltpy.ops import BinaryOp
 from tiltpy.types import (
     BOOL,

@@ -10,6 +10,7 @@ of ours is an `AssertionError` and never one of these.
 from collections.abc import Sequence
 from typing import Any
 
+from tiltpy.limits import MAX_ERRORS
 from tiltpy.source import Span
 
 MAX_PLACES = 5
@@ -66,7 +67,10 @@ class QueryErrors(QueryError):  # noqa: N818 - it is many of them
         self.errors = tuple(errors)
 
     def __str__(self) -> str:
-        return "\n\n".join(str(error) for error in self.errors)
+        shown = [str(error) for error in self.errors]
+        if len(shown) == MAX_ERRORS:
+            shown.append(f"these are the first {MAX_ERRORS} errors")
+        return "\n\n".join(shown)
 
 
 class DataError(TiltError):

@@ -7,6 +7,7 @@ from pathlib import Path
 import tiltpy as tilt
 from tiltpy.cli.arguments import ArgumentsError, parameters
 from tiltpy.errors import QueryError, TiltError
+from tiltpy.frontend.breadth import read_start
 
 STDIN = "-"
 
@@ -15,8 +16,9 @@ def read_text(path: str) -> str:
     """The text of a query's file."""
     try:
         if path == STDIN:
-            return sys.stdin.buffer.read().decode("utf-8-sig")
-        return Path(path).read_bytes().decode("utf-8-sig")
+            return read_start(sys.stdin.buffer).decode("utf-8-sig")
+        with Path(path).open("rb") as file:
+            return read_start(file).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ArgumentsError(
             f"{name_of(path)}: is not text in UTF-8 (byte {error.start}); "

@@ -18,8 +18,9 @@ from tiltpy.frontend.scope import Alias, Bound, Scope
 from tiltpy.frontend.times import other_time, too_deep
 from tiltpy.frontend.values import Values
 from tiltpy.ir.nodes import At, Expr
-from tiltpy.ir.traversal import MAX_DEPTH, depth
+from tiltpy.ir.traversal import depth
 from tiltpy.ir.widening import finish
+from tiltpy.limits import MAX_DEPTH
 from tiltpy.source import Span
 from tiltpy.types import TDom
 
@@ -57,7 +58,7 @@ class Body(Values):
 
     def _expand(self, function: syntax.Function, node: syntax.Call, level: int) -> Expr:
         """The body of a function, with its parameters bound to the arguments."""
-        self.objects.count_call(node.span)
+        self.objects.expansion.count_call(node.span)
         scope = self._arguments(function, node, level)
         before, outer = len(self.errors), self.scope
         self.scope = scope

@@ -35,4 +35,5 @@ CODES = {
     "E0301": "nested too deep",
     "E0302": "a time or an offset out of range",
     "E0303": "an expression that is too large",
+    "E0304": "a query that is too large",
 }

@@ -6,14 +6,13 @@ from fractions import Fraction
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend.syntax import Duration, Expr, Text
+from tiltpy.limits import MAX_DIGITS
 from tiltpy.source import Span
 from tiltpy.types import NANOSECONDS, Unit
 
 _PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|ms|s|m|h|d)")
-_WHOLE = re.compile(rf"(?:{_PART.pattern})+")
+_WHOLE = re.compile(rf"(?:{_PART.pattern})++")
 _NUMBER = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?")
-MAX_DIGITS = 100
-"""No time has as many digits; longer ones are not even read."""
 
 
 def is_duration(text: str) -> bool:
@@ -29,7 +28,7 @@ def is_number(text: str) -> bool:
 def parse_duration(text: str, span: Span) -> Duration:
     """The duration that a literal says; it must be a whole number of nanoseconds."""
     parts = _PART.findall(text)
-    if any(len(number) > MAX_DIGITS for number, _ in parts):
+    if len(parts) > MAX_DIGITS or any(len(n) > MAX_DIGITS for n, _ in parts):
         raise QueryError(
             "E0302", "a duration of this many digits is out of range", span
         )

@@ -15,6 +15,7 @@ from typing import TypeVar
 from tiltpy.errors import QueryError, QueryErrors
 from tiltpy.frontend import syntax
 from tiltpy.frontend.body import Body
+from tiltpy.frontend.breadth import Expansion, check_statements
 from tiltpy.frontend.broken import Broken
 from tiltpy.frontend.calls import check_function
 from tiltpy.frontend.declarations import (
@@ -36,6 +37,7 @@ from tiltpy.frontend.scope import Scope
 from tiltpy.frontend.times import Ticks, Times
 from tiltpy.ir.nodes import Const, Input, Query, TemporalExpr, UserReduction
 from tiltpy.ir.traversal import source_cuts
+from tiltpy.limits import MAX_ERRORS
 from tiltpy.source import Span
 from tiltpy.types import TDom, Unit
 
@@ -68,8 +70,13 @@ class _Elaboration:
         self.overrides = overrides
         self.errors = list(program.errors)
         self.broken = set(program.broken)
+        self.expansion = Expansion()
 
     def query(self) -> Query:
+        try:
+            check_statements(self.program.statements)
+        except QueryError as error:
+            raise QueryErrors([error]) from None
         unit = self._unit()
         times = self._times(unit)
         inputs = self._inputs(times)
@@ -87,7 +94,7 @@ class _Elaboration:
         if self.errors:
             in_place = sorted(self.errors, key=lambda e: (e.span.start, e.span.end))
             first = {(e.code, e.message, e.span): e for e in reversed(in_place)}
-            raise QueryErrors(list(reversed(first.values())))
+            raise QueryErrors(list(reversed(first.values()))[:MAX_ERRORS])
         return Query(
             unit,
             tuple(inputs.values()),
@@ -138,29 +145,8 @@ class _Elaboration:
             return self._try("unit", partial(read_unit, stated[0].name)) or "ns"
         if self.program.errors:
             return "ns"  # the finest duration may be in what does not read
-        return finest_unit(self._expressions())
-
-    def _expressions(self) -> list[syntax.Expr | syntax.Block]:
-        found: list[syntax.Expr | syntax.Block] = []
-        for node in self.program.statements:
-            match node:
-                case syntax.Param():
-                    found.append(node.value)
-                case syntax.Input(lifetime=syntax.Lifetime(length=length)):
-                    found.extend([] if length is None else [length])
-                case syntax.TimeDomain():
-                    found.extend(node.arguments)
-                case syntax.Function():
-                    found.append(node.body)
-                    found.extend(one.default for one in node.parameters if one.default)
-                case syntax.OwnReduction():
-                    found.extend(part.body for part in node.parts)
-                case syntax.Definition():
-                    found.append(node.body)
-                    found.extend(node.domain.arguments if node.domain else ())
-                case _:
-                    pass
-        return found
+        statements = self.program.statements
+        return finest_unit([body for one in statements for body in syntax.bodies(one)])
 
     def _times(self, unit: Unit | None) -> Times:
         params, domains = self._all(syntax.Param), self._all(syntax.TimeDomain)
@@ -225,9 +211,8 @@ class _Elaboration:
         found: dict[str, UserReduction] = {}
         for node in self._all(syntax.OwnReduction):
             name = f"{node.name.text}()"
-            reduction = self._try(
-                name, partial(read_reduction, node, scope, self.errors)
-            )
+            read = partial(read_reduction, node, scope, self.errors, self.expansion)
+            reduction = self._try(name, read)
             if reduction is not None:
                 found.setdefault(reduction.name, reduction)
         return found
@@ -248,8 +233,17 @@ class _Elaboration:
         types = {name: declared.type for name, declared in inputs.items()}
         keys = {name: declared.keys for name, declared in inputs.items()}
         taken = {*inputs, *nodes}
-        objects = Objects(types, keys, frozenset(inputs), self.broken, taken)
+        objects = Objects(
+            types,
+            keys,
+            frozenset(inputs),
+            self.broken,
+            taken,
+            expansion=self.expansion,
+        )
         for node in ordered:
+            if len(self.errors) >= MAX_ERRORS:
+                break
             name = f"~{node.name.text}"
             make = partial(self._definition, node, scope, objects, domains)
             definition = self._try(name, make)

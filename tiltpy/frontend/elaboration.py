@@ -16,6 +16,7 @@ from tiltpy.frontend.references import Objects
 from tiltpy.frontend.scope import Bound, Scope
 from tiltpy.ir.nodes import Const, Expr, Window
 from tiltpy.ir.temporal import is_temporal
+from tiltpy.limits import MAX_ERRORS
 from tiltpy.source import Span
 
 
@@ -64,7 +65,8 @@ class Elaboration(ABC):
         """Keep an error and go on, but where what stands beside it is as deep."""
         if isinstance(error, QueryError):
             self.errors.append(error)
-            if error.code in ("E0301", "E0303"):
+            enough = len(self.errors) >= MAX_ERRORS
+            if enough or error.code in ("E0301", "E0303", "E0304"):
                 raise Exhausted from None
         elif isinstance(error, Exhausted):
             raise error

@@ -15,10 +15,11 @@ from lark.visitors import Transformer_NonRecursive
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend import syntax
-from tiltpy.frontend.durations import MAX_DIGITS, parse_duration
+from tiltpy.frontend.durations import parse_duration
 from tiltpy.frontend.escapes import unescape
 from tiltpy.frontend.instants import read_moment
 from tiltpy.frontend.words import RESERVED
+from tiltpy.limits import MAX_DIGITS
 from tiltpy.ops import REDUCTION_SYMBOLS, BinaryOp, UnaryOp
 from tiltpy.source import Source, Span
 

@@ -7,6 +7,7 @@ or computed before `build_query` elaborates it like a text.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
+from itertools import islice
 from numbers import Integral, Real
 
 from tiltpy.errors import QueryError
@@ -17,12 +18,9 @@ from tiltpy.frontend.instants import nanoseconds_of
 from tiltpy.frontend.number_advice import advise_text
 from tiltpy.frontend.python_advice import no_method, no_truth, no_value
 from tiltpy.frontend.times import too_deep
-from tiltpy.ir.traversal import MAX_DEPTH
+from tiltpy.limits import MAX_DEPTH, MAX_OPTIONS
 from tiltpy.ops import BinaryOp, UnaryOp
 from tiltpy.source import Span
-
-MAX_SIZE = 10_000
-"""How many nodes the element of a reduction may have, written out."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -163,7 +161,7 @@ class Expression:
         if isinstance(options, str | Expression):
             way = 'write is_in(["view", "click"]), or =='
             raise QueryError("E0206", "is_in takes several values", span, way)
-        given = [lift(option) for option in options]
+        given = [lift(option) for option in islice(options, MAX_OPTIONS + 1)]
         if not given:
             raise QueryError("E0206", "is_in of no values", span, "give it some")
         node = syntax.In(operand.syntax, tuple(one.syntax for one in given), span)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from lark import ParseTree, Token, Tree, UnexpectedInput
 
 from tiltpy.errors import QueryErrors
+from tiltpy.frontend.breadth import source_of
 from tiltpy.frontend.grammar import parser
 from tiltpy.frontend.spacing import CLOSE, OPEN, Item, Spacing
 from tiltpy.frontend.statements import read_program
-from tiltpy.source import Source
 
 _INDENT = 4
 _PARTS = ("BINDING", "RETURN")
@@ -26,12 +26,13 @@ def format_source(text: str, *, name: str = "<query>") -> str:
 
     Raises a `QueryErrors` if it does not read; what it means is not looked at.
     """
+    source = source_of(name, text)
     parsing = parser().parse_interactive(text, start="start")
     try:
         tokens = list(parsing.iter_parse())
         tree = parsing.feed_eof()  # type: ignore[no-untyped-call]
     except UnexpectedInput:
-        raise QueryErrors(read_program(Source(name, text)).errors) from None
+        raise QueryErrors(read_program(source).errors) from None
     return _Layout().text(_normal(_items(text, tokens, tree)))
 
 

@@ -8,13 +8,13 @@ from tiltpy.errors import QueryError
 from tiltpy.frontend import syntax
 from tiltpy.frontend.caller import caller_span
 from tiltpy.frontend.expressions import (
-    MAX_SIZE,
     Expression,
     Value,
     call,
     combine,
     lift,
 )
+from tiltpy.limits import MAX_ELEMENT
 
 # -- functions ------------------------------------------------------------------------
 
@@ -189,10 +189,10 @@ def reduced_element(name: str, x: Value, where: Value | None) -> Expression:
             condition.syntax, element.syntax, syntax.Phi(span), span
         )
         element = combine(node, [condition, element])
-    if element.parts.size > MAX_SIZE:
+    if element.parts.size > MAX_ELEMENT:
         raise QueryError(
             "E0303",
-            f"the element of this {name} has more than {MAX_SIZE} parts",
+            f"the element of this {name} has more than {MAX_ELEMENT:,} parts",
             caller_span(),
             "define an object for what is used many times, and reduce its window",
         )

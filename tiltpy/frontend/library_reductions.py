@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cache
 
 from tiltpy.errors import QueryError
+from tiltpy.frontend.breadth import Expansion
 from tiltpy.frontend.calls import library_scope
 from tiltpy.frontend.library import library_reduction, library_reductions
 from tiltpy.frontend.names import fresh_name
@@ -56,6 +57,7 @@ class LibraryReductions(Mapping[str, UserReduction]):
 def _typed(name: str, unit: Unit | None) -> UserReduction:
     errors: list[QueryError] = []
     scope = replace(library_scope(unit, {}), time="")
-    reduction = read_reduction(library_reduction(name), scope, errors)
+    node = library_reduction(name)
+    reduction = read_reduction(node, scope, errors, Expansion())
     assert not errors
     return reduction

@@ -24,15 +24,14 @@ from tiltpy.frontend.times import (
 )
 from tiltpy.ir.nodes import At, Const, EventBound, Expr, Let, Local, Phi, Time
 from tiltpy.ir.ticks import ticks_const
-from tiltpy.ir.traversal import MAX_DEPTH, children, names
+from tiltpy.ir.traversal import children, names
 from tiltpy.ir.widening import finish, is_untyped
+from tiltpy.limits import MAX_DEPTH, MAX_ELEMENT
 from tiltpy.source import Span
 from tiltpy.types import DURATION, I64, INT_LITERAL
 
 _LEAVES = (At, Const, EventBound, Local, Time)
 """Arguments that need no name of their own."""
-MAX_SIZE = 10_000
-"""How many nodes the element of a reduction may have, written out."""
 
 
 class Locals(Lookup):
@@ -180,10 +179,10 @@ class Locals(Lookup):
             count += 1
             if level > MAX_DEPTH:
                 raise too_deep(span)
-            if count > MAX_SIZE:
+            if count > MAX_ELEMENT:
                 raise QueryError(
                     "E0303",
-                    f"written out, this has more than {MAX_SIZE} parts",
+                    f"written out, this has more than {MAX_ELEMENT:,} parts",
                     span,
                     "define an object for what is used many times, and reduce its "
                     "window",

@@ -15,6 +15,7 @@ from dataclasses import replace
 from tiltpy.errors import QueryError
 from tiltpy.frontend import syntax
 from tiltpy.frontend.body import Body
+from tiltpy.frontend.breadth import Expansion
 from tiltpy.frontend.broken import Broken
 from tiltpy.frontend.callees import is_built_in
 from tiltpy.frontend.declarations import read_payload
@@ -42,7 +43,10 @@ _FORMS = "write reduction r(v: f64) or, to see bounds, reduction r(v: f64, start
 
 
 def read_reduction(
-    node: syntax.OwnReduction, scope: Scope, errors: list[QueryError]
+    node: syntax.OwnReduction,
+    scope: Scope,
+    errors: list[QueryError],
+    expansion: Expansion,
 ) -> UserReduction:
     """A typed reduction; what is wrong with its parts is appended to the errors."""
     name = node.name
@@ -51,7 +55,7 @@ def read_reduction(
         raise QueryError("E0104", message, name.span, "choose another name")
     parameter, kind, bounds = _parameters(node)
     bodies = _bodies(node)
-    reading = _Reading(node, scope, errors, parameter, kind, bounds)
+    reading = _Reading(node, scope, errors, expansion, parameter, kind, bounds)
     init = reading.part("init", bodies["init"], None)
     state = init.type
     before = len(errors)
@@ -133,6 +137,7 @@ class _Reading:
         node: syntax.OwnReduction,
         scope: Scope,
         errors: list[QueryError],
+        expansion: Expansion,
         parameter: str,
         kind: Type,
         bounds: bool,
@@ -140,6 +145,7 @@ class _Reading:
         self.name = node.name.text
         self.scope = scope
         self.errors = errors
+        self.expansion = expansion
         self.parameter = parameter
         self.kind = kind
         self.bounds = bounds
@@ -153,7 +159,7 @@ class _Reading:
         before = len(self.errors)
         values = {each: Local(each, kind, node.span) for each, kind in seen.items()}
         scope = replace(self.scope, names=values, within=self.name)
-        objects = Objects({}, {}, frozenset(), set())
+        objects = Objects({}, {}, frozenset(), set(), expansion=self.expansion)
         body = Body(scope, objects, self.errors, self.scope)
         body.taken |= set(seen)
         expr = body.elaborate(f"`{name}`", node)

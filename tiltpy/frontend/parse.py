@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tiltpy.errors import TiltError
 from tiltpy.frontend import syntax
+from tiltpy.frontend.breadth import read_start, source_of
 from tiltpy.frontend.declarations import Override
 from tiltpy.frontend.elaborate import elaborate
 from tiltpy.frontend.instants import parse_stamp
@@ -26,7 +27,7 @@ def parse(
     those of strings are taken as they are. Raises a `QueryErrors` that holds everything
     that is wrong with the text.
     """
-    program = read_program(Source(name, text))
+    program = read_program(source_of(name, text))
     strings = {
         node.name.text
         for node in program.statements
@@ -44,7 +45,8 @@ def parse_file(
 ) -> Query:
     """The query of a `.tilt` file (UTF-8)."""
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        with Path(path).open("rb") as file:
+            text = read_start(file).decode("utf-8-sig")
     except OSError as error:
         reason = (error.strerror or "the system says no more").lower()
         raise TiltError(f"{path}: not readable: {reason}") from None
@@ -56,7 +58,7 @@ def parse_file(
 def _override(name: str, value: object, *, is_string: bool) -> Override:
     match value:
         case str() if is_string:
-            source = Source(f"parameter {name}", value)
+            source = source_of(f"parameter {name}", value)
             return syntax.Text(value, Span(source, 0, len(value)))
         case bool() | int() | float() | timedelta() | date():
             return value
@@ -64,7 +66,7 @@ def _override(name: str, value: object, *, is_string: bool) -> Override:
             place = Span(Source(f"parameter {name}", value), 0, len(value))
             return syntax.Moment(nanoseconds, place)
         case str():
-            return read_expression(Source(f"parameter {name}", value))
+            return read_expression(source_of(f"parameter {name}", value))
         case _:
             kind = type(value).__name__
             raise TiltError(

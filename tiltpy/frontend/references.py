@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend import syntax
+from tiltpy.frontend.breadth import Expansion
 from tiltpy.frontend.broken import Broken
 from tiltpy.frontend.names import fresh_name, nearest
 from tiltpy.frontend.times import Times, offset
@@ -12,11 +13,9 @@ from tiltpy.ir.keys import Keys, definition_keys, shown
 from tiltpy.ir.nodes import EventBound, Expr, TemporalExpr, Window
 from tiltpy.ir.printer import format_expr
 from tiltpy.ir.traversal import source_cuts
+from tiltpy.limits import MAX_OBJECTS
 from tiltpy.source import Span
 from tiltpy.types import I64, TDom, Type
-
-MAX_CALLS = 10_000
-"""How many functions a query may call, the calls inside of functions included."""
 
 
 @dataclass(slots=True)
@@ -26,7 +25,7 @@ class Objects:
     `types` are those elaborated so far, `keys` their key columns; `broken` has those
     (as `~x`) that were wrong or unknown, which has been said; `taken` are all names of
     the query, `found` the names that its bodies' own objects got, `definitions` all
-    that is defined so far.
+    that is defined so far. `expansion` counts what functions are written out to.
     """
 
     types: dict[str, Type]
@@ -36,7 +35,7 @@ class Objects:
     taken: set[str] = field(default_factory=set)
     found: dict[tuple[TDom, str], str] = field(default_factory=dict)
     definitions: list[TemporalExpr] = field(default_factory=list)
-    calls: int = 0
+    expansion: Expansion = field(default_factory=Expansion)
 
     def named(self) -> list[str]:
         """The objects that have a name in the query's text."""
@@ -55,22 +54,17 @@ class Objects:
 
     def add(self, definition: TemporalExpr) -> None:
         """From now on the object can be referred to."""
+        if len(self.definitions) >= MAX_OBJECTS:
+            raise QueryError(
+                "E0304",
+                f"more than {MAX_OBJECTS:,} definitions, those in functions included",
+                definition.span,
+                "split the query in two: the outputs of one can be the inputs of the "
+                "other",
+            )
         self.types[definition.name] = definition.type
         self.keys[definition.name] = definition_keys(definition, self.keys)
         self.definitions.append(definition)
-
-    def count_call(self, span: Span) -> None:
-        """Calls of functions multiply: refuse what would never end."""
-        self.calls += 1
-        if self.calls > MAX_CALLS + 1:
-            raise Broken
-        if self.calls > MAX_CALLS:
-            raise QueryError(
-                "E0303",
-                f"the functions of this query are called more than {MAX_CALLS} times",
-                span,
-                "give names to what is used many times",
-            )
 
 
 def unknown_object(ref: syntax.Ref, known: Iterable[str], way: str = "") -> QueryError:

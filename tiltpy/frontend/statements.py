@@ -13,6 +13,7 @@ from tiltpy.frontend.grammar import parser
 from tiltpy.frontend.reader import Reader
 from tiltpy.frontend.recovery import Piece, pieces
 from tiltpy.frontend.syntax_errors import syntax_error
+from tiltpy.limits import MAX_ERRORS
 from tiltpy.source import Source, Span
 
 
@@ -24,6 +25,8 @@ def read_program(source: Source) -> Program:
     if error is not None:
         for piece in pieces(source.text):
             program.read_alone(piece)
+            if len(program.errors) >= MAX_ERRORS:
+                break
         if not program.errors:
             program.errors.append(error)
     return Program(

@@ -365,6 +365,29 @@ Statement = (
 )
 
 
+def bodies(statement: Statement) -> tuple[Expr | Block, ...]:
+    """The expressions of a statement."""
+    match statement:
+        case Param():
+            return (statement.value,)
+        case Input(lifetime=Lifetime(length=length)):
+            return () if length is None else (length,)
+        case TimeDomain():
+            return statement.arguments
+        case Function():
+            defaults = (one.default for one in statement.parameters if one.default)
+            return (statement.body, *defaults)
+        case OwnReduction():
+            return tuple(part.body for part in statement.parts)
+        case Definition():
+            domain = statement.domain
+            return (statement.body, *(domain.arguments if domain else ()))
+        case Unit() | Input() | Output():
+            return ()
+        case _:
+            assert_never(statement)
+
+
 def operands(node: Expr) -> tuple[Expr, ...]:
     """The direct subexpressions of an expression."""
     match node:

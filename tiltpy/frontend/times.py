@@ -7,7 +7,7 @@ from tiltpy.frontend import advice, syntax
 from tiltpy.frontend.broken import Broken
 from tiltpy.frontend.durations import unit_of_length
 from tiltpy.ir.nodes import Const
-from tiltpy.ir.traversal import MAX_DEPTH
+from tiltpy.limits import MAX_DEPTH
 from tiltpy.source import Span
 from tiltpy.types import INT_LITERAL, MAX_OFFSET, NANOSECONDS, Unit
 

@@ -14,7 +14,7 @@ from tiltpy.ir.nodes import At, Const, Element, Expr, Field, Local, Phi
 from tiltpy.ir.operators import binary, conditional, exists, number, string, unary
 from tiltpy.ir.structs import make_struct, with_fields
 from tiltpy.ir.ticks import ticks_const
-from tiltpy.ir.traversal import MAX_DEPTH
+from tiltpy.limits import MAX_DEPTH
 from tiltpy.types import BOOL, DURATION, NAMED, PHI, TIME
 
 
@@ -24,6 +24,7 @@ class Values(Reducing):
     def expr(self, node: syntax.Expr, level: int) -> Expr:
         """The typed expression; `level` counts how deep it stands."""
         level += 1
+        self.objects.expansion.count_node(node.span)
         if level > MAX_DEPTH:
             raise too_deep(node.span)
         match node:

@@ -32,9 +32,6 @@ from tiltpy.ir.nodes import (
     Unary,
 )
 
-MAX_DEPTH = 200
-"""How deep an expression may nest: recursion over it must not exhaust the stack."""
-
 
 def children(expr: Expr) -> tuple[Expr, ...]:
     """The direct subexpressions, in order of evaluation."""

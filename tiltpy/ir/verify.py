@@ -31,7 +31,6 @@ from tiltpy.ir.nodes import (
 )
 from tiltpy.ir.reductions import OUTSIDE, names_in, parts
 from tiltpy.ir.traversal import (
-    MAX_DEPTH,
     children,
     depth,
     drop_unused,
@@ -39,6 +38,7 @@ from tiltpy.ir.traversal import (
     walk,
 )
 from tiltpy.ir.verify_types import own_reduction_fault, type_fault
+from tiltpy.limits import MAX_DEPTH
 from tiltpy.types import MAX_OFFSET, MAX_TIME, TDom, Type
 
 

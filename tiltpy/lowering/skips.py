@@ -4,6 +4,8 @@
 apart, most changes of the window fall between them: the loop goes from event to event.
 """
 
+from itertools import islice
+
 from tiltpy.ir.nodes import (
     At,
     CutPoint,
@@ -21,6 +23,9 @@ from tiltpy.lowering.cursors import gapless
 from tiltpy.lowering.rows import ObjectRows
 from tiltpy.lowering.values import Leaf, Lowered, lower_expr, phi
 from tiltpy.types import BOOL, Struct, Type
+
+FEW, TRIED = 8, 20_000
+"""As many points are tried in every body, and so many nodes of bodies with more."""
 
 
 def skipped_points(
@@ -45,15 +50,16 @@ def skipped_points(
 def strict_points(definition: TemporalExpr) -> tuple[CutPoint, ...]:
     """The points of an object's body without which it is φ, in order."""
     body = definition.body
+    nodes = tuple(walk(body))
     points = (
         CutPoint(node.object, node.offset)
-        for node in walk(body)
+        for node in nodes
         if isinstance(node, At | EventBound)
     )
     trial = Block(Assembly({}))
     return tuple(
         point
-        for point in dict.fromkeys(points)
+        for point in islice(dict.fromkeys(points), max(FEW, TRIED // len(nodes)))
         if lower_expr(trial, _without(point), body).valid == FALSE
     )
 

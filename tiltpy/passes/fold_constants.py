@@ -41,7 +41,8 @@ from tiltpy.ir.nodes import (
     UserReduction,
 )
 from tiltpy.ir.reductions import END, NEWER, OLDER, START, STATE, map_parts
-from tiltpy.ir.traversal import MAX_DEPTH, children, depth, walk, with_children
+from tiltpy.ir.traversal import children, depth, walk, with_children
+from tiltpy.limits import MAX_DEPTH
 from tiltpy.passes.constants import (
     fold_binary,
     fold_call,

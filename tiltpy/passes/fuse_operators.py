@@ -18,7 +18,9 @@ bounds are finite, where its grid is the coarser, where a gap would be seen in s
 or where computing it again would cost more than reading it.
 """
 
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from tiltpy.ir.cuts import expressions, leaf_cuts, reads
 from tiltpy.ir.nodes import (
@@ -31,7 +33,8 @@ from tiltpy.ir.nodes import (
     Reduce,
     TemporalExpr,
 )
-from tiltpy.ir.traversal import MAX_DEPTH, depth, shift, shift_cut, walk
+from tiltpy.ir.traversal import depth, shift, shift_cut, walk
+from tiltpy.limits import MAX_DEPTH, MAX_FUSED
 from tiltpy.passes.eliminate_dead import drop_definitions, drop_names
 from tiltpy.passes.inline_cuts import Inlined, inline_cuts, points_of, survives_stride
 from tiltpy.passes.see_through import Map, map_of, see_through
@@ -59,12 +62,37 @@ def fuse_operators(query: Query) -> Query:
     return drop_definitions(replace(query, definitions=definitions))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class _Fusion:
-    """The definitions fused so far, each after those that it refers to."""
+    """The definitions fused so far, each after those that it refers to.
+
+    `tried` counts the nodes of all bodies that something was to be fused into.
+    """
 
     query: Query
     fused: dict[str, TemporalExpr] = field(default_factory=dict)
+    tried: int = 0
+
+    @cached_property
+    def windowed(self) -> frozenset[str]:
+        """The objects over which the query has windows."""
+        return frozenset(
+            cut.window.object
+            for definition in self.query.definitions
+            for cut in leaf_cuts(definition.cuts)
+            if isinstance(cut, CutWindow)
+        )
+
+    @cached_property
+    def outputs_over(self) -> dict[str, int]:
+        """The outputs that depend on each object, as the bits of a number."""
+        over: dict[str, int] = defaultdict(int)
+        for place, name in enumerate(self.query.outputs):
+            over[name] = 1 << place
+        for definition in reversed(self.query.definitions):  # readers come first
+            for name in reads(definition):
+                over[name] |= over[definition.name]
+        return over
 
     def add(self, reader: TemporalExpr) -> None:
         """Fuse into a definition until nothing more can be."""
@@ -78,6 +106,9 @@ class _Fusion:
             source = self.fused.get(name)
             if source is None:
                 continue
+            self.tried += _size(reader)
+            if self.tried > MAX_FUSED:
+                return None
             changed = self.through_windows(reader, source)
             changed = changed or self.through_points(reader, source)
             if changed is not None:
@@ -132,19 +163,11 @@ class _Fusion:
             return True
         if source.name in self.query.outputs:
             return False
-        if any(isinstance(node, Reduce) for node in walk(source.body)) and any(
-            _has_window(each, source.name) for each in self.query.definitions
-        ):
+        heavy = any(isinstance(node, Reduce) for node in walk(source.body))
+        if heavy and source.name in self.windowed:
             return False
-        return offsets * self.outputs_over(source.name) <= MAX_COPIES
-
-    def outputs_over(self, name: str) -> int:
-        """How many outputs depend on an object."""
-        over = {name}
-        for definition in self.query.definitions:
-            if over.intersection(reads(definition)):
-                over.add(definition.name)
-        return len(over.intersection(self.query.outputs))
+        outputs = self.outputs_over[source.name].bit_count()
+        return offsets * outputs <= MAX_COPIES
 
 
 def _seen_at(source: TemporalExpr, offset: int, reader: TemporalExpr) -> Inlined:

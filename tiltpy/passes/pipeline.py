@@ -10,12 +10,14 @@ from collections.abc import Callable
 
 from tiltpy.errors import QueryError, TiltError
 from tiltpy.ir.nodes import Query
-from tiltpy.ir.traversal import MAX_DEPTH, depth
+from tiltpy.ir.traversal import depth
 from tiltpy.ir.verify import verify, verify_source
+from tiltpy.limits import MAX_DEPTH
 from tiltpy.passes.eliminate_dead import eliminate_dead
 from tiltpy.passes.flatten_structs import flatten_structs
 from tiltpy.passes.fold_constants import fold_constants
 from tiltpy.passes.fuse_operators import fuse_operators
+from tiltpy.passes.measure import check_operations
 from tiltpy.passes.represent import represent
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.passes.share_subexpressions import share_subexpressions
@@ -39,7 +41,8 @@ def optimize(
 ) -> tuple[tuple[str, Query], ...]:
     """The query after each pass that ran, in order; the last is the one to execute.
 
-    A query that looks further than times can is a `QueryError`, whatever is disabled.
+    A query that looks further than times can, or would be too much code, is a
+    `QueryError`, whatever is disabled.
     """
     if unknown := disabled.difference(PASS_NAMES):
         raise TiltError(
@@ -62,6 +65,7 @@ def optimize(
         if query != before:
             verify(query)
         stages.append((each.__name__, query))
+    check_operations(query)
     return tuple(stages)
 
 

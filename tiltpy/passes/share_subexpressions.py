@@ -18,7 +18,8 @@ expressions and stay as they are.
 from dataclasses import dataclass, field, replace
 
 from tiltpy.ir.nodes import Exists, Expr, Field, If, Local, Query, Reduce
-from tiltpy.ir.traversal import MAX_DEPTH, depth, with_children
+from tiltpy.ir.traversal import depth, with_children
+from tiltpy.limits import MAX_DEPTH
 from tiltpy.passes.graph import Graph, dominators
 from tiltpy.passes.substitute import Binding, Names, is_atom, wrap
 
