@@ -20,6 +20,7 @@ from tests.compiled import (
     small_sizes,
     snapshots,
 )
+from tests.one_shot import Kind, frame_of
 from tests.random_key_columns import key_array
 from tests.random_key_rows import KeyedInput
 from tests.random_keys import KeyedCase
@@ -56,6 +57,8 @@ class KeyedSetting:
     """Whether it runs through `CompiledQuery`, with its own layouts and kernels."""
     chunk_rows: int
     """The rows of each chunk of the tables."""
+    frames: Kind
+    """Whether inputs are tables, or can be read but once."""
 
 
 def random_keyed_setting(random: Random, plain: Setting | None = None) -> KeyedSetting:
@@ -81,6 +84,7 @@ def random_keyed_setting(random: Random, plain: Setting | None = None) -> KeyedS
         random.choice((True, True, None, False)),
         public,
         random.choice((1, 3, 10, 1000, 1000)),
+        random.choice(("table", "stream", "reader")),
     )
 
 
@@ -116,21 +120,8 @@ def _options(setting: Setting) -> CompileOptions:
 
 
 def _public(case: KeyedCase, setting: KeyedSetting) -> Result:
-    """As a user runs it; key columns of frames are called otherwise than keys."""
-    given: dict[str, Any] = dict(case.bounds)
-    for name, one in case.inputs.items():
-        table = table_of(one, setting.chunk_rows)
-        called = [f"{key} of {name}" for key in one.declared.keys]
-        rest = table.column_names[len(called) :]
-        binding = binding_of(one, table.rename_columns([*called, *rest]))
-        given[name] = tilt.bind(
-            binding.frame,
-            time=binding.time,
-            lifetime=binding.lifetime,
-            column=binding.column,
-            order=binding.order,
-            by=called,
-        )
+    """As a user runs it, over tables or streams."""
+    given = bound_case(case, setting)
     compiled = tilt.CompiledQuery(case.query, _options(setting.plain))
     return compiled.run(
         start=case.start,
@@ -142,12 +133,32 @@ def _public(case: KeyedCase, setting: KeyedSetting) -> Result:
     )
 
 
+def bound_case(case: KeyedCase, setting: KeyedSetting) -> dict[str, Any]:
+    """What a run is given; key columns of frames are called otherwise than keys."""
+    given: dict[str, Any] = dict(case.bounds)
+    for name, one in case.inputs.items():
+        table = table_of(one, setting.chunk_rows)
+        called = [f"{key} of {name}" for key in one.declared.keys]
+        rest = table.column_names[len(called) :]
+        binding = binding_of(one, table.rename_columns([*called, *rest]))
+        given[name] = tilt.bind(
+            frame_of(binding.frame, setting.frames),
+            time=binding.time,
+            lifetime=binding.lifetime,
+            column=binding.column,
+            order=binding.order,
+            by=called,
+        )
+    return given
+
+
 def _laid_out(case: KeyedCase, setting: KeyedSetting) -> Result:
     """The same, with any layout and with grid kernels for the smallest keys."""
-    bindings = {
-        name: binding_of(one, table_of(one, setting.chunk_rows))
-        for name, one in case.inputs.items()
-    }
+    bindings = {}
+    for name, one in case.inputs.items():
+        binding = binding_of(one, table_of(one, setting.chunk_rows))
+        frame = frame_of(binding.frame, setting.frames)
+        bindings[name] = replace(binding, frame=frame)
     request = Request(case.start, case.end, case.bounds)
     plain = setting.plain
     options = RunOptions(

@@ -8,9 +8,9 @@ import tiltpy as tilt
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.runtime import ingest as ingests
+from tiltpy.runtime import reading
 from tiltpy.runtime.frames import read_chosen
-from tiltpy.runtime.samples import read_samples
-from tiltpy.types import Unit
+from tiltpy.runtime.samples import share_samples
 
 SUM = "input x : f64 time t point\n~o[t] = sum(~x[t-3:t])"
 
@@ -29,7 +29,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[object]:
         found.append(frame)
         return read(input, frame, choose)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(ingests, "read_chosen", noted)
+    monkeypatch.setattr(reading, "read_chosen", noted)
     return found
 
 
@@ -43,7 +43,7 @@ def test_a_bound_table_is_read_once_for_each_way_to_read_it(
     held = tilt.parse("input x : f64 time t until_next\n~o[t] = ~x[t]")
     assert held.run(x=bound, end=12).to_arrow()["end"].to_pylist()[-1] == 12
     assert held.run(x=bound, end=20).to_arrow()["end"].to_pylist()[-1] == 20
-    assert len(reads) == 3
+    assert len(reads) == 2
 
 
 @pytest.mark.parametrize(("kind", "times"), [("arrow", 1), ("numpy", 3)])
@@ -51,13 +51,13 @@ def test_arrays_that_cannot_change_are_read_once(
     kind: str, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: list[object] = []
-    read = read_samples
+    read = share_samples
 
-    def noted(declared: Input, values: object, unit: Unit | None) -> object:
+    def noted(declared: Input, values: object) -> object:
         found.append(values)
-        return read(declared, values, unit)
+        return read(declared, values)
 
-    monkeypatch.setattr(ingests, "read_samples", noted)
+    monkeypatch.setattr(ingests, "share_samples", noted)
     values = pa.array([1.0, 2.0, 3.0])
     bound = tilt.sampled(values if kind == "arrow" else values.to_numpy(), 0, 1)
     query = tilt.parse("input x : f64\n~o[t] = ~x[t] + 1")

@@ -19,8 +19,8 @@ from tiltpy.types import Lifetime, Sampled, Unit
 class Bound(ABC):
     """What a user has bound, for any number of runs of any queries.
 
-    It keeps a binding for each tick that queries have, and those remember what was
-    found in Arrow's tables and arrays.
+    Of Arrow's tables and arrays it keeps a binding for each tick that queries have, and
+    those remember what was found. All else is bound anew in each run.
     """
 
     _bindings: dict[Unit | None, Binding] = field(
@@ -31,7 +31,9 @@ class Bound(ABC):
         """The same in the ticks of a query."""
         found = self._bindings.get(unit)
         if found is None:
-            found = self._bindings[unit] = self._in_ticks(unit)
+            found = self._in_ticks(unit)
+            if found.lasting:
+                self._bindings[unit] = found
         return found
 
     def __reduce__(self) -> tuple[Any, ...]:

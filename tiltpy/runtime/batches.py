@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from tiltpy.errors import DataError
-from tiltpy.runtime.frames import read_frame
+from tiltpy.runtime.frames import read_frame, spend
 from tiltpy.runtime.scan import Batch
+from tiltpy.runtime.validation import check_lengths
 
 IN_MEMORY = ("polars", "pandas", "pyspark")
 """Packages whose frames are there as a whole, or are refused."""
@@ -31,7 +32,10 @@ def read_batches(
         table = read_frame(input, frame)
         return table.schema, _numbered(input, iter((table,)), rows)
     try:
-        reader = pa.RecordBatchReader.from_stream(frame)
+        if isinstance(frame, pa.RecordBatchReader):  # whose buffers keep their sizes
+            reader = spend(input, frame)
+        else:
+            reader = pa.RecordBatchReader.from_stream(frame)
     except (pa.ArrowException, OSError, TypeError, ValueError) as error:
         raise DataError(f"Arrow cannot read it: {error}", input=input) from error
     return reader.schema, _numbered(input, _of_reader(input, reader), rows)
@@ -62,6 +66,7 @@ def _numbered(input: str, tables: Iterator[pa.Table], rows: int) -> Iterator[Bat
     for table in tables:
         schema = schema or table.schema
         _check_types(input, table.schema, schema, first)
+        check_lengths(input, table)
         for begin in range(0, table.num_rows, rows):
             part = table.slice(begin, rows)
             yield Batch(part, "", first + begin)

@@ -1,8 +1,10 @@
 """What the user says when binding a frame, laid over what the query declares."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
+
+import pyarrow as pa
 
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input, Query
@@ -16,6 +18,12 @@ from tiltpy.types import (
     Sampled,
     UntilNext,
 )
+
+IMMUTABLE = (pa.Table, pa.RecordBatch, pa.ChunkedArray, pa.Array)
+"""Frames that have the same rows at another time, too."""
+REMEMBERED = 8
+"""Ways to read a frame, and orders of its rows, that its binding remembers at most."""
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +44,7 @@ class Binding:
     `column` is the payload column of a scalar input, or a struct column. `by` are the
     frame's key columns, where they are called otherwise than in the query. With `first`
     the frame is values alone, and the lifetime their period. `known` is what has been
-    read of the frame before, for whoever keeps the binding (see `ingest.once`).
+    read of the frame before (see `once`).
     """
 
     frame: object
@@ -49,6 +57,28 @@ class Binding:
     known: dict[object, Any] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
+
+    @property
+    def lasting(self) -> bool:
+        """Whether it may serve several runs: its frame cannot change.
+
+        Any other frame has a binding for each run.
+        """
+        return isinstance(self.frame, IMMUTABLE)
+
+    def once(self, key: object, find: Callable[[], Found]) -> Found:
+        """Find something out about the frame, unless it is known already.
+
+        Within a run nothing is forgotten: a frame may be a stream, which can be read
+        but once.
+        """
+        found: Found | None = self.known.get(key)
+        if found is None:
+            found = find()
+            if self.lasting and len(self.known) >= REMEMBERED:
+                self.known.clear()
+            self.known[key] = found
+        return found
 
 
 def bind(

@@ -39,6 +39,12 @@ class Choice:
         return self.times, self.order, self.keys
 
     @property
+    def paths(self) -> list[tuple[str, ...]]:
+        """All columns, and fields of struct columns, that are read."""
+        names = (*self.times, *self.order, *self.keys)
+        return [*((name,) for name in names), *self.payload]
+
+    @property
     def used(self) -> list[str]:
         """The names of the frame's columns among them, each once."""
         payload = (path[0] for path in self.payload)

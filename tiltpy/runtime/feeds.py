@@ -23,6 +23,7 @@ from tiltpy.runtime.ingest import ingest
 from tiltpy.runtime.lifetimes import extent
 from tiltpy.runtime.scan import Batch, ParquetScan, TimeRange
 from tiltpy.runtime.stamps import StampType, TimeColumn, first_disorder, to_ticks
+from tiltpy.runtime.validation import check_columns, check_lengths
 from tiltpy.runtime.views import values_of
 from tiltpy.types import (
     MAX_TIME,
@@ -116,6 +117,8 @@ def _parts(
 ) -> Iterator[Sequence[object]]:
     """The arrays, in parts where they have more than so many items."""
     for values in arrays:
+        if isinstance(values, pa.Table):
+            check_lengths(input, values)
         if isinstance(values, CAN_BE_CUT) and len(values) > rows:
             for first in range(0, len(values), rows):
                 yield values[first : first + rows]
@@ -148,7 +151,7 @@ class _RowFeed:
         else:
             schema, batches = read_batches(declared.name, scan, reading.rows)
         choice = choose_columns(declared, binding.column, schema)
-        self.time, self.used = choice.times[0], choice.used
+        self.time, self.used, self.paths = choice.times[0], choice.used, choice.paths
         if isinstance(scan, ParquetScan):
             needed = time_range(declared.lifetime, self.time, reading)
             batches = scan.batches(self.used, reading.rows, needed)
@@ -171,6 +174,7 @@ class _RowFeed:
         if batch.table.num_rows == 0:
             return SnapshotBuffer.empty(self.declared.type)
         rows = replace(batch, table=batch.table.select(self.used))
+        check_columns(self.declared.name, rows.table, self.paths)  # before it is joined
         batches = [*self._waiting, rows]
         table = _joined(batches)
         assert table is not None

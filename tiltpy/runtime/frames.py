@@ -3,14 +3,20 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tiltpy.errors import DataError
 from tiltpy.runtime.choose import Choice
 from tiltpy.runtime.encode import coded, is_string
+from tiltpy.runtime.validation import broken, check_lengths
 from tiltpy.types import Scalar
+
+_SPENT: WeakSet[pa.RecordBatchReader] = WeakSet()
+"""Readers that were read: they would pass for frames without rows."""
 
 
 def read_chosen(
@@ -56,13 +62,54 @@ def _with_columns(frame: Any, names: list[str]) -> Any:
 
 
 def read_frame(input: str, frame: object) -> pa.Table:
-    """The frame as a table; streams are read to their end, once.
+    """The frame as a table of columns of one length; streams are read to their end.
 
     Takes everything with `__arrow_c_stream__` or `__arrow_c_array__`: pyarrow, Polars,
     pandas (2.2 and later), DuckDB relations, and others.
     """
-    if isinstance(frame, pa.Table):  # of which `pa.table` would import pandas
+    try:
+        table = own_table(input, frame)
+        if table is None:
+            _check_kind(input, frame)
+            table = pa.table(frame)
+    except (pa.ArrowException, OSError, TypeError, ValueError) as error:
+        raise DataError(f"Arrow cannot read it: {error}", input=input) from error
+    check_lengths(input, table)
+    return table
+
+
+def own_table(input: str, frame: object) -> pa.Table | None:
+    """A frame of pyarrow itself as a table; None for any other.
+
+    Not through the C interface, in which buffers lose their sizes. (And of a table,
+    `pa.table` would import pandas.)
+    """
+    if isinstance(frame, pa.Table):
         return frame
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame])
+    if isinstance(frame, pa.RecordBatchReader):
+        return spend(input, frame).read_all()
+    if isinstance(frame, pa.Array | pa.ChunkedArray) and pa.types.is_struct(frame.type):
+        frame.validate()
+        return pa.Table.from_struct_array(frame)
+    return None
+
+
+def spend(input: str, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """Take a reader to read it to its end, which can be done once."""
+    if reader in _SPENT:
+        raise DataError(
+            "the reader was read by an earlier run, and has no rows any more; bind a "
+            "table, like reader.read_all(), to use it again",
+            input=input,
+        )
+    _SPENT.add(reader)
+    return reader
+
+
+def _check_kind(input: str, frame: object) -> None:
+    """Refuse what is no frame, with a way out."""
     kind = type(frame)
     package = kind.__module__.partition(".")[0]
     if package == "pyspark":
@@ -91,24 +138,20 @@ def read_frame(input: str, frame: object) -> pa.Table:
             f"Arrow PyCapsule interface), found {kind.__module__}.{kind.__qualname__}",
             input=input,
         )
-    try:
-        return pa.table(frame)
-    except (pa.ArrowException, OSError, TypeError, ValueError) as error:
-        raise DataError(f"Arrow cannot read it: {error}", input=input) from error
 
 
 def flat_column(input: str, table: pa.Table, *path: str) -> pa.Array:
-    """A column (or a field of a struct column) in one piece, checked, decoded.
+    """A column (or a field of a struct column) that was checked, in one piece, decoded.
 
     Chunks are joined (a copy where there are several), dictionaries and run ends are
     replaced by what they stand for.
     """
     try:
-        array = _checked(_in_one_piece(table.column(path[0])), path[1:])
+        array = _at(_in_one_piece(table.column(path[0])), path[1:])
         dictionary = isinstance(array, pa.DictionaryArray)
         return array.dictionary_decode() if dictionary else array
     except (pa.ArrowException, OSError) as error:
-        raise _broken(error, input, path) from error
+        raise broken(error, input, path) from error
 
 
 def payload_array(input: str, table: pa.Table, scalar: Scalar, *path: str) -> pa.Array:
@@ -122,29 +165,19 @@ def payload_array(input: str, table: pa.Table, scalar: Scalar, *path: str) -> pa
     if not is_string(found):
         return flat_column(input, table, *path)
     try:
-        column.validate()
-        return coded([_checked(chunk, path[1:]) for chunk in column.chunks])
+        return coded([_at(chunk, path[1:]) for chunk in column.chunks])
     except (pa.ArrowException, OSError) as error:
-        raise _broken(error, input, path) from error
+        raise broken(error, input, path) from error
 
 
-def _broken(error: Exception, input: str, path: Sequence[str]) -> DataError:
-    message = f"the Arrow data are broken: {error}"
-    return DataError(message, input=input, column=".".join(path))
-
-
-def _checked(array: pa.Array, steps: Sequence[str]) -> pa.Array:
+def _at(array: pa.Array, steps: Sequence[str]) -> pa.Array:
     """A column, or the field of a struct column, without run ends."""
     for step in steps:
         array = _field(array, step)
-    array.validate(full=isinstance(array, pa.DictionaryArray))
-    if isinstance(array, pa.RunEndEncodedArray):
-        array = _run_ends_decoded(array)
-    return array
+    return _without_run_ends(array)
 
 
 def _in_one_piece(column: pa.ChunkedArray) -> pa.Array:
-    column.validate()
     if column.num_chunks == 1:
         return column.chunk(0)
     return pa.concat_arrays(column.chunks or [pa.array([], column.type)])
@@ -152,7 +185,12 @@ def _in_one_piece(column: pa.ChunkedArray) -> pa.Array:
 
 def _field(array: pa.Array, name: str) -> pa.Array:
     """A field of a struct array, null where the struct is."""
-    return array.flatten()[array.type.get_field_index(name)]
+    place = array.type.get_field_index(name)
+    if not pa.types.is_run_end_encoded(array.type.field(place).type):
+        return array.flatten()[place]
+    # Runs have no bits of their own that could say which structs are null.
+    plain = _without_run_ends(array.field(place))
+    return pc.if_else(array.is_valid(), plain, pa.scalar(None, plain.type))
 
 
 def says_no_type(array: pa.Array) -> bool:
@@ -165,8 +203,10 @@ def says_no_type(array: pa.Array) -> bool:
     )
 
 
-def _run_ends_decoded(array: pa.Array) -> pa.Array:
+def _without_run_ends(array: pa.Array) -> pa.Array:
     """One value per row; `take` and not `run_end_decode`, whose module loads slowly."""
+    if not isinstance(array, pa.RunEndEncodedArray):
+        return array
     rows = np.arange(array.offset, array.offset + len(array))
     runs = np.searchsorted(array.run_ends.to_numpy(), rows, side="right")
     return array.values.take(pa.array(runs))

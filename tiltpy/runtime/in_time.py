@@ -6,7 +6,7 @@ from a sample of the rows; a look at all of them follows only where it was wrong
 """
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
@@ -16,17 +16,16 @@ from tiltpy.forks import cached_property
 from tiltpy.ir.nodes import Input
 from tiltpy.runtime.bind import Binding, complete
 from tiltpy.runtime.buffers import SnapshotBuffer
-from tiltpy.runtime.choose import choose_columns
 from tiltpy.runtime.event_times import read_times
 from tiltpy.runtime.folding import CodedKeys, Numbers
-from tiltpy.runtime.frames import flat_column, read_chosen
-from tiltpy.runtime.ingest import once
+from tiltpy.runtime.frames import flat_column
 from tiltpy.runtime.key_codes import KeyCodes, key_array, key_codes, narrow
 from tiltpy.runtime.layout import lay_out, sampled
 from tiltpy.runtime.lifetimes import stamped_events
 from tiltpy.runtime.ordering import row_order
 from tiltpy.runtime.payload import read_payload
-from tiltpy.runtime.samples import check_reach, choose_samples
+from tiltpy.runtime.reading import read_rows
+from tiltpy.runtime.samples import check_reach
 from tiltpy.runtime.stamps import Stamps, StampType
 from tiltpy.runtime.views import values_of
 from tiltpy.types import NAMED, Interval, Sampled, Unit, UntilNext
@@ -169,7 +168,7 @@ def in_time(declared: Input, binding: Binding, unit: Unit | None) -> InTime | st
     What a binding remembers is not read again. Errors are those of `ingest`.
     """
     key = InTime, declared, unit
-    return once(binding, key, lambda: _read(declared, binding, unit))
+    return binding.once(key, lambda: _read(declared, binding, unit))
 
 
 def _read(declared: Input, binding: Binding, unit: Unit | None) -> InTime | str:
@@ -179,14 +178,12 @@ def _read(declared: Input, binding: Binding, unit: Unit | None) -> InTime | str:
     name = f"~{declared.name}"
     if isinstance(lifetime, UntilNext):
         return f"events of {name} last until their key's next one"
+    table, choice = read_rows(settled, binding)
     if binding.first is None:
-        chosen = partial(choose_columns, settled, binding.column)
-        table, choice = read_chosen(declared.name, binding.frame, chosen)
         times, kind = read_times(settled, lifetime, choice, table, unit)
         if not _in_order(settled, times[0], choice.order, table):
             return f"rows of {name} are not in order of time"
     else:
-        table, choice = choose_samples(settled, binding.frame)
         times, kind = (), binding.first.stamps
     first = choice.payload[0]
     if not table.num_rows or (len(first) > 1 and table.column(first[0]).null_count):
@@ -207,7 +204,7 @@ def _read(declared: Input, binding: Binding, unit: Unit | None) -> InTime | str:
 
     def codes() -> KeyCodes:
         key = KeyCodes, choice.keys
-        return once(binding, key, lambda: key_codes(columns()))
+        return binding.once(key, lambda: key_codes(columns()))
 
     return InTime(buffer, kind, declared.keys, columns, codes)
 

@@ -6,10 +6,7 @@ events by their lifetime, and rows that are no events taken out where they could
 mistaken for some.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,11 +14,11 @@ from numpy.typing import NDArray
 
 from tiltpy.ir.nodes import Input
 from tiltpy.runtime.arrange import Arrangement, TimeOrder, by_key, by_time
-from tiltpy.runtime.bind import Binding, First, complete
+from tiltpy.runtime.bind import Binding, complete
 from tiltpy.runtime.buffers import Column, SnapshotBuffer
-from tiltpy.runtime.choose import Choice, choose_columns
+from tiltpy.runtime.choose import Choice
 from tiltpy.runtime.event_times import read_times, sample_times
-from tiltpy.runtime.frames import flat_column, read_chosen
+from tiltpy.runtime.frames import flat_column
 from tiltpy.runtime.key_codes import key_array, key_codes
 from tiltpy.runtime.keys import Groups, Keys
 from tiltpy.runtime.layout import lay_out, sampled
@@ -30,17 +27,12 @@ from tiltpy.runtime.ordering import reordered
 from tiltpy.runtime.packed import Rows
 from tiltpy.runtime.payload import read_payload
 from tiltpy.runtime.presence import drop_nulls_at_edges, keep_events, keep_rows
-from tiltpy.runtime.samples import check_reach, choose_samples, read_samples
+from tiltpy.runtime.reading import read_rows
+from tiltpy.runtime.samples import check_reach, share_samples
 from tiltpy.runtime.stamps import Stamps, StampType
 from tiltpy.types import Interval, Sampled, Scalar, Type, Unit, UntilNext
 
 Mask = NDArray[np.bool_]
-
-IMMUTABLE = (pa.Table, pa.RecordBatch, pa.ChunkedArray, pa.Array)
-"""Frames that have the same rows at another time, too."""
-REMEMBERED = 8
-"""Ways to read a frame, and orders of its rows, that its binding remembers at most."""
-Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,24 +75,10 @@ def ingest(
     """
     if not isinstance(declared.lifetime or binding.lifetime, UntilNext):
         domain_end = None
-    return once(
-        binding,
+    return binding.once(
         (declared, unit, domain_end, allow_sort),
         lambda: _ingest(declared, binding, unit, domain_end, allow_sort=allow_sort),
     )
-
-
-def once(binding: Binding, key: object, find: Callable[[], Found]) -> Found:
-    """What is found in a bound frame: remembered, if the frame cannot change."""
-    if not isinstance(binding.frame, IMMUTABLE):
-        return find()
-    found: Found | None = binding.known.get(key)
-    if found is None:
-        found = find()
-        if len(binding.known) >= REMEMBERED:
-            binding.known.clear()
-        binding.known[key] = found
-    return found
 
 
 def _ingest(
@@ -113,21 +91,15 @@ def _ingest(
 ) -> Ingested:
     settled = complete(declared, binding)
     assert settled.lifetime is not None
+    if binding.first is not None and not settled.keys:
+        return _samples(settled, binding, unit)
+    table, choice = read_rows(settled, binding)
     if binding.first is None:
-        table, choice = read_chosen(
-            declared.name,
-            binding.frame,
-            partial(choose_columns, settled, binding.column),
-        )
         times, kind = read_times(settled, settled.lifetime, choice, table, unit)
-    elif not settled.keys:
-        return _samples(settled, binding.first, binding.frame, unit)
     else:
-        table, choice = choose_samples(settled, binding.frame)
         times = (sample_times(settled, binding.first, table.num_rows),)
         kind = binding.first.stamps
-    rows = once(
-        binding,
+    rows = binding.once(
         (Arrangement, declared.keys, choice.rows, allow_sort),
         lambda: _arranged(declared, choice, table, times[0], allow_sort=allow_sort),
     )
@@ -177,13 +149,20 @@ def _no_rows(declared: Input, kind: StampType, keys: Keys | None) -> Ingested:
     return Ingested(empty, kind, keys, groups)
 
 
-def _samples(
-    declared: Input, first: First, values: object, unit: Unit | None
-) -> Ingested:
+def _samples(declared: Input, binding: Binding, unit: Unit | None) -> Ingested:
     """Values without a time column."""
+    first = binding.first
+    assert first is not None
     assert isinstance(declared.lifetime, Sampled)
     period = declared.lifetime.period
-    count, payload, present = read_samples(declared, values, unit)
+    shared = share_samples(declared, binding.frame)
+    payload: tuple[Column, ...]
+    if shared is not None:
+        count, payload, present = len(shared.values), (shared,), None
+    else:
+        table, choice = read_rows(declared, binding)
+        count = table.num_rows
+        payload, present = _read_payload(declared, choice, table, None, unit)
     check_reach(declared, first, period, count)
     if count == 0:
         return Ingested(SnapshotBuffer.empty(declared.type), first.stamps)

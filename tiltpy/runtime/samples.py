@@ -12,27 +12,18 @@ from tiltpy.ir.nodes import Input
 from tiltpy.runtime.bind import First
 from tiltpy.runtime.buffers import Column
 from tiltpy.runtime.choose import Choice, choose_fields, existing
+from tiltpy.runtime.frames import own_table
 from tiltpy.runtime.memory import dtype_of
-from tiltpy.runtime.payload import read_payload
-from tiltpy.types import MAX_TIME, Scalar, Struct, Unit
-
-Mask = NDArray[np.bool_]
+from tiltpy.runtime.validation import check_column
+from tiltpy.types import MAX_TIME, Scalar, Struct
 
 
-def read_samples(
-    declared: Input, values: object, unit: Unit | None
-) -> tuple[int, tuple[Column, ...], Mask | None]:
-    """How many samples there are, their columns, and which are there (None: all)."""
-    if isinstance(values, np.ndarray) and isinstance(declared.type, Scalar):
-        column = _shared(values, declared.type)
-        if column is not None:
-            return len(values), (column,), None
-    table, choice = choose_samples(declared, values)
-    paths = choice.payload
-    found = read_payload(declared, table, paths, unit)
-    outer = table.column(paths[0][0])
-    there = outer.is_valid().to_numpy() if len(paths[0]) > 1 else None
-    return table.num_rows, found, there
+def share_samples(declared: Input, values: object) -> Column | None:
+    """A view of a numpy array that holds just what a kernel reads; None of all else."""
+    if not isinstance(values, np.ndarray) or not isinstance(declared.type, Scalar):
+        return None
+    masked = isinstance(values, np.ma.MaskedArray)
+    return None if masked else _shared(values, declared.type)
 
 
 def choose_samples(declared: Input, values: object) -> tuple[pa.Table, Choice]:
@@ -54,7 +45,6 @@ def check_reach(declared: Input, first: First, period: int, count: int) -> None:
 
 
 def _shared(values: NDArray[np.generic], scalar: Scalar) -> Column | None:
-    """A view of an array that holds just what a kernel reads."""
     if scalar.kind == "string":
         return None  # numbers are no codes
     kind = np.dtype(np.bool_) if scalar.kind == "bool" else dtype_of(scalar)
@@ -66,26 +56,32 @@ def _shared(values: NDArray[np.generic], scalar: Scalar) -> Column | None:
 
 def _table_of(declared: Input, values: object) -> pa.Table:
     """The values as columns; what is one column alone has the input's name."""
-    if isinstance(values, pa.Table):
-        return values
+    if isinstance(values, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
+        table = own_table(declared.name, values)
+        assert table is not None
+        return table
     array = _array_of(declared.name, values)
-    if pa.types.is_struct(array.type) and array.null_count == 0:
-        return _fields_of(array)
+    if pa.types.is_struct(array.type):
+        check_column(declared.name, array, (declared.name,))  # before nulls are counted
+        if array.null_count == 0:
+            return _fields_of(array)
     return pa.table({declared.name: array})
 
 
 def _array_of(input: str, values: object) -> pa.ChunkedArray:
     try:
+        if isinstance(values, pa.ChunkedArray):  # as it is, with the sizes of buffers
+            return values
         if hasattr(values, "__arrow_c_stream__"):
             return pa.chunked_array(values)
-        if hasattr(values, "__arrow_c_array__"):
+        if isinstance(values, pa.Array):
+            array = values
+        elif hasattr(values, "__arrow_c_array__"):
             array = pa.array(values)
         else:
             if not hasattr(values, "__array__"):
                 values = memoryview(values)  # type: ignore[arg-type]
-            found = np.ascontiguousarray(values)
-            native = found.dtype.newbyteorder("=")
-            array = pa.array(found.astype(native, copy=False))
+            array = _of_numpy(np.asanyarray(values))
         return pa.chunked_array([array])
     except (pa.ArrowException, TypeError, ValueError) as error:
         kind = type(values)
@@ -96,6 +92,15 @@ def _array_of(input: str, values: object) -> pa.ChunkedArray:
             f"{kind.__module__}.{kind.__qualname__} ({error})",
             input=input,
         ) from error
+
+
+def _of_numpy(values: NDArray[np.generic]) -> pa.Array:
+    """The values, null where an array of `numpy.ma` masks them."""
+    masked = isinstance(values, np.ma.MaskedArray)
+    mask = np.ma.getmaskarray(values) if masked else None
+    found = np.ascontiguousarray(np.ma.getdata(values))
+    native = found.dtype.newbyteorder("=")
+    return pa.array(found.astype(native, copy=False), mask=mask)
 
 
 def _fields_of(array: pa.ChunkedArray) -> pa.Table:

@@ -1,0 +1,96 @@
+"""Arrow columns are checked in full before anything reads through their offsets.
+
+Arrow arrays say themselves where their strings, dictionaries and runs lie, and kernels
+believe them: a wild offset ends the process. Whoever made a column may have made it
+wrong: another library, a file, memory that was written to afterwards. So every chunk of
+every column that a query uses is checked, whatever the source. That is cheap: numbers
+have nothing but the sizes of their buffers, strings are checked as bytes (UTF-8 matters
+for distinct strings alone, which `encode.coded` checks).
+
+What cannot be checked is what another library says through the Arrow C interface of its
+pointers and of how much memory lies behind them: that interface has no sizes.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+
+from tiltpy.errors import DataError
+
+Path = tuple[str, ...]
+
+
+def check_columns(input: str, table: pa.Table, paths: Iterable[Path]) -> None:
+    """Refuse a table whose columns, or fields of struct columns, are malformed.
+
+    A path is a column's name, and those of fields within it.
+    """
+    check_lengths(input, table)
+    for path in dict.fromkeys(paths):
+        check_column(input, table.column(path[0]), path)
+
+
+def check_lengths(input: str, table: pa.Table) -> None:
+    """Refuse a table whose columns have not as many rows as it says: it has no slices.
+
+    Reads none of the data.
+    """
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if len(column) != table.num_rows:
+            fault = f"{len(column):,} rows in a table of {table.num_rows:,}"
+            raise broken(pa.ArrowInvalid(fault), input, (name,))
+
+
+def check_column(input: str, column: pa.ChunkedArray, path: Path) -> None:
+    """Refuse a malformed column, or one whose field at a path is malformed."""
+    try:
+        # Lengths and sizes of buffers, those of structs and all of their fields too.
+        column.validate()
+        for chunk in column.chunks:
+            _check(chunk, path[1:])
+    except (pa.ArrowException, OSError) as error:
+        raise broken(error, input, path) from error
+
+
+def broken(error: Exception, input: str, path: Sequence[str]) -> DataError:
+    """The error of data that are not what Arrow prescribes."""
+    message = f"the Arrow data are broken: {error}"
+    return DataError(message, input=input, column=".".join(path))
+
+
+def _check(array: pa.Array, steps: Path) -> None:
+    """Check one chunk, of a struct only the field that is used."""
+    if pa.types.is_struct(array.type):
+        _plain_bits(array).validate(full=True)
+        if steps:
+            index = array.type.get_field_index(steps[0])
+            _check(array.field(index), steps[1:])
+        return
+    plain = _plain(array.type)
+    (array if plain is None else array.view(plain)).validate(full=True)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType | None:
+    """The type that lies in memory likewise, with less to check; None: the type itself.
+
+    Only structure matters here: no UTF-8, no ranges of dates.
+    """
+    if pa.types.is_date64(kind):
+        return pa.int64()
+    return _BYTES.get(kind)
+
+
+_BYTES = {
+    pa.string(): pa.binary(),
+    pa.large_string(): pa.large_binary(),
+    pa.string_view(): pa.binary_view(),
+}
+
+
+def _plain_bits(array: pa.StructArray) -> pa.Array:
+    """Which structs are there, as bools; to check them without all of their fields."""
+    there = array.buffers()[0]
+    data = there or pa.py_buffer(bytes((array.offset + len(array) + 7) // 8))
+    return pa.Array.from_buffers(
+        pa.bool_(), len(array), [there, data], array.null_count, array.offset
+    )
