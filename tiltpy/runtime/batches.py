@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from tiltpy.errors import DataError
+from tiltpy.runtime.bind import IMMUTABLE
 from tiltpy.runtime.frames import read_frame, spend
 from tiltpy.runtime.scan import Batch
 from tiltpy.runtime.validation import check_lengths
@@ -28,7 +29,8 @@ def read_batches(
         table = read_frame(input, first)
         return table.schema, _numbered(input, _tables(input, table, frame), rows)
     package = type(frame).__module__.partition(".")[0]
-    if package in IN_MEMORY or not hasattr(frame, "__arrow_c_stream__"):
+    whole = package in IN_MEMORY or isinstance(frame, IMMUTABLE)
+    if whole or not hasattr(frame, "__arrow_c_stream__"):
         table = read_frame(input, frame)
         return table.schema, _numbered(input, iter((table,)), rows)
     try:

@@ -18,7 +18,7 @@ from tiltpy.runtime.batches import read_batches
 from tiltpy.runtime.bind import Binding, First, complete
 from tiltpy.runtime.buffers import SnapshotBuffer
 from tiltpy.runtime.choose import choose_columns
-from tiltpy.runtime.frames import flat_column
+from tiltpy.runtime.frames import flat_column, plain_type
 from tiltpy.runtime.ingest import ingest
 from tiltpy.runtime.lifetimes import extent
 from tiltpy.runtime.scan import Batch, ParquetScan, TimeRange
@@ -156,7 +156,8 @@ class _RowFeed:
             needed = time_range(declared.lifetime, self.time, reading)
             batches = scan.batches(self.used, reading.rows, needed)
         self._batches = batches
-        empty = schema.empty_table().select(self.used)
+        kinds = [(name, plain_type(schema.field(name).type)) for name in self.used]
+        empty = pa.schema(kinds).empty_table()
         self.stamps = ingest(
             declared, replace(binding, frame=empty), unit=self._unit
         ).stamps

@@ -148,10 +148,11 @@ def flat_column(input: str, table: pa.Table, *path: str) -> pa.Array:
     """
     try:
         array = _at(_in_one_piece(table.column(path[0])), path[1:])
-        dictionary = isinstance(array, pa.DictionaryArray)
-        return array.dictionary_decode() if dictionary else array
+        if isinstance(array, pa.DictionaryArray):
+            array = _take(array.dictionary, array.indices)
     except (pa.ArrowException, OSError) as error:
         raise broken(error, input, path) from error
+    return array
 
 
 def payload_array(input: str, table: pa.Table, scalar: Scalar, *path: str) -> pa.Array:
@@ -180,7 +181,19 @@ def _at(array: pa.Array, steps: Sequence[str]) -> pa.Array:
 def _in_one_piece(column: pa.ChunkedArray) -> pa.Array:
     if column.num_chunks == 1:
         return column.chunk(0)
-    return pa.concat_arrays(column.chunks or [pa.array([], column.type)])
+    return pa.concat_arrays(column.chunks or [pa.array([], plain_type(column.type))])
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """The type without dictionaries and run ends, of which Arrow makes no empty array.
+
+    Those of the fields of a struct, too.
+    """
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        return plain_type(kind.value_type)
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, plain_type(field.type)) for field in kind])
+    return kind
 
 
 def _field(array: pa.Array, name: str) -> pa.Array:
@@ -209,4 +222,13 @@ def _without_run_ends(array: pa.Array) -> pa.Array:
         return array
     rows = np.arange(array.offset, array.offset + len(array))
     runs = np.searchsorted(array.run_ends.to_numpy(), rows, side="right")
-    return array.values.take(pa.array(runs))
+    return _take(array.values, pa.array(runs))
+
+
+def _take(values: pa.Array, places: pa.Array) -> pa.Array:
+    """Some values of an array, of views too, of which Arrow takes none."""
+    if pa.types.is_string_view(values.type):
+        values = values.cast(pa.large_string())
+    elif pa.types.is_binary_view(values.type):
+        values = values.cast(pa.large_binary())
+    return values.take(places)

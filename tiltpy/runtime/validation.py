@@ -66,18 +66,8 @@ def _check(array: pa.Array, steps: Path) -> None:
             index = array.type.get_field_index(steps[0])
             _check(array.field(index), steps[1:])
         return
-    plain = _plain(array.type)
+    plain = _BYTES.get(array.type)
     (array if plain is None else array.view(plain)).validate(full=True)
-
-
-def _plain(kind: pa.DataType) -> pa.DataType | None:
-    """The type that lies in memory likewise, with less to check; None: the type itself.
-
-    Only structure matters here: no UTF-8, no ranges of dates.
-    """
-    if pa.types.is_date64(kind):
-        return pa.int64()
-    return _BYTES.get(kind)
 
 
 _BYTES = {
@@ -85,6 +75,7 @@ _BYTES = {
     pa.large_string(): pa.large_binary(),
     pa.string_view(): pa.binary_view(),
 }
+"""Types whose text is checked elsewhere, and those that lie in memory likewise."""
 
 
 def _plain_bits(array: pa.StructArray) -> pa.Array:
