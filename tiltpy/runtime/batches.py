@@ -35,7 +35,7 @@ def read_batches(
         return table.schema, _numbered(input, iter((table,)), rows)
     try:
         if isinstance(frame, pa.RecordBatchReader):  # whose buffers keep their sizes
-            reader = spend(input, frame)
+            reader = frame
         else:
             reader = pa.RecordBatchReader.from_stream(frame)
     except (pa.ArrowException, OSError, TypeError, ValueError) as error:
@@ -52,6 +52,7 @@ def _tables(
 
 
 def _of_reader(input: str, reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
+    spend(input, reader)
     while True:
         try:
             batch = reader.read_next_batch()

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from tiltpy.errors import DataError
 from tiltpy.runtime.choose import Choice
 from tiltpy.runtime.encode import coded, is_string
-from tiltpy.runtime.validation import broken, check_lengths
+from tiltpy.runtime.validation import broken
 from tiltpy.types import Scalar
 
 _SPENT: WeakSet[pa.RecordBatchReader] = WeakSet()
@@ -62,7 +62,7 @@ def _with_columns(frame: Any, names: list[str]) -> Any:
 
 
 def read_frame(input: str, frame: object) -> pa.Table:
-    """The frame as a table of columns of one length; streams are read to their end.
+    """The frame as a table, still unchecked; streams are read to their end.
 
     Takes everything with `__arrow_c_stream__` or `__arrow_c_array__`: pyarrow, Polars,
     pandas (2.2 and later), DuckDB relations, and others.
@@ -74,7 +74,6 @@ def read_frame(input: str, frame: object) -> pa.Table:
             table = pa.table(frame)
     except (pa.ArrowException, OSError, TypeError, ValueError) as error:
         raise DataError(f"Arrow cannot read it: {error}", input=input) from error
-    check_lengths(input, table)
     return table
 
 

@@ -61,7 +61,7 @@ def _table_of(declared: Input, values: object) -> pa.Table:
         assert table is not None
         return table
     array = _array_of(declared.name, values)
-    check_column(declared.name, array, (declared.name,))
+    check_column(declared.name, array, [(declared.name,)])
     if pa.types.is_struct(array.type) and array.null_count == 0:
         return _fields_of(array)
     return pa.table({declared.name: array})

@@ -25,9 +25,13 @@ def check_columns(input: str, table: pa.Table, paths: Iterable[Path]) -> None:
 
     A path is a column's name, and those of fields within it.
     """
-    check_lengths(input, table)
+    by_column: dict[str, list[Path]] = {}
     for path in dict.fromkeys(paths):
-        check_column(input, table.column(path[0]), path)
+        by_column.setdefault(path[0], []).append(path)
+    for name, own in by_column.items():
+        column = table.column(name)
+        _check_length(input, table, name, column)
+        check_column(input, column, own)
 
 
 def check_lengths(input: str, table: pa.Table) -> None:
@@ -36,18 +40,27 @@ def check_lengths(input: str, table: pa.Table) -> None:
     Reads none of the data.
     """
     for name, column in zip(table.column_names, table.columns, strict=True):
-        if len(column) != table.num_rows:
-            fault = f"{len(column):,} rows in a table of {table.num_rows:,}"
-            raise broken(pa.ArrowInvalid(fault), input, (name,))
+        _check_length(input, table, name, column)
 
 
-def check_column(input: str, column: pa.ChunkedArray, path: Path) -> None:
-    """Refuse a malformed column, or one whose field at a path is malformed."""
+def _check_length(
+    input: str, table: pa.Table, name: str, column: pa.ChunkedArray
+) -> None:
+    if len(column) != table.num_rows:
+        fault = f"{len(column):,} rows in a table of {table.num_rows:,}"
+        raise broken(pa.ArrowInvalid(fault), input, (name,))
+
+
+def check_column(input: str, column: pa.ChunkedArray, paths: Sequence[Path]) -> None:
+    """Refuse a malformed column, of a struct one whose fields at the paths are."""
+    (name, *_), *_ = paths
+    path: Path = (name,)
     try:
-        # Lengths and sizes of buffers, those of structs and all of their fields too.
-        column.validate()
+        if pa.types.is_struct(column.type):
+            column.validate()  # lengths and sizes of buffers, those of all fields too
         for chunk in column.chunks:
-            _check(chunk, path[1:])
+            for path in paths:
+                _check(chunk, path[1:])
     except (pa.ArrowException, OSError) as error:
         raise broken(error, input, path) from error
 
