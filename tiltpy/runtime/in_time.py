@@ -6,7 +6,6 @@ from a sample of the rows; a look at all of them follows only where it was wrong
 """
 
 from collections.abc import Callable
-from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
