@@ -20,8 +20,8 @@ or where computing it again would cost more than reading it.
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
+from tiltpy.forks import cached_property
 from tiltpy.ir.cuts import expressions, leaf_cuts, reads
 from tiltpy.ir.nodes import (
     Call,
