@@ -187,5 +187,6 @@ def test_tables_that_are_none_make_no_parser(*, deep: bool) -> None:
     loaded = load_tables(tables)
     assert loaded is not None
     assert loaded.parse("xaax", start="start").data == "start"
+    assert load_tables(tables.replace(b'"regex":false', b'"regex":true')) is None
     for _ in range(MUTATIONS // 4 * (DEEPER if deep else 1)):
         load_tables(mutated(tables, random))

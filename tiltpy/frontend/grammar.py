@@ -25,10 +25,10 @@ from tiltpy.disk_store import Store, user_store
 STARTS = ["start", "expr"]
 """What can be parsed: a whole text (or any run of statements), one expression."""
 _NO_TABLES = (
-    ArithmeticError, AssertionError, AttributeError, LarkError, LookupError,
-    RecursionError, TypeError, ValueError, re.error,
+    ArithmeticError, AssertionError, AttributeError, ImportError, LarkError,
+    LookupError, NameError, RecursionError, TypeError, ValueError, re.error,
 )  # fmt: skip
-"""What lark raises where data are no tables."""
+"""What lark raises where data are no tables, or ask for a module that is not there."""
 
 
 def grammar_file(name: str) -> str:
