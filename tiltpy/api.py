@@ -13,6 +13,7 @@ from tiltpy.errors import TiltError
 from tiltpy.explain import DEFAULT_LAYOUT, explain, folds_of
 from tiltpy.frontend import builder
 from tiltpy.frontend import parse as text
+from tiltpy.given import checked, path_of
 from tiltpy.ir.identity import identity
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.printer import format_query
@@ -33,6 +34,7 @@ from tiltpy.runtime.sink import write_results
 from tiltpy.runtime.sizes import size_of
 from tiltpy.runtime.stream import stream
 from tiltpy.types import Unit, columns
+from tiltpy.visible import visible_lines
 
 RUN_ARGUMENTS = (
     "self", "start", "end", "workers", "chunk", "allow_sort", "progress",
@@ -177,9 +179,9 @@ class CompiledQuery:
         error or Ctrl-C its place holds what it held before.
         """
         if isinstance(path, Mapping):
-            paths = {name: Path(one) for name, one in path.items()}
+            paths = {name: path_of("path", one) for name, one in path.items()}
         elif len(self.query.outputs) == 1:
-            paths = {self.query.outputs[0]: Path(path)}
+            paths = {self.query.outputs[0]: path_of("path", path)}
         else:
             known = ", ".join(f"'{name}'" for name in self.query.outputs)
             raise TiltError(f"the outputs are {known}; give a path for each by name")
@@ -252,7 +254,7 @@ class CompiledQuery:
         The other formats show what refers to what, and what was fused into one loop: a
         "tree" of text, "json", or a graph as "dot" (Graphviz) or "mermaid".
         """
-        if format != "stages" and format not in FORMS:
+        if format not in ("stages", *FORMS):
             known = ", ".join(f"'{name}'" for name in ("stages", *FORMS))
             raise TiltError(f"there is no format {format!r} to explain in; use {known}")
         if format != "stages" and (llvm or asm):
@@ -262,7 +264,8 @@ class CompiledQuery:
             for one in self.query.inputs
         }
         lattices = None
-        bindings = self._bindings(inputs) if inputs else {}
+        given = checked("inputs", {} if inputs is None else inputs, Mapping, "a dict")
+        bindings = self._bindings(given) if given else {}
         if bindings:
             bound = bind_inputs(self.query, bindings, Request(), allow_sort=True)
             rows = {name: one.most_rows() for name, one in bound.items()}
@@ -271,7 +274,8 @@ class CompiledQuery:
             lattices = {name: one for name, one in found.items() if one is not None}
         if format != "stages":
             compiled = self._compiler.specialised(layouts)
-            return FORMS[format](outline(self.query, compiled.query))
+            shown = FORMS[format](outline(self.query, compiled.query))
+            return shown if format == "json" else visible_lines(shown)
         texts = []
         for part in self._compilers:
             own = {one.name: layouts[one.name] for one in part.query.inputs}
@@ -283,7 +287,7 @@ class CompiledQuery:
             )
             folds = folds_of(part, bindings) if bindings else None
             texts.append(explain(part.query, compiled, on, folds, llvm=llvm, asm=asm))
-        return "\n".join(texts)
+        return visible_lines("\n".join(texts))
 
     def __str__(self) -> str:
         return format_query(self.query)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 
 from tiltpy.errors import DataError, TiltError
+from tiltpy.given import checked
 from tiltpy.ir.nodes import Query
 from tiltpy.moments import Length, Moment, ticks_of, time_of, whole_number
 from tiltpy.runtime.domain import Request, check_request
@@ -68,6 +69,9 @@ def read_options(
     interval = None if chunk is None else in_ticks("chunk", ticks_of, chunk, unit)
     _check_positive("chunk", interval)
     _check_positive("workers", workers)
+    checked("allow_sort", allow_sort, bool, "True or False")
+    if progress is not None and not callable(progress):
+        raise TiltError("progress: expected a function of two numbers")
     return RunOptions(workers, interval, allow_sort, progress)
 
 

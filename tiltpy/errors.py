@@ -12,6 +12,7 @@ from typing import Any
 
 from tiltpy.limits import MAX_ERRORS
 from tiltpy.source import Span
+from tiltpy.visible import visible_lines
 
 MAX_PLACES = 5
 """How many places an error shows, where it has many."""
@@ -31,6 +32,9 @@ def _remade(
     error = kind.__new__(kind, *args)
     vars(error).update(state)
     return error
+
+    def __str__(self) -> str:
+        return visible_lines(Exception.__str__(self))
 
 
 class QueryError(TiltError):
@@ -55,7 +59,8 @@ class QueryError(TiltError):
         if len(shown) > MAX_PLACES:
             between = len(shown) - MAX_PLACES
             shown[MAX_PLACES - 1 : -1] = [f" ... and {between} places between"]
-        return "\n".join([f"error[{self.code}]: {self.message}", *shown])
+        head = f"error[{self.code}]: {visible_lines(self.message)}"
+        return "\n".join([head, *shown])
 
 
 class QueryErrors(QueryError):  # noqa: N818 - it is many of them

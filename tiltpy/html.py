@@ -3,15 +3,17 @@
 from collections.abc import Iterable
 from html import escape
 
+from tiltpy.visible import visible, visible_lines
+
 
 def paragraph(text: str) -> str:
     """A line of text."""
-    return f"<p>{escape(text)}</p>"
+    return f"<p>{escape(visible(text))}</p>"
 
 
 def preformatted(text: str) -> str:
     """A text as it stands."""
-    return f'<pre style="text-align: left">{escape(text)}</pre>'
+    return f'<pre style="text-align: left">{escape(visible_lines(text))}</pre>'
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -21,4 +23,5 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def _row(tag: str, cells: Iterable[str]) -> str:
-    return "<tr>" + "".join(f"<{tag}>{escape(c)}</{tag}>" for c in cells) + "</tr>"
+    shown = (f"<{tag}>{escape(visible(cell))}</{tag}>" for cell in cells)
+    return "<tr>" + "".join(shown) + "</tr>"

@@ -9,6 +9,8 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from re import finditer
 
+from tiltpy.visible import visible, visible_lines
+
 CLIP = 60
 """Lines longer than three times that are shown in part only."""
 
@@ -47,7 +49,7 @@ class Span:
 
     def __str__(self) -> str:
         line, column = self.source.position(self.start)
-        return f"{self.source.name}:{line}:{column}"
+        return f"{visible(self.source.name)}:{line}:{column}"
 
     def join(self, other: "Span") -> "Span":
         """The smallest span that covers both (of one source)."""
@@ -57,14 +59,15 @@ class Span:
         """The line, carets under the span, and a note after them."""
         number, column = self.source.position(self.start)
         text, column = _clipped(self.source.line(number), column)
-        width = max(1, min(self.end - self.start, len(text) - column + 1))
+        before, after = visible_lines(text[: column - 1]), text[column - 1 :]
+        marked = visible_lines(after[: self.end - self.start])
         margin = len(str(number)) + 2
-        lead = "".join("\t" if char == "\t" else " " for char in text[: column - 1])
+        lead = "".join("\t" if char == "\t" else " " for char in before)
         bar = " " * margin + "|"
         return (
             f"{' ' * (margin - 2)}--> {self}\n{bar}\n"
-            f"{number:>{margin - 1}} | {text}\n"
-            f"{bar} {lead}{'^' * width} {note}".rstrip()
+            f"{number:>{margin - 1}} | {visible_lines(text)}\n"
+            f"{bar} {lead}{'^' * max(1, len(marked))} {visible(note)}".rstrip()
         )
 
 

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 
 from tiltpy.cli.queries import name_of, read_query
-from tiltpy.cli.report import report
+from tiltpy.cli.report import report, say
 from tiltpy.errors import TiltError
 from tiltpy.outline.card import summary
 
@@ -24,5 +24,5 @@ def check(args: Namespace) -> int:
         except TiltError as error:
             code = max(code, report(error))
         else:
-            print(f"{name_of(path)}: ok: {summary(query, '->')}")
+            say(f"{name_of(path)}: ok: {summary(query, '->')}")
     return code

@@ -7,6 +7,7 @@ from tiltpy.api import Format
 from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.cli.binding import add_binding_arguments, bind_files, input_paths
 from tiltpy.cli.queries import read_query
+from tiltpy.cli.report import say
 
 
 def add_explain_arguments(parser: ArgumentParser) -> None:
@@ -38,5 +39,5 @@ def explain(args: Namespace) -> int:
     text = query.explain(
         format=args.format, llvm=args.llvm, asm=args.asm, inputs=frames or None
     )
-    print(text.rstrip("\n"))
+    say(text.rstrip("\n"))
     return 0

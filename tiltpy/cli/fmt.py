@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from tiltpy.cli.queries import STDIN, name_of, read_text
-from tiltpy.cli.report import FAILED, report
+from tiltpy.cli.report import FAILED, report, say
 from tiltpy.errors import TiltError
 from tiltpy.frontend.format import format_source
 from tiltpy.runtime.files import replacing
@@ -46,11 +46,11 @@ def _format(path: str, *, check: bool) -> bool:
     changed = formatted != text
     if check:
         if changed:
-            print(f"would reformat {name_of(path)}")
+            say(f"would reformat {name_of(path)}")
     elif path == STDIN:
         sys.stdout.buffer.write(formatted.encode())
     elif changed:
         with replacing(Path(path)) as (place,):
             place.write_bytes(formatted.encode())
-        print(f"reformatted {path}")
+        say(f"reformatted {path}")
     return changed

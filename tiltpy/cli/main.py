@@ -11,6 +11,7 @@ import signal
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
+from io import TextIOWrapper
 from types import FrameType
 from typing import NoReturn
 
@@ -72,6 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code."""
     gc.freeze()  # what was imported stays, and a command leaves little garbage
     gc.set_threshold(100_000)
+    _open_outputs()
     try:
         before = signal.signal(signal.SIGTERM, _terminate)
         try:
@@ -81,6 +83,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("tilt: interrupted", file=sys.stderr)
         return INTERRUPTED
+
+
+def _open_outputs() -> None:
+    """Let any text be printed, whatever the encoding, and to a closed stream too.
+
+    Where stdout or stderr was closed (`>&-`) nobody reads, and that is no error.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
+        elif isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _dispatch(argv: Sequence[str] | None) -> int:

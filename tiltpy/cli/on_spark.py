@@ -8,6 +8,7 @@ import tiltpy as tilt
 from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.cli.given import read_given
 from tiltpy.cli.preview import ROWS, format_preview
+from tiltpy.cli.report import say
 from tiltpy.errors import TiltError
 from tiltpy.runtime.files import format_of
 
@@ -79,10 +80,10 @@ def run_on_spark(
             files.write_frames({outputs[name]: frames[name] for name in outputs})
             return 0
         for name, frame in frames.items():
-            print(f"~{name}")
+            say(f"~{name}")
             with said_in_a_line():
                 count, head = files.head_of(frame, ROWS)
-            print(format_preview(head, count=count))
+            say(format_preview(head, count=count))
     return 0
 
 

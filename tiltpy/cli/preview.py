@@ -3,6 +3,7 @@
 from typing import Any
 
 from tiltpy.runtime.texts import texts_of
+from tiltpy.visible import visible
 
 ROWS = 10
 """How many rows are shown."""
@@ -15,7 +16,7 @@ def format_preview(table: Any, rows: int = ROWS, count: int | None = None) -> st
     """
     head = table.slice(0, rows)
     columns = [
-        [name, *texts_of(column)]
+        [visible(text) for text in (name, *texts_of(column))]
         for name, column in zip(head.column_names, head.columns, strict=True)
     ]
     widths = [max(map(len, column)) for column in columns]

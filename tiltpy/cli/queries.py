@@ -16,6 +16,8 @@ def read_text(path: str) -> str:
     """The text of a query's file."""
     try:
         if path == STDIN:
+            if sys.stdin is None:
+                raise ArgumentsError("-: the standard input is closed")
             return read_start(sys.stdin.buffer).decode("utf-8-sig")
         with Path(path).open("rb") as file:
             return read_start(file).decode("utf-8-sig")

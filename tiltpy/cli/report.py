@@ -4,6 +4,7 @@ import sys
 
 from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.errors import QueryError, TiltError
+from tiltpy.visible import visible_lines
 
 FAILED = 1
 """The data or the run failed."""
@@ -20,4 +21,9 @@ def report(error: TiltError) -> int:
 def report_line(message: str) -> None:
     """Say a message on stderr; the errors of queries say themselves what they are."""
     prefix = "" if message.startswith("error[") else "error: "
-    print(f"{prefix}{message}", file=sys.stderr)
+    print(f"{prefix}{visible_lines(message)}", file=sys.stderr)
+
+
+def say(text: str) -> None:
+    """Print on stdout; names and paths may hold anything."""
+    print(visible_lines(text))

@@ -20,6 +20,7 @@ from tiltpy.cli.on_spark import (
 from tiltpy.cli.preview import ROWS, format_preview
 from tiltpy.cli.progress import Progress
 from tiltpy.cli.queries import read_query
+from tiltpy.cli.report import say
 from tiltpy.runtime.files import write_tables
 from tiltpy.runtime.key_pieces import Order
 from tiltpy.runtime.sink import joined
@@ -116,15 +117,15 @@ def _stream(
             if name not in heads or len(heads[name]) < ROWS:
                 heads[name] = joined(heads.get(name), table, ROWS)
     for name, count in counts.items():
-        print(f"~{name}")
-        print(format_preview(heads[name], count=count))
+        say(f"~{name}")
+        say(format_preview(heads[name], count=count))
 
 
 def _show(query: tilt.CompiledQuery, result: tilt.Result) -> None:
     """Print the head of each output."""
     for name in query.query.outputs:
-        print(f"~{name}")
-        print(format_preview(result[name].to_arrow()))
+        say(f"~{name}")
+        say(format_preview(result[name].to_arrow()))
 
 
 def _output_paths(

@@ -11,9 +11,10 @@ It writes the same surface syntax as a text does, with spans of the caller's lin
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import count
+from typing import Any
 
 from tiltpy.errors import QueryError, QueryErrors, TiltError
 from tiltpy.frontend import syntax
@@ -35,6 +36,7 @@ from tiltpy.frontend.expressions import (
 from tiltpy.frontend.python_advice import in_python, no_columns, no_lifetime, no_type
 from tiltpy.frontend.sharing import share
 from tiltpy.frontend.times import Times
+from tiltpy.given import checked
 from tiltpy.ir.nodes import Query
 from tiltpy.source import UNKNOWN, Span
 from tiltpy.types import DURATION, Lifetime, Scalar, Struct, Unit
@@ -196,6 +198,7 @@ def build_query(*outputs: Object, unit: Unit | None = None) -> Query:
     declared = _reachable([output._declared for output in outputs])  # noqa: SLF001
     statements: list[syntax.Statement] = [one.statement for one in declared]
     if unit is not None:
+        checked("unit", unit, str, 'a unit of time, like "s"')
         statements.append(syntax.Unit(syntax.Word(unit, span)))
     distinct = dict.fromkeys(output.name for output in outputs)
     names = tuple(syntax.Word(name, span) for name in distinct)
@@ -298,6 +301,7 @@ def lifetime_in(lifetime: syntax.Lifetime, unit: Unit | None) -> Lifetime:
 
 def named(name: str, span: Span) -> syntax.Word:
     """The name of an object or a reduction."""
+    checked("name", name, str, "a name (str)")
     if not _NAME.fullmatch(name):
         message = f'"{name}" is no name'
         plain = re.sub(r"\W+", "_", name).strip("_")
@@ -338,9 +342,23 @@ def payload_written(type: PayloadType, span: Span) -> syntax.Type:
             raise no_type(type, span)
     pairs = type.fields if isinstance(type, Struct) else type.items()
     fields = (
-        (syntax.Word(name, span), payload_written(of, span)) for name, of in pairs
+        (syntax.Word(name, span), payload_written(of, span))
+        for name, of in _field_pairs(type, pairs, span)
     )
     return syntax.StructType(tuple(fields), span)
+
+
+def _field_pairs(
+    type: Struct | Mapping[str, object], pairs: Iterable[Any], span: Span
+) -> list[tuple[str, Any]]:
+    """The names of fields with their types."""
+    found: list[tuple[str, Any]] = []
+    try:
+        for name, of in pairs:
+            found.append((checked("a field", name, str, "a name (str)"), of))
+    except (TypeError, ValueError):
+        raise no_type(type, span) from None
+    return found
 
 
 def _bound(bound: Length | date | None, infinite: float, span: Span) -> syntax.Expr:

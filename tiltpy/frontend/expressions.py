@@ -18,6 +18,7 @@ from tiltpy.frontend.instants import nanoseconds_of
 from tiltpy.frontend.number_advice import advise_text
 from tiltpy.frontend.python_advice import no_method, no_truth, no_value
 from tiltpy.frontend.times import too_deep
+from tiltpy.given import checked
 from tiltpy.limits import MAX_DEPTH, MAX_OPTIONS
 from tiltpy.ops import BinaryOp, UnaryOp
 from tiltpy.source import Span
@@ -161,6 +162,7 @@ class Expression:
         if isinstance(options, str | Expression):
             way = 'write is_in(["view", "click"]), or =='
             raise QueryError("E0206", "is_in takes several values", span, way)
+        checked("is_in", options, Iterable, "several values, like [1, 2]")
         given = [lift(option) for option in islice(options, MAX_OPTIONS + 1)]
         if not given:
             raise QueryError("E0206", "is_in of no values", span, "give it some")

@@ -11,6 +11,7 @@ from tiltpy.frontend.declarations import Override
 from tiltpy.frontend.elaborate import elaborate
 from tiltpy.frontend.instants import parse_stamp
 from tiltpy.frontend.statements import read_expression, read_program
+from tiltpy.given import checked, path_of, text_of
 from tiltpy.ir.nodes import Query
 from tiltpy.source import Source, Span
 from tiltpy.types import STRING
@@ -27,7 +28,8 @@ def parse(
     those of strings are taken as they are. Raises a `QueryErrors` that holds everything
     that is wrong with the text.
     """
-    program = read_program(source_of(name, text))
+    given = checked("params", {} if params is None else params, Mapping, "a dict")
+    program = read_program(source_of(text_of("name", name), text))
     strings = {
         node.name.text
         for node in program.statements
@@ -35,7 +37,7 @@ def parse(
     }
     overrides = {
         key: _override(key, value, is_string=key in strings)
-        for key, value in (params or {}).items()
+        for key, value in given.items()
     }
     return elaborate(program, overrides)
 
@@ -45,7 +47,7 @@ def parse_file(
 ) -> Query:
     """The query of a `.tilt` file (UTF-8)."""
     try:
-        with Path(path).open("rb") as file:
+        with path_of("path", path).open("rb") as file:
             text = read_start(file).decode("utf-8-sig")
     except OSError as error:
         reason = (error.strerror or "the system says no more").lower()

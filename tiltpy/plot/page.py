@@ -62,7 +62,7 @@ def draw_page(
     rows[-1].height = (rows[-1].height or 0) + BELOW
     grid = gridplot([[row] for row in rows], sizing_mode="stretch_width")
     assert isinstance(grid, GridPlot)
-    grid.name = title or "tilt"
+    grid.name = printable(title or "tilt")
     return grid
 
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from tiltpy.errors import DataError
+from tiltpy.given import checked
 from tiltpy.ir.nodes import Input, Query
 from tiltpy.runtime.stamps import StampType
 from tiltpy.types import (
@@ -96,7 +97,10 @@ def bind(
 
 def names_of(given: str | Sequence[str]) -> tuple[str, ...]:
     """One name, or several."""
-    return (given,) if isinstance(given, str) else tuple(given)
+    names = (given,) if isinstance(given, str) else given
+    return tuple(
+        checked("order and by", names, Sequence, "a column's name, or several")
+    )
 
 
 def check_bound(query: Query, names: Collection[str]) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from tiltpy.errors import TiltError
+from tiltpy.given import checked, path_of, text_of
 from tiltpy.names import closest
 from tiltpy.plot.series import Series
 from tiltpy.runtime.buffers import Column
@@ -29,6 +30,7 @@ from tiltpy.runtime.strings import NO_STRINGS, Strings, fitting
 from tiltpy.runtime.ticks import output_type, ticks_array
 from tiltpy.runtime.views import arrow_type, column_array
 from tiltpy.types import STRING, Scalar, Struct, Type, columns
+from tiltpy.visible import visible
 
 if TYPE_CHECKING:
     import pandas
@@ -217,6 +219,7 @@ class OutputTable:
 
     def points(self, time: str = "time") -> pa.Table:
         """Rows stamped with each snapshot's end, under the column name `time`."""
+        text_of("time", time)
         table = self.to_arrow().drop_columns(["start"])
         names = table.column_names
         place = names.index("end")
@@ -265,7 +268,8 @@ class OutputTable:
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{field.name}: {field.type}" for field in self.schema)
-        return f"<output '{self.name}': {self.num_rows:,} snapshots ({fields})>"
+        said = f"<output '{self.name}': {self.num_rows:,} snapshots ({fields})>"
+        return visible(said)
 
     def _repr_html_(self) -> str:
         title = f"{self.name}: {self.num_rows:,} snapshots"
@@ -275,7 +279,7 @@ class OutputTable:
 class UnknownOutputError(TiltError, KeyError):
     """There is no output of that name; a `KeyError` for those who expect one."""
 
-    __str__ = Exception.__str__  # KeyError would show the message quoted
+    __str__ = TiltError.__str__  # KeyError would show the message quoted
 
 
 class Result:
@@ -289,7 +293,7 @@ class Result:
         self._outputs = {output.name: output for output in outputs}
 
     def __getitem__(self, name: str) -> OutputTable:
-        if name in self._outputs:
+        if isinstance(name, str) and name in self._outputs:
             return self._outputs[name]
         near = closest(str(name), self._outputs)
         hint = f"; did you mean '{near}'?" if near else ""
@@ -379,10 +383,16 @@ class Result:
         """
         form: Form = "html" if interactive else "png"
         if path is not None:
-            path = Path(path)
+            path = path_of("path", path)
             form = form_of(path)
             if interactive and form != "html":
                 raise TiltError(f"{path}: interactive pictures are .html")
+        if inputs is not None:
+            checked("inputs", inputs, Result, "what query.inputs(...) gives")
+        if keys is not None:
+            checked("keys", keys, Sequence, "a list of keys")
+        if title is not None:
+            text_of("title", title)
         shown = [] if inputs is None else [(one, True) for one in inputs.values()]
         shown += [(one, False) for one in self.values()]
         stamps = {one.stamp for one, _ in shown}

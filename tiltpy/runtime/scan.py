@@ -5,17 +5,18 @@ which order of time the files are to be read, and which row groups end before a 
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from glob import glob, has_magic
 from itertools import islice
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tiltpy.errors import DataError
+from tiltpy.given import path_of
 from tiltpy.types import NANOSECONDS, Unit
 
 SUFFIX = ".parquet"
@@ -111,8 +112,10 @@ def scan_parquet(source: Place | Sequence[Place]) -> ParquetScan:
     before the `start` of a run. Files are read when they are needed.
     """
     if isinstance(source, str | PathLike):
-        return ParquetScan(_files(fspath(source)))
-    paths = tuple(Path(one) for one in source)
+        return ParquetScan(_files(str(path_of("source", source))))
+    if not isinstance(source, Iterable) or isinstance(source, bytes):
+        path_of("source", source)
+    paths = tuple(path_of("source", one) for one in source)
     if not paths:
         raise DataError("no Parquet file is given; give a path, or a list of them")
     for path in paths:

@@ -1,0 +1,37 @@
+"""Arguments of the Python API: of the kind that is wanted, or a `TiltError`."""
+
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tiltpy.errors import TiltError
+from tiltpy.names import article
+
+T = TypeVar("T")
+
+
+def checked(name: str, value: T, kind: type[Any], wanted: str) -> T:
+    """The value of an argument, which must be of a kind."""
+    if not isinstance(value, kind):
+        found = "None" if value is None else article(type(value).__name__)
+        raise TiltError(f"{name}: expected {wanted}, found {found}")
+    return value
+
+
+def text_of(name: str, value: object) -> str:
+    """A text that can be written in UTF-8."""
+    checked(name, value, str, "a text (str)")
+    text = str(value)
+    if not text.isascii() and text.encode(errors="replace").decode() != text:
+        raise TiltError(f"{name}: {text} has half a character (a lone surrogate)")
+    return text
+
+
+def path_of(name: str, value: object) -> Path:
+    """A path that the system can be asked for."""
+    if not isinstance(value, str | PathLike):
+        checked(name, value, str, "a path (str or Path)")
+    path = Path(value)  # type: ignore[arg-type]
+    if "\0" in str(path):
+        raise TiltError(f"{name}: {path} is no path: it has a NUL")
+    return path

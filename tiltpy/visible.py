@@ -1,0 +1,34 @@
+"""Names and values where people read them: what cannot be seen is escaped.
+
+A string of the data, a name or a path may hold what a terminal obeys (`ESC [ 2 J`),
+what turns the direction of the letters around it, or half a character that no file
+takes. All text that is shown goes through here, and ordinary Unicode stays as it is.
+The escapes are those of the language's strings.
+"""
+
+import re
+
+_HIDDEN = (
+    "\\x00-\\x1f\\x7f-\\x9f"  # C0, DEL, C1
+    "\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069"  # directions
+    "\\u2028\\u2029"  # separators of lines and paragraphs
+    "\\ud800-\\udfff"  # lone surrogates
+)
+_ALL = re.compile(f"[{_HIDDEN}]")
+_IN_LINES = re.compile(f"(?![\\n\\t])[{_HIDDEN}]")
+_SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
+def visible(text: str) -> str:
+    """A name or a value on one line."""
+    return _ALL.sub(_escape, text)
+
+
+def visible_lines(text: str) -> str:
+    """A text of several lines, whose line breaks and tabs stay."""
+    return _IN_LINES.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    character = match[0]
+    return _SHORT.get(character, f"\\u{{{ord(character):X}}}")
