@@ -92,12 +92,33 @@ SAME = {
         "~moved_d_2[t] = ~y[t] - ~y[t-1]\n~b[t] = mean(~moved_d_2[t-5s : t])\n"
         "output ~a, ~b",
     ),
-    "objects over another domain are others": (
+    "its objects are over ticks": (
         "def moved(~v) = { ~d[t] = ~v[t] + 1\n return ~d[t-1h] }\n"
         "~a[t] = moved(~x)\n~b[hour] = moved(~x)",
         "~moved_d[t] = ~x[t] + 1\n~a[t] = ~moved_d[t-1h]\n"
-        "~moved_d_2[hour] = ~x[hour] + 1\n~b[hour] = ~moved_d_2[hour-1h]\n"
-        "output ~a, ~b",
+        "~b[hour] = ~moved_d[hour-1h]\noutput ~a, ~b",
+    ),
+    "expressions for objects are over ticks": (
+        "def avg(~v, w) = mean(~v[t-w : t])\nday = TDom(0, end, 24h, 1h)\n"
+        "~a[day] = { low = ~x[day] - 1\n"
+        "return avg(log(low), 5s) + avg(avg(-low, 9s), 7s) }",
+        "~avg_v[t] = { low = ~x[t] - 1 return log(low) }\n"
+        "~avg_v_2[t] = { low = ~x[t] - 1 return -low }\n"
+        "~avg_v_3[t] = mean(~avg_v_2[t-9s : t])\nday = TDom(0, end, 24h, 1h)\n"
+        "~a[day] = mean(~avg_v[day-5s : day]) + mean(~avg_v_3[day-7s : day])\n"
+        "output ~a",
+    ),
+    "a value is over ticks in an object": (
+        "def over(~v, limit) = { ~d[t] = ~v[t] > limit + ~y[t]\n"
+        "return any(~d[t-5 : t]) && ~v[t] > limit }\n~a[hour] = over(~x, ~y[hour-1])",
+        "~over_d[t] = ~x[t] > ~y[t-1] + ~y[t]\n"
+        "~a[hour] = any(~over_d[hour-5 : hour]) && ~x[hour] > ~y[hour-1]\noutput ~a",
+    ),
+    "a block's objects are over the definition's domain": (
+        "def late(~v) = { ~e[t] = ~v[t] return ~e[t-1] }\n"
+        "~a[hour] = { ~d[hour] = ~x[hour] ~g[hour] = late(~d)\n return ~g[hour-1h] }",
+        "~a_d[hour] = ~x[hour]\n~late_e[t] = ~a_d[t]\n~a_g[hour] = ~late_e[hour-1]\n"
+        "~a[hour] = ~a_g[hour-1h]\noutput ~a",
     ),
     "an expression for an object": (
         "def avg(~v, w) = mean(~v[t-w : t])\n"

@@ -82,7 +82,8 @@ class Body(Values):
         library = in_library(function)
         unit, known = self.scope.times.unit, self.scope.functions.library
         home = library_scope(unit, known) if library else self.home
-        home = replace(home, within=function.name.text, tdom=self.scope.tdom)
+        points = self.scope.points
+        home = replace(home, within=function.name.text, tdom=TDom(), points=points)
         scope = home
         broken = False
         for parameter, argument in arguments_of(function, node):
@@ -118,8 +119,8 @@ class Body(Values):
             members.insert(0, inner.name)
             inner = bare(inner.operand)
         if not isinstance(inner, syntax.Ref) or inner.start is not None:
-            time, tdom = self.scope.time, self.scope.tdom
-            return Alias(self._own_object(stem, node, node.span, level, time, tdom))
+            scope = replace(self.scope, tdom=TDom())
+            return Alias(self._own_object(stem, node, node.span, level, scope))
         target, fields = self._resolve(inner)
         value: Expr = At(target.object, 0, payload_of(target, self.objects), inner.span)
         self._field_of(value, (*fields, *members))
@@ -130,13 +131,16 @@ class Body(Values):
         scope, name, over = self.scope, node.name, node.time.text
         if over != scope.time and over not in scope.domains:
             raise other_time(over, scope.time, node.time.span)
-        tdom = scope.tdom if over == scope.time else scope.domains[over]
+        tdom = scope.domains.get(over)
+        inner = scope
+        if over != scope.time and tdom is not None:
+            inner = replace(scope, time=over, tdom=tdom, points=tdom)
         stem = f"{scope.within.rstrip(chr(39))}_{name.text}"
         alias = Alias(None)
         try:
-            if tdom is not None:
+            if over == scope.time or tdom is not None:
                 span = name.span
-                own = self._own_object(stem, node.body, span, level + 3, over, tdom)
+                own = self._own_object(stem, node.body, span, level + 3, inner)
                 alias = Alias(own)
         except (QueryError, Broken) as error:
             self._report(error)
@@ -157,18 +161,17 @@ class Body(Values):
         node: syntax.Expr | syntax.Block,
         span: Span,
         level: int,
-        time: str,
-        tdom: TDom,
+        scope: Scope,
     ) -> str:
-        """Define an object of the query."""
+        """Define an object of the query, over the domain of a scope."""
         if self.frame is not None:
             raise inside(span, "an object")
         if level > MAX_DEPTH:
             raise too_deep(span)
         before = len(self.errors)
-        scope = replace(self.scope, within=stem, time=time, tdom=tdom)
+        scope = replace(scope, within=stem)
         body = Body(scope, self.objects, self.errors, self.home)
         expr = body.elaborate(f"~{stem}", node, level)
         if len(self.errors) > before:
             raise Broken
-        return self.objects.define(stem, tdom, expr, span)
+        return self.objects.define(stem, scope.tdom, expr, span)

@@ -261,7 +261,8 @@ class _Elaboration:
         before = len(self.errors)
         tdom = self._try("", partial(self._domain, node, home.times, domains))
         time, name = node.time.text, node.name.text
-        scope = replace(home, time=time, tdom=tdom or TDom(), within=name)
+        over = tdom or TDom()
+        scope = replace(home, time=time, tdom=over, points=over, within=name)
         body = Body(scope, objects, self.errors, home)
         expr = body.elaborate(f"~{name}", node.body)
         if tdom is None or len(self.errors) > before:

@@ -134,7 +134,7 @@ class Locals(Lookup):
 
     def _local(self, name: syntax.Name, bound: Bound | Expr, level: int) -> Expr:
         value = self._value(bound, level) if isinstance(bound, Bound) else bound
-        moved = isinstance(bound, Bound) and bound.scope.tdom != self.scope.tdom
+        moved = isinstance(bound, Bound) and bound.scope.points != self.scope.points
         if isinstance(value, Local) and (moved or self.frame is not None):
             value = self.constants.get(value.name, value)
         if isinstance(value, Phi | Const | Local):

@@ -43,7 +43,11 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Names and what they stand for, in the body of `within` at `time` over `tdom`.
+    """Names and what they stand for, in the body of `within` at `time`.
+
+    `points` is the domain at whose grid points the body's value is asked for, `tdom`
+    the domain of the objects which the body defines at `time`: for a definition that is
+    its own; in a function, and in an expression that a function is given, ticks.
 
     A name stands for a `Bound`, or for a value itself: the element of a reduction, and
     what is made of it. `domains` are the block's own time domains, None where one was
@@ -54,6 +58,7 @@ class Scope:
     times: Times
     functions: Functions
     tdom: TDom = field(default_factory=TDom)
+    points: TDom = field(default_factory=TDom)
     within: str = ""
     names: Mapping[str, Bound | Expr] = field(default_factory=dict)
     objects: Mapping[str, Alias] = field(default_factory=dict)
