@@ -248,13 +248,17 @@ def test_crest_factor() -> None:
     same(per_tick(run("crest_factor(~x, 5)", x=swing)), over(5, crest, swing))
 
 
+def neighbours(values: Sequence[float | None], tick: int, back: int) -> Window:
+    """The values within (tick - back, tick], after the last one of as many before."""
+    inside = window(values, tick, back)
+    return [*window(values, tick, 2 * back, back)[-1:], *inside] if inside else []
+
+
 def test_zero_crossings() -> None:
     swing = [None if v is None else v - 10 for v in X]
-    before = shifted(swing, 1)
-    crossed = both(swing, before, lambda a, b: bool(np.sign(a) * np.sign(b) < 0))
+    signs = [None if v is None or not abs(v) > 0 else float(np.sign(v)) for v in swing]
     expected: list[Value] = [
-        sum(one is True for one in (at(crossed, t - k) for k in range(9)))
-        for t in TICKS
+        int(np.count_nonzero(np.diff(neighbours(signs, tick, 9)))) for tick in TICKS
     ]
     found = per_tick(run("zero_crossings(~x, 9)", x=swing))
     same(found, expected)
@@ -309,25 +313,26 @@ def test_new_high() -> None:
 
 def test_increase() -> None:
     counter: list[float | None] = [float(v % 7) for v in range(len(X))]
-    counter[20] = None
-    more = both(counter, shifted(counter, 1), lambda a, b: a if a < b else a - b)
-    expected = over(10, np.sum, more)
+    counter[20] = counter[21] = None
+    expected: list[Value] = []
+    for tick in TICKS:
+        moves = np.diff(rows := np.array(neighbours(counter, tick, 10)))
+        more = np.where(moves < 0, rows[1:], moves).sum()
+        expected.append(float(more) if len(moves) else None)
     same(per_tick(run("increase(~x, 10)", x=counter)), expected)
 
 
 def test_rsi() -> None:
-    moves = both(CLEAN, shifted(CLEAN, 1), lambda a, b: a - b)
-
-    def index(values: Window) -> Value:
-        up = sum(v for v in values if v > 0)
-        down = -sum(v for v in values if v < 0)
+    def index(moves: Sequence[float]) -> Value:
+        up = sum(v for v in moves if v > 0)
+        down = -sum(v for v in moves if v < 0)
         if up == down == 0:
             return 50.0
         return 100 - 100 / (1 + divided(up, down)) if down else 100.0
 
-    expected = over(14, index, moves)
-    found = per_tick(run("rsi(~x, 14)", x=CLEAN))
-    same(found, expected)
+    moves = [np.diff(neighbours(CLEAN, tick, 14)) for tick in TICKS]
+    expected = [index(one.tolist()) if len(one) else None for one in moves]
+    same(per_tick(run("rsi(~x, 14)", x=CLEAN)), expected)
     flat = per_tick(run("rsi(~x, 4)", x=CLEAN))
     assert flat[37] == 50.0
 

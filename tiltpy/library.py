@@ -92,15 +92,19 @@ def crest_factor(x: Expression, w: Value) -> Expression:
     return call("crest_factor", x, lift_time(w))
 
 
-def zero_crossings(x: Expression, w: Value, step: Value = 1) -> Expression:
-    """How often the sign changed within the last w, between values a step apart."""
-    return call("zero_crossings", x, lift_time(w), lift_time(step))
+def zero_crossings(x: Expression, w: Value) -> Expression:
+    """How often the sign changed within the last w, each row against the one before it.
+
+    That may lie up to w before the window. What is 0 or NaN has no sign, and is passed
+    over. Never φ.
+    """
+    return call("zero_crossings", x, lift_time(w))
 
 
 def correlation(x: Expression, y: Expression, w: Value) -> Expression:
     """The correlation (Pearson's) of two objects within the last w.
 
-    Of the grid points at which both are there; φ where one of them does not vary.
+    Of the snapshots in which both are there; φ where one of them does not vary.
     """
     return call("correlation", x, y, lift_time(w))
 
@@ -108,7 +112,7 @@ def correlation(x: Expression, y: Expression, w: Value) -> Expression:
 def beta(x: Expression, market: Expression, w: Value) -> Expression:
     """How much ~x changes with ~market within the last w.
 
-    That is their covariance over the variance of ~market, of the grid points at which
+    That is their covariance over the variance of ~market, of the snapshots in which
     both are there; φ where ~market does not vary.
     """
     return call("beta", x, market, lift_time(w))
@@ -145,20 +149,22 @@ def new_high(x: Expression, w: Value, step: Value = 1) -> Expression:
     return call("new_high", x, lift_time(w), lift_time(step))
 
 
-def increase(x: Expression, w: Value, step: Value = 1) -> Expression:
-    """The growth of a counter within the last w.
+def increase(x: Expression, w: Value) -> Expression:
+    """The growth of a counter within the last w: of each row since the one before it.
 
-    Where it falls it was set back to 0.
+    That may lie up to w before the window. Where a counter falls it was set back to 0.
+    φ where there is no row within the last w, or but one and none before it.
     """
-    return call("increase", x, lift_time(w), lift_time(step))
+    return call("increase", x, lift_time(w))
 
 
-def rsi(x: Expression, w: Value, step: Value = 1) -> Expression:
-    """The relative strength index within the last w.
+def rsi(x: Expression, w: Value) -> Expression:
+    """The relative strength index: how many percent of all movement went up.
 
-    How many percent of all movement from step to step went up; 50 where nothing moved.
+    From each row within the last w to the one before it, which may lie up to w before
+    the window; 50 where nothing moved.
     """
-    return call("rsi", x, lift_time(w), lift_time(step))
+    return call("rsi", x, lift_time(w))
 
 
 def macd(
@@ -232,7 +238,7 @@ def impute_mean(x: Expression, w: Value) -> Expression:
 def interpolate(x: Expression, gap: Value) -> Expression:
     """The value, or where there is none one on the line from the last to the next.
 
-    Both must be less than `gap` away; values are seen where a grid point is.
+    Both must be less than `gap` away: the last ends there, and the next begins.
     """
     return call("interpolate", x, lift_time(gap))
 
@@ -251,7 +257,7 @@ def asof(x: Expression, age: Value) -> Expression:
 
 
 def age(x: Expression, most: Value) -> Expression:
-    """How many ticks ago there was a value, at grid points; φ if not within `most`."""
+    """How many ticks ago there was a value; φ if not within `most`."""
     return call("age", x, lift_time(most))
 
 

@@ -94,9 +94,9 @@ def see_through(reader: TemporalExpr, object: str, map: Map) -> TemporalExpr | N
     """The reader with its windows of an object replaced by windows of what it maps.
 
     None if an element would grow too large, or if it matters where the snapshots start
-    and end: those of an object that looks elsewhere do so at other times.
+    and end and the map looks elsewhere: its own do so at other times.
     """
-    if any(_sees_bounds(cut, object) for cut in leaf_cuts(reader.cuts)):
+    if map.offset and any(_sees_bounds(cut, object) for cut in leaf_cuts(reader.cuts)):
         return None
     if any(expanded_size(each) > MAX_ELEMENT for each in _elements(reader.cuts)):
         return None
@@ -110,7 +110,8 @@ def see_through(reader: TemporalExpr, object: str, map: Map) -> TemporalExpr | N
     def seen(cut: Cut) -> Cut:
         match cut:
             case CutWindow() if cut.window.object == object:
-                return CutWindow(_moved(cut.window, map), _mapped(cut.element, map))
+                window, element = _moved(cut.window, map), _mapped(cut.element, map)
+                return replace(cut, window=window, element=element)
             case CutInlined():
                 inner = tuple(seen(each) for each in cut.cuts)
                 return CutInlined(rewrite(cut.value, rule), inner)
