@@ -35,10 +35,11 @@ from tiltpy.lowering.grouped_cells import lower_cells
 from tiltpy.lowering.grouped_fold import lower_fold
 from tiltpy.lowering.lower import Plan, lower
 from tiltpy.lowering.stages import Unfit
+from tiltpy.passes.coarsen_domains import coarsen_domains
 from tiltpy.passes.eliminate_dead import drop_definitions
 from tiltpy.passes.pipeline import optimize
 from tiltpy.runtime.execute import Kernel
-from tiltpy.types import U32, Scalar
+from tiltpy.types import U32, Scalar, TDom
 
 T = TypeVar("T")
 LayoutKey = frozenset[tuple[str, Layout]]
@@ -224,7 +225,7 @@ class Specialised(Guarded):
             if key not in self.grid_code:
                 fused = "fuse_operators" not in self._options.disabled_passes
                 plan = partial(
-                    lower_grid, self.query, self.layouts, lattices, fused=fused
+                    _lower_on, self.query, self.layouts, lattices, fused=fused
                 )
                 self.grid_code[key] = self._lazy(f"grid {key}", plan)
             return self.grid_code[key]
@@ -269,6 +270,25 @@ class Specialised(Guarded):
                 assert cells is not None
                 self.fold_code[wanted] = fold, cells
             return self.fold_code[wanted]
+
+
+def _lower_on(
+    query: Query,
+    layouts: Mapping[str, Layout],
+    lattices: Mapping[str, Lattice],
+    *,
+    fused: bool,
+) -> Plan | None:
+    """The kernel for rows on these lattices, with as few cells as there is one for."""
+    bounds = {
+        name: TDom(precision=one.period, offset=one.phase)
+        for name, one in lattices.items()
+    }
+    coarse = coarsen_domains(query, bounds)
+    found = lower_grid(coarse, layouts, lattices, fused=fused)
+    if found is None and coarse != query:
+        found = lower_grid(query, layouts, lattices, fused=fused)
+    return found
 
 
 def _lower_grouped(

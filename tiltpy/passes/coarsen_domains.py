@@ -1,0 +1,91 @@
+"""Coarsen domains: objects over the coarsest grid on which they are the same objects.
+
+Before, where rows of `~x` start and end at multiples of 100:
+
+    ~step[t] = ~x[t] - ~x[t-100]
+    u = TDom(-∞, ∞, 100)
+    ~o[u] = mean(~step[u-2000 : u])
+
+After:
+
+    t2 = TDom(-∞, ∞, 100)
+    ~step[t2] = ~x[t2] - ~x[t2-100]
+
+An object changes only when a reference of its sees something else: a point reference at
+the bounds of a snapshot, a window where a snapshot enters or leaves it. If all of these
+times are on one grid, the object over that grid has the same values and the same
+snapshots, and a grid kernel has as many cells to visit as there are rows. Where the
+bounds are is a fact about data, so this is done for kernels that rely on it, and not in
+the pipeline. Outputs keep the domains that the user gave them.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from math import gcd
+from typing import assert_never
+
+from tiltpy.ir.cuts import LeafCut, leaf_cuts
+from tiltpy.ir.nodes import CutPoint, CutTime, CutWindow, Query, TemporalExpr
+from tiltpy.types import TDom
+
+_ANYWHERE = TDom()
+"""The grid of changes that may be at any tick."""
+
+
+def coarsen_domains(query: Query, bounds: Mapping[str, TDom]) -> Query:
+    """The query with intermediate objects over grids as coarse as their changes.
+
+    `bounds` gives the grids that hold the bounds of all rows of inputs.
+    """
+    grids = dict(bounds)
+    definitions = []
+    for definition in query.definitions:
+        asked = definition.name in query.outputs
+        tdom = definition.tdom if asked else _coarsest(definition, grids)
+        grids[definition.name] = tdom if tdom.is_infinite else _ANYWHERE
+        definitions.append(replace(definition, tdom=tdom))
+    return replace(query, definitions=tuple(definitions))
+
+
+def _coarsest(definition: TemporalExpr, grids: Mapping[str, TDom]) -> TDom:
+    """The coarsest domain over which an object is the same."""
+    tdom = definition.tdom
+    changes = [
+        change for cut in leaf_cuts(definition.cuts) for change in _changes(cut, grids)
+    ]
+    if not changes or not tdom.is_infinite:
+        return tdom
+    found = _common(changes)
+    on_grid = found.precision % tdom.precision == 0
+    same_points = (found.offset - tdom.offset) % tdom.precision == 0
+    if not on_grid or not same_points or found.precision == tdom.precision:
+        return tdom
+    return replace(found, span=tdom.span)
+
+
+def _changes(cut: LeafCut, grids: Mapping[str, TDom]) -> Iterator[TDom]:
+    """The grids of the last times before a reference sees something else."""
+    match cut:
+        case CutPoint():
+            yield _moved(grids.get(cut.object, _ANYWHERE), -cut.offset)
+        case CutWindow(bounds=False, window=window):
+            seen = grids.get(window.object, _ANYWHERE)
+            yield _moved(seen, -window.end)  # a snapshot enters
+            yield _moved(seen, -window.start - 1)  # one leaves
+        case CutWindow() | CutTime():
+            yield _ANYWHERE
+        case _:
+            assert_never(cut)
+
+
+def _moved(grid: TDom, ticks: int) -> TDom:
+    return replace(grid, offset=(grid.offset + ticks) % grid.precision)
+
+
+def _common(grids: Iterable[TDom]) -> TDom:
+    """The coarsest grid that has all points of some grids."""
+    first, *others = grids
+    offset, precision = first.offset, first.precision
+    for other in others:
+        precision = gcd(precision, other.precision, other.offset - offset)
+    return TDom(precision=precision, offset=offset % precision)
