@@ -8,7 +8,7 @@ one of a window of `~x` whose element is the body.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from tiltpy.ir.cuts import leaf_cuts
+from tiltpy.ir.cuts import expressions, leaf_cuts
 from tiltpy.ir.nodes import (
     At,
     Cut,
@@ -30,7 +30,7 @@ from tiltpy.ir.nodes import (
 from tiltpy.ir.traversal import rewrite, walk
 from tiltpy.passes.strictness import never_phi, strict_in
 from tiltpy.passes.substitute import access, expand_lets, expanded_size, inline_element
-from tiltpy.types import BOOL
+from tiltpy.types import BOOL, Struct
 
 MAX_ELEMENT = 64
 """How many nodes an element may have: it is evaluated for every snapshot of every
@@ -101,16 +101,21 @@ def see_through(reader: TemporalExpr, object: str, map: Map) -> TemporalExpr | N
     if any(expanded_size(each) > MAX_ELEMENT for each in _elements(reader.cuts)):
         return None
 
+    folded = set(_folded_structs(reader, object))
+
+    def mapped(element: Expr) -> Expr:
+        return _mapped(element, map, counted=element not in folded)
+
     def rule(node: Expr) -> Expr:
         if not isinstance(node, Reduce) or node.window.object != object:
             return node
         window = _moved(node.window, map)
-        return replace(node, window=window, element=_mapped(node.element, map))
+        return replace(node, window=window, element=mapped(node.element))
 
     def seen(cut: Cut) -> Cut:
         match cut:
             case CutWindow() if cut.window.object == object:
-                window, element = _moved(cut.window, map), _mapped(cut.element, map)
+                window, element = _moved(cut.window, map), mapped(cut.element)
                 return replace(cut, window=window, element=element)
             case CutInlined():
                 inner = tuple(seen(each) for each in cut.cuts)
@@ -122,6 +127,15 @@ def see_through(reader: TemporalExpr, object: str, map: Map) -> TemporalExpr | N
     if any(expanded_size(each) > MAX_ELEMENT for each in _elements(cuts)):
         return None
     return replace(reader, body=rewrite(reader.body, rule), cuts=cuts)
+
+
+def _folded_structs(reader: TemporalExpr, object: str) -> Iterator[Expr]:
+    """The structs of an object's windows that more is done with than to count them."""
+    for node in (node for expr in expressions(reader) for node in walk(expr)):
+        if not isinstance(node, Reduce) or node.window.object != object:
+            continue
+        if isinstance(node.element.type, Struct) and node.reduction != "count":
+            yield node.element
 
 
 def _sees_bounds(cut: Cut, object: str) -> bool:
@@ -138,9 +152,9 @@ def _moved(window: Window, map: Map) -> Window:
     return replace(window, object=map.object, start=start, end=end)
 
 
-def _mapped(element: Expr, map: Map) -> Expr:
+def _mapped(element: Expr, map: Map, *, counted: bool) -> Expr:
     """The element over the map's own: φ too where the map has no snapshot."""
-    mapped = inline_element(element, map.value)
+    mapped = inline_element(element, map.value, counted=counted)
     if never_phi(map.value) or _is_strict_in_element(element):
         return mapped
     exists = Exists(map.value, BOOL, map.value.span)

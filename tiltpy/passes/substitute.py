@@ -202,8 +202,11 @@ def inline_points(expr: Expr, object: str, bodies: Mapping[int, Expr]) -> Expr:
     return wrap(bindings, replaced(expr))
 
 
-def inline_element(element: Expr, value: Expr) -> Expr:
-    """The element with `value` (an expression over the new element) as its element."""
+def inline_element(element: Expr, value: Expr, *, counted: bool) -> Expr:
+    """The element with `value` (an expression over the new element) as its element.
+
+    Of a struct that is only `counted` a bool is left: whether it is there.
+    """
 
     def rule(node: Expr) -> Expr:
         match node:
@@ -215,9 +218,8 @@ def inline_element(element: Expr, value: Expr) -> Expr:
                 return node
 
     combined = rewrite(expand_lets(element), rule)
-    if isinstance(combined.type, Struct) and not isinstance(combined, Element):
-        return presence(combined)
-    return combined
+    struct = isinstance(combined.type, Struct) and not isinstance(combined, Element)
+    return presence(combined) if struct and counted else combined
 
 
 def presence(expr: Expr) -> Expr:
