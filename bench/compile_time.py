@@ -21,7 +21,6 @@ from tiltpy.compiler import Compiler
 from tiltpy.frontend.grammar import parser
 from tiltpy.ir.nodes import Query
 from tiltpy.runtime.bind import Binding
-from tiltpy.runtime.domain import Request
 from tiltpy.runtime.run import bind_inputs
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -74,7 +73,7 @@ def find_once() -> Stages:
 def _layouts(query: Query) -> dict[str, Layout]:
     """Those of the example's data."""
     binding = Binding(pq.read_table(DATA), column=COLUMN)
-    bound = bind_inputs(query, {"stock": binding}, Request(), allow_sort=True)
+    bound = bind_inputs(query, {"stock": binding}, allow_sort=True)
     return {name: one.buffer.abi_layout() for name, one in bound.items()}
 
 

@@ -12,6 +12,7 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 
+from tests.random_held import as_intervals, hold_on
 from tests.random_queries import Case
 from tiltpy.abi import TimeLayout
 from tiltpy.compiler import CompileOptions, Compiler
@@ -228,15 +229,17 @@ def arrow_of(payload: Type) -> pa.DataType:
 
 
 def _ingest(declared: Input, events: Sequence[Event], setting: Setting) -> Ingested:
-    rows: list[Event | tuple[int, int, None]] = list(events)
+    stored = as_intervals(events)
+    rows: list[Event | tuple[int, int, None]] = list(stored)
     if setting.nulls and isinstance(declared.type, Scalar):
-        rows = with_null_rows(events, setting.nulls)
+        rows = with_null_rows(stored, setting.nulls)
     table = table_of(declared, rows)
     settled = replace(declared, lifetime=Interval("start", "end"), time=None, order=())
     if setting.points and all(row[1] - row[0] == 1 for row in rows):
         settled = replace(settled, lifetime=Point(), time="end")
         table = table.drop_columns(["start"])
     found = ingest(settled, Binding(table), unit=None)
+    found = replace(found, buffer=hold_on(found.buffer, events))
     if setting.layout is None:
         return found
     return replace(found, buffer=laid_out(found.buffer, setting.layout))

@@ -28,7 +28,7 @@ def read(
     frame: object,
     declared: Input | None = None,
     unit: ty.Unit | None = None,
-    domain_end: int | None = None,
+    next_stamp: int | None = None,
     *,
     allow_sort: bool = True,
 ) -> Ingested:
@@ -37,7 +37,7 @@ def read(
         declared or m(),
         binding,
         unit=unit,
-        domain_end=domain_end,
+        next_stamp=next_stamp,
         allow_sort=allow_sort,
     )
 

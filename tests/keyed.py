@@ -169,7 +169,7 @@ def _laid_out(case: KeyedCase, setting: KeyedSetting) -> Result:
     if plain.layout is None:
         order = setting.order
         return run_parts(case.query, parts, bindings, request, options, order)
-    inputs = bind_inputs(case.query, bindings, request, allow_sort=True)
+    inputs = bind_inputs(case.query, bindings, allow_sort=True)
     inputs = {name: _less_special(one, plain.layout) for name, one in inputs.items()}
     found: dict[str, OutputTable] = {}
     for part in parts:

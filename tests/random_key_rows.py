@@ -17,7 +17,7 @@ import pyarrow as pa
 from tests.compiled import with_null_rows
 from tests.random_key_columns import Family, written
 from tests.random_streams import StreamMaker
-from tiltpy.interpreter import Event
+from tiltpy.interpreter import FOREVER, Event, LastEvent
 from tiltpy.interpreter_keys import Key, key_order, same_key
 from tiltpy.ir.nodes import Input
 from tiltpy.types import (
@@ -58,7 +58,7 @@ class KeyedInput:
     in_column: bool
     """Whether the fields of a struct are bound as one column."""
 
-    def by_key(self, end: int | None) -> dict[Key, list[Event]]:
+    def by_key(self) -> dict[Key, list[Event]]:
         """The events of each key, in order of start, then tie order."""
         found: dict[Key, list[tuple[int, Row]]] = {}
         for place, row in enumerate(self.rows):
@@ -68,17 +68,18 @@ class KeyedInput:
         for key, ranked in found.items():
             ordered = sorted(ranked, key=lambda one: (self._stamp(one[1]), one[0]))
             rows = [row for _, row in ordered]
-            made[key] = [e for e in self._events(rows, end) if e.value is not None]
+            made[key] = [e for e in self._events(rows) if e.value is not None]
         return made
 
     def _stamp(self, row: Row) -> int:
         return row.start if isinstance(self.lifetime, Interval) else row.end
 
-    def _events(self, rows: Sequence[Row], end: int | None) -> Iterator[Event]:
+    def _events(self, rows: Sequence[Row]) -> Iterator[Event]:
         """What a key's rows are by their lifetime, null ones too."""
         stamps = sorted({row.end for row in rows})
         for row in rows:
             start, last, stamp = row.end - 1, row.end, row.end
+            kind = Event
             match self.lifetime:
                 case Point():
                     pass
@@ -88,13 +89,13 @@ class KeyedInput:
                     start = stamp - period
                 case UntilNext(longest):
                     later = [other for other in stamps if other > stamp]
-                    final = stamp if end is None else max(stamp, end)
-                    last = later[0] - 1 if later else final
+                    last = later[0] - 1 if later else FOREVER
+                    kind = Event if later else LastEvent
                     if longest is not None:
                         last = min(last, start + longest)
                 case Interval():
                     start = row.start
-            yield Event(start, last, row.value)  # type: ignore[arg-type]
+            yield kind(start, last, row.value)  # type: ignore[arg-type]
 
 
 class RowWriter:

@@ -60,7 +60,7 @@ class KeyedCase:
     def without_keys(self) -> Case:
         """All rows as if they had no keys."""
         events = {
-            name: [event for rows in one.by_key(self.end).values() for event in rows]
+            name: [event for rows in one.by_key().values() for event in rows]
             for name, one in self.inputs.items()
         }
         return Case(self.query, events, self.start, self.end, dict(self.bounds))
@@ -69,7 +69,7 @@ class KeyedCase:
         """What the query means: the snapshots of each key of each output."""
         events: dict[str, ByKey | Sequence[Event]] = {}
         for name, one in self.inputs.items():
-            by_key = one.by_key(self.end)
+            by_key = one.by_key()
             events[name] = by_key if one.declared.keys else by_key.get((), [])
         return interpret_by_key(
             self.query, events, start=self.start, end=self.end, bounds=self.bounds

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tiltpy.interpreter import Event, Value
+from tiltpy.interpreter import FOREVER, Event, LastEvent, Value
 from tiltpy.interpreter_keys import Key, key_order
 from tiltpy.ir.nodes import Input
 from tiltpy.types import (
@@ -173,8 +173,9 @@ def events_of(rows: list[Row], declared: Input) -> list[Event]:
     found = []
     for row in rows:
         start, end = _span(row, declared.lifetime, stamps)
+        last = isinstance(declared.lifetime, UntilNext) and row.end == stamps[-1]
         if row.value is not None:
-            found.append(Event(start, end, row.value))
+            found.append((LastEvent if last else Event)(start, end, row.value))
     return sorted(found, key=place)
 
 
@@ -188,7 +189,7 @@ def _span(row: Row, lifetime: Lifetime | None, stamps: list[int]) -> tuple[int, 
             return stamp - 1, stamp - 1 + ticks
         case UntilNext(longest):
             later = [other - 1 for other in stamps if other > stamp]
-            end = later[0] if later else stamp
+            end = later[0] if later else FOREVER
             return stamp - 1, end if longest is None else min(end, stamp - 1 + longest)
         case Sampled(period):
             return stamp - period, stamp

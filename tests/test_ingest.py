@@ -159,8 +159,8 @@ def test_intervals_of_two_units() -> None:
     [
         (ty.Point(), [(0, 1), (1, 2), (5, 6)], TimeLayout.INTERVALS),
         (ty.Duration(3), [(0, 3), (1, 4), (5, 8)], TimeLayout.OVERLAPPING),
-        (ty.UntilNext(), [(0, 1), (1, 5), (5, 6)], TimeLayout.CONTIGUOUS),
-        (ty.UntilNext(2), [(0, 1), (1, 3), (5, 6)], TimeLayout.INTERVALS),
+        (ty.UntilNext(), [(0, 1), (1, 5), (5, ty.ENDLESS)], TimeLayout.CONTIGUOUS),
+        (ty.UntilNext(2), [(0, 1), (1, 3), (5, 7)], TimeLayout.INTERVALS),
         (ty.Sampled(1), [(0, 1), (1, 2), (5, 6)], TimeLayout.INTERVALS),
         (ty.Sampled(2), [(-1, 1), (0, 2), (4, 6)], TimeLayout.OVERLAPPING),
     ],
@@ -175,16 +175,18 @@ def test_lifetimes(
     assert buffer.layout is layout
 
 
-def test_the_last_row_holds_until_the_end_of_the_domain() -> None:
+def test_the_last_row_holds_without_end_and_moves_no_domain() -> None:
     frame = ticks((1, 7), (4, 8))
-    for lifetime, end, expected in (
-        (ty.UntilNext(), 9, 9),
-        (ty.UntilNext(), 2, 4),
-        (ty.UntilNext(3), 9, 6),
-        (ty.UntilNext(3), 5, 5),
+    for lifetime, next_stamp, expected, domain_end in (
+        (ty.UntilNext(), None, ty.ENDLESS, 4),
+        (ty.UntilNext(), 9, 8, 8),
+        (ty.UntilNext(3), None, 6, 4),
+        (ty.UntilNext(3), 9, 6, 6),
+        (ty.UntilNext(3), 6, 5, 5),
     ):
-        buffer = read(frame, m(lifetime=lifetime), domain_end=end).buffer
+        buffer = read(frame, m(lifetime=lifetime), next_stamp=next_stamp).buffer
         assert events(buffer)[-1] == (3, expected, 8)
+        assert buffer.bounds() == (0, domain_end)
 
 
 def test_rows_with_one_stamp_overlap_until_the_next_greater_one() -> None:
@@ -194,11 +196,12 @@ def test_rows_with_one_stamp_overlap_until_the_next_greater_one() -> None:
         (0, 3, 1),
         (0, 3, 2),
         (3, 5, 3),
-        (5, 6, 4),
-        (5, 6, 5),
+        (5, ty.ENDLESS, 4),
+        (5, ty.ENDLESS, 5),
     ]
     assert buffer.layout is TimeLayout.OVERLAPPING
     assert buffer.fifo
+    assert buffer.bounds() == (0, 6)
 
 
 def test_regular_rows_are_sampled() -> None:
@@ -207,7 +210,7 @@ def test_regular_rows_are_sampled() -> None:
         buffer = read(frame, m(lifetime=lifetime)).buffer
         assert buffer.layout is TimeLayout.SAMPLED
         assert (buffer.start, buffer.period, buffer.n) == (start, 5, 50)
-    buffer = read(frame, m(lifetime=ty.UntilNext()), domain_end=249).buffer
+    buffer = read(frame, m(lifetime=ty.UntilNext()), next_stamp=250).buffer
     assert (buffer.layout, buffer.bounds()) == (TimeLayout.SAMPLED, (-1, 249))
 
 
@@ -216,14 +219,14 @@ LIFETIMES = st.sampled_from(
 )
 
 
-def end_of(stamp: int, stamps: list[int], lifetime: ty.Lifetime, end: int) -> int:
+def end_of(stamp: int, stamps: list[int], lifetime: ty.Lifetime) -> int:
     """A row's end, straight from the table of lifetimes in the semantics."""
     match lifetime:
         case ty.Duration(ticks):
             return stamp - 1 + ticks
         case ty.UntilNext(longest):
             later = [other - 1 for other in stamps if other > stamp]
-            held = min(later, default=max(stamp, end))
+            held = min(later, default=ty.ENDLESS)
             return min(held, stamp - 1 + longest) if longest else held
         case _:
             return stamp
@@ -232,27 +235,28 @@ def end_of(stamp: int, stamps: list[int], lifetime: ty.Lifetime, end: int) -> in
 @given(
     st.lists(st.tuples(st.integers(-9, 9), st.none() | st.integers(0, 5)), max_size=9),
     LIFETIMES,
-    st.integers(-12, 12),
 )
 @settings(max_examples=400, deadline=None)
 def test_events_against_the_definition(
-    rows: list[tuple[int, int | None]], lifetime: ty.Lifetime, end: int
+    rows: list[tuple[int, int | None]], lifetime: ty.Lifetime
 ) -> None:
     stamps = [stamp for stamp, _ in rows]
     before = lifetime.period if isinstance(lifetime, ty.Sampled) else 1
     expected = [
-        (stamp - before, end_of(stamp, stamps, lifetime, end), value)
+        (stamp - before, end_of(stamp, stamps, lifetime), value)
         for stamp, value in sorted(rows, key=lambda row: row[0])
         if value is not None
     ]
     frame = ticks(*rows, type=pa.int64()).cast(
         pa.schema([("t", pa.int64()), ("m", pa.int64())])
     )
-    buffer = read(frame, m(lifetime=lifetime), domain_end=end).buffer
+    buffer = read(frame, m(lifetime=lifetime)).buffer
     assert [row for row in events(buffer) if row[2] is not None] == expected
     if expected:
-        bounds = min(r[0] for r in expected), max(r[1] for r in expected)
-        assert buffer.bounds() == bounds
+        last = max(end for _, end, _ in expected)
+        if isinstance(lifetime, ty.UntilNext):  # the last rows move no domain
+            last = min(last, max(stamps))
+        assert buffer.bounds() == (expected[0][0], last)
 
 
 # Nulls
@@ -270,7 +274,7 @@ def test_null_rows_between_events_stay_as_bits() -> None:
 
 def test_a_null_row_ends_the_hold_before_it() -> None:
     rows = ticks((1, 10), (4, None), (8, 20), (9, None))
-    buffer = read(rows, m(lifetime=ty.UntilNext()), domain_end=30).buffer
+    buffer = read(rows, m(lifetime=ty.UntilNext())).buffer
     assert events(buffer) == [(0, 3, 10), (3, 7, None), (7, 8, 20)]
     assert buffer.bounds() == (0, 8)
 
@@ -293,7 +297,7 @@ def test_null_fields_stand_and_null_structs_are_no_events() -> None:
         }
     )
     found = read(nested, m(TRADE, ty.UntilNext())).buffer
-    assert events(found) == [(1, 2, None, 2), (2, 3, 1.0, 3)]
+    assert events(found) == [(1, 2, None, 2), (2, ty.ENDLESS, 1.0, 3)]
 
 
 # Payload types

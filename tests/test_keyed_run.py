@@ -41,10 +41,10 @@ def test_each_key_is_an_object_of_its_own(many: int) -> None:
         "avg": [3.0, 2.0, 3.5, 1.0, 2.5],
     }
     assert result["relative"].to_arrow().to_pydict() == {
-        "symbol": [None, "a", "b"],
-        "start": [2, 1, 0],
-        "end": [3, 2, 1],
-        "relative": [3 / 20, 2 / 10, 1 / 10],
+        "symbol": [None, "a", "a", "b", "b"],
+        "start": [2, 1, 7, 0, 3],
+        "end": [3, 2, 8, 1, 4],
+        "relative": [3 / 20, 2 / 10, 5 / 20, 1 / 10, 4 / 20],
     }
     assert result["twice"].to_arrow().column_names == ["start", "end", "twice"]
 

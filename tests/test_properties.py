@@ -4,7 +4,8 @@ Cases with payloads that are small multiples of 1/8, where floats agree to the b
 some with arbitrary floats, which agree to rounding; fewer of those that grid kernels
 or loops over point events are for, whose streams are longer. `--deep` draws a hundred
 times as many. Each runs once, with its own choice of chunk length, workers, layout,
-shapes and passes. A failing case prints its seed, its setting and its query.
+shapes and passes. In some the last rows of inputs hold on. A failing case prints its
+seed, its setting and its query.
 """
 
 from random import Random
@@ -15,6 +16,7 @@ from tests.compare import first_difference
 from tests.compiled import Setting, random_setting, run_compiled
 from tests.random_events import random_event_case, random_event_setting
 from tests.random_grids import random_grid_case, random_grid_setting
+from tests.random_held import with_held_rows
 from tests.random_payloads import random_payload_case
 from tests.random_queries import Case, random_case
 from tiltpy.frontend.parse import parse
@@ -32,6 +34,8 @@ GRID_BATCH = 10
 GRIDS = 80
 """Every fourth of them with arbitrary floats."""
 DEEPER = 100
+HELD = 4
+"""Of so many cases one has last rows that hold on, as those of `until_next`."""
 
 
 def check(case: Case, setting: Setting, *, exact: bool) -> str | None:
@@ -52,6 +56,8 @@ def check(case: Case, setting: Setting, *, exact: bool) -> str | None:
 def check_batch(first: int, *, exact: bool) -> None:
     for seed in range(first, first + BATCH):
         case = random_case(seed, exact=exact, specials=exact and seed % 3 == 0)
+        if seed % HELD == 1:
+            case = with_held_rows(case, seed)
         setting = random_setting(Random(seed), span=80)  # noqa: S311
         difference = check(case, setting, exact=exact)
         assert difference is None, f"seed {seed}, {setting}\n{difference}"
@@ -76,6 +82,8 @@ def test_machine_code_equals_the_interpreter_to_rounding(
 def check_payload_case(seed: int) -> None:
     exact = seed % 5 != 4
     case = random_payload_case(seed, exact=exact, specials=exact and seed % 3 == 0)
+    if seed % HELD == 1:
+        case = with_held_rows(case, seed)
     setting = random_setting(Random(seed), span=80)  # noqa: S311
     difference = check(case, setting, exact=exact)
     assert difference is None, f"payload seed {seed}, {setting}\n{difference}"
@@ -94,6 +102,8 @@ def test_times_and_nested_structs_equal_the_interpreter(
 def check_grid_case(seed: int) -> None:
     exact = seed % 4 != 3
     case = random_grid_case(seed, exact=exact, specials=exact and seed % 3 == 0)
+    if seed % HELD == 1:
+        case = with_held_rows(case, seed)
     setting = random_grid_setting(Random(seed), case)  # noqa: S311
     difference = check(case, setting, exact=exact)
     assert difference is None, f"grid seed {seed}, {setting}\n{difference}"
@@ -109,6 +119,8 @@ def test_grid_kernels_equal_the_interpreter(batch: int, *, deep: bool) -> None:
 def check_event_case(seed: int) -> None:
     exact = seed % 4 != 3
     case = random_event_case(seed, exact=exact, specials=exact and seed % 3 == 0)
+    if seed % HELD == 1:
+        case = with_held_rows(case, seed)
     setting = random_event_setting(Random(seed))  # noqa: S311
     difference = check(case, setting, exact=exact)
     assert difference is None, f"event seed {seed}, {setting}\n{difference}"

@@ -12,7 +12,6 @@ import pytest
 import tiltpy as tilt
 from tests.plain import listed
 from tiltpy.bound import BoundSamples
-from tiltpy.runtime.domain import Request
 from tiltpy.runtime.run import bind_inputs
 
 QUERY = tilt.parse("unit s\ninput x : f32\n~o[t] = ~x[t] + 1.0")
@@ -53,7 +52,7 @@ def test_values_of_any_library(values: object) -> None:
 def test_values_are_shared() -> None:
     for values in (VALUES, pa.array(VALUES), pl.Series(VALUES), VALUES.data):
         bindings = SAME._bindings({"x": tilt.sampled(values, 0, 2)})
-        bound = bind_inputs(SAME.query, bindings, Request(), allow_sort=True)
+        bound = bind_inputs(SAME.query, bindings, allow_sort=True)
         (column,) = bound["x"].buffer.columns
         place = np.asarray(values).__array_interface__["data"][0]
         assert column.values.__array_interface__["data"][0] == place

@@ -23,7 +23,6 @@ from tiltpy.outline.forms import FORMS
 from tiltpy.outline.outline import outline
 from tiltpy.passes import resolve_boundaries
 from tiltpy.runtime.bind import Binding, check_bound
-from tiltpy.runtime.domain import Request
 from tiltpy.runtime.grid import lattice_of
 from tiltpy.runtime.job import Progress
 from tiltpy.runtime.key_pieces import Order
@@ -120,7 +119,7 @@ class CompiledQuery:
         )
         bindings = self._bindings(frames)
         if check_reductions:
-            bound = bind_inputs(self.query, bindings, request, allow_sort=allow_sort)
+            bound = bind_inputs(self.query, bindings, allow_sort=allow_sort)
             check_agreement(self.query, bound, request, options, self._compiler.options)
         return run_parts(self.query, self._parts, bindings, request, options, order)
 
@@ -267,7 +266,7 @@ class CompiledQuery:
         given = checked("inputs", {} if inputs is None else inputs, Mapping, "a dict")
         bindings = self._bindings(given) if given else {}
         if bindings:
-            bound = bind_inputs(self.query, bindings, Request(), allow_sort=True)
+            bound = bind_inputs(self.query, bindings, allow_sort=True)
             rows = {name: one.most_rows() for name, one in bound.items()}
             layouts = {name: one.abi_layout() for name, one in rows.items()}
             found = {name: lattice_of(one) for name, one in rows.items()}

@@ -60,12 +60,32 @@ Value = Atom | Mapping[str, Any]
 gives a `Value` or None, which is φ."""
 
 
+FOREVER = 1 << 99
+"""The end of an event that holds without end: Python's integers do not wrap."""
+
+
 class Event(NamedTuple):
     """A payload valid over `(start, end]`."""
 
     start: int
     end: int
     value: Value
+
+    @property
+    def domain_end(self) -> int:
+        """Where it ends for the domain of an output."""
+        return self.end
+
+
+class LastEvent(Event):
+    """A last row of `until_next`: however long it holds, a domain sees its own tick."""
+
+    __slots__ = ()
+
+    @property
+    def domain_end(self) -> int:
+        """Its own stamp."""
+        return self.start + 1
 
 
 class Snapshot(NamedTuple):
@@ -281,7 +301,7 @@ class _Meaning:
         if first is None and rows:
             first = min(e.start for e in rows)
         if last is None and rows:
-            last = derived.definition.tdom.ceil(max(e.end for e in rows))
+            last = derived.definition.tdom.ceil(max(e.domain_end for e in rows))
         if first is None or last is None:
             return []
         return derived.snapshots(first, last)
@@ -396,7 +416,9 @@ class _Meaning:
                 event = source.event_at(scope.time + expr.offset)
                 if event is None:
                     return None
-                return event.start if expr.which == "start" else event.end
+                if expr.which == "start":
+                    return event.start
+                return None if event.end == FOREVER else event.end
             case In():
                 value = self.evaluate(expr.operand, scope)
                 if value is None:

@@ -147,6 +147,9 @@ MAX_TIME = 2**62
 """Times and bounds lie within ±MAX_TIME ticks, so that kernels never wrap."""
 MAX_OFFSET = 2**59
 """Offsets, window bounds, precisions and whole lookbacks lie within ±MAX_OFFSET."""
+ENDLESS = MAX_TIME + 2**61
+"""The end of an event that holds without end: later than every grid point, with offsets
+that may be added without wrapping."""
 
 Bound = int | str | None
 """A bound of a time domain: ticks, the name of a run-time bound, or None: infinite."""

@@ -235,6 +235,41 @@ def test_keyed_inputs_meet_and_see_those_without_keys(spark: SparkSession) -> No
     )
 
 
+@pytest.mark.parametrize("by", ["", "by symbol "])
+@pytest.mark.parametrize("most", ["", " max 90s"])
+def test_an_as_of_join_keeps_what_comes_after_the_last_row(
+    spark: SparkSession, by: str, most: str
+) -> None:
+    query = tilt.parse(f"""
+        unit s
+        input trade {by}: f64 time ts order price point
+        input quote {by}: f64 time ts order price until_next{most}
+        ~paid[t] = {{ v = ~trade[t] - ~quote[t-7s], until = end(~quote[t]) }}
+        ~o[t] = ~trade[t] != φ && ~quote[t] != φ ? ~paid[t] : φ
+        output ~o
+    """)
+    trades, same_trades = both(spark, random_rows(8, 200, 500, ["a", "b", "c"]))
+    quotes, same_quotes = both(spark, random_rows(9, 20, 150, ["a", "b"]))
+    same(
+        query,
+        {
+            "trade": tilt.bind(trades, column="price"),
+            "quote": tilt.bind(quotes, column="price"),
+        },
+        {
+            "trade": tilt.bind(same_trades, column="price"),
+            "quote": tilt.bind(same_quotes, column="price"),
+        },
+        chunk=60,
+    )
+    found = query.run(
+        trade=tilt.bind(same_trades, column="price"),
+        quote=tilt.bind(same_quotes, column="price"),
+    )
+    last = max(found.to_arrow()["end"].to_pylist())
+    assert last > (300 if not most else 150)
+
+
 def test_keys_of_two_widths_are_the_same_keys(spark: SparkSession) -> None:
     query = tilt.parse("""
         unit s

@@ -22,11 +22,11 @@ from tiltpy.loops.nodes import (
     Var,
 )
 from tiltpy.ops import BinaryOp
-from tiltpy.types import BOOL, F64, I64, Scalar
+from tiltpy.types import BOOL, ENDLESS, F64, I64, Scalar
 
 TRUE, FALSE = Num(True, BOOL), Num(False, BOOL)
-INF = Num(3 << 61, I64)
-"""Later than every time: `MAX_TIME + 2**61`, so that adding an offset cannot wrap."""
+INF = Num(ENDLESS, I64)
+"""Later than every time, and adding an offset to it cannot wrap."""
 
 
 def i64(value: int) -> Num:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import assert_never
 
-from tiltpy.abi import Read
+from tiltpy.abi import Read, TimeLayout
 from tiltpy.ir.cuts import leaf_cuts
 from tiltpy.ir.nodes import (
     At,
@@ -21,7 +21,7 @@ from tiltpy.ir.nodes import (
     UserReduction,
     Window,
 )
-from tiltpy.loops.build import FALSE, TRUE, add, conj, disj, i64
+from tiltpy.loops.build import FALSE, INF, TRUE, add, conj, disj, i64, lt
 from tiltpy.loops.nodes import Lane, LExpr, Var
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.cursors import Cursor, ScanCursor, Seen, StackCursor, StepCursor
@@ -309,6 +309,13 @@ class Following:
 
 
 def bound_of(rows: ObjectRows, node: EventBound, row: LExpr, exists: LExpr) -> Lowered:
-    """`start(~x[t])` or `end(~x[t])` of the row that the reference sees."""
-    bound = rows.start_at if node.which == "start" else rows.end_at
-    return Lowered(node.type, bound(row), exists)
+    """`start(~x[t])` or `end(~x[t])` of the row that the reference sees.
+
+    The end of a row that holds without end is φ.
+    """
+    if node.which == "start":
+        return Lowered(node.type, rows.start_at(row), exists)
+    end = rows.end_at(row)
+    if rows.layout.time is TimeLayout.SAMPLED:
+        return Lowered(node.type, end, exists)
+    return Lowered(node.type, end, conj(exists, lt(end, INF)))

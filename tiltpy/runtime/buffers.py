@@ -69,6 +69,9 @@ class SnapshotBuffer:
     fifo: bool = True
     points: bool = False
     """Whether every row is known to last one tick."""
+    domain_end: int | None = None
+    """Where the rows end for a domain, if not where they do: rows that are the last of
+    `until_next` hold on, but move no domain."""
     _ends_so_far: list[Times] = field(default_factory=list, init=False, repr=False)
     """The running maximum of `ends`, once `find` has needed it (ends out of order)."""
 
@@ -86,15 +89,21 @@ class SnapshotBuffer:
         return Layout(self.layout, nullable, self.fifo, self.points)
 
     def bounds(self) -> tuple[int, int] | None:
-        """The smallest start and the largest end; None where there are no rows."""
+        """The smallest start and the largest end; None where there are no rows.
+
+        An end is what counts for a domain (`domain_end`).
+        """
         if self.n == 0:
             return None
         if self.layout is TimeLayout.SAMPLED:
-            return self.start, self.start + self.n * self.period
-        assert self.ends is not None
-        first = self.start if self.starts is None else int(self.starts[0])
-        last = self.ends[self.n - 1] if self.fifo else self.ends[: self.n].max()
-        return first, int(last)
+            first, last = self.start, self.start + self.n * self.period
+        else:
+            assert self.ends is not None
+            first = self.start if self.starts is None else int(self.starts[0])
+            last = int(
+                self.ends[self.n - 1] if self.fifo else self.ends[: self.n].max()
+            )
+        return first, last if self.domain_end is None else min(last, self.domain_end)
 
     def row(self, number: int) -> tuple[int, int]:
         """The start and the end of one row."""
@@ -145,6 +154,7 @@ class SnapshotBuffer:
             columns,
             self.fifo,
             self.points,
+            self.domain_end,
         )
 
     def with_columns(self, columns: tuple[Column, ...]) -> "SnapshotBuffer":
@@ -159,6 +169,7 @@ class SnapshotBuffer:
             columns,
             self.fifo,
             self.points,
+            self.domain_end,
         )
 
     def find(self, low: int, high: int) -> tuple[int, int]:

@@ -44,13 +44,12 @@ MOST_WAITING = 64
 class Reading:
     """How to read an input.
 
-    `rows` at most at once; the query's `unit`; the domain's `end`, if the caller gives
-    one; and `low`: nobody asks for events that end by then (None: all are asked for).
+    `rows` at most at once; the query's `unit`; and `low`: nobody asks for events that
+    end by then (None: all are asked for).
     """
 
     rows: int
     unit: Unit | None
-    end: int | None = None
     low: int | None = None
 
 
@@ -171,7 +170,7 @@ class _RowFeed:
         if batch is None:
             self.ended = True
             waiting, self._waiting = self._waiting, []
-            return self._read(waiting, _joined(waiting), self.reading.end)
+            return self._read(waiting, _joined(waiting), None)
         if batch.table.num_rows == 0:
             return SnapshotBuffer.empty(self.declared.type)
         rows = replace(batch, table=batch.table.select(self.used))
@@ -183,7 +182,7 @@ class _RowFeed:
         self._waiting = _from_row(batches, first)
         self._check_waiting(table.num_rows - first)
         self.frontier = stamp - self.below
-        return self._read(batches, table.slice(0, first), stamp - 1)
+        return self._read(batches, table.slice(0, first), stamp)
 
     def _last_stamp(self, batches: list[Batch], table: pa.Table) -> tuple[int, int]:
         """The last row's stamp, and the first row that has it; all are in order."""
@@ -206,16 +205,17 @@ class _RowFeed:
             raise self._placed(batches, error, row) from None
 
     def _read(
-        self, batches: list[Batch], table: pa.Table | None, end: int | None
+        self, batches: list[Batch], table: pa.Table | None, next_stamp: int | None
     ) -> SnapshotBuffer:
-        """The events of rows that are all there; the last ones hold until `end`."""
+        """Read rows that are all there; a row with `next_stamp` follows, if any."""
         if table is None or table.num_rows == 0:
             return SnapshotBuffer.empty(self.declared.type)
         try:
             bound = replace(self.binding, frame=table)
-            return ingest(self.declared, bound, unit=self._unit, domain_end=end).buffer
+            found = ingest(self.declared, bound, unit=self._unit, next_stamp=next_stamp)
         except DataError as error:
             raise self._placed(batches, error) from None
+        return found.buffer
 
     def _disorder(self, row: int) -> DataError:
         return DataError(

@@ -15,7 +15,7 @@ from tiltpy.runtime.encode import with_one_dictionary
 from tiltpy.runtime.layout import lay_out, sampled
 from tiltpy.runtime.memory import allocate
 from tiltpy.runtime.presence import Mask, keep_rows
-from tiltpy.types import I64, MAX_TIME, Scalar, Type, columns
+from tiltpy.types import ENDLESS, I64, Scalar, Type, columns
 
 SPARSE = 2
 """Samples with holes stay samples where at least one in so many is there."""
@@ -40,7 +40,8 @@ def gather(pieces: Sequence[SnapshotBuffer], payload: Type) -> SnapshotBuffer:
             for whole, part in zip(times, piece.times(), strict=True):
                 whole[offset : offset + piece.n] = part
         found = lay_out(*times, _laid(pieces, offsets, payload))
-    return replace(found, points=all(piece.points for piece in pieces))
+    points = all(piece.points for piece in pieces)
+    return replace(found, points=points, domain_end=pieces[-1].domain_end)
 
 
 def drop_before(buffer: SnapshotBuffer, time: int, payload: Type) -> SnapshotBuffer:
@@ -49,7 +50,7 @@ def drop_before(buffer: SnapshotBuffer, time: int, payload: Type) -> SnapshotBuf
         assert buffer.ends is not None
         kept: Mask = buffer.ends[: buffer.n] > time
         return buffer if kept.all() else keep_rows(buffer, kept, payload)
-    first, stop = buffer.find(time, MAX_TIME + MAX_TIME // 2)
+    first, stop = buffer.find(time, ENDLESS)
     return buffer.slice(first, stop) if first < stop else SnapshotBuffer.empty(payload)
 
 

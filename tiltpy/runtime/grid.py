@@ -24,8 +24,11 @@ from tiltpy.runtime.buffers import SnapshotBuffer, Times
 from tiltpy.runtime.domain import Domain
 from tiltpy.runtime.execute import Kernel
 from tiltpy.runtime.sheet import Sheet, whole_vectors
+from tiltpy.types import ENDLESS
 
 Flags = NDArray[np.bool_]
+FIRST_TIME = ENDLESS - 2**63 + 1
+"""The first time from which a kernel can count ticks up to `ENDLESS`."""
 
 
 def lattice_of(buffer: SnapshotBuffer) -> Lattice | None:
@@ -88,7 +91,7 @@ def serving(
     assert stretch is not None
     if any(loop.name not in domains for loop in signature.loops):
         return None
-    lows, highs = [], []
+    lows, highs = [FIRST_TIME], []
     for loop in signature.loops:
         domain = domains[loop.name]
         # A snapshot may have begun before the domain: then its value is not written,

@@ -196,7 +196,7 @@ def _read(declared: Input, binding: Binding, unit: Unit | None) -> InTime | str:
     elif isinstance(lifetime, Interval):
         buffer = lay_out(times[0].ticks, times[1].ticks, payload)
     else:
-        buffer = stamped_events(times[0].ticks, lifetime, payload, None)
+        buffer = stamped_events(times[0].ticks, lifetime, payload)
 
     def columns() -> tuple[pa.Array, ...]:
         return tuple(key_array(declared.name, table, name) for name in choice.keys)

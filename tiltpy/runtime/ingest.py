@@ -30,7 +30,7 @@ from tiltpy.runtime.presence import drop_nulls_at_edges, keep_events, keep_rows
 from tiltpy.runtime.reading import read_rows
 from tiltpy.runtime.samples import check_reach, share_samples
 from tiltpy.runtime.stamps import Stamps, StampType
-from tiltpy.types import Interval, Sampled, Scalar, Type, Unit, UntilNext
+from tiltpy.types import Interval, Sampled, Scalar, Type, Unit
 
 Mask = NDArray[np.bool_]
 
@@ -60,24 +60,23 @@ def ingest(
     binding: Binding,
     *,
     unit: Unit | None,
-    domain_end: int | None = None,
+    next_stamp: int | None = None,
     allow_sort: bool = True,
 ) -> Ingested:
     """Read a bound frame as the rows of a declared input.
 
-    `unit` is the query's tick. `domain_end` (ticks), where the caller gives one, is
-    where the last row of an `until_next` input ends. Rows out of order are sorted
-    unless `allow_sort` is False. Errors are `DataError` with the input, the column and
-    the first bad row, counted from 0 in the frame.
+    `unit` is the query's tick. `next_stamp` (ticks) is that of the row behind the
+    last one, where the caller knows it: without it the last rows of an `until_next`
+    input hold without end. Rows out of order are sorted unless `allow_sort` is False.
+    Errors are `DataError` with the input, the column and the first bad row, counted
+    from 0 in the frame.
 
     The binding is asked first, if its frame cannot change: the rows of an Arrow table
     that is bound for several runs are looked at in the first alone.
     """
-    if not isinstance(declared.lifetime or binding.lifetime, UntilNext):
-        domain_end = None
     return binding.once(
-        (declared, unit, domain_end, allow_sort),
-        lambda: _ingest(declared, binding, unit, domain_end, allow_sort=allow_sort),
+        (declared, unit, next_stamp, allow_sort),
+        lambda: _ingest(declared, binding, unit, next_stamp, allow_sort=allow_sort),
     )
 
 
@@ -85,7 +84,7 @@ def _ingest(
     declared: Input,
     binding: Binding,
     unit: Unit | None,
-    domain_end: int | None,
+    next_stamp: int | None,
     *,
     allow_sort: bool,
 ) -> Ingested:
@@ -111,12 +110,15 @@ def _ingest(
         buffer = lay_out(ticks[0], ticks[1], payload, rows.breaks)
     else:
         buffer = stamped_events(
-            ticks[0], settled.lifetime, payload, domain_end, rows.breaks
+            ticks[0], settled.lifetime, payload, next_stamp, rows.breaks
         )
     if rows.keys is None or rows.offsets is None:
         return Ingested(_events(buffer, present, declared.type), kind)
     firsts = ticks[0][rows.offsets[:-1]] - extent(settled.lifetime)[0]
-    groups = Groups.of(buffer, rows.offsets, firsts)
+    stamped = None  # rows of `until_next` end at their own stamp for a domain
+    if buffer.domain_end is not None:
+        stamped = ticks[0][rows.offsets[1:] - 1]
+    groups = Groups.of(buffer, rows.offsets, firsts, stamped)
     keys, groups = keep_events(rows.keys, groups, present, declared.type)
     return Ingested(groups.buffer, kind, keys, groups)
 

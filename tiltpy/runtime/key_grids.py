@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tiltpy.abi import APART, MOST_CELLS, Lattice, Read, Signature, TimeLayout
 from tiltpy.runtime.buffers import SnapshotBuffer
 from tiltpy.runtime.execute import Kernel, Kernels
-from tiltpy.runtime.grid import has_covered, lattice_of
+from tiltpy.runtime.grid import FIRST_TIME, has_covered, lattice_of
 from tiltpy.runtime.key_domains import Domains, Rows, Times, tdom_ceil
 from tiltpy.runtime.keys import Groups
 
@@ -116,7 +116,7 @@ def _stretches(
     """Where a kernel serves each key (see `grid.serving`)."""
     stretch = signature.stretch
     assert stretch is not None
-    lows, highs = [], []
+    lows, highs = [np.array([FIRST_TIME])], []
     for loop in signature.loops:
         one = domains[loop.name]
         first = tdom_ceil(loop.tdom, one.start + 1)

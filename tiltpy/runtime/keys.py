@@ -41,11 +41,12 @@ class Groups:
     """An input's rows, key after key, each key's in order of start, then tie order.
 
     Segment `k`, rows `offsets[k]` to `offsets[k + 1]`, belongs to key `k`. `firsts[k]`
-    is the start of its first event and `lasts[k]` the largest end; anything where it
-    has no rows. What the buffer says of its rows (its layout, `fifo`, `points`) holds
-    within every segment. A segment's first and last rows are events; of regular scalars
-    there may be null rows between. Of a sampled or contiguous buffer `firsts[k]` is
-    where segment `k` starts, and the buffer's own `start` says nothing.
+    is the start of its first event and `lasts[k]` the largest end that counts for a
+    domain; anything where it has no rows. What the buffer says of its rows (its layout,
+    `fifo`, `points`) holds within every segment. A segment's first and last rows are
+    events; of regular scalars there may be null rows between. Of a sampled or
+    contiguous buffer `firsts[k]` is where segment `k` starts, and the buffer's own
+    `start` says nothing.
     """
 
     buffer: SnapshotBuffer
@@ -55,8 +56,16 @@ class Groups:
     _segments: dict[int, SnapshotBuffer] = field(default_factory=dict, repr=False)
 
     @staticmethod
-    def of(buffer: SnapshotBuffer, offsets: Numbers, firsts: Times) -> "Groups":
-        """Segments with at least one row each, from `firsts` on."""
+    def of(
+        buffer: SnapshotBuffer,
+        offsets: Numbers,
+        firsts: Times,
+        latest: Times | None = None,
+    ) -> "Groups":
+        """Segments with at least one row each, from `firsts` on.
+
+        For a domain none of them ends after `latest`.
+        """
         counts = np.diff(offsets)
         if buffer.layout is TimeLayout.SAMPLED:
             lasts = firsts + counts * buffer.period
@@ -65,6 +74,8 @@ class Groups:
             ends = buffer.ends[: buffer.n]
             last = ends[offsets[1:] - 1]
             lasts = last if buffer.fifo else np.maximum.reduceat(ends, offsets[:-1])
+        if latest is not None:
+            lasts = np.minimum(lasts, latest)
         return Groups(buffer, offsets, firsts, lasts)
 
     @staticmethod
@@ -118,7 +129,8 @@ class Groups:
                 found = contiguous(first, rows.ends, columns)
             else:
                 found = lay_out(rows.starts, rows.ends, columns)
-        return replace(found, points=rows.points)
+        end = None if rows.domain_end is None else int(self.lasts[key])
+        return replace(found, points=rows.points, domain_end=end)
 
 
 def _without_nulls(column: Column, rows: int) -> Column:

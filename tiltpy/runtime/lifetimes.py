@@ -17,6 +17,7 @@ from tiltpy.runtime.layout import (
     sampled,
 )
 from tiltpy.types import (
+    ENDLESS,
     Duration,
     Interval,
     Lifetime,
@@ -45,15 +46,17 @@ def stamped_events(
     stamps: Times,
     lifetime: Lifetime,
     columns: tuple[Column, ...],
-    domain_end: int | None,
+    next_stamp: int | None = None,
     breaks: Breaks = NO_BREAKS,
 ) -> SnapshotBuffer:
-    """The events of at least one row, their stamps in order, in that of each segment.
+    """Turn at least one row into events; stamps are in order within each segment.
 
     `breaks` are where segments start (`layout`): one ends like the rows of an input.
+    `next_stamp` is that of the row behind the last one, where that is known: without
+    it the last rows of `until_next` hold without end.
     """
     if isinstance(lifetime, UntilNext):
-        return _until_next(stamps, lifetime.max, columns, domain_end, breaks)
+        return _until_next(stamps, lifetime.max, columns, next_stamp, breaks)
     before, after = extent(lifetime)
     length = before + after
     if _are_samples(stamps, length, breaks):
@@ -75,16 +78,17 @@ def _until_next(
     stamps: Times,
     longest: int | None,
     columns: tuple[Column, ...],
-    domain_end: int | None,
+    next_stamp: int | None,
     breaks: Breaks,
 ) -> SnapshotBuffer:
-    """Each row ends one tick before the next greater stamp."""
+    """End each row one tick before the next greater stamp; the last rows are endless.
+
+    For a domain those end at their own stamp.
+    """
     ends = np.empty(len(stamps), np.int64)
     np.subtract(stamps[1:], 1, out=ends[:-1])
     last = np.concatenate((breaks, [len(stamps)])) - 1
-    ends[last] = stamps[last]
-    if domain_end is not None:
-        ends[last] = np.maximum(stamps[last], domain_end)
+    ends[last] = ENDLESS if next_stamp is None else next_stamp - 1
     tied = _tied(stamps, breaks)
     if len(tied):  # rows with one stamp end together, as the last of them
         gaps = np.flatnonzero(np.diff(tied) != 1)
@@ -93,10 +97,14 @@ def _until_next(
         ends[tied] = np.repeat(ends[last_tied + 1], sizes)
     if longest is not None:
         np.minimum(ends, stamps + (longest - 1), out=ends)
-    elif not len(tied):
+    if longest is None and not len(tied):
         firsts = np.concatenate((stamps[:1], stamps[breaks])) - 1
-        return contiguous(firsts, ends, columns, breaks)
-    return lay_out(stamps - 1, ends, columns, breaks)
+        buffer = contiguous(firsts, ends, columns, breaks)
+    else:
+        buffer = lay_out(stamps - 1, ends, columns, breaks)
+    if next_stamp is not None:
+        return buffer
+    return replace(buffer, domain_end=int(stamps[last].max()))
 
 
 def _tied(stamps: Times, breaks: Breaks) -> NDArray[np.int64]:

@@ -44,6 +44,9 @@ def rows_of_input(read: Ingested, payload: Type, most: int) -> list[Rows]:
 
 def _rows(buffer: SnapshotBuffer, payload: Type, key: str) -> Rows:
     starts, ends = buffer.times()
+    bounds = buffer.bounds()
+    if bounds is not None:
+        ends = np.minimum(ends, bounds[1])
     valid = [column.valid(buffer.n) for column in buffer.columns]
 
     def value(row: int) -> Payload:

@@ -32,7 +32,7 @@ def keep_rows(buffer: SnapshotBuffer, mask: Mask, payload: Type) -> SnapshotBuff
     starts, ends = buffer.times()
     columns = tuple(keep_values(column, mask) for column in buffer.columns)
     kept = lay_out(starts[mask], ends[mask], columns)
-    return replace(kept, points=buffer.points)
+    return replace(kept, points=buffer.points, domain_end=buffer.domain_end)
 
 
 def keep_values(column: Column, mask: Mask) -> Column:
@@ -89,8 +89,9 @@ def keep_events(
     columns = tuple(keep_values(column, mask) for column in groups.buffer.columns)
     offsets = offsets_of(counts[there])
     buffer = lay_out(starts, ends, columns, offsets[1:-1])
-    buffer = replace(buffer, points=groups.buffer.points)
-    return left, Groups.of(buffer, offsets, starts[offsets[:-1]])
+    own = groups.buffer
+    buffer = replace(buffer, points=own.points, domain_end=own.domain_end)
+    return left, Groups.of(buffer, offsets, starts[offsets[:-1]], groups.lasts[there])
 
 
 def _with_holes(events: Mask, offsets: NDArray[np.int64]) -> Mask:

@@ -31,7 +31,6 @@ from tiltpy.types import Unit
 def bind_inputs(
     query: Query,
     bindings: Mapping[str, Binding],
-    request: Request,
     *,
     allow_sort: bool,
     leave: Collection[str] = (),
@@ -44,7 +43,6 @@ def bind_inputs(
                 declared,
                 bindings[declared.name],
                 unit=query.unit,
-                domain_end=request.end,
                 allow_sort=allow_sort,
             )
     return found
@@ -72,7 +70,6 @@ def run_parts(
     bound = bind_inputs(
         query,
         bindings,
-        request,
         allow_sort=options.allow_sort,
         leave=stamps.keys() - grouped,
     )

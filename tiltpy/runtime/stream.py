@@ -26,7 +26,7 @@ from tiltpy.runtime.result import OutputTable, Result
 from tiltpy.runtime.stamps import OutputStamp, output_stamp
 from tiltpy.runtime.stitch import Piece, Stitcher
 from tiltpy.runtime.strings import NO_STRINGS, Strings
-from tiltpy.types import MAX_TIME
+from tiltpy.types import ENDLESS
 
 Compile = Callable[[Mapping[str, Layout]], Kernels]
 
@@ -44,8 +44,6 @@ MOST_SPAN = 1 << 26
 """Bytes of rows beyond which longer spans gain nothing."""
 MOST_BATCH = 1 << 20
 """Rows that are read at once, at most."""
-FAR = MAX_TIME + MAX_TIME // 2
-"""Later than all times, and still 64 bits."""
 
 
 def stream(
@@ -94,7 +92,7 @@ class _Stream:
         self.inputs = {}
         for one in query.inputs:
             low = self._low(one.name)
-            reading = Reading(batch, query.unit, request.end, low)
+            reading = Reading(batch, query.unit, low)
             feed = open_feed(one, bindings[one.name], reading)
             self.inputs[one.name] = HeldRows(one.type, feed)
         stamps = {name: held.feed.stamps for name, held in self.inputs.items()}
@@ -135,7 +133,7 @@ class _Stream:
 
     def _low(self, name: str) -> int | None:
         """A time by which all events that end are of no use; None: all are needed."""
-        found = [FAR]
+        found = [ENDLESS]
         for output in self.outputs.values():
             if name in output.reach:
                 start = output.fixed_start(self.request)
@@ -187,8 +185,8 @@ class _Stream:
     def _limit(self) -> tuple[int, bool]:
         """Up to when cells can be computed, and whether more of them could be."""
         low = min(one.done for one in self.outputs.values() if not one.finished)
-        limit = min(self._open_frontiers().values(), default=FAR)
-        if limit < FAR and self.grid is not None:
+        limit = min(self._open_frontiers().values(), default=ENDLESS)
+        if limit < ENDLESS and self.grid is not None:
             stretch = self.grid.stretch
             whole = limit - (limit - stretch.phase) % stretch.multiple
             limit = whole if whole > low else limit
@@ -219,7 +217,7 @@ class _Stream:
             if known and (domain.is_empty or high == end):
                 final[name] = domain
             if not domain.is_empty and high > output.done:
-                whole = domain if known else Domain(domain.start, FAR)
+                whole = domain if known else Domain(domain.start, ENDLESS)
                 wanted[name] = Wanted(whole, output.done, high)
         return wanted, final
 

@@ -118,7 +118,6 @@ def ingested(task: Task, query: Query, own: pa.Table) -> dict[str, Ingested]:
             undeclared(declared),
             binding,
             unit=query.unit,
-            domain_end=task.request.end,
         )
     return found
 
