@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import pyarrow as pa
 
 from tiltpy.abi import Grouped, Layout, TimeLayout
 from tiltpy.ir.nodes import CutWindow, Input, Query
@@ -33,9 +34,8 @@ from tiltpy.runtime.key_pieces import KeyColumns, Order
 from tiltpy.runtime.keys import Keys
 from tiltpy.runtime.memory import installed_memory
 from tiltpy.runtime.part import Part
-from tiltpy.runtime.result import OutputTable, Pending
+from tiltpy.runtime.result import OutputRows, OutputTable, Pending
 from tiltpy.runtime.stamps import OutputStamp
-from tiltpy.runtime.stitch import Piece
 from tiltpy.runtime.strings import Strings
 from tiltpy.types import Scalar
 
@@ -108,21 +108,21 @@ class _Pending(Pending):
     rows: InTime
     order: Order
 
-    def keys(self) -> KeyColumns:
-        """The key columns without a row: their names and types."""
+    def key_fields(self) -> list[tuple[str, pa.DataType]]:
+        """The names and types of the key columns."""
         none = np.zeros(0, np.int64)
         columns = self.folded.matrices.keys.columns(none)
-        return KeyColumns(Keys(self.rows.names, columns), none, none, self.order)
+        return [(n, c.type) for n, c in zip(self.rows.names, columns, strict=True)]
 
-    def make(self) -> tuple[list[Piece], KeyColumns]:
-        """The snapshots, and whose they are."""
+    def make(self) -> OutputRows:
+        """Make cells of the states, and snapshots of the cells."""
         parts = self.folded.snapshots()
         none = np.zeros(0, np.int64)
         keys = np.concatenate([none, *(part.keys for part in parts)])
         counts = np.concatenate([none, *(part.counts for part in parts)])
         known = Keys(self.rows.names, self.folded.matrices.keys.columns(keys))
         columns = KeyColumns(known, np.arange(len(keys)), counts, self.order)
-        return [_piece(part) for part in parts], columns
+        return OutputRows([_piece(part) for part in parts], columns)
 
 
 def _piece(part: Snapshots) -> SnapshotBuffer:

@@ -7,7 +7,7 @@ the output's unit is not the tick.
 
 from abc import ABC, abstractmethod
 from collections.abc import ItemsView, Iterator, KeysView, Sequence, ValuesView
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,16 +37,50 @@ if TYPE_CHECKING:
     import polars
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class OutputRows:
+    """The snapshots of an output in pieces, and the keys that they are of, if any."""
+
+    pieces: Sequence[Piece | KeyCells]
+    keys: KeyColumns | None
+
+    def key_fields(self) -> list[tuple[str, pa.DataType]]:
+        """The names and types of the key columns."""
+        return [] if self.keys is None else self.keys.fields
+
+
 class Pending(ABC):
     """The snapshots of an output by key that are made when somebody asks for them."""
 
     @abstractmethod
-    def keys(self) -> KeyColumns:
-        """The key columns without a row: their names and types."""
+    def key_fields(self) -> list[tuple[str, pa.DataType]]:
+        """The names and types of the key columns, known before any snapshot is."""
 
     @abstractmethod
-    def make(self) -> tuple[list[Piece], KeyColumns]:
-        """The snapshots, and whose they are."""
+    def make(self) -> OutputRows:
+        """Make the snapshots."""
+
+
+class _Lazy:
+    """Snapshots that are made on first use, once for all tables that share them.
+
+    There is no other way to them, so that nothing looks at them before they are made.
+    """
+
+    def __init__(self, source: OutputRows | Pending) -> None:
+        self._source = source
+        self.key_fields = source.key_fields()
+
+    @property
+    def rows(self) -> OutputRows:
+        """The snapshots and their keys."""
+        if isinstance(self._source, Pending):
+            self._source = self._source.make()
+        return self._source
+
+    def __reduce__(self) -> tuple[type["_Lazy"], tuple[OutputRows]]:
+        """Make the snapshots: what they are made of stays in its process."""
+        return _Lazy, (self.rows,)
 
 
 class OutputTable:
@@ -71,37 +105,28 @@ class OutputTable:
         self.name = name
         self.type = type
         self.stamp = stamp
-        self._pending: Pending | None = None
-        self._made: Sequence[Piece | KeyCells] = ()
-        if isinstance(pieces, Pending):
-            self._pending, keys = pieces, pieces.keys()
+        if not isinstance(pieces, Pending):
+            some = [events_of(piece, type) for piece in pieces if piece.n]
+            self._lazy = _Lazy(OutputRows(some, keys))
         else:
-            self._made = [events_of(piece, type) for piece in pieces if piece.n]
+            self._lazy = _Lazy(pieces)
         self._strings = strings
-        self._keys = keys
         self._table: pa.Table | None = None
 
-    @property
-    def _pieces(self) -> Sequence[Piece | KeyCells]:
-        if self._pending is not None:
-            made, self._keys = self._pending.make()
-            self._made, self._pending = made, None
-        return self._made
-
     def __getstate__(self) -> dict[str, object]:
-        """The snapshots, made by now, without the table of them."""
-        made = self._pieces  # in place of what is pending
-        return {**vars(self), "_made": made, "_table": None}
+        """The snapshots, without the table of them."""
+        return {**vars(self), "_table": None}
 
     def renamed(self, name: str) -> "OutputTable":
         """The same snapshots under another name."""
-        made = self._pending or self._made
-        return OutputTable(name, self.type, made, self.stamp, self._strings, self._keys)
+        found = OutputTable(name, self.type, (), self.stamp, self._strings)
+        found._lazy = self._lazy
+        return found
 
     @property
     def keys(self) -> tuple[str, ...]:
         """The names of the key columns; none for an output without keys."""
-        return () if self._keys is None else self._keys.keys.names
+        return tuple(name for name, _ in self._lazy.key_fields)
 
     @property
     def schema(self) -> pa.Schema:
@@ -110,8 +135,7 @@ class OutputTable:
         if isinstance(self.type, Struct):
             payload = [(name, self._type(of)) for name, of in self.type.fields]
         times = [("start", self.stamp.type), ("end", self.stamp.type)]
-        keys = [] if self._keys is None else self._keys.fields
-        return pa.schema([*keys, *times, *payload])
+        return pa.schema([*self._lazy.key_fields, *times, *payload])
 
     def _type(self, of: Type) -> pa.DataType:
         if isinstance(of, Struct):
@@ -123,7 +147,7 @@ class OutputTable:
     @property
     def num_rows(self) -> int:
         """How many snapshots there are."""
-        return sum(piece.n for piece in self._pieces)
+        return sum(piece.n for piece in self._lazy.rows.pieces)
 
     def __len__(self) -> int:
         return self.num_rows
@@ -131,49 +155,58 @@ class OutputTable:
     def to_arrow(self) -> pa.Table:
         """The snapshots as a pyarrow table; made once, kept."""
         if self._table is None:
-            schema = self.schema
-            chunks = [c for piece in self._pieces for c in self._chunks(piece)]
-            if self._keys is not None:
+            schema, made = self.schema, self._lazy.rows
+            most = None if made.keys is None else made.keys.fitting()
+            chunks = [c for piece in made.pieces for c in self._chunks(piece, most)]
+            if made.keys is not None:
                 sizes = [len(chunk[0]) for chunk in chunks]
-                keys = self._keys.chunks(sizes)
+                keys = made.keys.chunks(sizes)
                 chunks = [[*k, *c] for k, c in zip(keys, chunks, strict=True)]
             arrays = [
                 pa.chunked_array([chunk[i] for chunk in chunks], field.type)
                 for i, field in enumerate(schema)
             ]
             table = pa.Table.from_arrays(arrays, schema=schema)
-            if self._keys is not None and self._keys.order == "time":
+            if made.keys is not None and made.keys.order == "time":
                 table = in_order_of_time(table)
             self._table = table
         return self._table
 
     def rows_by_key(self) -> Iterator[tuple[str, slice]]:
         """Each key and its rows, of a table in order of key; all, if it has none."""
-        if self._keys is None:
+        keys = self._lazy.rows.keys
+        if keys is None:
             yield "", slice(0, self.num_rows)
             return
-        offsets = self._keys.offsets()
+        offsets = keys.offsets()
         for key in np.flatnonzero(np.diff(offsets)).tolist():
-            yield self._keys.keys.show(key), slice(offsets[key], offsets[key + 1])
+            yield keys.keys.show(key), slice(offsets[key], offsets[key + 1])
 
     def pictured(self, choice: Choice, *, is_input: bool) -> list[tuple[Series, ...]]:
         """What a picture of it is made of, for each payload column."""
-        if self._keys is None:
+        keys = self._lazy.rows.keys
+        if keys is None:
             return series_of(self.name, self.to_arrow(), is_input=is_input)
-        shown = choice.of(self.name, self._keys)
+        shown = choice.of(self.name, keys)
         table = self._in_order_of_key().to_arrow()
         return series_of(self.name, table, self.keys, shown, is_input=is_input)
 
     def _in_order_of_key(self) -> "OutputTable":
-        if self._keys is None or self._keys.order == "key":
+        made = self._lazy.rows
+        if made.keys is None or made.keys.order == "key":
             return self
-        keys = replace(self._keys, order="key")
+        keys = replace(made.keys, order="key")
         return OutputTable(
-            self.name, self.type, self._pieces, self.stamp, self._strings, keys
+            self.name, self.type, made.pieces, self.stamp, self._strings, keys
         )
 
-    def _chunks(self, piece: Piece | KeyCells) -> Iterator[list[pa.Array]]:
-        """A piece's columns; in parts where its text does not fit into one."""
+    def _chunks(
+        self, piece: Piece | KeyCells, most: int | None
+    ) -> Iterator[list[pa.Array]]:
+        """A piece's columns; in parts where its text does not fit into one.
+
+        Nor are there more than `most` snapshots in a part.
+        """
         pairs = list(zip(columns(self.type), piece.columns, strict=True))
         times = [from_ticks(t, self.stamp, self.name) for t in piece.times()]
         arrays = [self._array(one, piece.n, scalar) for (_, scalar), one in pairs]
@@ -185,21 +218,14 @@ class OutputTable:
         fields = [("", self.type)]
         if isinstance(self.type, Struct):
             fields = list(self.type.fields)
-        for part in self._parts([(s, arrays[n]) for n, s in texts.items()], piece.n):
+        strings = [(s, arrays[n]) for n, s in texts.items()]
+        for part in _parts(strings, piece.n, most or piece.n):
             own = (
                 texts[number].decoded(array[part]) if number in texts else array[part]
                 for number, array in enumerate(arrays)
             )
             payload = [self._field(of, own) for _, of in fields]
             yield [*(time[part] for time in times), *payload]
-
-    def _parts(
-        self, texts: Sequence[tuple[Strings, pa.Array]], rows: int
-    ) -> Iterator[slice]:
-        """The rows of a piece in stretches whose text fits into one array."""
-        most = rows if self._keys is None else self._keys.fitting()
-        for first in range(0, rows, max(1, most)):
-            yield from fitting(texts, min(most, rows - first), first)
 
     def _field(self, of: Type, arrays: Iterator[pa.Array]) -> pa.Array:
         """A field from its columns, which come next; a struct is null as its first."""
@@ -274,6 +300,14 @@ class OutputTable:
     def _repr_html_(self) -> str:
         title = f"{self.name}: {self.num_rows:,} snapshots"
         return html_table(self.to_arrow(), title)
+
+
+def _parts(
+    texts: Sequence[tuple[Strings, pa.Array]], rows: int, most: int
+) -> Iterator[slice]:
+    """The rows of a piece in stretches whose text fits into one array."""
+    for first in range(0, rows, max(1, most)):
+        yield from fitting(texts, min(most, rows - first), first)
 
 
 class UnknownOutputError(TiltError, KeyError):

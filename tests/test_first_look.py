@@ -1,0 +1,163 @@
+"""Whoever looks first at a result sees what everyone sees later.
+
+Results are made lazily: snapshots folded by key, times of cells, tables. Each public
+name of a `Result` and of an `OutputTable` is asked first of a fresh one, for every kind
+of result, and again of one of which everything else was asked before.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tiltpy as tilt
+from tiltpy.runtime.pictured_keys import Choice
+from tiltpy.runtime.result import OutputTable, Pending, Result
+
+ROWS = 6000
+"""Enough for grid kernels, and for folds by key."""
+NUMBERS = np.arange(ROWS)
+X = pa.table(
+    {
+        "ts": NUMBERS,
+        "k": pa.array(["a", "b", "c"]).take(pa.array(NUMBERS * 7 % 3)),
+        "x": (NUMBERS * 37 % 64) / 8,
+    }
+)
+FEW = X.slice(0, 20)
+LINE = "input x {}: f64 time ts {}\n"
+SAMPLES = LINE.format("", "sampled 1")
+BY_KEY = LINE.format("by k ", "point")
+FOLDS = BY_KEY + "h = TDom(-∞, ∞, 500)\n~o[h] = mean(~x[h-500 : h])"
+FIELDS = "\n~o[t] = { v = ~x[t], high = ~x[t] > 3 }"
+
+KINDS: dict[str, tuple[str, pa.Table, dict[str, Any]]] = {
+    "map": (LINE.format("", "until_next") + "~o[t] = ~x[t] + 1", FEW, {}),
+    "sweep": (LINE.format("", "point") + "~o[t] = sum(~x[t-5 : t])", FEW, {}),
+    "dense": (SAMPLES + "~o[t] = sum(~x[t-5 : t])", X, {}),
+    "cells": (SAMPLES + "~o[t] = ~x[t] > 3 ? ~x[t] : φ", X, {}),
+    "fields": (SAMPLES + FIELDS, X, {}),
+    "by key": (BY_KEY + "~o[t] = sum(~x[t-5 : t])", X, {}),
+    "cells by key": (LINE.format("by k ", "sampled 3") + "~o[t] = ~x[t] * 2", X, {}),
+    "folds": (FOLDS, X, {}),
+    "folds in order of time": (FOLDS, X, {"order": "time"}),
+    "none": (SAMPLES + "~o[t] = ~x[t]", X.slice(0, 0), {}),
+    "none by key": (FOLDS, X.slice(0, 0), {}),
+    "no folds": (FOLDS, X, {"start": 0, "end": 0}),
+}
+
+
+@cache
+def query(text: str) -> tilt.CompiledQuery:
+    return tilt.parse(text)
+
+
+def fresh(kind: str) -> Result:
+    """A result at which nobody has looked."""
+    if kind == "streamed":
+        text, table, _ = KINDS["cells"]
+        return next(query(text).stream(x=table))
+    if kind == "inputs":
+        text, table, _ = KINDS["folds"]
+        return query(text).inputs(x=table)
+    text, table, arguments = KINDS[kind]
+    return query(text).run(x=table, **arguments)
+
+
+def picture(result: Result | OutputTable) -> object:
+    """What a figure shows: the lines of each panel, as text since gaps are NaN."""
+    figure = result.plot()
+    shown = [
+        [(line.get_label(), np.asarray(line.get_xydata()).tolist()) for line in a.lines]
+        + [np.asarray(one.get_offsets()).tolist() for one in a.collections]
+        for a in figure.axes
+    ]
+    return repr(shown)
+
+
+def series(table: OutputTable) -> object:
+    return [
+        [(one.key, one.starts.tolist(), one.values.tolist()) for one in column]
+        for column in table.pictured(Choice(None), is_input=False)
+    ]
+
+
+TABLE_LOOKS: dict[str, Callable[[OutputTable], object]] = {
+    "renamed": lambda one: one.renamed("p").to_arrow().to_pylist(),
+    "keys": lambda one: one.keys,
+    "schema": lambda one: one.schema,
+    "num_rows": lambda one: one.num_rows,
+    "to_arrow": lambda one: one.to_arrow().to_pylist(),
+    "rows_by_key": lambda one: list(one.rows_by_key()),
+    "pictured": series,
+    "points": lambda one: one.points().to_pylist(),
+    "to_polars": lambda one: one.to_polars().rows(),
+    "to_pandas": lambda one: one.to_pandas().to_dict("list"),
+    "plot": picture,
+    "__len__": len,
+    "__repr__": repr,
+    "__arrow_c_stream__": lambda one: pa.table(one).to_pylist(),
+    "_repr_html_": lambda one: one._repr_html_(),
+}
+RESULT_LOOKS: dict[str, Callable[[Result], object]] = {
+    "__getitem__": lambda result: repr(result[next(iter(result))]),
+    "__contains__": lambda result: "o" in result,
+    "__iter__": list,
+    "__len__": len,
+    "keys": lambda result: list(result.keys()),
+    "values": lambda result: [len(one) for one in result.values()],
+    "items": lambda result: [(name, len(one)) for name, one in result.items()],
+    "only": lambda result: len(result.only()),
+    "schema": lambda result: result.schema,
+    "num_rows": lambda result: result.num_rows,
+    "to_arrow": lambda result: result.to_arrow().to_pylist(),
+    "points": lambda result: result.points().to_pylist(),
+    "to_polars": lambda result: result.to_polars().rows(),
+    "to_pandas": lambda result: result.to_pandas().to_dict("list"),
+    "plot": picture,
+    "__repr__": repr,
+    "__arrow_c_stream__": lambda result: pa.table(result).to_pylist(),
+    "_repr_html_": lambda result: result._repr_html_(),
+}
+UNASKED = {"__init__"}
+
+
+def test_every_public_name_is_asked() -> None:
+    for kind, looks in ((OutputTable, TABLE_LOOKS), (Result, RESULT_LOOKS)):
+        own = {
+            name
+            for name, member in vars(kind).items()
+            if callable(member) or isinstance(member, property)
+        }
+        public = {n for n in own if not n.startswith("_") or n.endswith("_")}
+        assert public - UNASKED == set(looks)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "streamed", "inputs"])
+def test_the_first_look_sees_everything(kind: str) -> None:
+    known = fresh(kind)
+    for table in known.values():
+        for look in TABLE_LOOKS.values():
+            look(table)
+    for name, look in TABLE_LOOKS.items():
+        for output in known:
+            assert look(fresh(kind)[output]) == look(known[output]), name
+    for name, whole in RESULT_LOOKS.items():
+        assert whole(fresh(kind)) == whole(known), name
+
+
+def test_the_kinds_are_what_they_are_called() -> None:
+    """Folds by key are pending, and the rest of the kinds are not."""
+    for kind in [*KINDS, "streamed", "inputs"]:
+        (table,) = fresh(kind).values()
+        pending = isinstance(table._lazy._source, Pending)
+        assert pending == ("folds" in kind), kind
+        assert (table.num_rows > 0) == ("no" not in kind.split()[0]), kind
+
+
+def test_a_picture_of_folds_by_key_has_a_line_for_each() -> None:
+    figure = fresh("folds").plot()
+    assert len(figure.axes[0].lines) == 3
