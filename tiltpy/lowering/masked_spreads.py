@@ -40,11 +40,9 @@ class MaskedSpread:
         node = self.node
         assert isinstance(node.type, Scalar)
         if total is None:
-            found = block.name("variance", self._in_doubles(block, count))
+            found = self._in_doubles(block, count)
         else:
             found = self._in_singles(block, count, total)
-        if node.reduction == "std":
-            found = CallFn("sqrt", (found,), node.type)
         enough = lt(Num(node.ddof, count.type), count)
         return Lowered(node.type, block.name("w", found), block.name("some", enough))
 
@@ -62,8 +60,9 @@ class MaskedSpread:
         rest = block.name("rest", minus(squares, times(apart, times(apart, share))))
         least = times(squares, Num(2.0**-15, F32))
         rest = block.name("rest", select(lt(least, rest), rest, Num(0.0, F32)))
-        variance = self.assembly.fresh("variance", F32)
-        block.set(variance, self._mean(rest, number, share))
+        variance = block.name("variance", self._mean(rest, number, share))
+        found = self.assembly.fresh("spread", F32)
+        block.set(found, self._root(variance))
         some = disj(
             eq(squares, Num(0.0, F32)),
             le(Num(2.0**-90, F32), variance),
@@ -71,10 +70,10 @@ class MaskedSpread:
         )
         safe = conj(le(squares, Num(2.0**100, F32)), some)
         again = block.inner()
-        again.set(variance, self._in_doubles(again, count))
+        again.set(found, self._in_doubles(again, count))
         unsafe = lt(CountTrue(Splat(safe, BOOL), I64), i64(LANES))
         block.when(block.name("unsafe", unsafe), again)
-        return variance
+        return found
 
     def _in_doubles(self, block: Block, count: LExpr) -> LExpr:
         """From differences to a value of the window itself."""
@@ -92,7 +91,14 @@ class MaskedSpread:
             finite = CallFn("is_finite", (squares,), BOOL)
             rest = select(finite, rest, plus(squares, self._lost(block)))
         assert isinstance(self.node.type, Scalar)
-        return convert(self._mean(rest, number, share), self.node.type)
+        variance = block.name("variance", self._mean(rest, number, share))
+        return convert(self._root(variance), self.node.type)
+
+    def _root(self, variance: LExpr) -> LExpr:
+        """What was asked for: the variance or its root, of the same precision."""
+        if self.node.reduction == "var":
+            return variance
+        return CallFn("sqrt", (variance,), variance.type)
 
     def _sums(self, block: Block, center: LExpr) -> tuple[LExpr, LExpr]:
         """Of the differences to a value, and of their squares."""

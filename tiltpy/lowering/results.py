@@ -52,22 +52,28 @@ def _built_in(
         case "mean":
             return convert(_mean(state[0], count), scalar), some
         case "rms":
-            mean = convert(_mean(state[0], count), scalar)
-            return CallFn("sqrt", (mean,), scalar), some
+            return _root(_mean(state[0], count), scalar), some
         case "min" | "max":
             if scalar.is_float:
                 return CallFn("from_key", (state[0],), scalar), some
             return state[0], some
         case "var" | "std":
             free = minus(state[0], f64(float(node.ddof)))
-            spread = convert(_share(state[2], free), scalar)
+            variance = _share(state[2], free)
             if node.reduction == "std":
-                spread = CallFn("sqrt", (spread,), scalar)
+                spread = _root(variance, scalar)
+            else:
+                spread = convert(variance, scalar)
             return spread, conj(some, lt(Num(node.ddof, count.type), count))
         case "skew" | "kurtosis":
             return convert(_shape(node.reduction, state), scalar), some
         case _:
             raise AssertionError(f"no reduction {node.reduction}")
+
+
+def _root(square: LExpr, scalar: Scalar) -> LExpr:
+    """The square root of a double: squares of `f32` may leave the range of `f32`."""
+    return convert(CallFn("sqrt", (square,), F64), scalar)
 
 
 def _mean(total: LExpr, count: LExpr) -> LExpr:

@@ -27,25 +27,26 @@ def lower_short_spread(
     """A variance from moments in single precision.
 
     Squares of values beyond these bounds leave the range of `f32`; such vectors, and
-    those with a NaN, are computed again in double precision. A small variance is safe
-    if it is that of large values, which is looked at only where there is one.
+    those with a NaN, are computed again in double precision, to the root. A small
+    variance is safe if it is that of large values, which is looked at only where there
+    is one.
     """
     block = view.block
     total, squares = moments[1], moments[3]
-    variance = view.assembly.fresh("variance", F32)
-    block.set(variance, times(squares, Num(0.5 / (cells - node.ddof), F32)))
+    share = Num(0.5 / (cells - node.ddof), F32)
+    variance = block.name("variance", times(squares, share))
+    found = view.assembly.fresh("spread", F32)
+    is_root = node.reduction == "std"
+    block.set(found, CallFn("sqrt", (variance,), F32) if is_root else variance)
     not_large = le(variance, Num(2.0**100, F32))
     usual = conj(le(Num(2.0**-90, F32), variance), not_large)
     small, again = block.inner(), block.inner()
     size = CallFn("abs", (total,), F32)
     safe = disj(usual, conj(le(Num(2.0**-30 * cells, F32), size), not_large))
-    again.set(variance, _spread_again(view, again, node, newest, cells))
+    again.set(found, _spread_again(view, again, node, newest, cells))
     small.when(_not_all(small, safe), again)
     block.when(_not_all(block, usual), small)
-    if node.reduction == "std":
-        root = CallFn("sqrt", (variance,), F32)
-        return Lowered(node.type, block.name("w", root), TRUE)
-    return Lowered(node.type, variance, TRUE)
+    return Lowered(node.type, found, TRUE)
 
 
 def _not_all(block: Block, test: LExpr) -> LExpr:
@@ -56,7 +57,7 @@ def _not_all(block: Block, test: LExpr) -> LExpr:
 def _spread_again(
     view: LaneView, block: Block, node: Reduce, newest: int, cells: int
 ) -> LExpr:
-    """The variance by Welford's method, in double precision."""
+    """The variance or its root by Welford's method, in double precision."""
     fresh = view.assembly.fresh
     number, mean, squares = fresh("n"), fresh("mean", F64), fresh("squares", F64)
     for var in (mean, squares):
@@ -72,4 +73,7 @@ def _spread_again(
     inner.set(squares, plus(squares, times(delta, minus(wide, mean))))
     block.add(For(number, i64(0), i64(cells), inner.body()))
     free = Num(float(cells - node.ddof), F64)
-    return block.name("w", convert(over(squares, free), F32))
+    spread = over(squares, free)
+    if node.reduction == "std":
+        spread = CallFn("sqrt", (spread,), F64)
+    return block.name("w", convert(spread, F32))
