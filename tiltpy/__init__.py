@@ -23,7 +23,7 @@ from tiltpy import library
 from tiltpy.api import CompiledQuery, compile, load, parse
 from tiltpy.bound import bind, sampled
 from tiltpy.compiler import CompileOptions
-from tiltpy.errors import DataError, QueryError, TiltError
+from tiltpy.errors import DataError, QueryError, TiltError, TiltWarning
 from tiltpy.frontend.builder import (
     TDom,
     cast,
@@ -129,7 +129,7 @@ string, time = STRING, TIME
 
 __all__ = [
     "CompileOptions", "CompiledQuery", "DataError", "OutputTable", "ParquetScan",
-    "QueryError", "Result", "Struct", "TDom", "TiltError",
+    "QueryError", "Result", "Struct", "TDom", "TiltError", "TiltWarning",
     "bind", "cast", "compile", "define", "duration", "end", "exists", "interval",
     "library", "load", "parse", "phi", "point", "reduction", "sampled", "scan_parquet",
     "source", "start", "struct", "until_next", "when",

@@ -1,5 +1,6 @@
 """The public face: queries from text or Python, run over anything that speaks Arrow."""
 
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -9,7 +10,7 @@ from tiltpy.agreement import check_agreement
 from tiltpy.arguments import Arguments, read_options
 from tiltpy.bound import Bound
 from tiltpy.compiler import CompileOptions, Compiler, by_keys
-from tiltpy.errors import TiltError
+from tiltpy.errors import TiltError, TiltWarning
 from tiltpy.explain import DEFAULT_LAYOUT, explain, folds_of
 from tiltpy.frontend import builder
 from tiltpy.frontend import parse as text
@@ -22,9 +23,13 @@ from tiltpy.outline.card import query_card, summary
 from tiltpy.outline.forms import FORMS
 from tiltpy.outline.outline import outline
 from tiltpy.passes import resolve_boundaries
+from tiltpy.passes.row_inputs import row_inputs
 from tiltpy.runtime.bind import Binding, check_bound
+from tiltpy.runtime.domain import Request
 from tiltpy.runtime.grid import lattice_of
-from tiltpy.runtime.job import Progress
+from tiltpy.runtime.hidden_rows import HiddenRows
+from tiltpy.runtime.ingest import Ingested
+from tiltpy.runtime.job import Progress, RunOptions
 from tiltpy.runtime.key_pieces import Order
 from tiltpy.runtime.part import Part
 from tiltpy.runtime.result import Result
@@ -110,6 +115,8 @@ class CompiledQuery:
         then key.
 
         Raises `DataError` if the data does not fit the query, or they do not agree.
+        Warns (`TiltWarning`) where a result for each row of an input of points hides
+        rows that share a stamp.
         """
         if order not in ORDERS:
             raise TiltError(f"order={order!r}: expected 'key' or 'time'")
@@ -121,7 +128,16 @@ class CompiledQuery:
         if check_reductions:
             bound = bind_inputs(self.query, bindings, allow_sort=allow_sort)
             check_agreement(self.query, bound, request, options, self._compiler.options)
-        return run_parts(self.query, self._parts, bindings, request, options, order)
+        hidden = self._hidden_rows(request)
+        result = run_parts(
+            self.query, self._parts, bindings, request, options, order, hidden
+        )
+        _warn(hidden, stacklevel=3)
+        return result
+
+    def _hidden_rows(self, request: Request) -> HiddenRows:
+        """What counts the rows that a result for each row does not show."""
+        return HiddenRows(lambda: row_inputs(self.query), request)
 
     def stream(
         self,
@@ -145,11 +161,24 @@ class CompiledQuery:
         of them: bytes, or a text like "500MB". The compiler, and the readers and
         writers of files, take up to 150 MB besides; so do the batches that an iterator
         gives, and what the caller keeps. A query that looks back over more rows than
-        fit is a `DataError`. The rest is as in `run`.
+        fit is a `DataError`. The rest is as in `run`; a warning comes after the last
+        piece.
         """
         self._refuse_keys("stream")
         request, frames = self._arguments.read(start, end, inputs, STREAM_ARGUMENTS)
         options = read_options(self.query.unit, workers, chunk)
+        hidden = self._hidden_rows(request)
+        results = self._stream(request, frames, options, memory, hidden)
+        return _warned(results, hidden)
+
+    def _stream(
+        self,
+        request: Request,
+        frames: Mapping[str, object],
+        options: RunOptions,
+        memory: int | str,
+        hidden: HiddenRows,
+    ) -> Iterator[Result]:
         return stream(
             resolve_boundaries(self.query),
             self._bindings(frames),
@@ -157,6 +186,7 @@ class CompiledQuery:
             request,
             options,
             size_of(memory),
+            hidden=hidden,
         )
 
     def run_to(
@@ -184,15 +214,14 @@ class CompiledQuery:
         else:
             known = ", ".join(f"'{name}'" for name in self.query.outputs)
             raise TiltError(f"the outputs are {known}; give a path for each by name")
-        results = self.stream(
-            start=start,
-            end=end,
-            workers=workers,
-            chunk=chunk,
-            memory=memory,
-            **inputs,
-        )
-        return write_results(results, paths)
+        self._refuse_keys("stream")
+        request, frames = self._arguments.read(start, end, inputs, STREAM_ARGUMENTS)
+        options = read_options(self.query.unit, workers, chunk)
+        hidden = self._hidden_rows(request)
+        results = self._stream(request, frames, options, memory, hidden)
+        counts = write_results(results, paths)
+        _warn(hidden, stacklevel=3)
+        return counts
 
     def _refuse_keys(self, method: str) -> None:
         """Say that a way to run takes no inputs by key."""
@@ -228,7 +257,10 @@ class CompiledQuery:
         """
         seen = CompiledQuery(identity(self.query), self._compiler.options)
         frames: dict[str, Any] = inputs
-        result = seen.run(start=start, end=end, allow_sort=allow_sort, **frames)
+        request, bound = seen._arguments.read(start, end, frames, RUN_ARGUMENTS)
+        options = RunOptions(allow_sort=allow_sort)
+        bindings = seen._bindings(bound)
+        result = run_parts(seen.query, seen._parts, bindings, request, options)
         names = [one.name for one in self.query.inputs]
         return Result(
             [one.renamed(n) for n, one in zip(names, result.values(), strict=True)]
@@ -265,6 +297,7 @@ class CompiledQuery:
         lattices = None
         given = checked("inputs", {} if inputs is None else inputs, Mapping, "a dict")
         bindings = self._bindings(given) if given else {}
+        bound: dict[str, Ingested] = {}
         if bindings:
             bound = bind_inputs(self.query, bindings, allow_sort=True)
             rows = {name: one.most_rows() for name, one in bound.items()}
@@ -286,6 +319,12 @@ class CompiledQuery:
             )
             folds = folds_of(part, bindings) if bindings else None
             texts.append(explain(part.query, compiled, on, folds, llvm=llvm, asm=asm))
+        hidden = self._hidden_rows(Request())
+        for name, one in bound.items():
+            hidden.add(name, one.buffer, one.groups)
+        message = hidden.message()
+        if message is not None:
+            texts.append(f"== hidden rows ==\n{message}\n")
         return visible_lines("\n".join(texts))
 
     def __str__(self) -> str:
@@ -296,6 +335,19 @@ class CompiledQuery:
 
     def __repr__(self) -> str:
         return f"<query {summary(self.query, '->')}>"
+
+
+def _warn(hidden: HiddenRows, stacklevel: int) -> None:
+    """Warn of rows that are hidden, at the line of the caller's caller, or further."""
+    message = hidden.message()
+    if message is not None:
+        warnings.warn(message, TiltWarning, stacklevel)
+
+
+def _warned(results: Iterator[Result], hidden: HiddenRows) -> Iterator[Result]:
+    """The results, and a warning after the last, at the line that asked for it."""
+    yield from results
+    _warn(hidden, stacklevel=3)
 
 
 def parse(

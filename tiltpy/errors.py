@@ -78,6 +78,10 @@ class QueryErrors(QueryError):  # noqa: N818 - it is many of them
         return "\n\n".join(shown)
 
 
+class TiltWarning(UserWarning):
+    """What a query or its data is allowed to be, and seldom is on purpose."""
+
+
 class DataError(TiltError):
     """What was bound to a query does not fit it, or a run over it failed."""
 

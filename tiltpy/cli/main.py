@@ -9,11 +9,14 @@ import gc
 import os
 import signal
 import sys
+import warnings
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
+from functools import partial
 from io import TextIOWrapper
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
+from warnings import catch_warnings, simplefilter
 
 from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.cli.check import add_check_arguments, check
@@ -22,7 +25,7 @@ from tiltpy.cli.fmt import add_fmt_arguments, fmt
 from tiltpy.cli.plot import add_plot_arguments, plot
 from tiltpy.cli.report import FAILED, report, report_line
 from tiltpy.cli.run import add_run_arguments, run
-from tiltpy.errors import TiltError
+from tiltpy.errors import TiltError, TiltWarning
 
 INTERRUPTED, PIPE_CLOSED, TERMINATED = (
     128 + number for number in (signal.SIGINT, signal.SIGPIPE, signal.SIGTERM)
@@ -121,7 +124,10 @@ def _dispatch(argv: Sequence[str] | None) -> int:
 def _outcome(body: Callable[[], int]) -> int:
     """The exit code of a body, after saying on stderr what went wrong."""
     try:
-        return body()
+        with catch_warnings():
+            simplefilter("always", TiltWarning)
+            warnings.showwarning = partial(_show_warning, warnings.showwarning)
+            return body()
     except TiltError as error:
         return report(error)
     except MemoryError:
@@ -133,6 +139,20 @@ def _outcome(body: Callable[[], int]) -> int:
     except OSError as error:
         report_line(str(error))
     return FAILED
+
+
+def _show_warning(
+    others: Callable[..., None],
+    message: Warning | str,
+    category: type[Warning],
+    *place: Any,
+    **where: Any,
+) -> None:
+    """Say a warning of ours in a line, without a place in Python."""
+    if issubclass(category, TiltWarning):
+        print(f"warning: {message}", file=sys.stderr)
+    else:
+        others(message, category, *place, **where)
 
 
 def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:

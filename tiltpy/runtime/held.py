@@ -4,7 +4,7 @@ An output is done up to some time. What an input must still have follows from ho
 the outputs that are not finished look back.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,9 +30,13 @@ STRING_BYTES = 16
 class HeldRows:
     """An input: its feed, and the rows of it that are still needed."""
 
-    def __init__(self, payload: Type, feed: Feed) -> None:
+    def __init__(
+        self, payload: Type, feed: Feed, look: Callable[[SnapshotBuffer], None]
+    ) -> None:
         self.payload = payload
         self.feed = feed
+        self.look = look
+        """Called with the rows that came, all of each of their stamps."""
         self.bounds: tuple[int, int] | None = None
         """The first start and the greatest end of all events so far."""
         self._rows = SnapshotBuffer.empty(payload)
@@ -44,6 +48,7 @@ class HeldRows:
         bounds = piece.bounds()
         if bounds is not None:
             self._fresh.append(piece)
+            self.look(piece)
             start, end = self.bounds or bounds
             self.bounds = start, max(end, bounds[1])
         return buffer_bytes(piece)

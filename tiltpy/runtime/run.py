@@ -15,6 +15,7 @@ from tiltpy.runtime.direct import (
 from tiltpy.runtime.domain import Request
 from tiltpy.runtime.encode import encode
 from tiltpy.runtime.execute import Kernels
+from tiltpy.runtime.hidden_rows import HiddenRows
 from tiltpy.runtime.in_time import in_time
 from tiltpy.runtime.ingest import Ingested, ingest
 from tiltpy.runtime.job import Job, RunOptions
@@ -55,8 +56,12 @@ def run_parts(
     request: Request,
     options: RunOptions,
     order: Order = "key",
+    hidden: HiddenRows | None = None,
 ) -> Result:
-    """Compute the outputs of a query, those of each set of keys by themselves."""
+    """Compute the outputs of a query, those of each set of keys by themselves.
+
+    `hidden` counts the rows that no output for each row shows.
+    """
     direct: dict[Part[FoldKernels], Direct] = {}
     stamps: dict[str, StampType] = {}
     grouped: set[str] = set()
@@ -75,6 +80,8 @@ def run_parts(
     )
     for name, one in bound.items():
         stamps[name] = one.stamps
+        if hidden is not None:
+            hidden.add(name, one.buffer, one.groups)
     stamp = output_stamp(stamps, query.unit)
     tables: dict[str, OutputTable] = {}
     for part in parts:

@@ -8,6 +8,7 @@ before it waits for the next span, which may make it longer.
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from tiltpy.abi import Layout
 from tiltpy.errors import DataError
@@ -20,6 +21,7 @@ from tiltpy.runtime.execute import Kernels
 from tiltpy.runtime.feeds import Reading, open_feed
 from tiltpy.runtime.grid import Grid
 from tiltpy.runtime.held import HeldRows, output_states, row_bytes, split_last
+from tiltpy.runtime.hidden_rows import HiddenRows
 from tiltpy.runtime.job import Job, RunOptions
 from tiltpy.runtime.memory import POOL
 from tiltpy.runtime.result import OutputTable, Result
@@ -55,15 +57,24 @@ def stream(
     memory: int,
     span: int | None = None,
     stamp: OutputStamp | None = None,
+    hidden: HiddenRows | None = None,
 ) -> Generator[Result]:
     """The outputs of a query, with its boundaries, over its inputs, span by span.
 
     One result at least. `memory` bounds what is held (bytes); where rows that are
     needed at once do not fit, it is a `DataError`. `span`, the bytes of rows in a span,
-    follows from it where it is not given. `stamp` is as in `run`.
+    follows from it where it is not given. `stamp` is as in `run`, `hidden` as in
+    `run_parts`.
     """
-    run = _Stream(query, bindings, compile_for, request, options, memory, span, stamp)
+    run = _Stream(
+        query, bindings, compile_for, request, options, memory, span, stamp, hidden
+    )
     return run.results()
+
+
+def _look(hidden: HiddenRows | None, name: str, rows: SnapshotBuffer) -> None:
+    if hidden is not None:
+        hidden.add(name, rows)
 
 
 class _Stream:
@@ -79,6 +90,7 @@ class _Stream:
         memory: int,
         span: int | None,
         stamp: OutputStamp | None,
+        hidden: HiddenRows | None,
     ) -> None:
         self.query = query
         self.vocabulary = Vocabulary.of(query)
@@ -94,7 +106,8 @@ class _Stream:
             low = self._low(one.name)
             reading = Reading(batch, query.unit, low)
             feed = open_feed(one, bindings[one.name], reading)
-            self.inputs[one.name] = HeldRows(one.type, feed)
+            look = partial(_look, hidden, one.name)
+            self.inputs[one.name] = HeldRows(one.type, feed, look)
         stamps = {name: held.feed.stamps for name, held in self.inputs.items()}
         self.stamp = stamp or output_stamp(stamps, query.unit)
         self.fixed_span = span
