@@ -64,7 +64,7 @@ def test_an_order_that_there_is_not_is_refused() -> None:
 def test_an_error_names_the_key_over_which_it_came_up() -> None:
     query = tilt.parse(
         "unit ns  input m by device : f64 time ts point  "
-        "~o[t] = t * 1.0 + ~m[t] - ~m[t]  output ~o"
+        "~o[t] = ~m[t] != φ ? t * 1.0 : -1.0  output ~o"
     )
     rows = {"device": [7, 8, 8], "ts": [1, 1, 2**40], "m": [1.0, 1.0, 1.0]}
     with pytest.raises(tilt.DataError, match=r"^key device=8: ~o uses t as a number"):

@@ -34,10 +34,9 @@ def within(seconds: float) -> Iterator[None]:
 @pytest.mark.parametrize(
     "text",
     [
-        "~o[t] = ~x[t] * 0 + t",
-        "~o[t] = ~x[t] > 5 ? t : φ",
+        "~o[t] = ~x[t] != φ ? t : -t",
         "~o[t] = count(~x[t-2:t]) + t",
-        "~a[t] = ~x[t] + t\n~o[t] = sum(~a[t-10:t])\noutput ~o",
+        "~a[t] = ~x[t] != φ ? t : -t\n~o[t] = sum(~a[t-10:t])\noutput ~o",
     ],
 )
 def test_a_snapshot_for_each_of_10_to_the_15_ticks(
@@ -47,6 +46,24 @@ def test_a_snapshot_for_each_of_10_to_the_15_ticks(
     frame = held([(0, 5, 1), (10**15 - 5, 10**15, 2)], "i64")
     with within(10.0), pytest.raises(tilt.DataError, match="uses t as a number"):
         query.run(x=frame, chunk=chunk)
+
+
+@pytest.mark.parametrize("chunk", [None, 3])
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("~o[t] = ~x[t] * 0 + t", 10),
+        ("~o[t] = ~x[t] > 1 ? t : φ", 5),
+        ("~a[t] = ~x[t] + t\n~o[t] = sum(~a[t-2:t])\noutput ~o", 11),
+        ("~a[t] = ~x[t] + t\n~o[t] = ~x[t] + count(~a[t-2^58:t])\noutput ~o", 10),
+    ],
+)
+def test_gaps_of_10_to_the_15_ticks_are_passed_over(
+    text: str, rows: int, chunk: int | None
+) -> None:
+    query = tilt.parse(f"input x : i64\n{text}".replace("2^58", str(2**58)))
+    frame = held([(0, 5, 1), (10**15 - 5, 10**15, 2)], "i64")
+    assert query.run(x=frame, chunk=chunk).num_rows == rows
 
 
 def test_a_finite_domain_bounds_the_work() -> None:

@@ -235,6 +235,12 @@ class Loop:
     `changes` bounds the number of its visits by its sources' rows; with `every_cell`
     only its number of cells does. `implicit_times`: it writes values alone, one for
     each visit. `structures` say in words what it keeps of windows as a whole.
+
+    Without a snapshot of each of the objects in `strict`, in that stretch around a grid
+    point, the object is φ there. The loop makes no visits where one of `skips` has none
+    (but for one at most after each gap). Where `every_cell` is set because the edges of
+    windows cut rows, these are in `cut`: elsewhere it visits changes alone. At each
+    visit it goes through the rows in `anew` again.
     """
 
     name: str
@@ -246,6 +252,15 @@ class Loop:
     every_cell: bool
     implicit_times: bool
     structures: tuple[str, ...] = ()
+    strict: tuple[Read, ...] = ()
+    skips: tuple[Read, ...] = ()
+    cut: tuple[Read, ...] = ()
+    anew: tuple[Read, ...] = ()
+
+    @property
+    def beyond_rows(self) -> bool:
+        """Whether it may have far more to do than its inputs have rows."""
+        return self.every_cell or bool(self.anew)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,11 +279,20 @@ class Stretch:
     bit of `OUT_BEGINS`. A snapshot lasts until the next begins or `OUT_COVERED` ends.
     The first cell may be covered without a beginning: then it continues the snapshot
     before it. Without a slot for `OUT_COVERED` each snapshot is one cell.
+
+    It visits the cells of `around` ticks beside the stretch as well: those are `finest`
+    ticks long at least.
     """
 
     multiple: int
     phase: int
     reads: tuple[Read, ...]
+    around: int = 0
+    finest: int = 1
+
+    def visits(self, ticks: int) -> int:
+        """How many visits its longest loop makes over a stretch of that many ticks."""
+        return (ticks + self.around) // self.finest
 
 
 @dataclass(frozen=True, slots=True)

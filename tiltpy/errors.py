@@ -37,6 +37,10 @@ def _remade(
         return visible_lines(Exception.__str__(self))
 
 
+class TiltWarning(UserWarning):
+    """What a run does as it is told, and its caller may not mean."""
+
+
 class QueryError(TiltError):
     """Something is wrong with a query.
 

@@ -179,17 +179,21 @@ class Following:
         windows = self.windows.values()
         return bool(windows) and all(isinstance(one, RowPane) for one in windows)
 
-    @property
-    def cuts_anywhere(self) -> bool:
-        """Whether a snapshot may begin at times at which no row starts or ends.
+    def cut_windows(self) -> tuple[Read, ...]:
+        """The windows whose edges cut rows, which those of one tick are not.
 
-        So it is where the edges of a window cut rows, which those of one tick are not.
+        A snapshot may begin there at times at which no row starts or ends.
         """
-        return any(
-            isinstance(cut, CutWindow)
+        windows = (
+            cut.window
+            for cut in leaf_cuts(self.definition.cuts)
+            if isinstance(cut, CutWindow)
             and cut.bounds
             and not self.objects[cut.window.object].layout.points
-            for cut in leaf_cuts(self.definition.cuts)
+        )
+        return tuple(
+            Read(window.object, window.start, window.end)
+            for window in dict.fromkeys(windows)
         )
 
     def start(self, block: Block, first: LExpr) -> None:
@@ -300,6 +304,19 @@ class Following:
             if not isinstance(window, RowPane)
             for whole in window.wholes.values()
         )
+
+    def anew(self) -> tuple[Read, ...]:
+        """The windows that reductions of the query's own fold anew at each visit."""
+        found = {}
+        for node in reductions(self.definition):
+            own = self.assembly.own.get(node.reduction)
+            rows = self.objects[node.window.object]
+            if own is None:
+                continue
+            way = way_of(own, in_order=rows.layout.fifo, disjoint=rows.disjoint)
+            if way is Way.ANEW:
+                found[node.window] = Read(rows.name, node.window.start, node.window.end)
+        return tuple(found.values())
 
     def reads(self) -> tuple[Read, ...]:
         """What the loop reads of each object."""

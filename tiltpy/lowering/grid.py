@@ -253,7 +253,10 @@ class _GridKernel:
         arrays = tuple(assembly.arrays.values())
         kernel = Kernel(assembly.loaded(), arrays, self.block.body(), wide=True)
         reads = tuple(self._read(name) for name in self._inputs())
-        stretch = Stretch(self.grid.multiple, self.grid.low % self.grid.multiple, reads)
+        multiple, around = self.grid.multiple, self.warm + self.grid.lag
+        stretch = Stretch(
+            multiple, self.grid.low % multiple, reads, around, self.grid.finest
+        )
         outputs = self.grid.query.outputs
         order = {loop.name: loop for loop in loops}
         signature = Signature(

@@ -4,28 +4,34 @@
 apart, most changes of the window fall between them: the loop goes from event to event.
 """
 
+from collections.abc import Callable
 from itertools import islice
+from typing import TypeVar
 
 from tiltpy.ir.nodes import (
     At,
     CutPoint,
     Element,
     EventBound,
+    Expr,
     Reduce,
     TemporalExpr,
     Time,
+    Window,
 )
 from tiltpy.ir.traversal import walk
 from tiltpy.loops.build import FALSE
 from tiltpy.loops.nodes import Var
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.cursors import gapless
+from tiltpy.lowering.references import uses_time
 from tiltpy.lowering.rows import ObjectRows
 from tiltpy.lowering.values import Leaf, Lowered, lower_expr, phi
 from tiltpy.types import BOOL, Struct, Type
 
+Reference = TypeVar("Reference", CutPoint, Window)
 FEW, TRIED = 8, 20_000
-"""As many points are tried in every body, and so many nodes of bodies with more."""
+"""As many references are tried in every body, and so many nodes of bodies with more."""
 
 
 def skipped_points(
@@ -34,9 +40,10 @@ def skipped_points(
     """The points to whose snapshots a loop keeps.
 
     To step over a short gap, a visit without a branch, is cheaper than to skip it. So
-    only events of one tick are worth it, and loops that do not step anyway.
+    only events of one tick are worth it, and loops that do not step from change to
+    change anyway: the gap of an object that uses `t` would be visited cell by cell.
     """
-    steps = definition.tdom.precision == 1
+    steps = definition.tdom.precision == 1 and not uses_time(definition)
 
     def pays(rows: ObjectRows) -> bool:
         if gapless(rows):
@@ -49,28 +56,48 @@ def skipped_points(
 
 def strict_points(definition: TemporalExpr) -> tuple[CutPoint, ...]:
     """The points of an object's body without which it is φ, in order."""
+    return _strict(
+        definition,
+        lambda node: (
+            CutPoint(node.object, node.offset)
+            if isinstance(node, At | EventBound)
+            else None
+        ),
+    )
+
+
+def strict_windows(definition: TemporalExpr) -> tuple[Window, ...]:
+    """The windows of an object's body that must not be empty, or it is φ, in order."""
+    return _strict(
+        definition, lambda node: node.window if isinstance(node, Reduce) else None
+    )
+
+
+def _strict(
+    definition: TemporalExpr, reference: Callable[[Expr], Reference | None]
+) -> tuple[Reference, ...]:
+    """The references of one kind without which a body is φ; of many, the first."""
     body = definition.body
     nodes = tuple(walk(body))
-    points = (
-        CutPoint(node.object, node.offset)
-        for node in nodes
-        if isinstance(node, At | EventBound)
-    )
+    references = dict.fromkeys(filter(None, map(reference, nodes)))
     trial = Block(Assembly({}))
     return tuple(
-        point
-        for point in islice(dict.fromkeys(points), max(FEW, TRIED // len(nodes)))
-        if lower_expr(trial, _without(point), body).valid == FALSE
+        one
+        for one in islice(references, max(FEW, TRIED // len(nodes)))
+        if lower_expr(trial, _without(one), body).valid == FALSE
     )
 
 
-def _without(point: CutPoint) -> Leaf:
-    """Reads of time of which nothing is known but that a point sees nothing."""
+def _without(reference: CutPoint | Window) -> Leaf:
+    """Reads of time of which only one thing is known: a reference sees nothing."""
 
     def leaf(node: At | EventBound | Reduce | Time | Element) -> Lowered:
         match node:
-            case At() | EventBound() if CutPoint(node.object, node.offset) == point:
+            case At() | EventBound() if CutPoint(node.object, node.offset) == reference:
                 return phi(node.type)
+            case Reduce(window=window) if window == reference:
+                counts = node.reduction == "count"
+                return _unknown(node.type) if counts else phi(node.type)
             case _:
                 return _unknown(node.type)
 

@@ -22,6 +22,9 @@ PANE = 32
 TILE = 4096
 """The finest cells of a tile, at least: a few temporaries of it fit the cache."""
 LARGEST_TILE = 1 << 20
+FURTHEST = 1 << 16
+"""Cells behind a tile of rows spread over ticks, at most: they are moved on with each
+tile, and a visit to each row costs less from about here on."""
 
 
 LONG_CHAIN = 4
@@ -111,6 +114,9 @@ class Grid:
         self.lags = dict.fromkeys(self.definitions, 0)
         for stage in self.stages:
             self._find_lags(stage)
+        for name in self.spread():
+            if max(self.span(name)) > FURTHEST:
+                raise Unfit(f"readers look more than {FURTHEST:,} ticks around ~{name}")
 
     def _own_reductions(self) -> Iterator[UserReduction]:
         used = {n.reduction for d in self.query.definitions for n in reductions(d)}

@@ -13,7 +13,7 @@ one row at most (see `edges`). A loop whose object is φ wherever another one is
 from dataclasses import replace
 
 from tiltpy.abi import Loop, Read, Rows, Shape, SlotKind
-from tiltpy.ir.nodes import TemporalExpr
+from tiltpy.ir.nodes import CutPoint, TemporalExpr
 from tiltpy.loops.build import (
     FALSE,
     add,
@@ -37,6 +37,7 @@ from tiltpy.lowering.merging import Merge
 from tiltpy.lowering.ranking import Rankings
 from tiltpy.lowering.references import uses_time
 from tiltpy.lowering.rows import ObjectRows
+from tiltpy.lowering.skips import strict_points, strict_windows
 from tiltpy.lowering.stepping import Stepping
 from tiltpy.lowering.values import Lowered
 from tiltpy.lowering.written import Written, write_snapshot
@@ -200,10 +201,20 @@ class Sweep:
             Shape.ROW_PANES if self.following.folds_rows else Shape.SWEEP,
             reads,
             self._changes(reads),
-            self.every_cell or self.following.cuts_anywhere,
+            self.every_cell or bool(self.following.cut_windows()),
             implicit_times=False,
             structures=self.following.structures(),
+            strict=self._strict(),
+            skips=tuple(map(_read, self.following.skipped)),
+            cut=() if self.every_cell else self.following.cut_windows(),
+            anew=self.following.anew(),
         )
+
+    def _strict(self) -> tuple[Read, ...]:
+        """Where the objects must have snapshots without which this one is φ."""
+        points = map(_read, strict_points(self.definition))
+        windows = strict_windows(self.definition)
+        return (*points, *(Read(w.object, w.start, w.end) for w in windows))
 
     def _changes(self, reads: tuple[Read, ...]) -> Rows:
         """How often anything changes; at rows of one tick, one snapshot for each."""
@@ -213,3 +224,8 @@ class Sweep:
         for read in reads:
             factors[read.object] = factors.get(read.object, 0) + 2
         return tuple(factors.items())
+
+
+def _read(point: CutPoint) -> Read:
+    """The stretch in which a point sees a snapshot."""
+    return Read(point.object, point.offset - 1, point.offset)

@@ -10,11 +10,9 @@ from typing import Protocol
 import numpy as np
 
 from tiltpy.abi import (
-    LANES,
     MOST_RANKED,
     Lattice,
     Loop,
-    Rows,
     Shape,
     Signature,
     SlotKind,
@@ -32,9 +30,10 @@ from tiltpy.runtime.calls import (
     wiring_of,
     written,
 )
-from tiltpy.runtime.domain import Cells, Request
+from tiltpy.runtime.domain import Cells
 from tiltpy.runtime.shared_calls import Batch, Needed
 from tiltpy.runtime.strings import NO_STRINGS, Strings
+from tiltpy.runtime.visits import Coverage, Extent
 from tiltpy.types import TDom
 
 
@@ -59,19 +58,6 @@ class Kernels(Protocol):
         """The kernel that visits every grid point of inputs on these lattices."""
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """What a loop visits: grid points `first..last`, or for rows `[first, last)`."""
-
-    first: int
-    last: int
-
-    @property
-    def is_empty(self) -> bool:
-        return self.first > self.last
-
-
-NOTHING = Extent(1, 0)
 TIMES = SlotKind.OUT_STARTS, SlotKind.OUT_ENDS
 
 
@@ -81,39 +67,21 @@ class Chunk:
     count = 1
 
     def __init__(
-        self,
-        kernel: Kernel,
-        rows: Mapping[str, SnapshotBuffer],
-        cells: Mapping[str, Cells],
-        request: Request,
-        strings: Strings = NO_STRINGS,
+        self, kernel: Kernel, coverage: Coverage, strings: Strings = NO_STRINGS
     ) -> None:
         signature = self.signature = kernel.signature
         self.code = kernel.code
         self.strings = strings
-        self.cells = cells
-        self.request = request
+        self.cells = coverage.cells
+        self.request = coverage.request
         self._call: Call | None = None
-        self.extents: dict[str, Extent] = {}
-        needs: dict[str, list[tuple[int, int]]] = {}
-        for loop in reversed(signature.loops):
-            extent = self._extent(loop, needs.get(loop.name, []))
-            self.extents[loop.name] = extent
-            if not extent.is_empty:
-                for read in loop.reads:
-                    stretch = (extent.first + read.low, extent.last + read.high)
-                    needs.setdefault(read.object, []).append(stretch)
-        self.needs = {
-            name: (min(low for low, _ in some), max(high for _, high in some))
-            for name, some in needs.items()
-        }
+        self.extents = coverage.extents
+        self.capacity = coverage.capacity
+        self.rows_of = coverage.rows_of
         self.pieces = {
-            name: buffer.slice(*buffer.find(*self.needs.get(name, (0, 0))))
-            for name, buffer in rows.items()
+            name: buffer.slice(*coverage.ranges[name])
+            for name, buffer in coverage.rows.items()
         }
-        self.capacity: dict[str, int] = {}
-        for loop in signature.loops:
-            self.capacity[loop.name] = self._capacity(loop)
         if any(loop.structures for loop in signature.loops):
             self._check_ranked()
         self.visits = {
@@ -122,30 +90,6 @@ class Chunk:
             else self.extents[loop.name]
             for loop in signature.loops
         }
-
-    def _extent(self, loop: Loop, needs: list[tuple[int, int]]) -> Extent:
-        """The cells that are owned or that other loops read, and the seam cell."""
-        own = self.cells.get(loop.name)
-        firsts, lasts = [], []
-        if own is not None:
-            seam = own.seam and loop.shape is not Shape.ROWS
-            firsts.append(own.first - loop.tdom.precision * seam)
-            lasts.append(own.last)
-        for low, high in needs:
-            firsts.append(loop.tdom.ceil(low + 1))
-            lasts.append(loop.tdom.ceil(high))
-        if not firsts:
-            return NOTHING
-        first, last = min(firsts), max(lasts)
-        start = self.request.resolve(loop.tdom.start)
-        end = self.request.resolve(loop.tdom.end)
-        if start is not None:
-            first = max(first, loop.tdom.ceil(start + 1))
-        if end is not None:
-            last = min(last, loop.tdom.ceil(end))
-        if start is not None and end is not None and start >= end:
-            return NOTHING
-        return Extent(first, last)
 
     def _check_ranked(self) -> None:
         """Structures of windows number rows with 32 bits."""
@@ -156,24 +100,6 @@ class Chunk:
                     f"~{name} could have {count:,} rows in a chunk, and median, mode "
                     f"and their like take {MOST_RANKED:,}; give a shorter chunk"
                 )
-
-    def rows_of(self, rows: Rows, constant: int) -> int:
-        """The value of a row count."""
-        sizes = (
-            factor * (self.pieces[n].n if n in self.pieces else self.capacity[n])
-            for n, factor in rows
-        )
-        return constant + sum(sizes)
-
-    def _capacity(self, loop: Loop) -> int:
-        extent = self.extents[loop.name]
-        if extent.is_empty:
-            return 1
-        cells = (extent.last - extent.first) // loop.tdom.precision + 2
-        if loop.every_cell:
-            return cells
-        changes = self.rows_of(loop.changes, LANES)
-        return changes if loop.shape is Shape.ROWS else min(cells, changes)
 
     def _row_range(self, loop: Loop) -> Extent:
         """The rows of a map over rows: those that overlap the chunk's stretch."""

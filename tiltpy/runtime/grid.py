@@ -30,6 +30,9 @@ Flags = NDArray[np.bool_]
 FIRST_TIME = ENDLESS - 2**63 + 1
 """The first time from which a kernel can count ticks up to `ENDLESS`."""
 
+LITTLE = 1 << 16
+"""Visits beyond what rows pay for that take no time worth a look."""
+
 
 def lattice_of(buffer: SnapshotBuffer) -> Lattice | None:
     """How a grid kernel takes an input's rows; None where they are not for it."""
@@ -71,6 +74,19 @@ class Grid:
         low, high = max(self.low, low), min(self.high, high)
         low, high = low + (phase - low) % multiple, high - (high - phase) % multiple
         return replace(self, low=low, high=high) if low < high else None
+
+    def pays(self, rows: Mapping[str, SnapshotBuffer]) -> bool:
+        """Whether it visits few cells for the rows that it reads, those around it too.
+
+        Where windows reach far beyond the rows there is nothing in most of them.
+        """
+        most = 0
+        for read in self.stretch.reads:
+            needed = self.low + read.low, self.high + read.high
+            first, stop = rows[read.object].find(*needed)
+            most = max(most, stop - first)
+        visits = self.stretch.visits(self.high - self.low)
+        return visits <= MOST_CELLS * most + LITTLE
 
     def sheet(self, low: Times, high: Times) -> Sheet | None:
         """Memory for the full outputs of chunks that it can compute.

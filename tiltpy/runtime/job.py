@@ -7,15 +7,15 @@ near them only, so the result is the same whatever the number of workers.
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from tiltpy.abi import Loop
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import TemporalExpr
+from tiltpy.runtime.announce import LoopVisits
 from tiltpy.runtime.buffers import SnapshotBuffer, Times
 from tiltpy.runtime.domain import (
-    Cells,
     Request,
     Wanted,
     cells_of,
@@ -26,12 +26,20 @@ from tiltpy.runtime.execute import Chunk, Kernels
 from tiltpy.runtime.grid import Grid, lattice_of, serving
 from tiltpy.runtime.grid_calls import GridRun
 from tiltpy.runtime.memory import Memory
-from tiltpy.runtime.pace import LEAST, general_interval, grid_interval
+from tiltpy.runtime.pace import (
+    AGAIN,
+    LEAST,
+    general_interval,
+    grid_interval,
+    lengthened,
+    split,
+)
 from tiltpy.runtime.rounds import ROUND, Done, Task, compute, in_rounds
 from tiltpy.runtime.segment_rows import Stretches
 from tiltpy.runtime.sheet import Sheet
 from tiltpy.runtime.stitch import Piece, Stitcher
 from tiltpy.runtime.strings import Strings
+from tiltpy.runtime.visits import MAX_CELLS, Coverage, support_of
 
 SMALL_ROWS = 1 << 12
 """Rows of all inputs below which one kernel computes all of a run: no second one is
@@ -45,15 +53,9 @@ LITTLE_CHUNKS = 3
 """A stretch for a grid kernel and what lies beside it: where that is little in all, to
 start another thread takes longer."""
 
-MAX_CELLS = 1 << 36
-"""Cells of an object that is evaluated at every one of them: minutes of work."""
-
 AT_ONCE = ROUND // 2
 """Chunks for a grid kernel that are prepared together."""
 
-Owned = dict[str, Cells]
-"""A chunk for the general kernel: the cells of the outputs in it. Those for the grid
-kernel are stretches, `AT_ONCE` or fewer together."""
 Progress = Callable[[int, int], None]
 
 
@@ -102,6 +104,7 @@ class Job:
         self.grid = None if small and not options.grid else self._grid()
         whole = wanted is None and options.chunk is None and options.grid is None
         self.general = kernels.general(few=whole and self._beside() < FEW_ROWS)
+        self.support = support_of(self.general.signature, rows, request)
         self.sheet: Sheet | None = None
 
     def _beside(self) -> int:
@@ -129,7 +132,8 @@ class Job:
         low = max(one.low for one in self.wanted.values())
         high = min(one.high for one in self.wanted.values())
         found = serving(kernel, self.rows, domains)
-        return None if found is None else found.within(low, high)
+        found = None if found is None else found.within(low, high)
+        return found if found is None or found.pays(self.rows) else None
 
     def _everything(self) -> dict[str, Wanted]:
         """All cells of the outputs' domains."""
@@ -168,8 +172,8 @@ class Job:
             if self.options.progress is not None:
                 self.options.progress(done, total)
 
-    def _chunks(self) -> Iterator[Owned | Stretches]:
-        """The chunks in order; those that the grid kernel computes together."""
+    def _chunks(self) -> Iterator[Coverage | Stretches]:
+        """The chunks in order; `AT_ONCE` or fewer for the grid kernel together."""
         cuts = self._cuts()
         low, high = cuts[:-1], cuts[1:]
         if len(low) == 0:
@@ -187,17 +191,51 @@ class Job:
             else:
                 yield from self._owned(low[first:stop], high[first:stop])
 
-    def _owned(self, low: Times, high: Times) -> Iterator[Owned]:
+    def _owned(self, low: Times, high: Times) -> Iterator[Coverage]:
         """Chunks for the general kernel, with the cells of the outputs in each."""
         for start, end in zip(low.tolist(), high.tolist(), strict=True):
-            owned = {}
-            for name, one in self.wanted.items():
-                first, last = max(start, one.low), min(end, one.high)
-                own = cells_of(self.outputs[name].tdom, one.domain, first, last)
-                if own is not None:
-                    owned[name] = own
-            if owned:
-                yield owned
+            coverage = self.coverage(start, end)
+            if coverage.cells:
+                yield coverage
+
+    def coverage(self, low: int, high: int) -> Coverage:
+        """What a call of the general kernel covers that owns a stretch of time."""
+        owned = {}
+        for name, one in self.wanted.items():
+            first, last = max(low, one.low), min(high, one.high)
+            own = cells_of(self.outputs[name].tdom, one.domain, first, last)
+            if own is not None:
+                owned[name] = own
+        return Coverage(
+            self.general.signature, self.rows, owned, self.request, self.support
+        )
+
+    def work(self, low: int, high: int) -> int:
+        """A bound on the visits in a chunk, by the kernel that computes most of it."""
+        if self.grid is not None:
+            return self.grid.stretch.visits(high - low)
+        return self.coverage(low, high).work
+
+    def visits(self) -> dict[str, LoopVisits]:
+        """How many visits each loop makes, at most."""
+        if not self.wanted:
+            return {}
+        low = min(one.low for one in self.wanted.values())
+        high = max(one.high for one in self.wanted.values())
+        calls, gridded = [self.coverage(low, high)], 0
+        if self.grid is not None:
+            calls = [self.coverage(low, self.grid.low)]
+            calls.append(self.coverage(self.grid.high, high))
+            gridded = self.grid.stretch.visits(self.grid.high - self.grid.low)
+        return {
+            loop.name: LoopVisits(
+                loop,
+                sum(call.visits(loop) for call in calls),
+                sum(call.again(loop) for call in calls),
+                gridded * (loop.name in self.outputs),
+            )
+            for loop in self.general.signature.loops
+        }
 
     def _cuts(self) -> Times:
         """Where chunks begin and end."""
@@ -205,16 +243,16 @@ class Job:
         high = max(one.high for one in self.wanted.values())
         cells = self._cells(low, high)
         interval, phase = self.options.chunk, 0
-        if interval is None and self.grid is not None:
+        ranked = any(loop.structures for loop in self.general.signature.loops)
+        if interval is not None:
+            limit = max(AGAIN, self.work(low, high))
+            interval = lengthened(interval, low, high, self.work, limit)
+        elif self.grid is not None:
             interval = grid_interval(self.grid, self.rows)
             phase = self.grid.low  # so that all chunks but the last are of one length
-        elif interval is None:
-            reaches = [b for reach in self.reach.values() for b in reach.values()]
-            ranked = any(loop.structures for loop in self.general.signature.loops)
-            interval = general_interval(
-                low, high, cells, self.rows, reaches, ranked=ranked
-            )
-        return cut_chunks(
+        else:
+            interval = general_interval(low, high, self.work, self.rows, ranked=ranked)
+        cuts = cut_chunks(
             low,
             high,
             interval,
@@ -223,13 +261,22 @@ class Job:
             every_cell=cells > 0,
             phase=phase,
         )
+        if self.options.chunk is not None or self.grid is not None:
+            return cuts
+        more = [
+            cut
+            for start, end in pairwise(cuts.tolist())
+            for cut in split(start, end, self.work, self.rows, ranked=ranked)
+        ]
+        return np.sort(np.concatenate((cuts, np.array(more, np.int64))))
 
     def _cells(self, low: int, high: int) -> int:
-        """How many cells the loops have that visit every one of them, at most."""
+        """How many visits loops make that go through every cell, at most."""
         most = 0
+        coverage = self.coverage(low, high)
         for loop in self.general.signature.loops:
             if loop.every_cell:
-                cells = self._cells_of(loop, low, high)
+                cells = coverage.visits(loop)
                 if cells > MAX_CELLS:
                     raise DataError(
                         f"~{loop.name} uses t as a number and so has a snapshot in "
@@ -239,13 +286,6 @@ class Job:
                 most = max(most, cells)
         return most
 
-    def _cells_of(self, loop: Loop, low: int, high: int) -> int:
-        start = self.request.resolve(loop.tdom.start)
-        end = self.request.resolve(loop.tdom.end)
-        low = low if start is None else max(low, start)
-        high = high if end is None else min(high, end)
-        return max(0, high - low) // loop.tdom.precision
-
     def _edges(self) -> list[int]:
         """Where a grid kernel begins and ceases to serve, if there is one.
 
@@ -254,7 +294,7 @@ class Job:
         return [] if self.grid is None else [self.grid.low, self.grid.high]
 
     def _results(
-        self, chunks: Sequence[Owned | Stretches], total: int
+        self, chunks: Sequence[Coverage | Stretches], total: int
     ) -> Generator[Done]:
         little = self.total < LEAST and total <= LITTLE_CHUNKS
         workers = self.options.workers or (1 if little else default_workers())
@@ -262,7 +302,7 @@ class Job:
         for tasks in in_rounds(map(self._task, chunks)):
             yield from compute(tasks, scratch)
 
-    def _task(self, chunk: Owned | Stretches) -> Task:
+    def _task(self, chunk: Coverage | Stretches) -> Task:
         """How chunks are computed."""
         if isinstance(chunk, tuple):
             assert self.grid is not None
@@ -270,7 +310,7 @@ class Job:
             return GridRun(
                 self.grid.kernel, self.rows, low, high, self.sheet, self.strings
             )
-        return Chunk(self.general, self.rows, chunk, self.request, self.strings)
+        return Chunk(self.general, chunk, self.strings)
 
 
 def default_workers() -> int:

@@ -42,6 +42,13 @@ class KeyGrids:
         """Those of some keys."""
         return KeyGrids(self.kernel, self.low[keys], self.high[keys])
 
+    def pays(self, rows: Times) -> Flags:
+        """For which keys it visits few cells for the rows that they have."""
+        stretch = self.kernel.signature.stretch
+        assert stretch is not None
+        visits = (self.high - self.low + stretch.around) // stretch.finest
+        return visits <= MOST_CELLS * rows
+
     def only(self, mask: Flags) -> "KeyGrids":
         """The same, but for the other keys."""
         low, high = np.where(mask, self.low, 0), np.where(mask, self.high, 0)

@@ -16,20 +16,28 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltpy.abi import Layout, TimeLayout
+from tiltpy.abi import Layout, Loop, TimeLayout
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query
+from tiltpy.runtime.announce import LoopVisits
 from tiltpy.runtime.buffers import SnapshotBuffer
 from tiltpy.runtime.domain import LONGEST_CHUNK, Request, Wanted
 from tiltpy.runtime.execute import Kernels
 from tiltpy.runtime.grid import lattice_of
 from tiltpy.runtime.job import Job, RunOptions, default_workers
 from tiltpy.runtime.key_batch import KeyBatch
-from tiltpy.runtime.key_domains import Domains, Rows, key_domains, rows_by_key
+from tiltpy.runtime.key_domains import (
+    Domains,
+    Owned,
+    Rows,
+    key_domains,
+    rows_by_key,
+)
 from tiltpy.runtime.key_grids import KeyGrids, key_grids
 from tiltpy.runtime.key_pieces import KeyedPiece
 from tiltpy.runtime.keys import Groups, Keys
 from tiltpy.runtime.memory import Scratches
+from tiltpy.runtime.segments import Segments
 from tiltpy.runtime.stitch import events_of
 from tiltpy.runtime.strings import Strings
 from tiltpy.runtime.workers import share_out
@@ -169,7 +177,7 @@ class KeyedJob:
         found = key_grids(self.kernels, self.inputs, self.domains, rows, candidates)
         if found is None or self.options.grid:
             return found
-        enough = np.ones(self.count, np.bool_)
+        enough = found.pays(work)
         for one in self.domains.values():
             enough &= found.high - found.low >= (one.end - one.start) // 2
         found = found.only(enough)
@@ -181,12 +189,43 @@ class KeyedJob:
         for rows in self.inputs.values():
             if isinstance(rows, SnapshotBuffer):
                 work += rows.n
-        low = np.min([one.start for one in self.domains.values()], axis=0)
-        high = np.max([one.end for one in self.domains.values()], axis=0)
-        for loop in self.kernels.general().signature.loops:
-            if loop.every_cell:
-                work = np.maximum(work, (high - low) // loop.tdom.precision)
+        if self.beyond_rows:
+            for loop, visits, again in self._visits():
+                if loop.beyond_rows:
+                    work = np.maximum(work, np.maximum(visits, again))
         return work
+
+    @property
+    def beyond_rows(self) -> bool:
+        """Whether a loop may have far more to do than there are rows."""
+        loops = self.kernels.general().signature.loops
+        return any(loop.beyond_rows for loop in loops)
+
+    def _visits(self) -> Iterator[tuple[Loop, Numbers, Numbers]]:
+        """How many visits a loop makes for each key, and of rows in its windows.
+
+        At most; of rows as many as there are in the middle of its time.
+        """
+        signature = self.kernels.general().signature
+        every = np.arange(self.count)
+        owned = {
+            loop.name: Owned.all_of(loop.tdom, self.domains[loop.name])
+            for loop in signature.loops
+            if loop.name in self.domains
+        }
+        calls = Segments(
+            signature, self.inputs, owned, every, self.request, self.strings
+        )
+        for loop in signature.loops:
+            visits = calls.visits_of(loop)
+            yield loop, visits, visits * calls.in_windows(loop)
+
+    def visits(self) -> dict[str, LoopVisits]:
+        """How many visits each loop makes in all, at most."""
+        return {
+            loop.name: LoopVisits(loop, sum(visits.tolist()), sum(again.tolist()))
+            for loop, visits, again in self._visits()
+        }
 
     def _long(self) -> NDArray[np.bool_]:
         """Which keys must be cut, for differences of times in a kernel to fit."""

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from tiltpy.ir.nodes import Query
+from tiltpy.runtime.announce import Announcement
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.buffers import SnapshotBuffer
 from tiltpy.runtime.direct import (
@@ -141,7 +142,9 @@ def run(
         return _run_by_key(part, rows, by_key, request, options, order, stamp)
     coded, strings = encode(part.vocabulary, rows)
     kernels = part.compile_for({n: one.abi_layout() for n, one in coded.items()})
-    found = Job(kernels, coded, strings, request, options).run()
+    job = Job(kernels, coded, strings, request, options)
+    Announcement(query).expect(job.visits())
+    found = job.run()
     return Result(
         [
             OutputTable(name, query.type_of(name), found.get(name, []), stamp, strings)
@@ -166,6 +169,8 @@ def _run_by_key(
     coded, strings = encode(part.vocabulary, {**rows, **aligned})
     own = {name: _with_rows(groups.get(name), one) for name, one in coded.items()}
     job = KeyedJob(query, part.compile_for, own, keys, strings, request, options)
+    if job.beyond_rows:
+        Announcement(query).expect(job.visits())
     found = job.run()
     tables = []
     for name in query.outputs:

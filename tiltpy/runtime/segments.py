@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltpy.abi import Loop, Shape, Signature, SlotKind
+from tiltpy.abi import Loop, Read, Shape, Signature, SlotKind
 from tiltpy.abi import Rows as RowCount
 from tiltpy.runtime import memory
 from tiltpy.runtime.calls import (
@@ -34,10 +34,12 @@ from tiltpy.runtime.key_domains import (
     Times,
     tdom_ceil,
 )
+from tiltpy.runtime.keys import Groups
 from tiltpy.runtime.memory import Array, Memory, dtype_of
 from tiltpy.runtime.segment_rows import Part, Stretches, find_in_parts, part_of
 from tiltpy.runtime.segment_snapshots import Snapshots
 from tiltpy.runtime.strings import Strings
+from tiltpy.runtime.visits import FAR, supports, ticks_of
 from tiltpy.types import Scalar, TDom, columns
 
 
@@ -63,6 +65,8 @@ class Segments:
         self.owned = owned
         self.request = request
         self.strings = strings
+        bounds = {name: _bounds(rows, keys) for name, rows in inputs.items()}
+        self.support = supports(signature, bounds, request, len(keys))
         self.extents: dict[str, Stretches] = {}
         needs: dict[str, Stretches] = {}
         for loop in reversed(signature.loops):
@@ -116,6 +120,9 @@ class Segments:
             last = np.minimum(last, loop.tdom.ceil(end))
         if start is not None and end is not None and start >= end:
             some = np.zeros_like(some)
+        if loop.every_cell:  # others pass over what is empty in one visit
+            low, high = self.support[loop.name]
+            first, last = np.maximum(first, low), np.minimum(last, high)
         some &= first <= last
         return np.where(some, first, 1), np.where(some, last, 0)
 
@@ -131,11 +138,55 @@ class Segments:
         """How many snapshots a loop may write for each key, at most."""
         first, last = self.extents[loop.name]
         cells = (last - first) // loop.tdom.precision + 2
-        if not loop.every_cell:
+        if loop.every_cell:
+            cells = np.minimum(cells, self._visited(loop))
+        else:
             changes = self.rows_of(loop.changes, 4)
             rows = loop.shape is Shape.ROWS
             cells = changes if rows else np.minimum(cells, changes)
         return np.where(first > last, 1, cells)
+
+    def _visited(self, loop: Loop) -> Times:
+        """How many cells a loop over all of them visits (`Coverage`)."""
+        most = np.full(len(self.keys), FAR)
+        within = [self._under(loop, read) for read in loop.skips]
+        if within:
+            gaps = self.rows_of(tuple((read.object, 2) for read in loop.skips), 4)
+            most = np.minimum.reduce(within) + gaps
+        if loop.cut:
+            edges = self.rows_of(loop.changes, 4)
+            for read in loop.cut:
+                edges += 2 * np.minimum(self._under(loop, read), FAR // 16)
+            most = np.minimum(most, edges)
+        return most
+
+    def _under(self, loop: Loop, read: Read) -> Times:
+        """In how many cells one time of a stretch is under a row, for each call."""
+        part = self.parts.get(read.object)
+        if part is None:
+            return np.full(len(self.keys), FAR // 2)
+        ticks = ticks_of(part.buffer, part.first, part.first + part.count)
+        found: Times = ticks // loop.tdom.precision + part.count
+        return found
+
+    def visits_of(self, loop: Loop) -> Times:
+        """How many visits a loop makes for each key, at most."""
+        first, last = self.extents[loop.name]
+        return np.where(first > last, 0, self.capacity[loop.name])
+
+    def in_windows(self, loop: Loop) -> Times:
+        """How many rows a loop goes through anew in the middle of each key's time."""
+        first, last = self.extents[loop.name]
+        now = first + (last - first) // 2
+        total = np.zeros(len(self.keys), np.int64)
+        for read in loop.anew:
+            part = self.parts.get(read.object)
+            if part is None:
+                total += self.capacity[read.object]
+            else:
+                begin, stop = find_in_parts(part, now + read.low, now + read.high)
+                total += stop - begin
+        return total
 
     def _row_range(self, loop: Loop) -> Stretches:
         """The rows of a map over rows, counted from the first of each key."""
@@ -302,6 +353,16 @@ def append(
     follow = np.array(numbers, np.int64)
     rows, width = slots.shape
     code.appended(address(slots), rows, width, address(follow), len(outputs))
+
+
+def _bounds(rows: Rows, keys: NDArray[np.int64]) -> Stretches:
+    """The first start and the last end of each key's rows."""
+    if isinstance(rows, Groups):
+        some = rows.offsets[keys] < rows.offsets[keys + 1]
+        low, high = rows.firsts[keys], rows.lasts[keys]
+        return np.where(some, low, FAR), np.where(some, high, -FAR)
+    first, last = rows.bounds() or (FAR, -FAR)
+    return np.full(len(keys), first), np.full(len(keys), last)
 
 
 def _wider(
