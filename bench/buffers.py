@@ -26,6 +26,7 @@ from tiltpy.runtime.grid_calls import GridRun
 from tiltpy.runtime.memory import Memory
 from tiltpy.runtime.rounds import Task
 from tiltpy.runtime.shared_calls import Calls
+from tiltpy.runtime.visits import Coverage, support_of
 
 SIZES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 MOST = 1_000
@@ -124,7 +125,14 @@ class Kernels:
         for start in range(low, high - ticks + 1, ticks)[:MOST]:
             cells = cells_of(self.tdom, self.domain, start, start + ticks)
             assert cells is not None
-            chunks.append(Chunk(kernel, self.rows, {self.output: cells}, Request()))
+            own, request = {self.output: cells}, Request()
+            support = support_of(kernel.signature, self.rows, request)
+            chunks.append(
+                Chunk(
+                    kernel,
+                    Coverage(kernel.signature, self.rows, own, request, support),
+                )
+            )
         return kernel, chunks, ticks
 
 

@@ -1,13 +1,13 @@
 """The public face: queries from text or Python, run over anything that speaks Arrow."""
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from tiltpy.abi import Layout
 from tiltpy.agreement import check_agreement
-from tiltpy.arguments import Arguments, read_options
+from tiltpy.arguments import Arguments, read_options, run_time_bounds
 from tiltpy.bound import Bound
 from tiltpy.compiler import CompileOptions, Compiler, by_keys
 from tiltpy.errors import TiltError, TiltWarning
@@ -24,6 +24,7 @@ from tiltpy.outline.forms import FORMS
 from tiltpy.outline.outline import outline
 from tiltpy.passes import resolve_boundaries
 from tiltpy.passes.row_inputs import row_inputs
+from tiltpy.runtime.announce import LoopVisits
 from tiltpy.runtime.bind import Binding, check_bound
 from tiltpy.runtime.domain import Request
 from tiltpy.runtime.grid import lattice_of
@@ -33,7 +34,7 @@ from tiltpy.runtime.job import Progress, RunOptions
 from tiltpy.runtime.key_pieces import Order
 from tiltpy.runtime.part import Part
 from tiltpy.runtime.result import Result
-from tiltpy.runtime.run import bind_inputs, run_parts
+from tiltpy.runtime.run import bind_inputs, job_of, run_parts
 from tiltpy.runtime.sink import write_results
 from tiltpy.runtime.sizes import size_of
 from tiltpy.runtime.stream import stream
@@ -106,7 +107,8 @@ class CompiledQuery:
         `start` and `end` are the domain `(start, end]`: ticks, a stamp of ISO 8601 or a
         `datetime`; by default that of the data. `chunk` (ticks, a duration like "1h", a
         `timedelta`) and `workers` (threads; by default one per CPU) never change a
-        result. `allow_sort=False` refuses rows out of time order. `progress` is called
+        result; chunks are longer than that where there would be more than 32,768 of
+        them, or they would go through what they look back to more than 2^26 times. `allow_sort=False` refuses rows out of time order. `progress` is called
         with the number of chunks done and of all. `check_reductions=True` tries, before
         it runs, whether `merge` and `deacc` of the query's own reductions agree with
         their `acc`, over a sample of the data's snapshots: for finding mistakes.
@@ -297,7 +299,7 @@ class CompiledQuery:
         lattices = None
         given = checked("inputs", {} if inputs is None else inputs, Mapping, "a dict")
         bindings = self._bindings(given) if given else {}
-        bound: dict[str, Ingested] = {}
+        bound: Mapping[str, Ingested] = {}
         if bindings:
             bound = bind_inputs(self.query, bindings, allow_sort=True)
             rows = {name: one.most_rows() for name, one in bound.items()}
@@ -318,7 +320,17 @@ class CompiledQuery:
                 else {n: lattices[n] for n in own if n in lattices}
             )
             folds = folds_of(part, bindings) if bindings else None
-            texts.append(explain(part.query, compiled, on, folds, llvm=llvm, asm=asm))
+            visits: Iterable[LoopVisits] = ()
+            if (
+                bindings
+                and not isinstance(folds, list)
+                and not run_time_bounds(self.query)
+            ):
+                whole = Part(part.query, part.specialised)
+                visits = job_of(whole, bound, Request(), RunOptions()).visits().values()
+            texts.append(
+                explain(part.query, compiled, on, folds, visits, llvm=llvm, asm=asm)
+            )
         hidden = self._hidden_rows(Request())
         for name, one in bound.items():
             hidden.add(name, one.buffer, one.groups)

@@ -25,6 +25,9 @@ class TiltError(Exception):
         # Exceptions are made of their message alone, and these have further arguments.
         return _remade, (type(self), self.args, vars(self))
 
+    def __str__(self) -> str:
+        return visible_lines(Exception.__str__(self))
+
 
 def _remade(
     kind: type[TiltError], args: tuple[object, ...], state: dict[str, object]
@@ -32,9 +35,6 @@ def _remade(
     error = kind.__new__(kind, *args)
     vars(error).update(state)
     return error
-
-    def __str__(self) -> str:
-        return visible_lines(Exception.__str__(self))
 
 
 class TiltWarning(UserWarning):

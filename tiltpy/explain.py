@@ -1,7 +1,7 @@
 """What becomes of a query, stage by stage, as text."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -12,6 +12,7 @@ from tiltpy.ir.printer import by, format_query
 from tiltpy.loops.printer import format_kernel
 from tiltpy.lowering.own_reductions import way_of
 from tiltpy.lowering.references import reductions
+from tiltpy.runtime.announce import LoopVisits, describe
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.direct import Grouping, only_input, plan_folds
 from tiltpy.runtime.in_time import in_time
@@ -24,6 +25,7 @@ def explain(
     compiled: Specialised,
     lattices: Mapping[str, Lattice] | None = None,
     folds: "Sequence[FoldedOutput] | str | None" = None,
+    visits: Iterable[LoopVisits] = (),
     *,
     llvm: bool = False,
     asm: bool = False,
@@ -32,6 +34,7 @@ def explain(
 
     `lattices`, where all inputs are on some, shows the kernel that visits their cells.
     `folds`, of an input by key: how its rows are folded as they come, or why not.
+    `visits` are those that the loops make over the data.
     """
     parts = [("query", format_query(source)), *_passes(source, compiled)]
     parts.append(("boundaries", "\n".join(_boundaries(compiled.query))))
@@ -45,6 +48,9 @@ def explain(
             parts.append((title, f"none: {compiled.why_no_grid(lattices)}"))
         else:
             parts.extend(_kernel(title, grid, llvm=llvm, asm=asm))
+    lines = [line for one in visits for line in describe(source, one)]
+    if lines:
+        parts.append(("visits", "\n".join(lines)))
     if isinstance(folds, str):
         parts.append(("by key", f"rows are grouped: {folds}"))
     elif folds is not None:

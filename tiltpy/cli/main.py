@@ -15,15 +15,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from io import TextIOWrapper
 from types import FrameType
-from typing import Any, NoReturn
-from warnings import catch_warnings, simplefilter
+from typing import NoReturn
 
 from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.cli.check import add_check_arguments, check
 from tiltpy.cli.explain import add_explain_arguments, explain
 from tiltpy.cli.fmt import add_fmt_arguments, fmt
 from tiltpy.cli.plot import add_plot_arguments, plot
-from tiltpy.cli.report import FAILED, report, report_line
+from tiltpy.cli.report import FAILED, report, report_line, report_warning
 from tiltpy.cli.run import add_run_arguments, run
 from tiltpy.errors import TiltError, TiltWarning
 
@@ -116,7 +115,10 @@ def _dispatch(argv: Sequence[str] | None) -> int:
     if not hasattr(args, "command"):
         parser.error("say what to do: run, plot, check, explain or fmt")
     command: Callable[..., int] = args.command
-    code = command(args)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", TiltWarning)
+        warnings.showwarning = partial(report_warning, warnings.showwarning)
+        code = command(args)
     sys.stdout.flush()
     return code
 
@@ -124,10 +126,7 @@ def _dispatch(argv: Sequence[str] | None) -> int:
 def _outcome(body: Callable[[], int]) -> int:
     """The exit code of a body, after saying on stderr what went wrong."""
     try:
-        with catch_warnings():
-            simplefilter("always", TiltWarning)
-            warnings.showwarning = partial(_show_warning, warnings.showwarning)
-            return body()
+        return body()
     except TiltError as error:
         return report(error)
     except MemoryError:
@@ -139,20 +138,6 @@ def _outcome(body: Callable[[], int]) -> int:
     except OSError as error:
         report_line(str(error))
     return FAILED
-
-
-def _show_warning(
-    others: Callable[..., None],
-    message: Warning | str,
-    category: type[Warning],
-    *place: Any,
-    **where: Any,
-) -> None:
-    """Say a warning of ours in a line, without a place in Python."""
-    if issubclass(category, TiltWarning):
-        print(f"warning: {message}", file=sys.stderr)
-    else:
-        others(message, category, *place, **where)
 
 
 def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:

@@ -1,9 +1,11 @@
 """How errors are said, and the exit codes of the command."""
 
 import sys
+from collections.abc import Callable
+from typing import Any
 
 from tiltpy.cli.arguments import ArgumentsError
-from tiltpy.errors import QueryError, TiltError
+from tiltpy.errors import QueryError, TiltError, TiltWarning
 from tiltpy.visible import visible_lines
 
 FAILED = 1
@@ -27,3 +29,13 @@ def report_line(message: str) -> None:
 def say(text: str) -> None:
     """Print on stdout; names and paths may hold anything."""
     print(visible_lines(text))
+
+
+def report_warning(
+    show: Callable[..., object], message: Warning | str, *of: Any, **more: Any
+) -> None:
+    """Say a warning of ours on stderr without a place in Python; `show` the others."""
+    if isinstance(message, TiltWarning):
+        print(f"warning: {visible_lines(str(message))}", file=sys.stderr)
+    else:
+        show(message, *of, **more)

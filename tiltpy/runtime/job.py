@@ -216,6 +216,11 @@ class Job:
             return self.grid.stretch.visits(high - low)
         return self.coverage(low, high).work
 
+    @property
+    def beyond_rows(self) -> bool:
+        """Whether a loop may have far more to do than there are rows."""
+        return any(loop.beyond_rows for loop in self.general.signature.loops)
+
     def visits(self) -> dict[str, LoopVisits]:
         """How many visits each loop makes, at most."""
         if not self.wanted:
@@ -278,10 +283,11 @@ class Job:
             if loop.every_cell:
                 cells = coverage.visits(loop)
                 if cells > MAX_CELLS:
+                    why = "sees where windows cut rows" if loop.cut else ""
                     raise DataError(
-                        f"~{loop.name} uses t as a number and so has a snapshot in "
-                        f"each of {cells:,} cells, more than 2**36; give it a coarser "
-                        "precision, or cut the run with start= and end="
+                        f"~{loop.name} {why or 'uses t as a number'} and so has a "
+                        f"snapshot in each of {cells:,} cells, more than 2**36; give "
+                        "it a coarser precision, or cut the run with start= and end="
                     )
                 most = max(most, cells)
         return most

@@ -131,53 +131,58 @@ def run(
     query = part.query
     if stamp is None:
         stamp = output_stamp({n: i.stamps for n, i in inputs.items()}, query.unit)
-    rows: dict[str, SnapshotBuffer] = {}
-    by_key: dict[str, tuple[Keys, Groups]] = {}
-    for declared in query.inputs:
-        one = inputs[declared.name]
-        rows[declared.name] = one.buffer
-        if one.keys is not None and one.groups is not None:
-            by_key[declared.name] = one.keys, one.groups
-    if by_key:
-        return _run_by_key(part, rows, by_key, request, options, order, stamp)
-    coded, strings = encode(part.vocabulary, rows)
-    kernels = part.compile_for({n: one.abi_layout() for n, one in coded.items()})
-    job = Job(kernels, coded, strings, request, options)
-    Announcement(query).expect(job.visits())
+    job = job_of(part, inputs, request, options)
+    if job.beyond_rows:
+        Announcement(query).expect(job.visits())
+    if isinstance(job, KeyedJob):
+        return _run_by_key(query, job, order, stamp)
     found = job.run()
     return Result(
         [
-            OutputTable(name, query.type_of(name), found.get(name, []), stamp, strings)
+            OutputTable(
+                name, query.type_of(name), found.get(name, []), stamp, job.strings
+            )
             for name in query.outputs
         ]
     )
 
 
-def _run_by_key(
+def job_of(
     part: Part[Kernels],
-    rows: Mapping[str, SnapshotBuffer],
-    by_key: Mapping[str, tuple[Keys, Groups]],
+    inputs: Mapping[str, Ingested],
     request: Request,
     options: RunOptions,
-    order: Order,
-    stamp: OutputStamp,
-) -> Result:
-    """The same where some of the inputs are by key."""
-    query = part.query
+) -> Job | KeyedJob:
+    """What a run of a part over its bound inputs has to do."""
+    rows: dict[str, SnapshotBuffer] = {}
+    by_key: dict[str, tuple[Keys, Groups]] = {}
+    for declared in part.query.inputs:
+        one = inputs[declared.name]
+        rows[declared.name] = one.buffer
+        if one.keys is not None and one.groups is not None:
+            by_key[declared.name] = one.keys, one.groups
+    if not by_key:
+        coded, strings = encode(part.vocabulary, rows)
+        kernels = part.compile_for({n: one.abi_layout() for n, one in coded.items()})
+        return Job(kernels, coded, strings, request, options)
     keys, groups = align(by_key)
     aligned = {name: one.buffer for name, one in groups.items()}
     coded, strings = encode(part.vocabulary, {**rows, **aligned})
     own = {name: _with_rows(groups.get(name), one) for name, one in coded.items()}
-    job = KeyedJob(query, part.compile_for, own, keys, strings, request, options)
-    if job.beyond_rows:
-        Announcement(query).expect(job.visits())
+    return KeyedJob(part.query, part.compile_for, own, keys, strings, request, options)
+
+
+def _run_by_key(
+    query: Query, job: KeyedJob, order: Order, stamp: OutputStamp
+) -> Result:
+    """The outputs where some of the inputs are by key."""
     found = job.run()
     tables = []
     for name in query.outputs:
         pieces = [piece for one in found[name] for piece in one.pieces]
-        columns = KeyColumns.of(keys, found[name], order)
+        columns = KeyColumns.of(job.keys, found[name], order)
         of = query.type_of(name)
-        tables.append(OutputTable(name, of, pieces, stamp, strings, columns))
+        tables.append(OutputTable(name, of, pieces, stamp, job.strings, columns))
     return Result(tables)
 
 

@@ -172,7 +172,11 @@ class Segments:
     def visits_of(self, loop: Loop) -> Times:
         """How many visits a loop makes for each key, at most."""
         first, last = self.extents[loop.name]
-        return np.where(first > last, 0, self.capacity[loop.name])
+        capacity = self.capacity[loop.name]
+        if loop.shape is not Shape.ROWS:
+            cells = (last - first) // loop.tdom.precision + 1
+            capacity = np.minimum(capacity, cells)
+        return np.where(first > last, 0, capacity)
 
     def in_windows(self, loop: Loop) -> Times:
         """How many rows a loop goes through anew in the middle of each key's time."""

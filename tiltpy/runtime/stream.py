@@ -13,6 +13,7 @@ from functools import partial
 from tiltpy.abi import Layout
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query
+from tiltpy.runtime.announce import Announcement
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.buffers import SnapshotBuffer
 from tiltpy.runtime.domain import Domain, Request, Wanted, output_domain
@@ -93,6 +94,7 @@ class _Stream:
         hidden: HiddenRows | None,
     ) -> None:
         self.query = query
+        self.announcement = Announcement(query)
         self.vocabulary = Vocabulary.of(query)
         self.request = request
         self.compile_for = compile_for
@@ -251,6 +253,8 @@ class _Stream:
             kernels = self._kernels(held_rows)
             rows, strings = encode(self.vocabulary, held_rows)
             job = Job(kernels, rows, strings, self.request, self.options, wanted)
+            if job.beyond_rows:
+                self.announcement.expect(job.visits())
             job.stitch(stitchers)
             self.grid = job.grid
         found = {}

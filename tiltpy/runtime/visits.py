@@ -229,8 +229,10 @@ class Coverage:
     def visits(self, loop: Loop) -> int:
         """How many visits a loop makes, at most."""
         extent = self.extents[loop.name]
-        if loop.shape is Shape.ROWS or extent.is_empty:
-            return 0 if extent.is_empty else self.capacity[loop.name]
+        if extent.is_empty:
+            return 0
+        if loop.shape is Shape.ROWS:
+            return self.rows_of(loop.changes, 0)
         cells = (extent.last - extent.first) // loop.tdom.precision + 1
         return min(cells, self.capacity[loop.name])
 

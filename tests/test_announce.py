@@ -1,0 +1,116 @@
+"""What is said of loops that visit every cell: by `explain`, and before they run."""
+
+import warnings
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import tiltpy as tilt
+from tests.plain import held
+from tiltpy.cli.main import main
+from tiltpy.runtime import announce
+
+POINT = "input x : f64 time t point"
+FRAME = pa.table({"t": [1, 4, 10**12], "x": [1.0, 2.0, 3.0]})
+EVERY_TICK = "~a[t] = ~x[t] != φ ? t : -t\n~o[t] = ~x[t] + sum(~a[t-10:t])\noutput o"
+OWN = """reduction worst(v: f64) {
+    init = 0.0
+    acc = v > state ? v : state
+    result = state
+}
+"""
+MEAN = """reduction lasting(v: f64, start, end) {
+    init = 0.0
+    acc = state + v * (end - start)
+    merge = a + b
+    result = state
+}
+"""
+
+
+def visits(text: str, frame: object) -> str:
+    """The section of `explain` about visits."""
+    shown = tilt.parse(text).explain(inputs={"x": frame})
+    return shown.split("== visits ==\n")[1].split("\n==")[0]
+
+
+def test_explain_says_how_many_visits_and_why() -> None:
+    assert visits(f"{POINT}\n{EVERY_TICK}", FRAME) == (
+        "~a: at most 1,000,000,000,009 visits, one for each tick\n"
+        "    `t` is used as a number at <query>:2:22\n"
+        "~o: at most 19 visits, one for each change of what it refers to\n"
+    )
+
+
+def test_gaps_are_no_visits() -> None:
+    """Where `~x` has no row, the object is φ, and the loop passes on."""
+    shown = visits(f"{POINT}\n~o[t] = ~x[t] * f64(t)", FRAME)
+    assert shown.startswith("~o: at most 28 visits, one for each tick\n")
+
+
+def test_maps_visit_rows_and_grid_kernels_grid_points() -> None:
+    shown = visits("input x : i64\n~o[t] = ~x[t] + 1", held([(0, 5, 1)], "i64"))
+    assert shown == "~o: at most 1 visits, one for each row\n"
+    rows = pa.table({"t": range(10_000), "x": [1.0] * 10_000})
+    text = "input x : f64 time t sampled 1\n~o[t] = mean(~x[t-20 : t])"
+    assert "visits, one for each grid point" in visits(text, rows)
+
+
+def test_reductions_are_named_that_look_at_edges_or_fold_anew() -> None:
+    rows = pa.table({"s": [0, 50], "e": [40, 90], "x": [1.0, 2.0]})
+    held_rows = "input x : f64 interval (s, e)"
+    shown = visits(f"{MEAN}{held_rows}\n~o[t] = lasting(~x[t-10 : t])", rows)
+    assert "`lasting` sees where the edges of its window cut rows at <query>" in shown
+    shown = visits(f"{OWN}{held_rows}\n~o[t] = worst(~x[t-10 : t])", rows)
+    assert "`worst` goes through its window again at each visit at <query>" in shown
+    assert "rows in all of their windows" in shown
+
+
+@pytest.mark.parametrize("by", ["", " by k"])
+def test_a_run_of_many_visits_warns_once(
+    monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    monkeypatch.setattr(announce, "MUCH", 1000)
+    text = f"input x{by} : f64 time t point\n{EVERY_TICK}"
+    frame = pa.table({"t": [1, 4, 5000], "x": [1.0, 2.0, 3.0], "k": [1, 1, 1]})
+    with pytest.warns(tilt.TiltWarning) as caught:
+        tilt.parse(text).run(x=tilt.bind(frame, column="x"))
+    (warning,) = caught
+    assert warning.filename == __file__
+    message = str(warning.message)
+    assert message.startswith("~a may make 5,009 visits, one for each tick: `t` is ")
+    assert "at <query>:2:22; to make fewer, give it a coarser grid" in message
+
+
+def test_a_stream_warns_when_its_spans_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(announce, "MUCH", 1000)
+    stamps = range(0, 20_000, 10)
+    frame = pa.table({"t": stamps, "x": [1.0] * len(stamps)})
+    query = tilt.parse(f"{POINT}\n{EVERY_TICK}")
+    with pytest.warns(tilt.TiltWarning, match="one for each tick") as caught:
+        list(query.stream(x=frame.to_reader(max_chunksize=100)))
+    assert len(caught) == 1
+
+
+def test_usual_runs_say_nothing() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tilt.parse(f"{POINT}\n~o[t] = ~x[t] * f64(t)").run(x=FRAME)
+        tilt.parse(f"{POINT}\n~o[t] = sum(~x[t-{2**58} : t])").run(x=FRAME)
+
+
+def test_the_command_says_it_on_stderr(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(announce, "MUCH", 1000)
+    query, data = tmp_path / "q.tilt", tmp_path / "x.parquet"
+    query.write_text(f"{POINT}\n{EVERY_TICK}\n", encoding="utf-8")
+    pq.write_table(pa.table({"t": [1, 5000], "x": [1.0, 2.0]}), data)
+    assert main(["run", str(query), "--input", f"x={data}"]) == 0
+    said = capsys.readouterr().err
+    assert said.startswith("warning: ~a may make 5,009 visits, one for each tick: ")
+    assert said.count("\n") == 1
