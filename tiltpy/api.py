@@ -108,10 +108,13 @@ class CompiledQuery:
         `datetime`; by default that of the data. `chunk` (ticks, a duration like "1h", a
         `timedelta`) and `workers` (threads; by default one per CPU) never change a
         result; chunks are longer than that where there would be more than 32,768 of
-        them, or they would go through what they look back to more than 2^26 times. `allow_sort=False` refuses rows out of time order. `progress` is called
-        with the number of chunks done and of all. `check_reductions=True` tries, before
-        it runs, whether `merge` and `deacc` of the query's own reductions agree with
-        their `acc`, over a sample of the data's snapshots: for finding mistakes.
+        them, or they would go through what they look back to more than 2^26 times.
+        `allow_sort=False` refuses rows out of time order. `progress` is called with the
+        number of chunks done and of all. `check_reductions=True` tries, before it runs,
+        whether `merge` and `deacc` of the query's own reductions agree with their
+        `acc`, over a sample of the data's snapshots: for finding mistakes.
+
+        Warns with a `TiltWarning` of loops that may make more than 10^9 visits.
 
         Rows of outputs by key are in `order` of "key" and then time, or of "time" and
         then key.

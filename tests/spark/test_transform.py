@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 import tiltpy as tilt
 from tiltpy.api import CompiledQuery
 from tiltpy.bound import BoundFrame
-from tiltpy.spark import apply, apply_all, tilt_transform
+from tiltpy.spark import apply, apply_all, pieces, tilt_transform
+from tiltpy.spark.bounds import bounds_of
 from tiltpy.spark.seams import can_go_on
 
 Row = tuple[Any, ...]
@@ -91,6 +92,23 @@ def test_one_series_is_cut_by_time(spark: SparkSession, lifetime: str) -> None:
     """)
     frame, table = both(spark, random_rows(1, 300, 700, "ab"))
     same(query, {"price": tilt.bind(frame)}, {"price": tilt.bind(table)}, chunk=64)
+
+
+def test_rows_go_to_few_of_the_short_pieces_that_look_far(spark: SparkSession) -> None:
+    query = tilt.parse("""
+        input price : f64 time ts order price point
+        ~out[t] = ~price[t] != φ ? sum(~price[t-1099511627776 : t]) : φ
+    """)
+    frame, table = both(spark, random_rows(1, 300, 3000, "ab"))
+    cut: list[DataFrame] = []
+
+    def bounds(*given: Any) -> DataFrame:
+        cut.append(bounds_of(*given))
+        return cut[-1]
+
+    with patch.object(pieces, "bounds_of", bounds):
+        same(query, {"price": tilt.bind(frame)}, {"price": tilt.bind(table)}, chunk=7)
+    assert 10 < cut[0].collect()[0]["last"] < 20
 
 
 def test_what_lasts_for_a_cell_has_no_seams(spark: SparkSession) -> None:

@@ -24,6 +24,8 @@ MOST_PIECES = 1 << 10
 """Of one key."""
 LONGEST = 1 << 60
 """Ticks of a piece, at most."""
+MOST_COPIES = 16
+"""Pieces that a row goes to for being in what they look around themselves, at most."""
 REACHES = 4
 """How many times as long as what it needs beside it a piece is, unless it is given."""
 
@@ -109,7 +111,9 @@ def _with_pieces(
     else:
         chunk = min(cutting.chunk, LONGEST)
         several = raised(raised(length, sql.lit(chunk)), sql.lit(MOST_PIECES))
-        step = several * chunk
+        around = sql.least(length, sql.lit(min(cutting.reach, LONGEST)))
+        copied = raised(around, sql.lit(min(MOST_COPIES * chunk, LONGEST)))
+        step = sql.greatest(several, copied) * chunk
     found = found.withColumn("step", step.cast("long"))
     start, step = sql.col("start"), sql.col("step")
     found = found.withColumn("base", start - sql.pmod(start, step))
