@@ -237,10 +237,10 @@ class Loop:
     each visit. `structures` say in words what it keeps of windows as a whole.
 
     Without a snapshot of each of the objects in `strict`, in that stretch around a grid
-    point, the object is φ there. The loop makes no visits where one of `skips` has none
-    (but for one at most after each gap). Where `every_cell` is set because the edges of
-    windows cut rows, these are in `cut`: elsewhere it visits changes alone. At each
-    visit it goes through the rows in `anew` again.
+    point, the object is φ there. Where one of `skips` has none, a loop over every cell
+    visits changes alone. Where `every_cell` is set because the edges of windows cut
+    rows, these are in `cut`: elsewhere, too, it visits changes alone. At each visit it
+    goes through the rows in `anew` again.
     """
 
     name: str

@@ -24,7 +24,6 @@ from tiltpy.loops.build import FALSE
 from tiltpy.loops.nodes import Var
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.cursors import gapless
-from tiltpy.lowering.references import uses_time
 from tiltpy.lowering.rows import ObjectRows
 from tiltpy.lowering.values import Leaf, Lowered, lower_expr, phi
 from tiltpy.types import BOOL, Struct, Type
@@ -40,10 +39,9 @@ def skipped_points(
     """The points to whose snapshots a loop keeps.
 
     To step over a short gap, a visit without a branch, is cheaper than to skip it. So
-    only events of one tick are worth it, and loops that do not step from change to
-    change anyway: the gap of an object that uses `t` would be visited cell by cell.
+    only events of one tick are worth it, and loops that do not step anyway.
     """
-    steps = definition.tdom.precision == 1 and not uses_time(definition)
+    steps = definition.tdom.precision == 1
 
     def pays(rows: ObjectRows) -> bool:
         if gapless(rows):

@@ -64,6 +64,7 @@ class Sweep:
         self.tdom = definition.tdom
         self.every_tick = self.tdom.precision == 1
         self.every_cell = uses_time(definition)
+        self.strict = strict_points(definition)
         self.now = assembly.fresh("now")
         self.following = Following(
             assembly, definition, objects, self.now, rankings, plain=plain
@@ -173,11 +174,27 @@ class Sweep:
     ) -> tuple[LExpr, LExpr]:
         """The last grid point that surely sees the same as this one, and the next.
 
-        The next is not cut at the loop's end: the less stands between two visits.
+        The next is not cut at the loop's end: the less stands between two visits. What
+        has a snapshot in each cell has none in gaps of what it is strict in: those are
+        one visit up to the next change.
         """
         precision = i64(self.tdom.precision)
-        if self.every_cell or self.following.one_tick is not None:
-            return self.now, add(self.now, precision)
+        here = self.now, add(self.now, precision)
+        if self.following.one_tick is not None:
+            return here
+        if self.every_cell:
+            there = [self.following.points[point].exists for point in self.strict]
+            if not there:
+                return here
+            one = block.name("there", conj(*there))
+            until, after = self._until_change(block, changes, last)
+            return select(one, here[0], until), select(one, here[1], after)
+        return self._until_change(block, changes, last)
+
+    def _until_change(
+        self, block: Block, changes: list[LExpr], last: LExpr
+    ) -> tuple[LExpr, LExpr]:
+        precision = i64(self.tdom.precision)
         after = add(last, i64(1))
         change = least(*changes) if changes else after
         if self.every_tick:
@@ -205,14 +222,14 @@ class Sweep:
             implicit_times=False,
             structures=self.following.structures(),
             strict=self._strict(),
-            skips=tuple(map(_read, self.following.skipped)),
+            skips=tuple(map(_read, self.strict)),
             cut=() if self.every_cell else self.following.cut_windows(),
             anew=self.following.anew(),
         )
 
     def _strict(self) -> tuple[Read, ...]:
         """Where the objects must have snapshots without which this one is φ."""
-        points = map(_read, strict_points(self.definition))
+        points = map(_read, self.strict)
         windows = strict_windows(self.definition)
         return (*points, *(Read(w.object, w.start, w.end) for w in windows))
 

@@ -151,8 +151,7 @@ class Segments:
         most = np.full(len(self.keys), FAR)
         within = [self._under(loop, read) for read in loop.skips]
         if within:
-            gaps = self.rows_of(tuple((read.object, 2) for read in loop.skips), 4)
-            most = np.minimum.reduce(within) + gaps
+            most = np.minimum.reduce(within) + self.rows_of(loop.changes, 4)
         if loop.cut:
             edges = self.rows_of(loop.changes, 4)
             for read in loop.cut:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tiltpy.abi import LANES, Loop, Read, Rows, Shape, Signature, TimeLayout
+from tiltpy.abi import LANES, MOST_CELLS, Loop, Read, Rows, Shape, Signature, TimeLayout
 from tiltpy.runtime.buffers import SnapshotBuffer, Times
 from tiltpy.runtime.domain import Cells, Request
 from tiltpy.types import MAX_TIME, TDom
@@ -183,9 +183,8 @@ class Coverage:
         """How many cells a loop over all of them visits, by what it passes over."""
         within = [self._under(loop, extent, read) for read in loop.skips]
         most = FAR
-        if within:  # after a gap of one there may be one of another
-            gaps = sum(2 * self._count(read.object) for read in loop.skips)
-            most = min(within) + gaps + LANES
+        if within:
+            most = min(within) + self.rows_of(loop.changes, LANES)
         if loop.cut:
             edges = sum(2 * self._under(loop, extent, read) for read in loop.cut)
             most = min(most, edges + self.rows_of(loop.changes, LANES))
@@ -249,6 +248,10 @@ def ticks_of(buffer: SnapshotBuffer, first: Times, stop: Times) -> Times:
     if low >= high:
         return np.zeros_like(count)
     part = buffer.slice(low, high)
+    if buffer.layout is not TimeLayout.OVERLAPPING and len(first) == 1:
+        span = part.row(part.n - 1)[1] - part.row(0)[0]
+        if span <= MOST_CELLS * part.n:  # about as good, and found at once
+            return np.array([span])
     starts, ends = part.times()
     # Of events that overlap the sum may be beyond 64 bits.
     total = np.concatenate(([0.0], np.cumsum(ends - starts, dtype=np.float64)))
