@@ -29,6 +29,8 @@ from tiltpy.runtime.files import FORMATS, read_table, write_tables
 CASES = 300
 DEEP = 100_000
 BATCHES = 2
+FOUND = 22_298, 29_472, 38_100, 64_213
+"""Cases that were tracebacks once: names that are no UTF-8, intervals of months."""
 TEXT = """\
 unit s
 input x : { a: f64, b: string, c: time, d: bool, e: i32 } interval (start, end)
@@ -161,7 +163,7 @@ def alone(files: Files, seed: int) -> str:
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_damaged_files(batch: int, tmp_path: Path, *, deep: bool) -> None:
     files = files_in(tmp_path)
-    cases = range(batch, DEEP if deep else CASES, BATCHES)
+    cases = sorted({*range(batch, DEEP if deep else CASES, BATCHES), *FOUND})
     found = try_all(cases, partial(attempt, files))
     signals = [seed for seed, one in found.items() if isinstance(one, Signals)]
     again = try_all(signals, partial(alone, files))

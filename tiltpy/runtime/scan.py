@@ -145,7 +145,7 @@ def opened(path: Path) -> pq.ParquetFile:
     try:
         # Otherwise the columns of all row groups would be read at once, and kept.
         return pq.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False)
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise unreadable(path, error) from error
 
 

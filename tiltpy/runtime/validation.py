@@ -63,6 +63,9 @@ def check_column(input: str, column: pa.ChunkedArray, paths: Sequence[Path]) -> 
                 _check(chunk, path[1:])
     except (pa.ArrowException, OSError) as error:
         raise broken(error, input, path) from error
+    except KeyError as error:  # of types whose arrays have no class in pyarrow
+        fault = f"found {column.type}, which pyarrow cannot read; cast it"
+        raise DataError(fault, input=input, column=name) from error
 
 
 def broken(error: Exception, input: str, path: Sequence[str]) -> DataError:
