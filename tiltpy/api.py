@@ -1,6 +1,5 @@
 """The public face: queries from text or Python, run over anything that speaks Arrow."""
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -10,7 +9,7 @@ from tiltpy.agreement import check_agreement
 from tiltpy.arguments import Arguments, read_options, run_time_bounds
 from tiltpy.bound import Bound
 from tiltpy.compiler import CompileOptions, Compiler, by_keys
-from tiltpy.errors import TiltError, TiltWarning
+from tiltpy.errors import TiltError, warn
 from tiltpy.explain import DEFAULT_LAYOUT, explain, folds_of
 from tiltpy.frontend import builder
 from tiltpy.frontend import parse as text
@@ -114,14 +113,12 @@ class CompiledQuery:
         whether `merge` and `deacc` of the query's own reductions agree with their
         `acc`, over a sample of the data's snapshots: for finding mistakes.
 
-        Warns with a `TiltWarning` of loops that may make more than 10^9 visits.
-
         Rows of outputs by key are in `order` of "key" and then time, or of "time" and
         then key.
 
         Raises `DataError` if the data does not fit the query, or they do not agree.
         Warns (`TiltWarning`) where a result for each row of an input of points hides
-        rows that share a stamp.
+        rows that share a stamp, and of loops that may make more than 10^9 visits.
         """
         if order not in ORDERS:
             raise TiltError(f"order={order!r}: expected 'key' or 'time'")
@@ -137,7 +134,7 @@ class CompiledQuery:
         result = run_parts(
             self.query, self._parts, bindings, request, options, order, hidden
         )
-        _warn(hidden, stacklevel=3)
+        _warn(hidden)
         return result
 
     def _hidden_rows(self, request: Request) -> HiddenRows:
@@ -225,7 +222,7 @@ class CompiledQuery:
         hidden = self._hidden_rows(request)
         results = self._stream(request, frames, options, memory, hidden)
         counts = write_results(results, paths)
-        _warn(hidden, stacklevel=3)
+        _warn(hidden)
         return counts
 
     def _refuse_keys(self, method: str) -> None:
@@ -352,17 +349,17 @@ class CompiledQuery:
         return f"<query {summary(self.query, '->')}>"
 
 
-def _warn(hidden: HiddenRows, stacklevel: int) -> None:
-    """Warn of rows that are hidden, at the line of the caller's caller, or further."""
+def _warn(hidden: HiddenRows) -> None:
+    """Warn of rows that are hidden, if there are any."""
     message = hidden.message()
     if message is not None:
-        warnings.warn(message, TiltWarning, stacklevel)
+        warn(message)
 
 
 def _warned(results: Iterator[Result], hidden: HiddenRows) -> Iterator[Result]:
     """The results, and a warning after the last, at the line that asked for it."""
     yield from results
-    _warn(hidden, stacklevel=3)
+    _warn(hidden)
 
 
 def parse(

@@ -7,6 +7,8 @@ key over which a run failed. A bug
 of ours is an `AssertionError` and never one of these.
 """
 
+import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -35,10 +37,6 @@ def _remade(
     error = kind.__new__(kind, *args)
     vars(error).update(state)
     return error
-
-
-class TiltWarning(UserWarning):
-    """What a run does as it is told, and its caller may not mean."""
 
 
 class QueryError(TiltError):
@@ -84,6 +82,14 @@ class QueryErrors(QueryError):  # noqa: N818 - it is many of them
 
 class TiltWarning(UserWarning):
     """What a query or its data is allowed to be, and seldom is on purpose."""
+
+
+def warn(message: str) -> None:
+    """Warn at the line outside this package that led here."""
+    level, frame = 2, sys._getframe(1)  # noqa: SLF001 - as warnings itself does
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("tiltpy"):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(visible_lines(message), TiltWarning, stacklevel=level)
 
 
 class DataError(TiltError):

@@ -6,13 +6,11 @@ rows, each cell is a snapshot of its own; and a reduction without `merge` goes t
 its window again at each visit. That is announced where it takes long.
 """
 
-import sys
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tiltpy.abi import Loop, Shape
-from tiltpy.errors import TiltWarning
+from tiltpy.errors import warn
 from tiltpy.ir.cuts import expressions, reads
 from tiltpy.ir.nodes import Query, Reduce, TemporalExpr, Time
 from tiltpy.ir.traversal import walk
@@ -134,7 +132,7 @@ class Announcement:
         name = max(self._visits, key=lambda one: self._visits[one])
         if self._visits[name] > MUCH:
             self._said = True
-            _warn(self._message(coming[name].loop))
+            warn(self._message(coming[name].loop))
 
     def _message(self, loop: Loop) -> str:
         visits = self._visits[loop.name]
@@ -143,11 +141,3 @@ class Announcement:
         each = f", one for {_each(loop)}" if loop.every_cell else ""
         way = "to make fewer, give the reduction a `merge`" if loop.anew else FEWER
         return f"~{loop.name} may make {visits:,} {what}{each}: {why}; {way}"
-
-
-def _warn(message: str) -> None:
-    """A warning at the line of the user that runs the query."""
-    level, frame = 2, sys._getframe(1)  # noqa: SLF001 - as warnings itself does
-    while frame.f_back and frame.f_globals.get("__name__", "").startswith("tiltpy"):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, TiltWarning, stacklevel=level)
