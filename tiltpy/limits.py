@@ -51,7 +51,7 @@ MAX_ELEMENT = 10_000
 
 # Code.
 
-MAX_FUSED = 200_000
+MAX_FUSED = 50_000
 """Nodes of bodies that fusion tries: what is left unfused has loops of its own."""
 MAX_OPERATIONS = 50_000
 """Operations of a kernel, as estimated before any code is made: some ten seconds."""
