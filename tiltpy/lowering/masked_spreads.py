@@ -13,7 +13,17 @@ from dataclasses import dataclass
 
 from tiltpy.abi import LANES
 from tiltpy.ir.nodes import Reduce
-from tiltpy.loops.build import TRUE, conj, convert, disj, eq, f64, i64, le, lt, select
+from tiltpy.loops.build import (
+    TRUE,
+    conj,
+    convert,
+    disj,
+    f64,
+    i64,
+    le,
+    lt,
+    select,
+)
 from tiltpy.loops.nodes import CallFn, CountTrue, LExpr, Num, Splat
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.floats import minus, over, plus, times
@@ -51,7 +61,8 @@ class MaskedSpread:
 
         By 9 roundings at most: then what is left is below 2^-17 of the squares for as
         many equal values as there may be, and above 2^-14.5 of them for all others.
-        Where squares leave the range of `f32`, vectors are computed again in doubles.
+        Where squares leave the range of `f32`, vectors are computed again in doubles:
+        those of zeros, too, which cannot be told from squares that are too small.
         """
         number = block.name("n", convert(count, F32))
         share = block.name("share", over(Num(1.0, F32), number))
@@ -64,11 +75,10 @@ class MaskedSpread:
         found = self.assembly.fresh("spread", F32)
         block.set(found, self._root(variance))
         some = disj(
-            eq(squares, Num(0.0, F32)),
             le(Num(2.0**-90, F32), variance),
             le(Num(2.0**-30, F32), CallFn("abs", (mean,), F32)),
         )
-        safe = conj(le(squares, Num(2.0**100, F32)), some)
+        safe = block.name("safe", conj(le(squares, Num(2.0**100, F32)), some))
         again = block.inner()
         again.set(found, self._in_doubles(again, count))
         unsafe = lt(CountTrue(Splat(safe, BOOL), I64), i64(LANES))
