@@ -451,3 +451,27 @@ output ~o, ~p
     found = run_everywhere(query, {"m": rows}, start=0, end=8)
     assert found["o"][-1] == Snapshot(7, 8, 4 + 7 + 2)
     assert found["p"][-1] == Snapshot(7, 8, 3 * (4 + 7))
+
+
+@pytest.mark.parametrize("merge", ["merge = a + b", ""])
+def test_a_snapshot_that_was_cut_before_rows_without_a_value(merge: str) -> None:
+    """Of the rows that come after it none contributes: only its end has moved."""
+    query = parse(
+        f"""input x : f64
+h = TDom(-∞, ∞, 5, 1)
+reduction area(v: f64, start, end) {{
+    init = 0.0
+    acc = state + v * (end - start)
+    {merge}
+    result = state
+}}
+~o[h] = area(~x[h-17 : h])
+"""
+    )
+    rows = [Event(0, 2, 1.0), Event(5, 7, 1.0), Event(17, 18, 1.0)]
+    meant = interpret(query, {"x": rows}, start=0, end=20)
+    assert [(s.end, s.value) for s in meant["o"]][:3] == [(1, 1.0), (6, 3.0), (16, 4.0)]
+    case = Case(query, {"x": rows}, 0, 20)
+    for nulls in ("gaps", "samples"):
+        found = run_compiled(case, Setting(nulls=nulls))
+        assert_same(found, meant, query, exact=True)

@@ -18,12 +18,13 @@ from tiltpy.loops.build import (
     disj,
     greatest,
     i64,
+    le,
     least,
     lt,
     select,
     sub,
 )
-from tiltpy.loops.nodes import For, LExpr, Var
+from tiltpy.loops.nodes import For, LExpr, Var, While
 from tiltpy.lowering.assembly import Assembly, Block
 from tiltpy.lowering.own_reductions import accumulated, initial, result_of, types_of
 from tiltpy.lowering.rows import ObjectRows
@@ -131,11 +132,27 @@ class Bounds:
         if not stretch.rows.disjoint:
             block.add(For(row, stretch.first, stretch.stop, inner.body()))
             return
-        for edge in (stretch.first, sub(stretch.stop, i64(1))):
+        for edge in (stretch.first, self._cut_before(block, stretch)):
             one = block.inner()
             one.set(row, edge)
             one.add(*inner.statements)
             block.when(lt(stretch.first, stretch.stop), one)
+
+    def _cut_before(self, block: Block, stretch: Stretch) -> LExpr:
+        """The row that the later edge cut at the grid point before.
+
+        Rows behind it have come since; where they are φ nothing else tells of it. If
+        the edge cut none, a row beside it.
+        """
+        row = block.assembly.fresh("cut.newest")
+        block.set(row, sub(stretch.stop, i64(1)))
+        before = sub(stretch.high, i64(self.precision))
+        back = block.inner()
+        back.set(row, sub(row, i64(1)))
+        starts = stretch.rows.start_at(stretch.rows.clamp(row))
+        some = lt(stretch.first, row)
+        block.add(While(conj(some, le(before, starts)), back.body()))
+        return row
 
     def _compare_row(
         self,
