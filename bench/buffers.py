@@ -24,6 +24,7 @@ from tiltpy.runtime.execute import Chunk, Kernel
 from tiltpy.runtime.grid import lattice_of, serving
 from tiltpy.runtime.grid_calls import GridRun
 from tiltpy.runtime.memory import Memory
+from tiltpy.runtime.offload import stop_flag
 from tiltpy.runtime.rounds import Task
 from tiltpy.runtime.shared_calls import Calls
 from tiltpy.runtime.visits import Coverage, support_of
@@ -44,7 +45,7 @@ class Buffers:
 
     tasks: Sequence[Task]
     calls: Calls
-    one: Callable[[int], object]
+    one: Callable[[int, int], object]
     rounds: int
     events: int
 
@@ -56,9 +57,10 @@ class Buffers:
     def run_each(self) -> None:
         """The same, each call from Python."""
         places = self.calls.places.tolist()
+        stop = stop_flag().place
         for _ in range(self.rounds):
             for place in places:
-                self.one(place)
+                self.one(place, stop)
 
 
 def lines(chosen: Sequence[Workload] | None, wanted: Wanted) -> Iterator[str]:

@@ -149,7 +149,7 @@ class FakeCode:
 
     @cached_property
     def _callback(self) -> Any:
-        return ctypes.CFUNCTYPE(None, ctypes.c_int64)(self.one)
+        return ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(self.one)
 
     @property
     def place(self) -> int:
@@ -158,13 +158,13 @@ class FakeCode:
         return found
 
     @property
-    def many(self) -> Callable[[int, int, int], object]:
+    def many(self) -> Callable[[int, int, int, int], object]:
         return DRIVERS.many
 
     def appended(self, *given: int) -> None:
         raise AssertionError(f"grid kernels do not append: {given}")
 
-    def one(self, place: int) -> None:
+    def one(self, place: int, _stop: int) -> None:
         self.grid.runs += 1
         slots = at(place, np.dtype(np.int64), len(self.signature.slots))
         numbers = zip(self.signature.slots, slots.tolist(), strict=True)

@@ -46,7 +46,13 @@ class FencedCalls:
         return self
 
     def appended(
-        self, place: int, count: int, width: int, outputs: int, number: int
+        self,
+        place: int,
+        count: int,
+        width: int,
+        outputs: int,
+        number: int,
+        stop: int,
     ) -> None:
         """The calls one by one; what they wrote is put where it belongs."""
         slots = _numbers(place, count * width).reshape(count, width)
@@ -56,7 +62,7 @@ class FencedCalls:
             fence_inputs(self.fences, self.wiring, self.batch.parts, own, key)
             self._scratch(own, key)
             arrays = self._outputs(own, key)
-            self.machine.one(address(own))
+            self.machine.one(address(own), stop)
             for index in self.wiring.counts.values():
                 slots[key, index] = own[index]
                 assert own[index] >= 0

@@ -215,8 +215,10 @@ def test_progress_counts_every_chunk(long_frame: BoundFrame) -> None:
             chunk=20_000,
             progress=lambda done, total, seen=seen: seen.append((done, total)),  # type: ignore[misc]
         )
-        assert seen == [(i + 1, len(seen)) for i in range(len(seen))]
-        assert len(seen) >= 10
+        # It is told the same again where nothing happens for a while.
+        news = [one for one in dict.fromkeys(seen) if one[0]]
+        assert news == [(i + 1, len(news)) for i in range(len(news))]
+        assert len(news) >= 10
 
 
 class StopItError(Exception):

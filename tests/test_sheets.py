@@ -25,6 +25,7 @@ from tiltpy.runtime.ingest import ingest
 from tiltpy.runtime.job import RunOptions
 from tiltpy.runtime.layout import sampled
 from tiltpy.runtime.memory import POOL, Memory
+from tiltpy.runtime.offload import stop_flag
 from tiltpy.runtime.part import Part
 from tiltpy.runtime.run import run
 from tiltpy.runtime.shared_calls import Calls
@@ -128,7 +129,7 @@ def test_calls_keep_their_scratch_and_results() -> None:
         if at_once:
             calls.run()
         for place in () if at_once else calls.places:
-            grid.kernel.code.code().one(int(place))
+            grid.kernel.code.code().one(int(place), stop_flag().place)
         ends = zip(low.tolist(), batch.high.tolist(), strict=True)
         for (first, last), (_, pieces, _) in zip(ends, batch.results(), strict=True):
             piece = pieces["o"]

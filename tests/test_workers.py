@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pytest
 
-from tiltpy.runtime import workers
+from tiltpy.runtime import threads
 from tiltpy.runtime.workers import share_out, together
 
 
@@ -135,7 +135,7 @@ def test_where_no_thread_can_be_had_the_caller_does_it_all() -> None:
     done: list[int] = []
     work = [partial(done.append, 1), partial(done.append, 2)]
     with (
-        patch.object(workers, "_idle", deque()),
+        patch.object(threads, "_idle", deque()),
         patch.object(threading.Thread, "start", side_effect=RuntimeError("no thread")),
     ):
         together(work, list)

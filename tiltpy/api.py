@@ -1,6 +1,7 @@
 """The public face: queries from text or Python, run over anything that speaks Arrow."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -24,13 +25,14 @@ from tiltpy.outline.outline import outline
 from tiltpy.passes import resolve_boundaries
 from tiltpy.passes.row_inputs import row_inputs
 from tiltpy.runtime.announce import LoopVisits
-from tiltpy.runtime.bind import Binding, check_bound
+from tiltpy.runtime.bind import Binding, are_quick, check_bound
 from tiltpy.runtime.domain import Request
 from tiltpy.runtime.grid import lattice_of
 from tiltpy.runtime.hidden_rows import HiddenRows
 from tiltpy.runtime.ingest import Ingested
 from tiltpy.runtime.job import Progress, RunOptions
 from tiltpy.runtime.key_pieces import Order
+from tiltpy.runtime.offload import offload, reported
 from tiltpy.runtime.part import Part
 from tiltpy.runtime.result import Result
 from tiltpy.runtime.run import bind_inputs, job_of, run_parts
@@ -123,17 +125,24 @@ class CompiledQuery:
         if order not in ORDERS:
             raise TiltError(f"order={order!r}: expected 'key' or 'time'")
         request, frames = self._arguments.read(start, end, inputs, RUN_ARGUMENTS)
+        told = None if progress is None else reported(progress)
         options = read_options(
-            self.query.unit, workers, chunk, allow_sort=allow_sort, progress=progress
+            self.query.unit, workers, chunk, allow_sort=allow_sort, progress=told
         )
         bindings = self._bindings(frames)
-        if check_reductions:
-            bound = bind_inputs(self.query, bindings, allow_sort=allow_sort)
-            check_agreement(self.query, bound, request, options, self._compiler.options)
         hidden = self._hidden_rows(request)
-        result = run_parts(
-            self.query, self._parts, bindings, request, options, order, hidden
-        )
+
+        def work() -> Result:
+            if check_reductions:
+                bound = bind_inputs(self.query, bindings, allow_sort=allow_sort)
+                compiling = self._compiler.options
+                check_agreement(self.query, bound, request, options, compiling)
+            return run_parts(
+                self.query, self._parts, bindings, request, options, order, hidden
+            )
+
+        quick = not check_reductions and are_quick(bindings.values())
+        result = work() if quick else offload(work, told)
         _warn(hidden)
         return result
 
@@ -301,7 +310,8 @@ class CompiledQuery:
         bindings = self._bindings(given) if given else {}
         bound: Mapping[str, Ingested] = {}
         if bindings:
-            bound = bind_inputs(self.query, bindings, allow_sort=True)
+            bind_all = partial(bind_inputs, self.query, bindings, allow_sort=True)
+            bound = offload(bind_all)
             rows = {name: one.most_rows() for name, one in bound.items()}
             layouts = {name: one.abi_layout() for name, one in rows.items()}
             found = {name: lattice_of(one) for name, one in rows.items()}

@@ -39,6 +39,7 @@ from tiltpy.passes.coarsen_domains import coarsen_domains
 from tiltpy.passes.eliminate_dead import drop_definitions
 from tiltpy.passes.pipeline import optimize
 from tiltpy.runtime.execute import Kernel
+from tiltpy.runtime.offload import offload
 from tiltpy.types import U32, Scalar, TDom
 
 T = TypeVar("T")
@@ -112,7 +113,8 @@ class LazyCode(Guarded):
     def _compile(self) -> ObjectCode:
         plan = self.plan
         assert plan.signature == self.signature, "lowering is not deterministic"
-        return compile_object(plan.kernel, optimize=self._optimize)
+        make = partial(compile_object, plan.kernel, optimize=self._optimize)
+        return offload(make)
 
     def kernel(self) -> Kernel:
         """As the runtime calls it."""

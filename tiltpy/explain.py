@@ -16,6 +16,7 @@ from tiltpy.runtime.announce import LoopVisits, describe
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.direct import Grouping, only_input, plan_folds
 from tiltpy.runtime.in_time import in_time
+from tiltpy.runtime.offload import offload
 from tiltpy.runtime.part import Part
 from tiltpy.types import Boundary
 
@@ -108,13 +109,13 @@ def _kernel(
     title: str, lazy: LazyCode, *, llvm: bool, asm: bool
 ) -> Iterator[tuple[str, str]]:
     code = lazy.code()
-    optimized = code.optimized_ir()
+    optimized = offload(code.optimized_ir)
     shapes = "\n".join(_shape(loop, optimized) for loop in lazy.plan.signature.loops)
     yield title, f"{shapes}\n\n{format_kernel(lazy.plan.kernel)}"
     if llvm:
         yield f"{title}: LLVM IR", optimized
     if asm:
-        yield f"{title}: machine code", code.assembly()
+        yield f"{title}: machine code", offload(code.assembly)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """`tilt run | plot | check | explain | fmt`: reading the command line, and how it ends.
 
 Exit codes: 0 done, 1 the data or the run failed (or `fmt --check` found something),
-2 the query or the arguments are wrong, 130 interrupted. Errors are one line or the
-caret picture on stderr, never a traceback.
+2 the query or the arguments are wrong, 128 + n ended by the signal n: 130 for Ctrl-C,
+143 for SIGTERM, 129 for SIGHUP. Errors are one line or the caret picture on stderr,
+never a traceback.
 """
 
 import gc
@@ -25,10 +26,12 @@ from tiltpy.cli.plot import add_plot_arguments, plot
 from tiltpy.cli.report import FAILED, report, report_line, report_warning
 from tiltpy.cli.run import add_run_arguments, run
 from tiltpy.errors import TiltError, TiltWarning
+from tiltpy.runtime.offload import is_abandoned
 
-INTERRUPTED, PIPE_CLOSED, TERMINATED = (
-    128 + number for number in (signal.SIGINT, signal.SIGPIPE, signal.SIGTERM)
-)
+SIGNALLED = 128
+"""The exit code where a signal ends a command, less the signal's number."""
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+"""Signals that end a command as Ctrl-C does; under nohup SIGHUP stays ignored."""
 
 EXAMPLE = """\
 example:
@@ -76,15 +79,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     gc.freeze()  # what was imported stays, and a command leaves little garbage
     gc.set_threshold(100_000)
     _open_outputs()
+    before = {
+        one: signal.signal(one, _terminate)
+        for one in ENDING
+        if signal.getsignal(one) is not signal.SIG_IGN
+    }
     try:
-        before = signal.signal(signal.SIGTERM, _terminate)
-        try:
-            return _outcome(lambda: _dispatch(argv))
-        finally:
-            signal.signal(signal.SIGTERM, before)
+        return _outcome(lambda: _dispatch(argv))
     except KeyboardInterrupt:
         print("tilt: interrupted", file=sys.stderr)
-        return INTERRUPTED
+        return _ended(SIGNALLED + signal.SIGINT)
+    except _Terminated as end:
+        return _ended(SIGNALLED + end.number)
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+def _ended(code: int) -> int:
+    """The exit code, at once where calls into libraries still go on."""
+    if is_abandoned():
+        sys.stderr.flush()
+        os._exit(code)
+    return code
 
 
 def _open_outputs() -> None:
@@ -134,15 +151,22 @@ def _outcome(body: Callable[[], int]) -> int:
     except BrokenPipeError:
         # The reader has seen enough. Python would complain once more at the exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return PIPE_CLOSED
+        return SIGNALLED + signal.SIGPIPE
     except OSError as error:
         report_line(str(error))
     return FAILED
 
 
-def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
-    """End like any other way out, so that no half-written file stays."""
-    raise SystemExit(TERMINATED)
+class _Terminated(BaseException):
+    """A signal that ends the command as Ctrl-C does: no half-written file stays."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
+    raise _Terminated(number)
 
 
 if __name__ == "__main__":

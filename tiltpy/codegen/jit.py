@@ -90,15 +90,20 @@ class ObjectCode:
     """How long the stages of compiling it took."""
 
 
+_FLAG = ctypes.c_int64(0)
+NEVER = ctypes.addressof(_FLAG)
+"""A stop flag that nobody sets."""
+
+
 class Drivers:
     """The loops over calls of kernels, in memory (see `drivers`)."""
 
     def __init__(self, code: bytes) -> None:
         self._engine = _load(code)
         place = self._engine.get_function_address
-        self.many: Callable[[int, int, int], object] = _MANY(place("many"))
-        self.appended: Callable[[int, int, int, int, int, int], object] = _APPENDED(
-            place("appended")
+        self.many: Callable[[int, int, int, int], object] = _MANY(place("many"))
+        self.appended: Callable[[int, int, int, int, int, int, int], object] = (
+            _APPENDED(place("appended"))
         )
 
 
@@ -106,8 +111,9 @@ class MachineCode:
     """A compiled kernel in memory, to be called without holding the GIL.
 
     It lies at `place`, and `one(slots)` executes it over the argument array at an
-    address (see `abi`); `many` and `appended` make many calls (see `drivers`). `loops`
-    gives the kernel that the code was made of, which only a look at it needs.
+    address (see `abi`); `many` and `appended` make many calls (see `drivers`). All of
+    them end early when the flag at the address `stop` is set. `loops` gives the kernel
+    that the code was made of, which only a look at it needs.
     """
 
     def __init__(
@@ -117,12 +123,16 @@ class MachineCode:
         self._loops = loops
         self._engine = _load(code.code)
         self.place: int = self._engine.get_function_address("kernel")
-        self.one: Callable[[int], object] = _ONE(self.place)
+        self._one: Callable[[int, int], object] = _ONE(self.place)
         self._drivers = drivers  # whose code goes with them
         self.many = drivers.many
-        self.appended: Callable[[int, int, int, int, int], object] = partial(
+        self.appended: Callable[[int, int, int, int, int, int], object] = partial(
             drivers.appended, self.place
         )
+
+    def one(self, slots: int, stop: int = NEVER) -> None:
+        """Execute it over the argument array at an address."""
+        self._one(slots, stop)
 
     def optimized_ir(self) -> str:
         """The LLVM IR after optimization."""
@@ -141,8 +151,10 @@ class MachineCode:
         return _optimize(text, machine, self.effort), machine
 
 
-_ONE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-_MANY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
+_ONE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+_MANY = ctypes.CFUNCTYPE(
+    None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p
+)
 _APPENDED = ctypes.CFUNCTYPE(
     None,
     ctypes.c_void_p,
@@ -151,6 +163,7 @@ _APPENDED = ctypes.CFUNCTYPE(
     ctypes.c_int64,
     ctypes.c_void_p,
     ctypes.c_int64,
+    ctypes.c_void_p,
 )
 
 

@@ -338,3 +338,16 @@ def counts(body: tuple[Stmt, ...]) -> bool:
             case _:
                 pass
     return False
+
+
+def loops(body: tuple[Stmt, ...]) -> bool:
+    """Whether there is any loop among some statements."""
+    for statement in body:
+        match statement:
+            case For() | While():
+                return True
+            case Branch() if loops(statement.then) or loops(statement.otherwise):
+                return True
+            case _:
+                pass
+    return False

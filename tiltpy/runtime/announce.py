@@ -8,12 +8,14 @@ its window again at each visit. That is announced where it takes long.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from tiltpy.abi import Loop, Shape
 from tiltpy.errors import warn
 from tiltpy.ir.cuts import expressions, reads
 from tiltpy.ir.nodes import Query, Reduce, TemporalExpr, Time
 from tiltpy.ir.traversal import walk
+from tiltpy.runtime.offload import in_caller
 from tiltpy.runtime.visits import MAX_CELLS
 from tiltpy.source import UNKNOWN, Span
 
@@ -132,7 +134,7 @@ class Announcement:
         name = max(self._visits, key=lambda one: self._visits[one])
         if self._visits[name] > MUCH:
             self._said = True
-            warn(self._message(coming[name].loop))
+            in_caller(partial(warn, self._message(coming[name].loop)))
 
     def _message(self, loop: Loop) -> str:
         visits = self._visits[loop.name]

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from tiltpy.errors import DataError
 from tiltpy.runtime.bind import IMMUTABLE
-from tiltpy.runtime.frames import read_frame, spend
+from tiltpy.runtime.frames import read_frame, spend, unreadable
 from tiltpy.runtime.scan import Batch
 from tiltpy.runtime.validation import check_lengths
 
@@ -39,7 +39,7 @@ def read_batches(
         else:
             reader = pa.RecordBatchReader.from_stream(frame)
     except (pa.ArrowException, OSError, TypeError, ValueError) as error:
-        raise DataError(f"Arrow cannot read it: {error}", input=input) from error
+        raise unreadable(input, error) from error
     return reader.schema, _numbered(input, _of_reader(input, reader), rows)
 
 
@@ -59,7 +59,7 @@ def _of_reader(input: str, reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
         except StopIteration:
             return
         except (pa.ArrowException, OSError) as error:
-            raise DataError(f"Arrow cannot read it: {error}", input=input) from error
+            raise unreadable(input, error) from error
         yield pa.Table.from_batches([batch])
 
 

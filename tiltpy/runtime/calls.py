@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from tiltpy.abi import OF_STRINGS, Loop, Scratch, Signature, SlotKind
 from tiltpy.runtime.buffers import Column, SnapshotBuffer, pack_validity
 from tiltpy.runtime.memory import Array
+from tiltpy.runtime.offload import stop_flag
 from tiltpy.runtime.strings import Strings
+from tiltpy.runtime.threads import Stopped
 from tiltpy.types import BOOL, I64, U8, Scalar, columns
 
 
@@ -23,25 +25,26 @@ class Code(Protocol):
     def place(self) -> int:
         """Where the kernel lies."""
 
-    @property
-    def one(self) -> Callable[[int], object]:
-        """The kernel. It is given the address of its slots."""
+    def one(self, slots: int, stop: int, /) -> object:
+        """The kernel. It is given the address of its slots, and of a stop flag."""
 
     @property
-    def many(self) -> Callable[[int, int, int], object]:
+    def many(self) -> Callable[[int, int, int, int], object]:
         """Any kernels, over one array of slots after the other.
 
         It is given the place of the calls (the kernel's place and that of its slots, of
-        each), their number, and the place of a counter: how many of them are taken.
+        each), their number, the place of a counter (how many of them are taken), and
+        that of a stop flag.
         """
 
     @property
-    def appended(self) -> Callable[[int, int, int, int, int], object]:
+    def appended(self) -> Callable[[int, int, int, int, int, int], object]:
         """The kernel for each row of an array of slots, outputs behind one another.
 
         It is given the array's place, its rows and columns, and where how many outputs
         are described: each by its slot, the slot of its count, the bytes of an item.
         That slot holds an address in the first row, in others what is left free before.
+        The last is the place of a stop flag.
         """
 
 
@@ -115,7 +118,10 @@ class Call:
 
     def run(self) -> None:
         """Call the kernel."""
-        self.code.one(self.place)
+        flag = stop_flag()
+        self.code.one(self.place, flag.place)
+        if flag.is_set:
+            raise Stopped
 
     def count(self, output: str) -> int:
         """How many snapshots of an output there are."""

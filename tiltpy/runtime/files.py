@@ -2,13 +2,15 @@
 
 The format follows the file's suffix. Whatever is written is written beside its place,
 synced to the disk, and renamed onto it when everything is there: after a crash, a full
-disk or Ctrl-C the place holds what it held before.
+disk or Ctrl-C the place holds what it held before. Arrow reads and writes beside the
+caller's thread (`offload`), into files that are open already: what goes on after an
+interrupt writes to a file without a name.
 """
 
 import os
-import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,6 +19,8 @@ import pyarrow.ipc as pi
 import pyarrow.parquet as pq
 
 from tiltpy.errors import DataError
+from tiltpy.runtime.drafts import drafted
+from tiltpy.runtime.offload import offload
 
 FORMATS = {
     ".parquet": "Parquet",
@@ -44,20 +48,24 @@ def read_table(path: Path) -> pa.Table:
     """Read a whole file; `DataError` if it is missing, broken or of no known format."""
     form = format_of(path)
     try:
-        match form:
-            case "Parquet":
-                with pq.ParquetFile(path) as file:
-                    return file.read()
-            case "CSV":
-                table = pc.read_csv(path)
-                # Names that are no text raise here, where the file is known.
-                return table.rename_columns(table.column_names)
-            case _:
-                return _read_arrow(path)
+        return offload(partial(_read, path, form))
     except FileNotFoundError:
         raise DataError(f"{path}: there is no such file") from None
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise DataError(f"{path}: not readable as {form}: {reason(error)}") from error
+
+
+def _read(path: Path, form: str) -> pa.Table:
+    match form:
+        case "Parquet":
+            with pq.ParquetFile(path) as file:
+                return file.read()
+        case "CSV":
+            table = pc.read_csv(path)
+            # Names that are no text raise here, where the file is known.
+            return table.rename_columns(table.column_names)
+        case _:
+            return _read_arrow(path)
 
 
 def read_texts(path: Path, names: Sequence[str]) -> pa.Table:
@@ -70,7 +78,7 @@ def read_texts(path: Path, names: Sequence[str]) -> pa.Table:
         quoted_strings_can_be_null=False,
     )
     try:
-        return pc.read_csv(path, convert_options=options)
+        return offload(partial(pc.read_csv, path, convert_options=options))
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise DataError(f"{path}: not readable as CSV: {reason(error)}") from error
 
@@ -93,35 +101,35 @@ def replacing(*paths: Path) -> Iterator[tuple[Path, ...]]:
     What cannot be written is a `DataError`. If the body raises, nothing is replaced.
     """
     targets = [Path(os.path.realpath(path)) for path in paths]
-    token = secrets.token_hex(4)
-    places = tuple(t.with_name(f".{t.name}.{token}.part") for t in targets)
     try:
-        for path, target, place in zip(paths, targets, places, strict=True):
-            _create(path, target, place)
-        yield places
-        for place in places:
-            _sync(place)
-        for target, place in zip(targets, places, strict=True):
-            place.replace(target)
-        for folder in {target.parent for target in targets}:
-            _sync(folder)
+        with ExitStack() as drafts:
+            places = tuple(
+                drafts.enter_context(_drafted(path, target))
+                for path, target in zip(paths, targets, strict=True)
+            )
+            yield places
+            for place in places:
+                offload(partial(_sync, place))
+            for target, place in zip(targets, places, strict=True):
+                place.replace(target)
+            for folder in {target.parent for target in targets}:
+                _sync(folder)
     except OSError as error:
         names = ", ".join(str(path) for path in paths)
         raise DataError(f"{names}: not written: {reason(error)}") from error
-    finally:
-        for place in places:
-            place.unlink(missing_ok=True)
 
 
-def _create(path: Path, target: Path, place: Path) -> None:
-    """Make the empty file to write to, with the rights of the one it will replace."""
+@contextmanager
+def _drafted(path: Path, target: Path) -> Iterator[Path]:
+    """A draft with the rights of the file that it will replace."""
     if target.is_dir():
         raise DataError(f"{path}: is a directory; name a file in it")
     if not target.parent.is_dir():
         raise DataError(f"{path}: there is no directory {path.parent}; make it first")
-    place.touch(exist_ok=False)
-    if target.exists():
-        place.chmod(target.stat().st_mode & 0o777)
+    with drafted(target) as place:
+        if target.exists():
+            place.chmod(target.stat().st_mode & 0o777)
+        yield place
 
 
 def _sync(path: Path) -> None:
@@ -145,14 +153,19 @@ def _read_arrow(path: Path) -> pa.Table:
 
 
 def _write(table: pa.Table, place: Path, form: str) -> None:
-    match form:
-        case "Parquet":
-            pq.write_table(table, place)
-        case "CSV":
-            pc.write_csv(table.flatten(), place)  # a column `bid.price` for a field
-        case _:
-            with pi.new_file(str(place), table.schema) as writer:
-                writer.write_table(table)
+    offload(partial(_write_to, pa.OSFile(str(place), "wb"), table, form))
+
+
+def _write_to(sink: pa.OSFile, table: pa.Table, form: str) -> None:
+    with sink:
+        match form:
+            case "Parquet":
+                pq.write_table(table, sink)
+            case "CSV":
+                pc.write_csv(table.flatten(), sink)  # `bid.price` for a field
+            case _:
+                with pi.new_file(sink, table.schema) as writer:
+                    writer.write_table(table)
 
 
 def reason(error: Exception) -> str:

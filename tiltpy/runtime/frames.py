@@ -12,9 +12,14 @@ import pyarrow.compute as pc
 from tiltpy.errors import DataError
 from tiltpy.runtime.choose import Choice
 from tiltpy.runtime.encode import coded, is_string
+from tiltpy.runtime.offload import in_caller
 from tiltpy.runtime.validation import broken
 from tiltpy.types import Scalar
 
+IN_MEMORY = ("numpy", "pyarrow", "pandas", "polars")
+"""Packages whose frames run no code of the caller's when they are read."""
+ENDING = {one.__name__: one for one in (KeyboardInterrupt, SystemExit, GeneratorExit)}
+"""What is no error, and means the end."""
 _SPENT: WeakSet[pa.RecordBatchReader] = WeakSet()
 """Readers that were read: they would pass for frames without rows."""
 
@@ -40,7 +45,7 @@ def _without_rows(frame: Any) -> Any:
         case "polars", "DataFrame":
             return frame.clear()
         case "duckdb" | "_duckdb", "DuckDBPyRelation":
-            return frame.limit(0)
+            return in_caller(lambda: frame.limit(0))
         case "pandas", "DataFrame":
             # What is in a column of objects is seen when it is read.
             known = frame.columns.is_unique and "object" not in set(frame.dtypes)
@@ -58,7 +63,8 @@ def _with_columns(frame: Any, names: list[str]) -> Any:
             return frame[[name for name in names if name in frame.columns]]
         case _:
             quoted = (name.replace('"', '""') for name in names)
-            return frame.project(", ".join(f'"{name}"' for name in quoted))
+            columns = ", ".join(f'"{name}"' for name in quoted)
+            return in_caller(lambda: frame.project(columns))
 
 
 def read_frame(input: str, frame: object) -> pa.Table:
@@ -71,9 +77,11 @@ def read_frame(input: str, frame: object) -> pa.Table:
         table = own_table(input, frame)
         if table is None:
             _check_kind(input, frame)
-            table = pa.table(frame)
+            if type(frame).__module__.partition(".")[0] in IN_MEMORY:
+                return pa.table(frame)
+            return in_caller(lambda: pa.table(frame))
     except (pa.ArrowException, OSError, TypeError, ValueError) as error:
-        raise DataError(f"Arrow cannot read it: {error}", input=input) from error
+        raise unreadable(input, error) from error
     return table
 
 
@@ -88,7 +96,7 @@ def own_table(input: str, frame: object) -> pa.Table | None:
     if isinstance(frame, pa.RecordBatch):
         return pa.Table.from_batches([frame])
     if isinstance(frame, pa.RecordBatchReader):
-        return spend(input, frame).read_all()
+        return in_caller(spend(input, frame).read_all)
     if isinstance(frame, pa.Array | pa.ChunkedArray) and pa.types.is_struct(frame.type):
         frame.validate()
         return pa.Table.from_struct_array(frame)
@@ -137,6 +145,17 @@ def _check_kind(input: str, frame: object) -> None:
             f"Arrow PyCapsule interface), found {kind.__module__}.{kind.__qualname__}",
             input=input,
         )
+
+
+def unreadable(input: str, error: Exception) -> DataError:
+    """That a frame cannot be read. What ends a program is raised as what it is.
+
+    Arrow's C interface hands on the text of an exception alone.
+    """
+    last = str(error).rstrip().rpartition("\n")[2].partition(":")[0]
+    if "Python exception: " in str(error) and last in ENDING:
+        raise ENDING[last] from error
+    return DataError(f"Arrow cannot read it: {error}", input=input)
 
 
 def flat_column(input: str, table: pa.Table, *path: str) -> pa.Array:

@@ -7,6 +7,7 @@ near them only, so the result is the same whatever the number of workers.
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -26,6 +27,7 @@ from tiltpy.runtime.execute import Chunk, Kernels
 from tiltpy.runtime.grid import Grid, lattice_of, serving
 from tiltpy.runtime.grid_calls import GridRun
 from tiltpy.runtime.memory import Memory
+from tiltpy.runtime.offload import is_quick, offload
 from tiltpy.runtime.pace import (
     AGAIN,
     LEAST,
@@ -106,6 +108,8 @@ class Job:
         self.general = kernels.general(few=whole and self._beside() < FEW_ROWS)
         self.support = support_of(self.general.signature, rows, request)
         self.sheet: Sheet | None = None
+        self._steps = 2 * self.total
+        """How many rows and cells its loops visit, about, when chunks are cut."""
 
     def _beside(self) -> int:
         """How many rows there are for the general kernel."""
@@ -163,6 +167,15 @@ class Job:
     def stitch(self, stitchers: Mapping[str, Stitcher]) -> None:
         """Compute what is wanted; each output's pieces go to its stitcher."""
         chunks = list(self._chunks()) if self.wanted else []
+        work = partial(self._stitch, chunks, stitchers)
+        if is_quick(self._steps, self.total):
+            work()
+        else:
+            offload(work, self.options.progress)
+
+    def _stitch(
+        self, chunks: Sequence[Coverage | Stretches], stitchers: Mapping[str, Stitcher]
+    ) -> None:
         total = sum(len(one[0]) if isinstance(one, tuple) else 1 for one in chunks)
         done = 0
         for count, pieces, cells in self._results(chunks, total):
@@ -247,6 +260,7 @@ class Job:
         low = min(one.low for one in self.wanted.values())
         high = max(one.high for one in self.wanted.values())
         cells = self._cells(low, high)
+        self._steps += cells
         interval, phase = self.options.chunk, 0
         ranked = any(loop.structures for loop in self.general.signature.loops)
         if interval is not None:

@@ -9,9 +9,10 @@ one hot key keeps nobody waiting. Which way a key takes depends on the data alon
 on the workers.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,7 @@ from tiltpy.runtime.key_grids import KeyGrids, key_grids
 from tiltpy.runtime.key_pieces import KeyedPiece
 from tiltpy.runtime.keys import Groups, Keys
 from tiltpy.runtime.memory import Scratches
+from tiltpy.runtime.offload import is_quick, offload
 from tiltpy.runtime.segments import Segments
 from tiltpy.runtime.stitch import events_of
 from tiltpy.runtime.strings import Strings
@@ -110,6 +112,12 @@ class KeyedJob:
     def run(self) -> Pieces:
         """All outputs' pieces, in order of the keys."""
         tasks = list(self._tasks())
+        visits = 2 * sum(task.rows for task in tasks)
+        if is_quick(visits, visits):
+            return self._run(tasks)
+        return offload(partial(self._run, tasks), self.options.progress)
+
+    def _run(self, tasks: Sequence[Task]) -> Pieces:
         workers = self.options.workers or default_workers()
         found: dict[int, Mapping[str, KeyedPiece]] = {}
         shared = [n for n, t in enumerate(tasks) if t.rows < ALL_WORKERS]

@@ -8,6 +8,7 @@ the output's unit is not the tick.
 from abc import ABC, abstractmethod
 from collections.abc import ItemsView, Iterator, KeysView, Sequence, ValuesView
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +19,12 @@ from tiltpy.errors import TiltError
 from tiltpy.given import checked, path_of, text_of
 from tiltpy.names import closest
 from tiltpy.plot.series import Series
+from tiltpy.runtime.bind import QUICK_ROWS
 from tiltpy.runtime.buffers import Column
 from tiltpy.runtime.key_cells import KeyCells
 from tiltpy.runtime.key_pieces import KeyColumns, in_order_of_time
 from tiltpy.runtime.notebook import html_table
+from tiltpy.runtime.offload import offload
 from tiltpy.runtime.pictured_keys import Choice
 from tiltpy.runtime.pictures import Form, clock_of, draw, form_of, series_of, write
 from tiltpy.runtime.stamps import OutputStamp, from_ticks
@@ -75,8 +78,13 @@ class _Lazy:
     def rows(self) -> OutputRows:
         """The snapshots and their keys."""
         if isinstance(self._source, Pending):
-            self._source = self._source.make()
+            self._source = offload(self._source.make)
         return self._source
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the snapshots are there."""
+        return isinstance(self._source, OutputRows)
 
     def __reduce__(self) -> tuple[type["_Lazy"], tuple[OutputRows]]:
         """Make the snapshots: what they are made of stays in its process."""
@@ -155,22 +163,26 @@ class OutputTable:
     def to_arrow(self) -> pa.Table:
         """The snapshots as a pyarrow table; made once, kept."""
         if self._table is None:
-            schema, made = self.schema, self._lazy.rows
-            most = None if made.keys is None else made.keys.fitting()
-            chunks = [c for piece in made.pieces for c in self._chunks(piece, most)]
-            if made.keys is not None:
-                sizes = [len(chunk[0]) for chunk in chunks]
-                keys = made.keys.chunks(sizes)
-                chunks = [[*k, *c] for k, c in zip(keys, chunks, strict=True)]
-            arrays = [
-                pa.chunked_array([chunk[i] for chunk in chunks], field.type)
-                for i, field in enumerate(schema)
-            ]
-            table = pa.Table.from_arrays(arrays, schema=schema)
-            if made.keys is not None and made.keys.order == "time":
-                table = in_order_of_time(table)
-            self._table = table
+            quick = self._lazy.is_made and self.num_rows < QUICK_ROWS
+            self._table = self._to_arrow() if quick else offload(self._to_arrow)
         return self._table
+
+    def _to_arrow(self) -> pa.Table:
+        schema, made = self.schema, self._lazy.rows
+        most = None if made.keys is None else made.keys.fitting()
+        chunks = [c for piece in made.pieces for c in self._chunks(piece, most)]
+        if made.keys is not None:
+            sizes = [len(chunk[0]) for chunk in chunks]
+            keys = made.keys.chunks(sizes)
+            chunks = [[*k, *c] for k, c in zip(keys, chunks, strict=True)]
+        arrays = [
+            pa.chunked_array([chunk[i] for chunk in chunks], field.type)
+            for i, field in enumerate(schema)
+        ]
+        table = pa.Table.from_arrays(arrays, schema=schema)
+        if made.keys is not None and made.keys.order == "time":
+            table = in_order_of_time(table)
+        return table
 
     def rows_by_key(self) -> Iterator[tuple[str, slice]]:
         """Each key and its rows, of a table in order of key; all, if it has none."""
@@ -262,7 +274,7 @@ class OutputTable:
             import polars  # noqa: PLC0415 - optional
         except ImportError as error:
             raise TiltError("to_polars() needs Polars: pip install polars") from error
-        frame = polars.from_arrow(self.to_arrow())
+        frame = offload(partial(polars.from_arrow, self.to_arrow()))
         assert isinstance(frame, polars.DataFrame)
         return frame
 
@@ -272,7 +284,7 @@ class OutputTable:
             import pandas  # noqa: F401, PLC0415 - optional
         except ImportError as error:
             raise TiltError("to_pandas() needs pandas: pip install pandas") from error
-        return self.to_arrow().to_pandas()
+        return offload(self.to_arrow().to_pandas)
 
     def plot(
         self,
@@ -436,11 +448,13 @@ class Result:
                 + " and ".join(sorted(str(stamp.type) for stamp in stamps))
             )
         choice = Choice(keys)
-        series = [
-            column
-            for one, is_input in shown
-            for column in one.pictured(choice, is_input=is_input)
-        ]
+        series = offload(
+            lambda: [
+                column
+                for one, is_input in shown
+                for column in one.pictured(choice, is_input=is_input)
+            ]
+        )
         choice.check()
         figure = draw(series, clock_of(stamps.pop()), form, title)
         if path is not None:

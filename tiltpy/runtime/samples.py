@@ -12,8 +12,9 @@ from tiltpy.ir.nodes import Input
 from tiltpy.runtime.bind import First
 from tiltpy.runtime.buffers import Column
 from tiltpy.runtime.choose import Choice, choose_fields, existing
-from tiltpy.runtime.frames import own_table
+from tiltpy.runtime.frames import IN_MEMORY, own_table
 from tiltpy.runtime.memory import dtype_of
+from tiltpy.runtime.offload import in_caller
 from tiltpy.runtime.validation import check_column
 from tiltpy.types import MAX_TIME, Scalar, Struct
 
@@ -60,7 +61,10 @@ def _table_of(declared: Input, values: object) -> pa.Table:
         table = own_table(declared.name, values)
         assert table is not None
         return table
-    array = _array_of(declared.name, values)
+    if type(values).__module__.partition(".")[0] in IN_MEMORY:
+        array = _array_of(declared.name, values)
+    else:
+        array = in_caller(lambda: _array_of(declared.name, values))
     check_column(declared.name, array, [(declared.name,)])
     if pa.types.is_struct(array.type) and array.null_count == 0:
         return _fields_of(array)

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from tiltpy.errors import DataError
 from tiltpy.given import path_of
+from tiltpy.runtime.offload import offload
 from tiltpy.types import NANOSECONDS, Unit
 
 SUFFIX = ".parquet"
@@ -175,7 +176,7 @@ def _tables(
     batches = file.iter_batches(rows, row_groups=groups, columns=list(used))
     while True:
         try:
-            batch = next(batches, None)
+            batch = offload(lambda: next(batches, None))
         except (OSError, pa.ArrowException) as error:
             raise unreadable(path, error) from error
         if batch is None:

@@ -36,9 +36,11 @@ from tiltpy.runtime.key_domains import (
 )
 from tiltpy.runtime.keys import Groups
 from tiltpy.runtime.memory import Array, Memory, dtype_of
+from tiltpy.runtime.offload import stop_flag
 from tiltpy.runtime.segment_rows import Part, Stretches, find_in_parts, part_of
 from tiltpy.runtime.segment_snapshots import Snapshots
 from tiltpy.runtime.strings import Strings
+from tiltpy.runtime.threads import Stopped
 from tiltpy.runtime.visits import FAR, supports, ticks_of
 from tiltpy.types import Scalar, TDom, columns
 
@@ -355,7 +357,11 @@ def append(
     ]
     follow = np.array(numbers, np.int64)
     rows, width = slots.shape
-    code.appended(address(slots), rows, width, address(follow), len(outputs))
+    flag = stop_flag()
+    place, outs = address(slots), address(follow)
+    code.appended(place, rows, width, outs, len(outputs), flag.place)
+    if flag.is_set:
+        raise Stopped
 
 
 def _bounds(rows: Rows, keys: NDArray[np.int64]) -> Stretches:

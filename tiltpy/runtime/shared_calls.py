@@ -8,6 +8,8 @@ import numpy as np
 
 from tiltpy.runtime.calls import Code, Numbers, address
 from tiltpy.runtime.memory import Array, Memory
+from tiltpy.runtime.offload import StopFlag, stop_flag
+from tiltpy.runtime.threads import Stopped
 from tiltpy.runtime.workers import together
 from tiltpy.types import Scalar
 
@@ -114,15 +116,19 @@ def make(code: Code, pairs: Sequence[Numbers], owner: object) -> None:
     `owner` keeps all memory of the calls: each thread holds it, for one may still be at
     work when an interrupt has ended the run.
     """
-    taken = np.zeros(1, np.int64)
+    taken, flag = np.zeros(1, np.int64), stop_flag()
 
     def stop() -> None:
         taken[0] = len(pairs[0])
 
-    together([partial(_take, code, own, taken, owner) for own in pairs], stop)
+    together([partial(_take, code, own, taken, flag, owner) for own in pairs], stop)
+    if flag.is_set:
+        raise Stopped
 
 
-def _take(code: Code, pairs: Numbers, taken: Numbers, owner: object) -> None:
+def _take(
+    code: Code, pairs: Numbers, taken: Numbers, flag: StopFlag, owner: object
+) -> None:
     """Make the calls that no other thread takes."""
-    code.many(address(pairs), len(pairs), address(taken))
+    code.many(address(pairs), len(pairs), address(taken), flag.place)
     del owner

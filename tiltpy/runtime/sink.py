@@ -1,7 +1,8 @@
 """The results of a streamed run in files, piece by piece, all of them or none."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 
 from tiltpy.errors import DataError
 from tiltpy.runtime.files import format_of, reason, replacing
+from tiltpy.runtime.offload import offload
 from tiltpy.runtime.result import OutputTable, Result
 
 ROW_GROUP = 1 << 18
@@ -30,7 +32,9 @@ class _File:
     def __init__(self, place: Path, form: str, schema: pa.Schema) -> None:
         self._flat = form == "CSV"  # which has no structs: `bid.price` is a column
         schema = schema.empty_table().flatten().schema if self._flat else schema
-        self._writer = _writer(place, form, schema)
+        self._sink = pa.OSFile(str(place), "wb")
+        self._writer: _Writer | None = _writer(self._sink, form, schema)
+        """None while another thread writes, which may outlast an interrupt."""
         self._pieces: list[pa.Table] = []
         self._rows = 0
         self.total = 0
@@ -46,18 +50,31 @@ class _File:
     def finish(self) -> None:
         """Write what is left."""
         self._flush()
-        self._writer.close()
+        self._write(self._close)
 
     def abandon(self) -> None:
-        """Close the file, whatever it holds; it will be thrown away."""
-        with suppress(pa.ArrowException, OSError):
-            self._writer.close()
+        """Close the file, whatever it holds, if nobody writes; it is thrown away."""
+        if self._writer is not None:
+            with suppress(pa.ArrowException, OSError):
+                self._close(self._writer)
 
     def _flush(self) -> None:
         if self._pieces:
-            self._writer.write_table(pa.concat_tables(self._pieces))
+            table = pa.concat_tables(self._pieces)
+            self._write(lambda writer: writer.write_table(table))
             self._pieces.clear()
             self._rows = 0
+
+    def _write(self, work: Callable[[_Writer], None]) -> None:
+        """Do some work with the writer beside the caller's thread."""
+        writer, self._writer = self._writer, None
+        assert writer is not None
+        offload(partial(work, writer))
+        self._writer = writer
+
+    def _close(self, writer: _Writer) -> None:
+        writer.close()
+        self._sink.close()
 
 
 def write_results(
@@ -102,12 +119,12 @@ def _not_written(path: Path, error: Exception) -> DataError:
     return DataError(f"{path}: not written: {reason(error)}")
 
 
-def _writer(place: Path, form: str, schema: pa.Schema) -> _Writer:
+def _writer(sink: pa.OSFile, form: str, schema: pa.Schema) -> _Writer:
     match form:
         case "Parquet":
-            found: _Writer = pq.ParquetWriter(place, schema)
+            found: _Writer = pq.ParquetWriter(sink, schema)
         case "CSV":
-            found = pc.CSVWriter(str(place), schema)
+            found = pc.CSVWriter(sink, schema)
         case _:
-            found = pi.new_file(str(place), schema)
+            found = pi.new_file(sink, schema)
     return found

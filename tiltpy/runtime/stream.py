@@ -25,6 +25,7 @@ from tiltpy.runtime.held import HeldRows, output_states, row_bytes, split_last
 from tiltpy.runtime.hidden_rows import HiddenRows
 from tiltpy.runtime.job import Job, RunOptions
 from tiltpy.runtime.memory import POOL
+from tiltpy.runtime.offload import offload
 from tiltpy.runtime.result import OutputTable, Result
 from tiltpy.runtime.stamps import OutputStamp, output_stamp
 from tiltpy.runtime.stitch import Piece, Stitcher
@@ -131,7 +132,7 @@ class _Stream:
                 continue
             wanted, final = self._wanted(limit)
             if wanted or final:
-                result = self._compute(wanted, final)
+                result = offload(partial(self._compute, wanted, final))
                 self._go_on(result, read=not cut)
                 if any(table.num_rows for table in result.values()):
                     any_yet = True

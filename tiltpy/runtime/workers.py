@@ -4,14 +4,16 @@ So there is a thread less to be started, and nobody has to be woken for each res
 with few processors both would take as long as some of the work.
 """
 
-import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from queue import SimpleQueue
-from threading import Thread
 from typing import Generic, TypeVar
+
+from tiltpy.runtime.offload import adopt, current_work
+from tiltpy.runtime.threads import start
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -52,7 +54,7 @@ def share_out(work: Callable[[T], R], items: Iterable[T], workers: int) -> Gener
         yield from map(work, items)
         return
     queue, ready = _Queue(work, items), 0
-    with ThreadPoolExecutor(workers - 1, "tiltpy") as pool:
+    with ThreadPoolExecutor(workers - 1, "tiltpy", adopt, (current_work(),)) as pool:
         helpers = [pool.submit(queue.drain) for _ in range(workers - 1)]
         try:
             while queue.step():
@@ -81,41 +83,10 @@ def together(work: Sequence[Callable[[], object]], stop: Callable[[], object]) -
     try:
         with suppress(RuntimeError):  # no more threads: those that there are do it all
             for one in work[1:]:
-                _helper().put((one, done))
+                start(one, partial(done.put, None))
                 begun += 1
         work[0]()
     finally:
         stop()
         for _ in range(begun):
             done.get()
-
-
-Inbox = SimpleQueue[tuple[Callable[[], object], SimpleQueue[None]]]
-_idle: deque[Inbox] = deque()
-"""Threads that stay, and wait: to start one takes as long as some of the work."""
-
-
-def _helper() -> Inbox:
-    """A thread that has nothing to do, which does what it is given."""
-    try:
-        return _idle.pop()
-    except IndexError:
-        inbox: Inbox = SimpleQueue()
-        Thread(target=_help, args=(inbox,), name="tiltpy", daemon=True).start()
-        return inbox
-
-
-def _help(inbox: Inbox) -> None:
-    while True:
-        work, done = inbox.get()
-        try:
-            work()
-            del work  # and with it what it holds
-            _idle.append(inbox)
-        finally:
-            done.put(None)
-
-
-# A forked process has none of them.
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_idle.clear)

@@ -1,0 +1,73 @@
+"""Files that are being written, beside the places that they will take.
+
+A draft of `out.csv` is `.out.csv.1f00ba42.part` in the same directory. Its writer holds
+a lock on it as long as it lives: a draft that nobody holds is the litter of a process
+that was killed, and goes when the next draft of the same file is made. Systems without
+such locks keep their litter.
+"""
+
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+
+@contextmanager
+def drafted(target: Path) -> Iterator[Path]:
+    """The place of a new draft, an empty file; what is there at the end is removed."""
+    sweep(target)
+    place, descriptor = _create(target)
+    try:
+        yield place
+    finally:
+        place.unlink(missing_ok=True)
+        os.close(descriptor)  # and with it the lock
+
+
+def sweep(target: Path) -> None:
+    """Remove drafts of a file whose writers are dead."""
+    name = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}\.part")
+    for entry in os.scandir(target.parent):
+        if name.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+            with suppress(OSError):  # another's, or gone
+                _remove_dead(entry.path)
+
+
+def _create(target: Path) -> tuple[Path, int]:
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
+    while True:
+        place = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+        descriptor = os.open(place, flags, 0o666)
+        # Who sweeps at this moment may have taken it for litter.
+        if _lock(descriptor) is not False and os.fstat(descriptor).st_nlink:
+            return place, descriptor
+        os.close(descriptor)
+
+
+def _remove_dead(place: str) -> None:
+    descriptor = os.open(place, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+    try:
+        if _lock(descriptor):
+            Path(place).unlink()
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool | None:
+    """Lock a file; False if another has, None where there are no locks."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True

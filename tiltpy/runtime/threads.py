@@ -1,0 +1,51 @@
+"""Threads that stay, and wait: to start one takes as long as some of the work."""
+
+import os
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from queue import SimpleQueue
+from threading import Thread
+
+
+class Stopped(BaseException):
+    """Raised in a thread whose work nobody waits for any more."""
+
+
+Inbox = SimpleQueue[tuple[Callable[[], object], Callable[[], object]]]
+_idle: deque[Inbox] = deque()
+
+
+def start(work: Callable[[], object], done: Callable[[], object]) -> None:
+    """Have a thread that has nothing to do do some work, and then call `done`.
+
+    `RuntimeError` if there can be no more threads. The work raises nothing but
+    `Stopped`, with which the thread ends.
+    """
+    try:
+        inbox = _idle.pop()
+    except IndexError:
+        inbox = SimpleQueue()
+        Thread(target=_help, args=(inbox,), name="tiltpy", daemon=True).start()
+    inbox.put((work, done))
+
+
+def _help(inbox: Inbox) -> None:
+    with suppress(Stopped):  # which may come late: no other work shall meet it
+        while True:
+            work, done = inbox.get()
+            try:
+                work()
+                del work  # and with it what it holds
+                _idle.append(inbox)
+            finally:
+                try:
+                    done()
+                except Stopped:  # which comes once, wherever the thread is by then
+                    done()
+                    raise
+
+
+# A forked process has none of them.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)
