@@ -236,6 +236,21 @@ def test_progress_is_heard_while_one_chunk_computes(*, main: bool) -> None:
     wait_until_idle()
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_progress_of_a_stream_counts_rows(*, known: bool) -> None:
+    query = tilt.parse(POINTS + "~o[t] = ~x[t] + 1")
+    table, seen = points(100_000), list[tuple[int, int]]()
+    frame = table if known else iter([table.slice(0, 60_000), table.slice(60_000)])
+    results = query.stream(
+        x=frame, memory="1MB", progress=lambda done, total: seen.append((done, total))
+    )
+    assert sum(result.num_rows for result in results) == 100_000
+    assert seen == sorted(seen)
+    assert seen[-1] == (100_000, 100_000)
+    assert len(set(seen)) > 3
+    assert all(total == (100_000 if known else done) for done, total in seen)
+
+
 # Work in another thread
 
 

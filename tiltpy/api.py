@@ -46,7 +46,9 @@ RUN_ARGUMENTS = (
     "self", "start", "end", "workers", "chunk", "allow_sort", "progress",
     "check_reductions", "order",
 )  # fmt: skip
-STREAM_ARGUMENTS = ("self", "start", "end", "workers", "chunk", "memory")
+STREAM_ARGUMENTS = (
+    "self", "start", "end", "workers", "chunk", "memory", "progress",
+)  # fmt: skip
 ORDERS = get_args(Order)
 Format = Literal["stages", "tree", "json", "dot", "mermaid"]
 PRINTED = " (printed)"
@@ -111,7 +113,8 @@ class CompiledQuery:
         result; chunks are longer than that where there would be more than 32,768 of
         them, or they would go through what they look back to more than 2^26 times.
         `allow_sort=False` refuses rows out of time order. `progress` is called with the
-        number of chunks done and of all. `check_reductions=True` tries, before it runs,
+        number of chunks done and of all (0 of 1 while that is not known): for each
+        chunk, and a few times a second. `check_reductions=True` tries, before it runs,
         whether `merge` and `deacc` of the query's own reductions agree with their
         `acc`, over a sample of the data's snapshots: for finding mistakes.
 
@@ -158,6 +161,7 @@ class CompiledQuery:
         workers: int | None = None,
         chunk: Length | None = None,
         memory: int | str = MEMORY,
+        progress: Progress | None = None,
         **inputs: object,
     ) -> Iterator[Result]:
         """The same outputs piece by piece, over inputs larger than memory.
@@ -172,12 +176,13 @@ class CompiledQuery:
         of them: bytes, or a text like "500MB". The compiler, and the readers and
         writers of files, take up to 150 MB besides; so do the batches that an iterator
         gives, and what the caller keeps. A query that looks back over more rows than
-        fit is a `DataError`. The rest is as in `run`; a warning comes after the last
-        piece.
+        fit is a `DataError`. `progress` is called with how many rows were read and how
+        many there are, as far as tables and `scan_parquet` know. The rest is as in
+        `run`; a warning comes after the last piece.
         """
         self._refuse_keys("stream")
         request, frames = self._arguments.read(start, end, inputs, STREAM_ARGUMENTS)
-        options = read_options(self.query.unit, workers, chunk)
+        options = read_options(self.query.unit, workers, chunk, progress=progress)
         hidden = self._hidden_rows(request)
         results = self._stream(request, frames, options, memory, hidden)
         return _warned(results, hidden)
@@ -210,6 +215,7 @@ class CompiledQuery:
         workers: int | None = None,
         chunk: Length | None = None,
         memory: int | str = MEMORY,
+        progress: Progress | None = None,
         **inputs: object,
     ) -> dict[str, int]:
         """Write the outputs to files as `stream` gives them; how many snapshots each.
@@ -227,7 +233,7 @@ class CompiledQuery:
             raise TiltError(f"the outputs are {known}; give a path for each by name")
         self._refuse_keys("stream")
         request, frames = self._arguments.read(start, end, inputs, STREAM_ARGUMENTS)
-        options = read_options(self.query.unit, workers, chunk)
+        options = read_options(self.query.unit, workers, chunk, progress=progress)
         hidden = self._hidden_rows(request)
         results = self._stream(request, frames, options, memory, hidden)
         counts = write_results(results, paths)

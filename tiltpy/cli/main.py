@@ -88,17 +88,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _outcome(lambda: _dispatch(argv))
     except KeyboardInterrupt:
         print("tilt: interrupted", file=sys.stderr)
-        return _ended(SIGNALLED + signal.SIGINT)
+        return _ended(SIGNALLED + signal.SIGINT, alone=argv is None)
     except _Terminated as end:
-        return _ended(SIGNALLED + end.number)
+        return _ended(SIGNALLED + end.number, alone=argv is None)
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
 
 
-def _ended(code: int) -> int:
-    """The exit code, at once where calls into libraries still go on."""
-    if is_abandoned():
+def _ended(code: int, *, alone: bool) -> int:
+    """The exit code of a command that a signal ends; at once if it runs `alone`.
+
+    Python would wait for the libraries, in which calls may still go on. Spark's session
+    wants to be closed.
+    """
+    if is_abandoned() or (alone and "pyspark" not in sys.modules):
+        sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
     return code

@@ -86,7 +86,8 @@ def run(args: Namespace) -> int:
         )
     if streamed:
         memory = arguments.size("--memory", args.memory or MEMORY)
-        _stream(query, outputs, memory=memory, **given)
+        with Progress() as progress:
+            _stream(query, outputs, memory=memory, progress=progress, **given)
         return 0
     with Progress() as progress:
         result = query.run(

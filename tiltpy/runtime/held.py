@@ -37,6 +37,8 @@ class HeldRows:
         self.feed = feed
         self.look = look
         """Called with the rows that came, all of each of their stamps."""
+        self.read = 0
+        """How many rows have come."""
         self.bounds: tuple[int, int] | None = None
         """The first start and the greatest end of all events so far."""
         self._rows = SnapshotBuffer.empty(payload)
@@ -45,6 +47,7 @@ class HeldRows:
     def pull(self) -> int:
         """Read on; the bytes of the rows that came."""
         piece = self.feed.pull()
+        self.read += piece.n
         bounds = piece.bounds()
         if bounds is not None:
             self._fresh.append(piece)

@@ -151,9 +151,8 @@ class Work(Guarded, Generic[T]):
 
     # In the caller's
 
-    def outcome(self, progress: Progress | None) -> T:
+    def outcome(self, progress: Progress | None, latest: tuple[int, int]) -> T:
         """What it gives, or its error, when it has ended."""
-        latest = 0, 1
         while True:
             try:
                 message = self._messages.get(timeout=HEARTBEAT)
@@ -210,11 +209,15 @@ class _Here(local):
 _here = _Here()
 
 
-def offload(task: Callable[[], T], progress: Progress | None = None) -> T:
+def offload(
+    task: Callable[[], T],
+    progress: Progress | None = None,
+    latest: tuple[int, int] = (0, 1),
+) -> T:
     """Do long work, in another thread if the caller's is to hear of interrupts.
 
     That is the main thread, and any that is to call `progress`: for each report of the
-    work, and at least a few times a second.
+    work, and at least a few times a second with the latest one.
     """
     if _here.work is not None:
         return task()
@@ -226,7 +229,7 @@ def offload(task: Callable[[], T], progress: Progress | None = None) -> T:
             start(work.run, work.tell)
         except RuntimeError:  # no more threads
             return task()
-        return work.outcome(progress)
+        return work.outcome(progress, latest)
     except BaseException:
         work.leave()
         raise

@@ -141,6 +141,17 @@ def _files(source: str) -> tuple[Path, ...]:
     return found
 
 
+def rows_of(frame: object) -> int:
+    """How many rows a frame has; 0 where only reading it can tell."""
+    if isinstance(frame, ParquetScan):
+        total = 0
+        for path in frame.paths:
+            with opened(path) as file:
+                total += int(file.metadata.num_rows)
+        return total
+    return int(frame.num_rows) if isinstance(frame, pa.Table) else 0
+
+
 def opened(path: Path) -> pq.ParquetFile:
     """A Parquet file whose footer was read."""
     try:

@@ -27,6 +27,7 @@ from tiltpy.runtime.job import Job, RunOptions
 from tiltpy.runtime.memory import POOL
 from tiltpy.runtime.offload import offload
 from tiltpy.runtime.result import OutputTable, Result
+from tiltpy.runtime.scan import rows_of
 from tiltpy.runtime.stamps import OutputStamp, output_stamp
 from tiltpy.runtime.stitch import Piece, Stitcher
 from tiltpy.runtime.strings import NO_STRINGS, Strings
@@ -100,6 +101,7 @@ class _Stream:
         self.request = request
         self.compile_for = compile_for
         self.options = replace(options, progress=None)
+        self.progress = options.progress
         self.memory = memory
         self.outputs = output_states(query)
         widest = max((row_bytes(one.type) for one in query.inputs), default=1)
@@ -111,6 +113,10 @@ class _Stream:
             feed = open_feed(one, bindings[one.name], reading)
             look = partial(_look, hidden, one.name)
             self.inputs[one.name] = HeldRows(one.type, feed, look)
+        self.rows = 0
+        """How many rows there are to read, of inputs that know."""
+        if self.progress is not None:
+            self.rows = sum(rows_of(bindings[one.name].frame) for one in query.inputs)
         stamps = {name: held.feed.stamps for name, held in self.inputs.items()}
         self.stamp = stamp or output_stamp(stamps, query.unit)
         self.fixed_span = span
@@ -129,10 +135,12 @@ class _Stream:
         while not all(output.finished for output in self.outputs.values()):
             limit, cut = self._limit()
             if not cut and self.fresh < self.span and self._pull():
+                self._tell()
                 continue
             wanted, final = self._wanted(limit)
             if wanted or final:
-                result = offload(partial(self._compute, wanted, final))
+                compute = partial(self._compute, wanted, final)
+                result = offload(compute, self.progress, self._read())
                 self._go_on(result, read=not cut)
                 if any(table.num_rows for table in result.values()):
                     any_yet = True
@@ -142,10 +150,20 @@ class _Stream:
                 pulled = self._pull()
                 assert pulled, "cells that need no more rows are not wanted"
                 self._drop()
+            self._tell()
         if not any_yet:
             yield self._result({})
 
     # Reading
+
+    def _tell(self) -> None:
+        if self.progress is not None:
+            self.progress(*self._read())
+
+    def _read(self) -> tuple[int, int]:
+        """How many rows were read, and how many there are in all, if that is known."""
+        read = sum(held.read for held in self.inputs.values())
+        return read, max(read, self.rows, 1)
 
     def _low(self, name: str) -> int | None:
         """A time by which all events that end are of no use; None: all are needed."""
