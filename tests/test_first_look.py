@@ -6,6 +6,7 @@ of result, and again of one of which everything else was asked before.
 """
 
 from collections.abc import Callable
+from copy import copy
 from functools import cache
 from typing import Any
 
@@ -99,6 +100,7 @@ TABLE_LOOKS: dict[str, Callable[[OutputTable], object]] = {
     "plot": picture,
     "__len__": len,
     "__repr__": repr,
+    "__getstate__": lambda one: copy(one).to_arrow().to_pylist(),
     "__arrow_c_stream__": lambda one: pa.table(one).to_pylist(),
     "_repr_html_": lambda one: one._repr_html_(),
 }

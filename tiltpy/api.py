@@ -32,7 +32,7 @@ from tiltpy.runtime.hidden_rows import HiddenRows
 from tiltpy.runtime.ingest import Ingested
 from tiltpy.runtime.job import Progress, RunOptions
 from tiltpy.runtime.key_pieces import Order
-from tiltpy.runtime.offload import offload, reported
+from tiltpy.runtime.offload import offload
 from tiltpy.runtime.part import Part
 from tiltpy.runtime.result import Result
 from tiltpy.runtime.run import bind_inputs, job_of, run_parts
@@ -128,9 +128,8 @@ class CompiledQuery:
         if order not in ORDERS:
             raise TiltError(f"order={order!r}: expected 'key' or 'time'")
         request, frames = self._arguments.read(start, end, inputs, RUN_ARGUMENTS)
-        told = None if progress is None else reported(progress)
         options = read_options(
-            self.query.unit, workers, chunk, allow_sort=allow_sort, progress=told
+            self.query.unit, workers, chunk, allow_sort=allow_sort, progress=progress
         )
         bindings = self._bindings(frames)
         hidden = self._hidden_rows(request)
@@ -145,7 +144,7 @@ class CompiledQuery:
             )
 
         quick = not check_reductions and are_quick(bindings.values())
-        result = work() if quick else offload(work, told)
+        result = work() if quick else offload(work, options.progress)
         _warn(hidden)
         return result
 

@@ -8,6 +8,7 @@ from tiltpy.ir.nodes import Query
 from tiltpy.moments import Length, Moment, ticks_of, time_of, whole_number
 from tiltpy.runtime.domain import Request, check_request
 from tiltpy.runtime.job import Progress, RunOptions
+from tiltpy.runtime.offload import reported
 from tiltpy.types import Unit
 
 
@@ -70,9 +71,11 @@ def read_options(
     _check_positive("chunk", interval)
     _check_positive("workers", workers)
     checked("allow_sort", allow_sort, bool, "True or False")
-    if progress is not None and not callable(progress):
+    if progress is None:
+        return RunOptions(workers, interval, allow_sort)
+    if not callable(progress):
         raise TiltError("progress: expected a function of two numbers")
-    return RunOptions(workers, interval, allow_sort, progress)
+    return RunOptions(workers, interval, allow_sort, reported(progress))
 
 
 def in_ticks(

@@ -369,8 +369,12 @@ def _bounds(rows: Rows, keys: NDArray[np.int64]) -> Stretches:
     if isinstance(rows, Groups):
         some = rows.offsets[keys] < rows.offsets[keys + 1]
         low, high = rows.firsts[keys], rows.lasts[keys]
+        if rows.buffer.domain_end is not None:  # last rows may hold on
+            high = np.full(len(keys), FAR)
         return np.where(some, low, FAR), np.where(some, high, -FAR)
     first, last = rows.bounds() or (FAR, -FAR)
+    if rows.domain_end is not None:
+        last = FAR
     return np.full(len(keys), first), np.full(len(keys), last)
 
 

@@ -71,6 +71,8 @@ def support_of(
     bounds = {}
     for name, buffer in rows.items():
         low, high = buffer.bounds() or (FAR, -FAR)
+        if buffer.domain_end is not None:  # a last row may hold on
+            high = FAR
         bounds[name] = np.array([low]), np.array([high])
     found = supports(signature, bounds, request, 1)
     return {
