@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pytest
 
 import tiltpy as tilt
-from tiltpy.interpreter import Event
+from tiltpy.interpreter import FOREVER, Event, LastEvent
 from tiltpy.interpreter_keys import Key, interpret_by_key
 from tiltpy.runtime import keyed
 
@@ -83,16 +83,18 @@ def points(rows: Rows) -> list[Event]:
     ]
 
 
-def held(name: str, end: int | None, most: int | None = None) -> Callable[..., Any]:
-    """What makes events of rows that last until the next stamp."""
+def held(name: str, most: int | None = None) -> Callable[..., Any]:
+    """What makes events of rows that last until the next stamp, if there is one."""
 
     def events(rows: Rows) -> list[Event]:
         stamps = sorted({row["ts"] for row in rows})
-        last = max(stamps[-1], stamps[-1] if end is None else end)
-        until = dict(zip(stamps, [*(at - 1 for at in stamps[1:]), last], strict=True))
+        ends = [*(at - 1 for at in stamps[1:]), FOREVER]
+        until = dict(zip(stamps, ends, strict=True))
         longest = math.inf if most is None else most
         return [
-            Event(at - 1, int(min(until[at], at - 1 + longest)), row[name])
+            (LastEvent if at == stamps[-1] else Event)(
+                at - 1, int(min(until[at], at - 1 + longest)), row[name]
+            )
             for row in rows
             if (at := row["ts"]) is not None and row[name] is not None
         ]
@@ -110,13 +112,12 @@ def by_symbol(table: pa.Table, events: Callable[[Rows], Any]) -> dict[Key, Any]:
 @cache
 def meant(given: Data, **span: Any) -> dict[str, Rows]:
     """What the outputs are: the unkeyed meaning, for each key."""
-    end = span.get("end")
     found = interpret_by_key(
         tilt.parse(TEXT).query,
         {
             "trades": by_symbol(given.trades, points),
-            "quote": by_symbol(given.quote, held("quote", end, most=20)),
-            "rate": held("rate", end)(given.rate.to_pylist()),
+            "quote": by_symbol(given.quote, held("quote", most=20)),
+            "rate": held("rate")(given.rate.to_pylist()),
         },
         **span,
     )

@@ -150,7 +150,7 @@ class CompiledQuery:
 
     def _hidden_rows(self, request: Request) -> HiddenRows:
         """What counts the rows that a result for each row does not show."""
-        return HiddenRows(lambda: row_inputs(self.query), request)
+        return HiddenRows(self.query, lambda: row_inputs(self.query), request)
 
     def stream(
         self,

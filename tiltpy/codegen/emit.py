@@ -4,10 +4,10 @@ Variables become stack slots that LLVM's SROA turns into registers; arrays becom
 `noalias` pointers of an inner function, so that loops over them vectorise. Wide values
 are LLVM vectors. Trapping instructions never appear: see `operators.py`.
 
-A kernel polls its stop flag, and returns early where it is set: in each iteration of a
-loop around other loops, and of one that stands alone. The innermost loops, which go
-through a window, stay as tight as they are; so does a counted loop over single values,
-which LLVM vectorises: it takes a nanosecond a row.
+A kernel polls its stop flag, and returns early where it is set: before each loop inside
+of another, and in each iteration of an uncounted one that stands alone. A loop whose
+visits are long has others inside, which go through its windows; those that have none,
+and the counted ones, take some nanoseconds a visit, and a chunk some millions of them.
 """
 
 from typing import assert_never
@@ -172,24 +172,30 @@ class _Body:
         self.code.begin(after)
 
     def loop(self, loop: While) -> None:
+        self.poll_inside()
         head, inner, done = (self.code.label() for _ in range(3))
         self.code.branch(head)
         self.code.begin(head)
         self.block(loop.head)
         self.code.choose(self.expressions.scalar(loop.condition), inner, done)
         self.code.begin(inner)
-        if not self.depth or loops(loop.body):
+        if not self.depth and not loops(loop.body):
             self.poll()
         self.inside(loop.body)
         self.code.branch(head)
         self.code.begin(done)
 
+    def poll_inside(self) -> None:
+        """Poll where a loop begins in another one."""
+        if self.depth:
+            self.poll()
+
     def poll(self) -> None:
         """Leave the kernel if its stop flag is set."""
         # Volatile: another thread sets it.
         flag = self.code.value("load volatile i64, ptr %stop")
-        running, after = self.code.value(f"icmp eq i64 {flag}, 0"), self.code.label()
-        self.code.choose(running, after, self.stopped)
+        stops, after = self.code.value(f"icmp ne i64 {flag}, 0"), self.code.label()
+        self.code.choose(stops, self.stopped, after, rarely=True)
         self.code.begin(after)
 
     def inside(self, body: tuple[Stmt, ...]) -> None:
@@ -199,6 +205,7 @@ class _Body:
         self.depth -= 1
 
     def counted(self, loop: For) -> None:
+        self.poll_inside()
         head, inner, done = (self.code.label() for _ in range(3))
         self.assign(loop.var, self.expressions.value(loop.start))
         stop = self.expressions.scalar(loop.stop)
@@ -208,8 +215,6 @@ class _Body:
         more = self.code.value(f"icmp slt i64 {now}, {stop}")
         self.code.choose(more, inner, done)
         self.code.begin(inner)
-        if loops(loop.body) or (loop.step == LANES and not self.depth):
-            self.poll()
         self.inside(loop.body)
         now = self.expressions.scalar(loop.var)
         step = self.code.value(f"add nsw i64 {now}, {loop.step}")

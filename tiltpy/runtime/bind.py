@@ -28,6 +28,7 @@ REMEMBERED = 8
 Found = TypeVar("Found")
 QUICK_ROWS = 1 << 13
 """Rows below which a step over all of them takes less than a millisecond."""
+TABLES, ARRAYS = (pa.Table, pa.RecordBatch), (np.ndarray, pa.Array, list)
 FRAMES = ("pandas", "polars")
 """Packages whose frames and series know their rows."""
 
@@ -117,9 +118,9 @@ def are_quick(bindings: Iterable[Binding]) -> bool:
 
 
 def _rows(frame: object) -> int:
-    if isinstance(frame, pa.Table | pa.RecordBatch):
+    if isinstance(frame, TABLES):
         return int(frame.num_rows)
-    if isinstance(frame, np.ndarray | pa.Array | list):
+    if isinstance(frame, ARRAYS):
         return len(frame)
     package = type(frame).__module__.partition(".")[0]
     shape = getattr(frame, "shape", ()) if package in FRAMES else ()

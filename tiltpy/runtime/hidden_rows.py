@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tiltpy.abi import TimeLayout
+from tiltpy.ir.nodes import Query
 from tiltpy.runtime.buffers import SnapshotBuffer
 from tiltpy.runtime.domain import Request
 from tiltpy.runtime.grouping import Numbers
@@ -28,6 +29,7 @@ class HiddenRows:
     once there are rows that share a stamp.
     """
 
+    query: Query
     domains_of: DomainsOf
     request: Request
     counts: dict[str, int] = field(default_factory=dict)
@@ -73,9 +75,11 @@ class HiddenRows:
             for name, count in self.counts.items()
         )
         name = next(iter(self.counts))
+        declared = self.query.input(name)
+        keys = ", ".join((*(declared.keys if declared else ()), "n"))
         return (
             f"{hidden} hidden behind another of the same stamp: a result that is φ "
             f"wherever ~{name} is has one snapshot for each stamp, from the last of "
             "its rows; to see each row, number those of a stamp in a column and make "
-            f"that a key, as in 'input {name} by n'"
+            f"that a key, as in 'input {name} by {keys}'"
         )

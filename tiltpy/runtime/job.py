@@ -55,6 +55,9 @@ LITTLE_CHUNKS = 3
 """A stretch for a grid kernel and what lies beside it: where that is little in all, to
 start another thread takes longer."""
 
+LONG_CHUNK = 1 << 24
+"""Ticks beyond which a chunk for a grid kernel is cut anyway: such polls no flag."""
+
 AT_ONCE = ROUND // 2
 """Chunks for a grid kernel that are prepared together."""
 
@@ -263,12 +266,12 @@ class Job:
         self._steps += cells
         interval, phase = self.options.chunk, 0
         ranked = any(loop.structures for loop in self.general.signature.loops)
-        if interval is not None:
-            limit = max(AGAIN, self.work(low, high))
-            interval = lengthened(interval, low, high, self.work, limit)
-        elif self.grid is not None:
+        if self.grid is not None and (interval is None or interval > LONG_CHUNK):
             interval = grid_interval(self.grid, self.rows)
             phase = self.grid.low  # so that all chunks but the last are of one length
+        elif interval is not None:
+            limit = max(AGAIN, self.work(low, high))
+            interval = lengthened(interval, low, high, self.work, limit)
         else:
             interval = general_interval(low, high, self.work, self.rows, ranked=ranked)
         cuts = cut_chunks(

@@ -180,15 +180,16 @@ class Segments:
         return np.where(first > last, 0, capacity)
 
     def in_windows(self, loop: Loop) -> Times:
-        """How many rows a loop goes through anew in the middle of each key's time."""
+        """How many rows a loop goes through anew in the middle of each key's time.
+
+        Of inputs: of an object that is made on the way nobody knows.
+        """
         first, last = self.extents[loop.name]
         now = first + (last - first) // 2
         total = np.zeros(len(self.keys), np.int64)
         for read in loop.anew:
             part = self.parts.get(read.object)
-            if part is None:
-                total += self.capacity[read.object]
-            else:
+            if part is not None:
                 begin, stop = find_in_parts(part, now + read.low, now + read.high)
                 total += stop - begin
         return total

@@ -212,17 +212,19 @@ class Coverage:
         return max(rows, *loops)
 
     def again(self, loop: Loop) -> int:
-        """How many rows a loop goes through that folds its windows anew."""
+        """How many rows of inputs a loop goes through that folds its windows anew."""
         rows = sum(self._in_window(loop, read) for read in loop.anew)
         return self.visits(loop) * rows
 
     def _in_window(self, loop: Loop, read: Read) -> int:
-        """How many rows a window has in the middle of its loop's grid points."""
+        """How many rows a window has in the middle of its loop's grid points.
+
+        Of an object that is made on the way nobody knows: it may have few snapshots,
+        and chunks that were cut by a bound would make all of it again and again.
+        """
         extent = self.extents[loop.name]
-        if extent.is_empty:
+        if extent.is_empty or read.object not in self.ranges:
             return 0
-        if read.object not in self.ranges:
-            return self.capacity[read.object]
         now = (extent.first + extent.last) // 2
         first, stop = self.rows[read.object].find(now + read.low, now + read.high)
         return stop - first
