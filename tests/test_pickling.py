@@ -25,6 +25,7 @@ from tiltpy.api import CompiledQuery
 from tiltpy.errors import DataError, QueryError, QueryErrors
 from tiltpy.ir.nodes import Query
 from tiltpy.library import sma
+from tiltpy.limits import MAX_STATEMENTS
 from tiltpy.passes import PASS_NAMES
 
 T = TypeVar("T")
@@ -135,6 +136,17 @@ def in_python() -> Iterator[CompiledQuery]:
         unit="us",
         options=tilt.CompileOptions(special_shapes=False),
     )
+
+
+def test_what_is_within_the_limits_stays_so_when_it_is_printed() -> None:
+    calls = "\n".join(f"~o{n}[t] = twice(~x, {n})" for n in range(600))
+    query = tilt.parse(
+        "input x : f64\n"
+        "def twice(~x, n) = {\n  ~a[t] = ~x[t] + n\n  return 2 * ~a[t]\n}\n"
+        f"{calls}\noutput ~o0\n"
+    )
+    assert len(query.query.definitions) > MAX_STATEMENTS
+    assert copy.deepcopy(query).query == query.query
 
 
 def test_queries_in_python_are_the_same_after_the_journey() -> None:

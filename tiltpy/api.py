@@ -392,8 +392,8 @@ def parse(
     return CompiledQuery(text.parse(query, name=name, params=params), options)
 
 
-def _reparsed(text: str, name: str, options: CompileOptions) -> CompiledQuery:
-    return parse(text, name=name, options=options)
+def _reparsed(printed: str, name: str, options: CompileOptions) -> CompiledQuery:
+    return CompiledQuery(text.reread(printed, name=name), options)
 
 
 def load(

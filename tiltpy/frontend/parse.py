@@ -42,6 +42,15 @@ def parse(
     return elaborate(program, overrides)
 
 
+def reread(text: str, *, name: str) -> Query:
+    """Read a text that was printed of a query, whose functions are written out in it.
+
+    The query was within the limits of texts and statements; its printed form need not
+    be.
+    """
+    return elaborate(read_program(Source(name, text)), {}, is_printed=True)
+
+
 def parse_file(
     path: str | Path, *, params: Mapping[str, object] | None = None
 ) -> Query:

@@ -10,9 +10,9 @@ from functools import lru_cache
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tiltpy.api import parse
 from tiltpy.compiler import CompileOptions, Compiler
 from tiltpy.errors import DataError, TiltError
+from tiltpy.frontend.parse import reread
 from tiltpy.ir.nodes import Input, Query
 from tiltpy.runtime.bind import Binding
 from tiltpy.runtime.domain import Request
@@ -82,7 +82,7 @@ def compiler_of(
 
     Where every key is computed by itself, its rows are those of a query without keys.
     """
-    query = parse(text).query
+    query = reread(text, name="<query>")
     if not by_key:
         inputs = tuple(replace(one, keys=()) for one in query.inputs)
         query = replace(query, inputs=inputs)
