@@ -113,7 +113,8 @@ def _with_pieces(
         several = raised(raised(length, sql.lit(chunk)), sql.lit(MOST_PIECES))
         around = sql.least(length, sql.lit(min(cutting.reach, LONGEST)))
         copied = raised(around, sql.lit(min(MOST_COPIES * chunk, LONGEST)))
-        step = sql.greatest(several, copied) * chunk
+        # Spark folds constants of rows that are left out, too: nothing is divided by 0.
+        step = sql.greatest(several, copied, sql.lit(1)) * chunk
     found = found.withColumn("step", step.cast("long"))
     start, step = sql.col("start"), sql.col("step")
     found = found.withColumn("base", start - sql.pmod(start, step))
