@@ -110,6 +110,7 @@ class Job:
         whole = wanted is None and options.chunk is None and options.grid is None
         self.general = kernels.general(few=whole and self._beside() < FEW_ROWS)
         self.support = support_of(self.general.signature, rows, request)
+        self._covered: dict[tuple[int, int], Coverage] = {}
         self.sheet: Sheet | None = None
         self._steps = 2 * self.total
         """How many rows and cells its loops visit, about, when chunks are cut."""
@@ -215,7 +216,16 @@ class Job:
                 yield coverage
 
     def coverage(self, low: int, high: int) -> Coverage:
-        """What a call of the general kernel covers that owns a stretch of time."""
+        """What a call of the general kernel covers that owns a stretch of time.
+
+        Who cuts chunks asks first, and then who makes the calls.
+        """
+        covered = self._covered.get((low, high))
+        if covered is None:
+            covered = self._covered[low, high] = self._cover(low, high)
+        return covered
+
+    def _cover(self, low: int, high: int) -> Coverage:
         owned = {}
         for name, one in self.wanted.items():
             first, last = max(low, one.low), min(high, one.high)
@@ -295,10 +305,9 @@ class Job:
     def _cells(self, low: int, high: int) -> int:
         """How many visits loops make that go through every cell, at most."""
         most = 0
-        coverage = self.coverage(low, high)
         for loop in self.general.signature.loops:
             if loop.every_cell:
-                cells = coverage.visits(loop)
+                cells = self.coverage(low, high).visits(loop)
                 if cells > MAX_CELLS:
                     why = "sees where windows cut rows" if loop.cut else ""
                     raise DataError(

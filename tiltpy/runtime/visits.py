@@ -67,7 +67,12 @@ def _ceil(tdom: TDom, times: Times) -> Times:
 def support_of(
     signature: Signature, rows: Mapping[str, SnapshotBuffer], request: Request
 ) -> dict[str, "Extent"]:
-    """The grid points between which the objects of one run may have snapshots."""
+    """The grid points between which the objects of one run may have snapshots.
+
+    Only loops that visit every cell must know.
+    """
+    if not any(loop.every_cell for loop in signature.loops):
+        return {}
     bounds = {}
     for name, buffer in rows.items():
         low, high = buffer.bounds() or (FAR, -FAR)
