@@ -127,9 +127,8 @@ def test_what_a_loop_over_rows_finds(kind: str, deep: bool) -> None:
         meant = interpret(query, {"x": rows}, start=0, end=SPAN)
         for loop in LOOPS:
             for time in range(1, SPAN + 1):
-                wanted = loop(rows, time, length)
-                if wanted is not None:
-                    wanted = pytest.approx(wanted, rel=1e-12)
+                value = loop(rows, time, length)
+                wanted = None if value is None else pytest.approx(value, rel=1e-12)
                 for output in (found, meant):
                     assert at(output[f"{loop.__name__}_ticks"], time) == wanted
                     if time % precision == 1:
