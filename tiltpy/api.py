@@ -25,7 +25,7 @@ from tiltpy.outline.outline import outline
 from tiltpy.passes import resolve_boundaries
 from tiltpy.passes.row_inputs import row_inputs
 from tiltpy.runtime.announce import LoopVisits
-from tiltpy.runtime.bind import Binding, are_quick, check_bound
+from tiltpy.runtime.bind import Binding, check_bound
 from tiltpy.runtime.domain import Request
 from tiltpy.runtime.grid import lattice_of
 from tiltpy.runtime.hidden_rows import HiddenRows
@@ -34,6 +34,7 @@ from tiltpy.runtime.job import Progress, RunOptions
 from tiltpy.runtime.key_pieces import Order
 from tiltpy.runtime.offload import offload
 from tiltpy.runtime.part import Part
+from tiltpy.runtime.quick import reads_quickly
 from tiltpy.runtime.result import Result
 from tiltpy.runtime.run import bind_inputs, job_of, run_parts
 from tiltpy.runtime.sink import write_results
@@ -143,7 +144,9 @@ class CompiledQuery:
                 self.query, self._parts, bindings, request, options, order, hidden
             )
 
-        quick = not check_reductions and are_quick(bindings.values())
+        quick = not check_reductions and reads_quickly(
+            self.query, bindings, allow_sort=allow_sort
+        )
         result = work() if quick else offload(work, options.progress)
         _warn(hidden)
         return result

@@ -1,10 +1,9 @@
 """What the user says when binding a frame, laid over what the query declares."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-import numpy as np
 import pyarrow as pa
 
 from tiltpy.errors import DataError
@@ -26,11 +25,6 @@ IMMUTABLE = (pa.Table, pa.RecordBatch, pa.ChunkedArray, pa.Array)
 REMEMBERED = 8
 """Ways to read a frame, and orders of its rows, that its binding remembers at most."""
 Found = TypeVar("Found")
-QUICK_ROWS = 1 << 13
-"""Rows below which a step over all of them takes less than a millisecond."""
-TABLES, ARRAYS = (pa.Table, pa.RecordBatch), (np.ndarray, pa.Array, list)
-FRAMES = ("pandas", "polars")
-"""Packages whose frames and series know their rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,24 +101,6 @@ def names_of(given: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(
         checked("order and by", names, Sequence, "a column's name, or several")
     )
-
-
-def are_quick(bindings: Iterable[Binding]) -> bool:
-    """Whether all frames are known to have few rows; others may have any number."""
-    rows = 0
-    for one in bindings:
-        rows += _rows(one.frame)
-    return rows < QUICK_ROWS
-
-
-def _rows(frame: object) -> int:
-    if isinstance(frame, TABLES):
-        return int(frame.num_rows)
-    if isinstance(frame, ARRAYS):
-        return len(frame)
-    package = type(frame).__module__.partition(".")[0]
-    shape = getattr(frame, "shape", ()) if package in FRAMES else ()
-    return int(shape[0]) if shape else QUICK_ROWS
 
 
 def check_bound(query: Query, names: Collection[str]) -> None:

@@ -75,9 +75,23 @@ def ingest(
     that is bound for several runs are looked at in the first alone.
     """
     return binding.once(
-        (declared, unit, next_stamp, allow_sort),
+        _key(declared, unit, next_stamp, allow_sort=allow_sort),
         lambda: _ingest(declared, binding, unit, next_stamp, allow_sort=allow_sort),
     )
+
+
+def is_known(
+    declared: Input, binding: Binding, *, unit: Unit | None, allow_sort: bool
+) -> bool:
+    """Whether the binding has been read already as the rows of a declared input."""
+    return _key(declared, unit, None, allow_sort=allow_sort) in binding.known
+
+
+def _key(
+    declared: Input, unit: Unit | None, next_stamp: int | None, *, allow_sort: bool
+) -> object:
+    """By what a binding remembers the rows."""
+    return declared, unit, next_stamp, allow_sort
 
 
 def _ingest(

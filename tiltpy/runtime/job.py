@@ -5,7 +5,14 @@ near them only, so the result is the same whatever the number of workers.
 """
 
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -27,7 +34,7 @@ from tiltpy.runtime.execute import Chunk, Kernels
 from tiltpy.runtime.grid import Grid, lattice_of, serving
 from tiltpy.runtime.grid_calls import GridRun
 from tiltpy.runtime.memory import Memory
-from tiltpy.runtime.offload import is_quick, offload
+from tiltpy.runtime.offload import offload
 from tiltpy.runtime.pace import (
     AGAIN,
     LEAST,
@@ -36,6 +43,7 @@ from tiltpy.runtime.pace import (
     lengthened,
     split,
 )
+from tiltpy.runtime.quick import are_quick, general_cost, grid_cost
 from tiltpy.runtime.rounds import ROUND, Done, Task, compute, in_rounds
 from tiltpy.runtime.segment_rows import Stretches
 from tiltpy.runtime.sheet import Sheet
@@ -112,8 +120,6 @@ class Job:
         self.support = support_of(self.general.signature, rows, request)
         self._covered: dict[tuple[int, int], Coverage] = {}
         self.sheet: Sheet | None = None
-        self._steps = 2 * self.total
-        """How many rows and cells its loops visit, about, when chunks are cut."""
 
     def _beside(self) -> int:
         """How many rows there are for the general kernel."""
@@ -172,10 +178,18 @@ class Job:
         """Compute what is wanted; each output's pieces go to its stitcher."""
         chunks = list(self._chunks()) if self.wanted else []
         work = partial(self._stitch, chunks, stitchers)
-        if is_quick(self._steps, self.total):
+        if are_quick(self._costs(chunks)):
             work()
         else:
             offload(work, self.options.progress)
+
+    def _costs(self, chunks: Iterable[Coverage | Stretches]) -> Iterator[int]:
+        """Bounds on the time of each chunk, in nanoseconds."""
+        if self.grid is not None:
+            yield grid_cost(self.grid.stretch.visits(self.grid.high - self.grid.low))
+        for one in chunks:
+            if isinstance(one, Coverage):
+                yield general_cost(one.work, one.rows_read)
 
     def _stitch(
         self, chunks: Sequence[Coverage | Stretches], stitchers: Mapping[str, Stitcher]
@@ -273,7 +287,6 @@ class Job:
         low = min(one.low for one in self.wanted.values())
         high = max(one.high for one in self.wanted.values())
         cells = self._cells(low, high)
-        self._steps += cells
         interval, phase = self.options.chunk, 0
         ranked = any(loop.structures for loop in self.general.signature.loops)
         if self.grid is not None and (interval is None or interval > LONG_CHUNK):

@@ -38,7 +38,8 @@ from tiltpy.runtime.key_grids import KeyGrids, key_grids
 from tiltpy.runtime.key_pieces import KeyedPiece
 from tiltpy.runtime.keys import Groups, Keys
 from tiltpy.runtime.memory import Scratches
-from tiltpy.runtime.offload import is_quick, offload
+from tiltpy.runtime.offload import offload
+from tiltpy.runtime.quick import are_quick, general_cost
 from tiltpy.runtime.segments import Segments
 from tiltpy.runtime.stitch import events_of
 from tiltpy.runtime.strings import Strings
@@ -113,7 +114,7 @@ class KeyedJob:
         """All outputs' pieces, in order of the keys."""
         tasks = list(self._tasks())
         visits = 2 * sum(task.rows for task in tasks)
-        if is_quick(visits, visits):
+        if are_quick([general_cost(visits, visits)]):
             return self._run(tasks)
         return offload(partial(self._run, tasks), self.options.progress)
 

@@ -34,8 +34,6 @@ HEARTBEAT = 0.2
 is heard that came to another thread."""
 GRACE = 0.05
 """Seconds that stopped work has to end, before its caller leaves it."""
-QUICK = 10**8
-"""Nanoseconds that kernels may run in the caller's thread, which then hears nothing."""
 QUESTION = 0.1
 """Seconds after which who waits for the caller looks whether it is still there."""
 
@@ -233,15 +231,6 @@ def offload(
     except BaseException:
         work.leave()
         raise
-
-
-def is_quick(visits: int, rows: int) -> bool:
-    """Whether kernels that visit so many rows and cells are surely done soon.
-
-    As if each visit went through all rows, a nanosecond each, and took another
-    microsecond: nobody knows how many rows its windows have.
-    """
-    return visits * (1000 + rows) < QUICK
 
 
 def in_caller(task: Callable[[], T]) -> T:

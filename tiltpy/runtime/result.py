@@ -19,7 +19,6 @@ from tiltpy.errors import TiltError
 from tiltpy.given import checked, path_of, text_of
 from tiltpy.names import closest
 from tiltpy.plot.series import Series
-from tiltpy.runtime.bind import QUICK_ROWS
 from tiltpy.runtime.buffers import Column
 from tiltpy.runtime.key_cells import KeyCells
 from tiltpy.runtime.key_pieces import KeyColumns, in_order_of_time
@@ -27,6 +26,7 @@ from tiltpy.runtime.notebook import html_table
 from tiltpy.runtime.offload import offload
 from tiltpy.runtime.pictured_keys import Choice
 from tiltpy.runtime.pictures import Form, clock_of, draw, form_of, series_of, write
+from tiltpy.runtime.quick import QUICK_ROWS
 from tiltpy.runtime.stamps import OutputStamp, from_ticks
 from tiltpy.runtime.stitch import Piece, events_of
 from tiltpy.runtime.strings import NO_STRINGS, Strings, fitting

@@ -138,6 +138,10 @@ class Coverage:
         self.capacity: dict[str, int] = {}
         for loop in signature.loops:
             self.capacity[loop.name] = self._capacity(loop)
+        self.rows_read = sum(stop - first for first, stop in self.ranges.values())
+        """How many rows of all inputs the call reads."""
+        self.work = self._work()
+        """The visits, or the rows read, of which there are most."""
 
     def _extent(self, loop: Loop, needs: list[tuple[int, int]]) -> Extent:
         """The cells that are owned or that other loops read, and the seam cell."""
@@ -206,15 +210,14 @@ class Coverage:
         (ticks,) = ticks_of(buffer, np.array([first]), np.array([stop])).tolist()
         return int(ticks) // loop.tdom.precision + stop - first
 
-    @property
-    def work(self) -> int:
-        """The visits, or the rows read, of which there are most."""
-        rows = sum(stop - first for first, stop in self.ranges.values())
-        loops = [
-            max(self.again(loop), self.visits(loop) if loop.every_cell else 0)
-            for loop in self.signature.loops
-        ]
-        return max(rows, *loops)
+    def _work(self) -> int:
+        most = self.rows_read
+        for loop in self.signature.loops:
+            if loop.anew:
+                most = max(most, self.again(loop))
+            if loop.every_cell:
+                most = max(most, self.visits(loop))
+        return most
 
     def again(self, loop: Loop) -> int:
         """How many rows of inputs a loop goes through that folds its windows anew."""
