@@ -17,17 +17,17 @@ from bench.threads import sampled
 from bench.timing import Runner, rate, take_turns
 from bench.workloads import Stream, Workload
 from tiltpy.compiler import Compiler
-from tiltpy.runtime import layout
-from tiltpy.runtime.buffers import Column, SnapshotBuffer, pack_validity
-from tiltpy.runtime.domain import Request, cells_of, output_domain
-from tiltpy.runtime.execute import Chunk, Kernel
-from tiltpy.runtime.grid import lattice_of, serving
-from tiltpy.runtime.grid_calls import GridRun
-from tiltpy.runtime.memory import Memory
-from tiltpy.runtime.offload import stop_flag
-from tiltpy.runtime.rounds import Task
-from tiltpy.runtime.shared_calls import Calls
-from tiltpy.runtime.visits import Coverage, support_of
+from tiltpy.runtime.arrays import time_layout as layout
+from tiltpy.runtime.arrays.pool import Memory
+from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity
+from tiltpy.runtime.concurrency.offload import stop_flag
+from tiltpy.runtime.execution.call_batches import Task
+from tiltpy.runtime.execution.call_queue import Calls
+from tiltpy.runtime.execution.chunk_call import Chunk, Kernel
+from tiltpy.runtime.execution.time_domain import Request, cells_of, output_domain
+from tiltpy.runtime.execution.vector_calls import GridRun
+from tiltpy.runtime.execution.vector_range import lattice_of, serving
+from tiltpy.runtime.execution.visit_bounds import Coverage, support_of
 
 SIZES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 MOST = 1_000

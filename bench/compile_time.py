@@ -18,9 +18,9 @@ import tiltpy as tilt
 from tiltpy.abi import Layout
 from tiltpy.codegen.jit import host
 from tiltpy.compiler import Compiler
-from tiltpy.frontend.grammar import parser
+from tiltpy.frontend.text.grammar import parser
 from tiltpy.ir.nodes import Query
-from tiltpy.runtime.bind import Binding
+from tiltpy.runtime.ingest.binding import Binding
 from tiltpy.runtime.run import bind_inputs
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

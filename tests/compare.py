@@ -3,10 +3,10 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from tiltpy.interpreter import Snapshot, Value
-from tiltpy.interpreter_numbers import Atom
+from tiltpy.interpreter.evaluate import Snapshot, Value
+from tiltpy.interpreter.scalars import Atom
 from tiltpy.ir.nodes import At, Call, Query, Reduce
-from tiltpy.ir.printer import format_query
+from tiltpy.ir.print.query import format_query
 from tiltpy.ir.traversal import walk
 from tiltpy.types import F32, Scalar, columns
 

@@ -16,29 +16,28 @@ from tests.random_held import as_intervals, hold_on
 from tests.random_queries import Case
 from tiltpy.abi import TimeLayout
 from tiltpy.compiler import CompileOptions, Compiler
-from tiltpy.interpreter import Event, Snapshot
+from tiltpy.interpreter.evaluate import Event, Snapshot
 from tiltpy.ir.nodes import Input, Query
-from tiltpy.lowering import (
-    folds,
-    merging,
-    outlet,
-    outputs,
-    row_panes,
-    short_spreads,
-    stages,
-    stepping,
-)
+from tiltpy.lowering.choice import vector_plan as stages
+from tiltpy.lowering.emit import stream_stores as outlet
+from tiltpy.lowering.sweep import edge_loop as stepping
+from tiltpy.lowering.sweep import merge_loop as merging
+from tiltpy.lowering.sweep import tumbling_rows as row_panes
+from tiltpy.lowering.vector import doubling_windows as folds
+from tiltpy.lowering.vector import outputs
+from tiltpy.lowering.vector import short_variance as short_spreads
 from tiltpy.passes.pipeline import PASS_NAMES
-from tiltpy.runtime import job, rounds
-from tiltpy.runtime.bind import Binding
-from tiltpy.runtime.buffers import SnapshotBuffer
-from tiltpy.runtime.domain import Request
-from tiltpy.runtime.ingest import Ingested, ingest
-from tiltpy.runtime.job import RunOptions
-from tiltpy.runtime.part import Part
-from tiltpy.runtime.result import OutputTable
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.arrow.time_payloads import output_type
+from tiltpy.runtime.execution import call_batches as rounds
+from tiltpy.runtime.execution import time_run as job
+from tiltpy.runtime.execution.output_group import Part
+from tiltpy.runtime.execution.time_domain import Request
+from tiltpy.runtime.execution.time_run import RunOptions
+from tiltpy.runtime.ingest.binding import Binding
+from tiltpy.runtime.ingest.read_input import Ingested, ingest
+from tiltpy.runtime.results.result import OutputTable
 from tiltpy.runtime.run import run
-from tiltpy.runtime.ticks import output_type
 from tiltpy.types import DURATION, Interval, Point, Scalar, Struct, Type
 
 ARROW = {

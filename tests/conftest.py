@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from tiltpy.runtime import job
+from tiltpy.runtime.execution import time_run as job
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

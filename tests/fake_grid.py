@@ -31,11 +31,11 @@ from tiltpy.abi import (
     TimeLayout,
 )
 from tiltpy.compiler import CompileOptions, Compiler
-from tiltpy.interpreter import Event, Snapshot, Value, interpret
+from tiltpy.interpreter.evaluate import Event, Snapshot, Value, interpret
 from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
-from tiltpy.runtime.execute import Kernel
-from tiltpy.runtime.memory import dtype_of
+from tiltpy.runtime.arrays.pool import dtype_of
+from tiltpy.runtime.execution.chunk_call import Kernel
 from tiltpy.types import I64, Struct, columns
 
 Number = TypeVar("Number", bound=np.generic)

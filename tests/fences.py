@@ -22,12 +22,13 @@ from tests.random_grids import random_grid_case, random_grid_setting
 from tests.random_queries import random_case
 from tests.test_properties import check
 from tiltpy.abi import SlotKind
-from tiltpy.runtime import execute, memory
-from tiltpy.runtime.buffers import Column, SnapshotBuffer
-from tiltpy.runtime.calls import INPUT_NUMBERS, Wiring, wiring_of
-from tiltpy.runtime.grid_calls import GridRun
-from tiltpy.runtime.memory import dtype_of
-from tiltpy.runtime.segment_rows import Part
+from tiltpy.runtime.arrays import pool as memory
+from tiltpy.runtime.arrays.pool import dtype_of
+from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
+from tiltpy.runtime.execution import chunk_call as execute
+from tiltpy.runtime.execution.kernel_arguments import INPUT_NUMBERS, Wiring, wiring_of
+from tiltpy.runtime.execution.row_slices import Part
+from tiltpy.runtime.execution.vector_calls import GridRun
 from tiltpy.types import Scalar
 
 Number = TypeVar("Number", bound=np.generic)

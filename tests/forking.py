@@ -18,7 +18,7 @@ import pyarrow as pa
 
 import tiltpy as tilt
 from tiltpy.codegen.jit import _STRENGTH_REDUCTION
-from tiltpy.runtime import job
+from tiltpy.runtime.execution import time_run as job
 
 ROWS = 40_000
 """So many that the outputs lie in the pool's memory, and are shared out to threads."""

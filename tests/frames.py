@@ -6,9 +6,9 @@ import pytest
 from tiltpy import types as ty
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
-from tiltpy.runtime.bind import Binding, bind
-from tiltpy.runtime.buffers import SnapshotBuffer
-from tiltpy.runtime.ingest import Ingested, ingest
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.ingest.binding import Binding, bind
+from tiltpy.runtime.ingest.read_input import Ingested, ingest
 
 POINT = ty.Point()
 TRADE = ty.Struct((("price", ty.F64), ("size", ty.I64)))

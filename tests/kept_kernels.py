@@ -11,7 +11,7 @@ import pyarrow as pa
 
 import tiltpy as tilt
 from tiltpy import compiler
-from tiltpy.runtime import job
+from tiltpy.runtime.execution import time_run as job
 from tiltpy.types import Struct, columns
 
 STAGES = ("compile_object", "optimize", "lower")

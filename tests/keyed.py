@@ -26,19 +26,20 @@ from tests.random_key_rows import KeyedInput
 from tests.random_keys import KeyedCase
 from tiltpy.abi import TimeLayout
 from tiltpy.compiler import CompileOptions, Compiler, by_keys
-from tiltpy.interpreter import Snapshot
-from tiltpy.interpreter_keys import Key, key_order, same_key
+from tiltpy.interpreter.evaluate import Snapshot
+from tiltpy.interpreter.keys import Key, key_order, same_key
 from tiltpy.ir.keys import keys_of
-from tiltpy.ir.printer import format_query
-from tiltpy.runtime import direct, keyed
-from tiltpy.runtime.bind import Binding
-from tiltpy.runtime.domain import Request
-from tiltpy.runtime.ingest import Ingested
-from tiltpy.runtime.job import RunOptions
-from tiltpy.runtime.key_pieces import Order
-from tiltpy.runtime.keys import Groups
-from tiltpy.runtime.part import Part
-from tiltpy.runtime.result import OutputTable, Result
+from tiltpy.ir.print.query import format_query
+from tiltpy.runtime.execution.output_group import Part
+from tiltpy.runtime.execution.time_domain import Request
+from tiltpy.runtime.execution.time_run import RunOptions
+from tiltpy.runtime.ingest.binding import Binding
+from tiltpy.runtime.ingest.keys import Groups
+from tiltpy.runtime.ingest.read_input import Ingested
+from tiltpy.runtime.keyed import keyed_run as keyed
+from tiltpy.runtime.preaggregation import run as direct
+from tiltpy.runtime.results.key_columns import Order
+from tiltpy.runtime.results.result import OutputTable, Result
 from tiltpy.runtime.run import bind_inputs, run, run_parts
 from tiltpy.types import Interval, Struct
 

@@ -17,16 +17,17 @@ from numpy.typing import NDArray
 from tests.fences import Fences, fence_inputs, put_up
 from tests.keyed import check_keyed
 from tests.test_keyed_properties import CASES
-from tiltpy.runtime import folded, folding
-from tiltpy.runtime.calls import Executable, Wiring, address
-from tiltpy.runtime.execute import Kernel
-from tiltpy.runtime.folding import Matrices
-from tiltpy.runtime.grid_calls import BITS
-from tiltpy.runtime.key_domains import Times
-from tiltpy.runtime.memory import Memory, dtype_of
-from tiltpy.runtime.segment_grids import GridSegments, Written
-from tiltpy.runtime.segment_snapshots import Snapshots
-from tiltpy.runtime.segments import Segments
+from tiltpy.runtime.arrays.pool import Memory, dtype_of
+from tiltpy.runtime.execution.chunk_call import Kernel
+from tiltpy.runtime.execution.kernel_arguments import Executable, Wiring, address
+from tiltpy.runtime.execution.key_domains import Times
+from tiltpy.runtime.execution.vector_calls import BITS
+from tiltpy.runtime.keyed.snapshots import Snapshots
+from tiltpy.runtime.keyed.sweep_calls import Segments
+from tiltpy.runtime.keyed.vector_calls import GridSegments, Written
+from tiltpy.runtime.preaggregation import finalize as folded
+from tiltpy.runtime.preaggregation import pane_states as folding
+from tiltpy.runtime.preaggregation.pane_states import Matrices
 from tiltpy.types import Scalar
 
 Numbers = NDArray[np.int64]

@@ -14,16 +14,16 @@ from unittest.mock import patch
 from tests.keyed import KeyedSetting, run_keyed
 from tests.random_keys import KeyedCase
 from tests.test_keyed_properties import CASES
-from tiltpy.runtime.buffers import SnapshotBuffer
-from tiltpy.runtime.folded import Folded
-from tiltpy.runtime.grid import has_covered
-from tiltpy.runtime.grid_calls import GridRun
-from tiltpy.runtime.job import Job
-from tiltpy.runtime.key_cells import KeyCells
-from tiltpy.runtime.key_domains import EARLIEST
-from tiltpy.runtime.keyed import KeyedJob
-from tiltpy.runtime.segment_grids import GridSegments
-from tiltpy.runtime.segments import Segments
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.execution.key_domains import EARLIEST
+from tiltpy.runtime.execution.time_run import Job
+from tiltpy.runtime.execution.vector_calls import GridRun
+from tiltpy.runtime.execution.vector_range import has_covered
+from tiltpy.runtime.keyed.keyed_run import KeyedJob
+from tiltpy.runtime.keyed.sweep_calls import Segments
+from tiltpy.runtime.keyed.vector_calls import GridSegments
+from tiltpy.runtime.preaggregation.finalize import Folded
+from tiltpy.runtime.results.keyed_bitmaps import KeyCells
 from tiltpy.types import Struct
 
 Forms = Iterable[str]

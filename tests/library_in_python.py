@@ -6,8 +6,8 @@
 import re
 from textwrap import fill, indent
 
-from tiltpy.frontend import syntax
-from tiltpy.frontend.library import library_functions, library_text
+from tiltpy.frontend.elaboration.library import library_functions, library_text
+from tiltpy.frontend.surface import syntax
 
 _DOC = re.compile(r"((?:^# ?.*\n)+)def (\w+)\(", re.MULTILINE)
 HEAD = '''"""The library of functions in Python; `grammar/std.tilt` defines them.
@@ -21,7 +21,7 @@ expression over the caller's time domain, which becomes an object. This file is 
 by `pytest tests/test_library.py --update-golden`.
 """
 
-from tiltpy.frontend.expressions import Expression, Value, call, lift_time
+from tiltpy.frontend.python.expressions import Expression, Value, call, lift_time
 '''
 
 

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tiltpy.frontend.parse import parse
-from tiltpy.interpreter import Event, Snapshot, interpret
+from tiltpy.interpreter.evaluate import Event, Snapshot, interpret
 from tiltpy.ir.nodes import (
     Expr,
     Query,
 )
-from tiltpy.ir.verify import verify
+from tiltpy.ir.verify.invariants import verify
 
 Rows = Sequence[tuple[int, int, float]]
 

@@ -9,11 +9,11 @@ import tiltpy as tilt
 from tests.compare import assert_same
 from tests.compiled import ARROW, Setting, run_compiled
 from tests.random_queries import Case
-from tiltpy.bound import BoundFrame
 from tiltpy.frontend.parse import parse
-from tiltpy.interpreter import Event, Snapshot, Value, interpret
-from tiltpy.interpreter_numbers import Number
-from tiltpy.runtime.result import OutputTable, Result
+from tiltpy.inputs import BoundFrame
+from tiltpy.interpreter.evaluate import Event, Snapshot, Value, interpret
+from tiltpy.interpreter.scalars import Number
+from tiltpy.runtime.results.result import OutputTable, Result
 
 Rows = Sequence[tuple[int, int, Number | None]]
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
 
-from tiltpy.frontend import syntax
-from tiltpy.interpreter import Event
+from tiltpy.frontend.surface import syntax
+from tiltpy.interpreter.evaluate import Event
 
 SPAN = 48
 """How many ticks the data and the domains of these queries span."""

@@ -17,7 +17,7 @@ from tests.random_queries import (
     random_payload,
 )
 from tests.random_streams import Spans, StreamMaker
-from tiltpy.interpreter import Event
+from tiltpy.interpreter.evaluate import Event
 from tiltpy.ir.nodes import (
     At,
     Exists,

@@ -40,7 +40,7 @@ from tiltpy.ir.nodes import (
     Window,
 )
 from tiltpy.ir.traversal import source_cuts
-from tiltpy.ir.verify_types import reduction_type
+from tiltpy.ir.verify.types import reduction_type
 from tiltpy.ops import STRING_TESTS, BinaryOp
 from tiltpy.types import (
     BOOL,

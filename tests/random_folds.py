@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 
 from tiltpy.frontend.parse import parse
-from tiltpy.interpreter import Event, Value
+from tiltpy.interpreter.evaluate import Event, Value
 from tiltpy.ir.nodes import Query
 
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")

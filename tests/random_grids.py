@@ -24,7 +24,7 @@ from tests.random_queries import (
 from tests.random_streams import Spans, StreamMaker
 from tiltpy.abi import LANES, Lattice, Layout, TimeLayout
 from tiltpy.compiler import specialise
-from tiltpy.interpreter import Event
+from tiltpy.interpreter.evaluate import Event
 from tiltpy.ir.nodes import (
     At,
     Binary,
@@ -35,9 +35,9 @@ from tiltpy.ir.nodes import (
     Query,
     TemporalExpr,
 )
-from tiltpy.lowering.grid import lower_grid
-from tiltpy.lowering.references import references
-from tiltpy.lowering.row_panes import folds_rows
+from tiltpy.lowering.emit.references import references
+from tiltpy.lowering.sweep.tumbling_rows import folds_rows
+from tiltpy.lowering.vector.kernel import lower_grid
 from tiltpy.passes.pipeline import PASS_NAMES, optimize
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.types import Scalar, Struct, TDom, Type, columns

@@ -11,9 +11,9 @@ from random import Random
 import numpy as np
 
 from tests.random_queries import Case
-from tiltpy.interpreter import FOREVER, Event, LastEvent
-from tiltpy.runtime.buffers import SnapshotBuffer
-from tiltpy.runtime.layout import lay_out
+from tiltpy.interpreter.evaluate import FOREVER, Event, LastEvent
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.arrays.time_layout import lay_out
 from tiltpy.types import ENDLESS
 
 

@@ -17,8 +17,8 @@ import pyarrow as pa
 from tests.compiled import with_null_rows
 from tests.random_key_columns import Family, written
 from tests.random_streams import StreamMaker
-from tiltpy.interpreter import FOREVER, Event, LastEvent
-from tiltpy.interpreter_keys import Key, key_order, same_key
+from tiltpy.interpreter.evaluate import FOREVER, Event, LastEvent
+from tiltpy.interpreter.keys import Key, key_order, same_key
 from tiltpy.ir.nodes import Input
 from tiltpy.types import (
     Duration,

@@ -21,8 +21,8 @@ from tests.random_key_rows import KeyedInput, Row, RowWriter
 from tests.random_payloads import random_payload_case
 from tests.random_queries import Case, random_case
 from tests.random_streams import StreamMaker
-from tiltpy.interpreter import Event, Snapshot
-from tiltpy.interpreter_keys import ByKey, Key, interpret_by_key
+from tiltpy.interpreter.evaluate import Event, Snapshot
+from tiltpy.interpreter.keys import ByKey, Key, interpret_by_key
 from tiltpy.ir.cuts import reads
 from tiltpy.ir.keys import keys_of
 from tiltpy.ir.nodes import Query

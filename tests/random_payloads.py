@@ -35,7 +35,7 @@ from tiltpy.ir.nodes import (
     Time,
     Unary,
 )
-from tiltpy.ir.temporal import as_time, is_temporal
+from tiltpy.ir.temporal_types import as_time, is_temporal
 from tiltpy.types import (
     BOOL,
     DURATION,

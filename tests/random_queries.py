@@ -20,7 +20,7 @@ from tests.random_grades import (
     settle,
 )
 from tests.random_streams import StreamMaker
-from tiltpy.interpreter import Event
+from tiltpy.interpreter.evaluate import Event
 from tiltpy.ir.nodes import (
     Binary,
     Const,
@@ -38,7 +38,7 @@ from tiltpy.ir.nodes import (
     Window,
 )
 from tiltpy.ir.traversal import drop_unused, source_cuts
-from tiltpy.ir.verify_types import reduction_type
+from tiltpy.ir.verify.types import reduction_type
 from tiltpy.types import (
     BOOL,
     F64,

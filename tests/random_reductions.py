@@ -12,7 +12,7 @@ from random import Random
 from tests.random_grades import Grade, Level, fits, reduced_grade, settle, sum_bits
 from tiltpy.frontend.parse import parse
 from tiltpy.ir.nodes import UserReduction
-from tiltpy.ir.verify_types import reduction_type
+from tiltpy.ir.verify.types import reduction_type
 from tiltpy.types import BOOL, F64, I64, STRING, Scalar, Struct, Type
 
 TICKS = 12

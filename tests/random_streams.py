@@ -6,8 +6,8 @@ from ctypes import c_float
 from itertools import pairwise
 from random import Random
 
-from tiltpy.interpreter import Event, Value
-from tiltpy.interpreter_numbers import Atom
+from tiltpy.interpreter.evaluate import Event, Value
+from tiltpy.interpreter.scalars import Atom
 from tiltpy.types import F32, Scalar, Struct, Type, columns, int_range
 
 Spans = list[tuple[int, int]]

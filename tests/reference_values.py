@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tiltpy.interpreter import FOREVER, Event, LastEvent, Value
-from tiltpy.interpreter_keys import Key, key_order
+from tiltpy.interpreter.evaluate import FOREVER, Event, LastEvent, Value
+from tiltpy.interpreter.keys import Key, key_order
 from tiltpy.ir.nodes import Input
 from tiltpy.types import (
     DURATION,

@@ -25,38 +25,41 @@ from tiltpy.abi import LANES, OF_STRINGS, Shape, Signature, SlotKind
 from tiltpy.ir.nodes import CutInlined, EventBound, Reduce, Time
 from tiltpy.ir.traversal import walk
 from tiltpy.loops.build import TRUE, i64
-from tiltpy.lowering import folds, outlet, outputs, stepping
-from tiltpy.lowering.assembly import Assembly, Block
-from tiltpy.lowering.at_events import AtEvents
-from tiltpy.lowering.central_moments import ORDERS
-from tiltpy.lowering.count_tree import CountTree
-from tiltpy.lowering.cursors import ScanCursor, StackCursor, StepCursor
-from tiltpy.lowering.event_lanes import EventLanes
-from tiltpy.lowering.folds import Fold
-from tiltpy.lowering.following import Following
-from tiltpy.lowering.lower import Plan
-from tiltpy.lowering.masked_spreads import MaskedSpread
-from tiltpy.lowering.merging import Merge
-from tiltpy.lowering.mode_tree import ModeTree
-from tiltpy.lowering.objects import Bitmap, Stored
-from tiltpy.lowering.outlet import Outlet
-from tiltpy.lowering.outputs import Output
-from tiltpy.lowering.panes import Pane
-from tiltpy.lowering.row_panes import RowPane
-from tiltpy.lowering.sliding import SlidingWindow
-from tiltpy.lowering.spread import Spread
-from tiltpy.lowering.stages import Grid
-from tiltpy.lowering.stepping import Stepping
-from tiltpy.lowering.streams import History
-from tiltpy.lowering.temporaries import Temporary
-from tiltpy.lowering.trees import TreeWindow
-from tiltpy.lowering.whole_windows import DistinctCount
-from tiltpy.lowering.windows import element_of
-from tiltpy.runtime.execute import Chunk
-from tiltpy.runtime.grid_calls import GridRun
+from tiltpy.lowering.aggregates.central_moments import ORDERS
+from tiltpy.lowering.aggregates.masked_variance import MaskedSpread
+from tiltpy.lowering.aggregates.pane_fold import Pane
+from tiltpy.lowering.choice.vector_plan import Grid
+from tiltpy.lowering.emit import stream_stores as outlet
+from tiltpy.lowering.emit.builder import Assembly, Block
+from tiltpy.lowering.emit.cell_arrays import Bitmap, Stored
+from tiltpy.lowering.emit.stream_stores import Outlet
+from tiltpy.lowering.lowered import LoweredKernel
+from tiltpy.lowering.sweep import edge_loop as stepping
+from tiltpy.lowering.sweep.count_tree import CountTree
+from tiltpy.lowering.sweep.cursors import ScanCursor, StackCursor, StepCursor
+from tiltpy.lowering.sweep.edge_loop import Stepping
+from tiltpy.lowering.sweep.event_loop import AtEvents
+from tiltpy.lowering.sweep.event_vectors import EventLanes
+from tiltpy.lowering.sweep.fifo_window import SlidingWindow
+from tiltpy.lowering.sweep.merge_loop import Merge
+from tiltpy.lowering.sweep.mode_tree import ModeTree
+from tiltpy.lowering.sweep.operands import Following
+from tiltpy.lowering.sweep.order_statistics import DistinctCount
+from tiltpy.lowering.sweep.tumbling_rows import RowPane
+from tiltpy.lowering.sweep.unordered_window import TreeWindow
+from tiltpy.lowering.sweep.window_elements import element_of
+from tiltpy.lowering.vector import doubling_windows as folds
+from tiltpy.lowering.vector import outputs
+from tiltpy.lowering.vector.densify import Spread
+from tiltpy.lowering.vector.doubling_windows import Fold
+from tiltpy.lowering.vector.history import History
+from tiltpy.lowering.vector.outputs import Output
+from tiltpy.lowering.vector.tile_buffers import Temporary
+from tiltpy.runtime.execution.chunk_call import Chunk
+from tiltpy.runtime.execution.vector_calls import GridRun
 
 Forms = Iterable[str]
-Lower = Callable[..., Plan | None]
+Lower = Callable[..., LoweredKernel | None]
 
 
 def of_grid(grid: Grid) -> Forms:
@@ -106,7 +109,8 @@ def _step(step: Any) -> str:
 def _length(cells: int) -> str:
     if cells <= LANES:
         return "within a vector" if cells > 1 else "one cell"
-    return "some vectors" if cells <= folds.LONGEST_TREE else "longer than a tree"
+    longest = folds.LONGEST_TREE  # type: ignore[attr-defined]
+    return "some vectors" if cells <= longest else "longer than a tree"
 
 
 def of_fold(fold: Fold) -> Forms:
@@ -245,7 +249,7 @@ class Census:
         self.counts.update(self._met)
 
     def _observed(self, lower: Lower) -> Lower:
-        def observed(*given: object, **named: object) -> Plan | None:
+        def observed(*given: object, **named: object) -> LoweredKernel | None:
             made: list[object] = []
             with ExitStack() as stack:
                 for kind, _ in OBSERVED:

@@ -10,7 +10,7 @@ import pytest
 import tiltpy as tilt
 from tests.plain import held
 from tiltpy.cli.main import main
-from tiltpy.runtime import announce
+from tiltpy.runtime.execution import visit_warnings as announce
 
 POINT = "input x : f64 time t point"
 FRAME = pa.table({"t": [1, 4, 10**12], "x": [1.0, 2.0, 3.0]})

@@ -14,7 +14,7 @@ import pytest
 
 import tiltpy as tilt
 from tests.plain import listed
-from tiltpy.bound import BoundFrame
+from tiltpy.inputs import BoundFrame
 from tiltpy.types import Unit
 
 DAY = dt.datetime(2024, 3, 1, tzinfo=dt.UTC)

@@ -5,10 +5,10 @@ import pytest
 
 import tiltpy as tilt
 from tiltpy import types as ty
-from tiltpy.bound import BoundFrame
 from tiltpy.errors import DataError
+from tiltpy.inputs import BoundFrame
 from tiltpy.ir.nodes import Input
-from tiltpy.runtime.bind import Binding, bind, complete
+from tiltpy.runtime.ingest.binding import Binding, bind, complete
 
 KEYED = Input("m", ty.I64, ty.Point(), "ts", keys=("symbol", "venue"))
 TABLE = pa.table({"ts": [1], "m": [2]})

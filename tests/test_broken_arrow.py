@@ -21,7 +21,7 @@ from tests import broken_arrow as broken
 from tests.arrow_structure import fault_of, node_of
 from tests.forked import try_all
 from tiltpy.errors import DataError
-from tiltpy.runtime import direct
+from tiltpy.runtime.preaggregation import run as direct
 
 CASES = 240
 DEEP = 20_000

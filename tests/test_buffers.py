@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tiltpy import types as ty
 from tiltpy.abi import TimeLayout
-from tiltpy.runtime.buffers import Column, SnapshotBuffer, pack_validity
-from tiltpy.runtime.layout import PIECE, find_period, lay_out
+from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity
+from tiltpy.runtime.arrays.time_layout import PIECE, find_period, lay_out
 
 Rows = list[tuple[int, int]]
 

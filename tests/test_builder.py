@@ -9,8 +9,9 @@ import pytest
 
 from tests.query_texts import FIGURE_4_QUERY
 from tiltpy.errors import QueryError, TiltError
-from tiltpy.frontend import functions as fn
-from tiltpy.frontend.builder import (
+from tiltpy.frontend.parse import parse
+from tiltpy.frontend.python import functions as fn
+from tiltpy.frontend.python.builder import (
     Object,
     TDom,
     build_query,
@@ -29,11 +30,10 @@ from tiltpy.frontend.builder import (
     until_next,
     when,
 )
-from tiltpy.frontend.expressions import Expression, Value, lift
-from tiltpy.frontend.parse import parse
+from tiltpy.frontend.python.expressions import Expression, Value, lift
 from tiltpy.ir.nodes import At, Let, Query
-from tiltpy.ir.printer import format_expr, format_query
-from tiltpy.ir.verify import verify_source
+from tiltpy.ir.print.query import format_expr, format_query
+from tiltpy.ir.verify.invariants import verify_source
 from tiltpy.ops import FUNCTIONS, REDUCTIONS
 from tiltpy.types import BOOL, F32, F64, I64, Struct
 

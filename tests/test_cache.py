@@ -16,7 +16,7 @@ import tiltpy as tilt
 from tests.kept_kernels import count
 from tiltpy import compiler
 from tiltpy.abi import Layout, TimeLayout
-from tiltpy.codegen import kept
+from tiltpy.codegen.cache import compile_cache as kept
 from tiltpy.codegen.jit import compile_object
 from tiltpy.disk_store import Store, user_store
 from tiltpy.frontend.parse import parse
@@ -276,7 +276,7 @@ def test_another_compiler_finds_nothing(folder: Path, tmp_path: Path) -> None:
     path = {"PYTHONPATH": str(ROOT)}
     assert in_process(PAIR, cwd=copy, environment=path)[0] == MADE
     assert in_process(PAIR, cwd=copy, environment=path)[0] == FOUND
-    with (copy / "tiltpy" / "lowering" / "lower.py").open("a") as file:
+    with (copy / "tiltpy" / "lowering" / "lowered.py").open("a") as file:
         file.write("# another\n")
     assert in_process(PAIR, cwd=copy, environment=path)[0] == MADE
     assert folder.exists()
@@ -306,7 +306,7 @@ def test_what_is_found_is_the_optimised_query(folder: Path) -> None:
     found = compiler.Specialised(query, layouts, compiler.CompileOptions())
     assert found.query == made.query
     assert found.stages == made.stages
-    assert found.general_code.plan == made.general_code.plan
+    assert found.general_code.lowered == made.general_code.lowered
     made.general_code.code()
     assert found.general_code.code().optimized_ir()
     assert found.seconds == made.seconds

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from tiltpy import types as ty
 from tiltpy.abi import TimeLayout
-from tiltpy.runtime.buffers import Column, SnapshotBuffer
-from tiltpy.runtime.cells import CellPiece
-from tiltpy.runtime.domain import Cells, Domain
-from tiltpy.runtime.layout import lay_out
-from tiltpy.runtime.stitch import Stitcher
+from tiltpy.runtime.arrays.bitmap_snapshots import CellPiece
+from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
+from tiltpy.runtime.arrays.time_layout import lay_out
+from tiltpy.runtime.execution.stitch import Stitcher
+from tiltpy.runtime.execution.time_domain import Cells, Domain
 
 Rows = list[tuple[int, int]]
 

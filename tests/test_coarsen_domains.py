@@ -9,10 +9,10 @@ from tests.random_queries import Case, random_case
 from tiltpy.abi import Lattice, Layout, TimeLayout
 from tiltpy.compiler import CompileOptions, Specialised
 from tiltpy.frontend.parse import parse
-from tiltpy.interpreter import Event, interpret
+from tiltpy.interpreter.evaluate import Event, interpret
 from tiltpy.ir.nodes import Query
-from tiltpy.ir.printer import format_query
-from tiltpy.ir.verify import verify
+from tiltpy.ir.print.query import format_query
+from tiltpy.ir.verify.invariants import verify
 from tiltpy.passes.coarsen_domains import coarsen_domains
 from tiltpy.types import TDom
 

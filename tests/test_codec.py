@@ -14,11 +14,11 @@ import pytest
 from tests.random_payloads import random_payload_case
 from tests.random_queries import random_case
 from tiltpy.abi import Layout, Signature, TimeLayout
-from tiltpy.codegen.codec import MalformedError, classes, codec
+from tiltpy.codegen.cache.codec import MalformedError, classes, codec
 from tiltpy.codegen.jit import Effort, ObjectCode
 from tiltpy.compiler import CompileOptions, Specialised
-from tiltpy.frontend.grammar import build_parser, load_tables, save_tables
 from tiltpy.frontend.parse import parse
+from tiltpy.frontend.text.grammar import build_parser, load_tables, save_tables
 from tiltpy.ir.nodes import Const, Query
 from tiltpy.source import UNKNOWN
 from tiltpy.types import BOOL, F64, I64, STRING, columns

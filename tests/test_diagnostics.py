@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tiltpy.errors import QueryErrors, TiltError
-from tiltpy.frontend.codes import CODES
 from tiltpy.frontend.parse import parse, parse_file
-from tiltpy.frontend.words import RESERVED
+from tiltpy.frontend.surface.error_codes import CODES
+from tiltpy.frontend.surface.keywords import RESERVED
 
 GOLDEN = Path(__file__).parent / "golden" / "diagnostics"
 CASES = sorted(GOLDEN.glob("*.tilt"))

@@ -12,7 +12,7 @@ import pytest
 import tiltpy as tilt
 from tests.test_cache import FRAME, MEAN, ROOT
 from tiltpy.disk_store import Store, user_store
-from tiltpy.frontend.grammar import grammar_text, parser, stored_parser
+from tiltpy.frontend.text.grammar import grammar_text, parser, stored_parser
 
 OTHER = 12345
 """A user who is nobody here."""

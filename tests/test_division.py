@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from tests.trials import PACKS, I, Trial, same
 from tiltpy.abi import LANES
-from tiltpy.codegen.emit import emit_module
+from tiltpy.codegen.llvm.module import emit_module
 from tiltpy.loops.build import add, i64, load, mul
 from tiltpy.loops.nodes import Assign, Bin, For, Num, Store, Var, Wide
-from tiltpy.runtime.memory import dtype_of
+from tiltpy.runtime.arrays.pool import dtype_of
 from tiltpy.types import F32, F64, I64, Scalar
 
 Floats = NDArray[np.generic]

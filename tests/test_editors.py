@@ -14,8 +14,8 @@ from tests import query_texts
 from tiltpy.editors.lexer import TiltLexer
 from tiltpy.editors.rules import keywords, rules
 from tiltpy.editors.textmate import textmate_grammar
-from tiltpy.frontend.grammar import grammar_text, terminals
-from tiltpy.frontend.words import RESERVED
+from tiltpy.frontend.surface.keywords import RESERVED
+from tiltpy.frontend.text.grammar import grammar_text, terminals
 
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "grammar" / "tilt.tmLanguage.json"

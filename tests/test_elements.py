@@ -14,13 +14,20 @@ import pytest
 from tests.compare import assert_same
 from tests.compiled import Setting, run_compiled
 from tests.random_queries import Case
-from tiltpy.frontend import functions as fn
-from tiltpy.frontend.builder import TDom, build_query, define, exists, phi, source
-from tiltpy.frontend.expressions import Expression
 from tiltpy.frontend.parse import parse
-from tiltpy.interpreter import Event, interpret
+from tiltpy.frontend.python import functions as fn
+from tiltpy.frontend.python.builder import (
+    TDom,
+    build_query,
+    define,
+    exists,
+    phi,
+    source,
+)
+from tiltpy.frontend.python.expressions import Expression
+from tiltpy.interpreter.evaluate import Event, interpret
 from tiltpy.ir.nodes import Query
-from tiltpy.ir.printer import format_query
+from tiltpy.ir.print.query import format_query
 from tiltpy.types import F64, I64
 
 INPUT = "input q : { price: f64, size: i64 } interval\n"

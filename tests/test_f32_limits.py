@@ -15,7 +15,7 @@ from tests.compare import first_difference
 from tests.compiled import Setting, run_compiled
 from tests.random_queries import Case
 from tiltpy.frontend.parse import parse
-from tiltpy.interpreter import Event, Snapshot, Value, interpret
+from tiltpy.interpreter.evaluate import Event, Snapshot, Value, interpret
 from tiltpy.ir.nodes import Query
 
 MAGNITUDES = (

@@ -14,8 +14,8 @@ import pytest
 import tiltpy as tilt
 from tiltpy.abi import Layout, TimeLayout
 from tiltpy.compiler import CompileOptions, Compiler, Specialised
-from tiltpy.runtime import job
-from tiltpy.runtime.execute import Kernel
+from tiltpy.runtime.execution import time_run as job
+from tiltpy.runtime.execution.chunk_call import Kernel
 
 SPECIAL = {
     "at events": "~o[t] = ~x[t] != φ ? mean(~x[t-100:t]) : φ",

@@ -11,7 +11,7 @@ import pyarrow.ipc as pi
 import pytest
 
 from tiltpy.errors import DataError
-from tiltpy.runtime.files import FORMATS, read_table, replacing, write_tables
+from tiltpy.runtime.arrow.files import FORMATS, read_table, replacing, write_tables
 
 TABLE = pa.table(
     {

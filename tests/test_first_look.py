@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
-from tiltpy.runtime.pictured_keys import Choice
-from tiltpy.runtime.result import OutputTable, Pending, Result
+from tiltpy.runtime.results.plot_keys import Choice
+from tiltpy.runtime.results.result import OutputTable, Pending, Result
 
 ROWS = 6000
 """Enough for grid kernels, and for folds by key."""

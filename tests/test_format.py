@@ -7,8 +7,8 @@ import pytest
 from tests.query_texts import ALL, TRADES, ascii_of
 from tests.random_queries import random_case
 from tiltpy.errors import QueryErrors
-from tiltpy.frontend.format import format_source
 from tiltpy.frontend.parse import parse
+from tiltpy.frontend.text.format import format_source
 from tiltpy.ir.nodes import (
     Binary,
     Const,
@@ -25,7 +25,7 @@ from tiltpy.ir.nodes import (
     Time,
     Window,
 )
-from tiltpy.ir.printer import format_cut, format_expr, format_query
+from tiltpy.ir.print.query import format_cut, format_expr, format_query
 from tiltpy.ir.traversal import drop_unused, rewrite, walk
 from tiltpy.types import BOOL, F32, F64, I8, I64, Boundary, Reach
 

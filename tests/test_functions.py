@@ -9,13 +9,13 @@ import pytest
 import tiltpy as tilt
 from tests.engines import run_everywhere
 from tiltpy.errors import QueryErrors
-from tiltpy.frontend.builder import build_query
-from tiltpy.frontend.format import format_source
-from tiltpy.frontend.library import library_function, library_functions
+from tiltpy.frontend.elaboration.library import library_function, library_functions
 from tiltpy.frontend.parse import parse
-from tiltpy.interpreter import Event
+from tiltpy.frontend.python.builder import build_query
+from tiltpy.frontend.text.format import format_source
+from tiltpy.interpreter.evaluate import Event
 from tiltpy.ir.nodes import Query
-from tiltpy.ir.printer import format_query
+from tiltpy.ir.print.query import format_query
 
 HEAD = """unit s
 input x : f64

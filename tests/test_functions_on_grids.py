@@ -24,15 +24,15 @@ from tests.random_calls import (
 from tests.random_queries import Case
 from tiltpy import library
 from tiltpy.errors import QueryErrors
-from tiltpy.frontend import syntax
-from tiltpy.frontend.builder import TDom, build_query, define, source, when
-from tiltpy.frontend.expressions import Expression
-from tiltpy.frontend.library import library_functions
+from tiltpy.frontend.elaboration.library import library_functions
 from tiltpy.frontend.parse import parse
-from tiltpy.frontend.statements import read_program
-from tiltpy.interpreter import Event, Snapshot, Value, interpret
+from tiltpy.frontend.python.builder import TDom, build_query, define, source, when
+from tiltpy.frontend.python.expressions import Expression
+from tiltpy.frontend.surface import syntax
+from tiltpy.frontend.text.program import read_program
+from tiltpy.interpreter.evaluate import Event, Snapshot, Value, interpret
 from tiltpy.ir.nodes import Query
-from tiltpy.ir.printer import format_query
+from tiltpy.ir.print.query import format_query
 from tiltpy.source import Source
 
 LIBRARY = {function.name.text: function for function in library_functions()}

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.pass_cases import FUSED, Fused, assert_means_the_same, body, defined, written
-from tiltpy.interpreter import Event, interpret
+from tiltpy.interpreter.evaluate import Event, interpret
 from tiltpy.ir.nodes import (
     CutInlined,
     CutPoint,
@@ -13,8 +13,8 @@ from tiltpy.ir.nodes import (
 from tiltpy.ir.traversal import depth, walk
 from tiltpy.limits import MAX_DEPTH
 from tiltpy.passes import optimize
+from tiltpy.passes.analyses.strictness import never_phi, strict_in
 from tiltpy.passes.fuse_operators import fuse_operators
-from tiltpy.passes.strictness import never_phi, strict_in
 
 
 @pytest.mark.parametrize("case", FUSED, ids=lambda case: case.name)

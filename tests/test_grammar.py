@@ -19,7 +19,9 @@ from tests.query_texts import (
 )
 from tiltpy.disk_store import Store
 from tiltpy.errors import QueryErrors
-from tiltpy.frontend.grammar import (
+from tiltpy.frontend.parse import parse
+from tiltpy.frontend.surface.keywords import RESERVED
+from tiltpy.frontend.text.grammar import (
     STARTS,
     build_parser,
     grammar_text,
@@ -28,8 +30,6 @@ from tiltpy.frontend.grammar import (
     save_tables,
     stored_parser,
 )
-from tiltpy.frontend.parse import parse
-from tiltpy.frontend.words import RESERVED
 from tiltpy.ir.nodes import (
     At,
     Binary,
@@ -43,7 +43,7 @@ from tiltpy.ir.nodes import (
     Reduce,
     Window,
 )
-from tiltpy.ir.printer import format_expr
+from tiltpy.ir.print.query import format_expr
 from tiltpy.types import BOOL, F64, I64, Point, TDom
 
 

@@ -18,14 +18,14 @@ from tests.fake_grid import FakeKernels
 from tests.random_queries import Case, random_case
 from tiltpy.abi import Layout
 from tiltpy.frontend.parse import parse
-from tiltpy.interpreter import Event, interpret
-from tiltpy.ir.printer import format_query
-from tiltpy.runtime.bind import Binding
-from tiltpy.runtime.domain import Request
-from tiltpy.runtime.ingest import Ingested, ingest
-from tiltpy.runtime.job import RunOptions
-from tiltpy.runtime.part import Part
-from tiltpy.runtime.result import Result
+from tiltpy.interpreter.evaluate import Event, interpret
+from tiltpy.ir.print.query import format_query
+from tiltpy.runtime.execution.output_group import Part
+from tiltpy.runtime.execution.time_domain import Request
+from tiltpy.runtime.execution.time_run import RunOptions
+from tiltpy.runtime.ingest.binding import Binding
+from tiltpy.runtime.ingest.read_input import Ingested, ingest
+from tiltpy.runtime.results.result import Result
 from tiltpy.runtime.run import run
 from tiltpy.types import Interval
 

@@ -6,8 +6,8 @@ from tests.test_lowering import GOLDEN, check_golden, described
 from tiltpy.abi import Lattice, Layout, Shape, TimeLayout
 from tiltpy.compiler import specialise
 from tiltpy.frontend.parse import parse
-from tiltpy.lowering.grid import lower_grid
-from tiltpy.lowering.lower import Plan
+from tiltpy.lowering.lowered import LoweredKernel
+from tiltpy.lowering.vector.kernel import lower_grid
 from tiltpy.passes.pipeline import optimize
 
 SAMPLED = Layout(TimeLayout.SAMPLED, (False,))
@@ -41,7 +41,7 @@ CASES = {
 }
 
 
-def lowered(text: str, layout: Layout, period: int) -> Plan | None:
+def lowered(text: str, layout: Layout, period: int) -> LoweredKernel | None:
     layouts = {"m": layout}
     _, query = optimize(specialise(parse(text), layouts), frozenset())[-1]
     return lower_grid(query, layouts, {"m": Lattice(period, 0)})

@@ -18,8 +18,8 @@ from tests.plain import check_engines
 from tests.shapes import Census
 from tiltpy.codegen import jit
 from tiltpy.compiler import CompileOptions
-from tiltpy.interpreter import Snapshot
-from tiltpy.interpreter_numbers import Number
+from tiltpy.interpreter.evaluate import Snapshot
+from tiltpy.interpreter.scalars import Number
 
 GRID = Setting(grid=True, nulls="samples", optimize=False)
 SMALL = Setting(grid=True, nulls="samples", optimize=False, small=True)

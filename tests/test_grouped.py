@@ -13,22 +13,23 @@ from tests.compare import first_difference
 from tests.compiled import arrow_of, snapshots
 from tests.random_folds import FoldCase, FoldWriter, Row
 from tiltpy.compiler import CompileOptions, Compiler
-from tiltpy.interpreter import Event, Snapshot
-from tiltpy.interpreter_keys import interpret_by_key
+from tiltpy.interpreter.evaluate import Event, Snapshot
+from tiltpy.interpreter.keys import interpret_by_key
 from tiltpy.ir.nodes import Query
-from tiltpy.ir.printer import format_query
-from tiltpy.runtime import direct, run
-from tiltpy.runtime import in_time as looks
-from tiltpy.runtime.bind import Binding
-from tiltpy.runtime.direct import Grouping, fold_directly, only_input
-from tiltpy.runtime.domain import Request
-from tiltpy.runtime.in_time import in_time
-from tiltpy.runtime.job import RunOptions
-from tiltpy.runtime.key_pieces import Order
-from tiltpy.runtime.part import Part
-from tiltpy.runtime.result import OutputTable
+from tiltpy.ir.print.query import format_query
+from tiltpy.runtime import run
+from tiltpy.runtime.arrow.timestamps import output_stamp
+from tiltpy.runtime.execution.output_group import Part
+from tiltpy.runtime.execution.time_domain import Request
+from tiltpy.runtime.execution.time_run import RunOptions
+from tiltpy.runtime.ingest.binding import Binding
+from tiltpy.runtime.preaggregation import run as direct
+from tiltpy.runtime.preaggregation import time_ordered_rows as looks
+from tiltpy.runtime.preaggregation.run import Grouping, fold_directly, only_input
+from tiltpy.runtime.preaggregation.time_ordered_rows import in_time
+from tiltpy.runtime.results.key_columns import Order
+from tiltpy.runtime.results.result import OutputTable
 from tiltpy.runtime.run import run_parts
-from tiltpy.runtime.stamps import output_stamp
 from tiltpy.types import Struct, Type, columns
 
 BATCH = 20

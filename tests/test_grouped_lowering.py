@@ -34,8 +34,8 @@ def specialised(text: str, *, special_shapes: bool = True) -> Specialised:
 )
 def test_kernels(name: str, text: str, *, update_golden: bool) -> None:
     fold, cells = specialised(text).folding_code("o", narrow=True)
-    found = described(DECLARED + text, fold.plan) + "\n"
-    found += described("", cells.plan).lstrip()
+    found = described(DECLARED + text, fold.lowered) + "\n"
+    found += described("", cells.lowered).lstrip()
     check_golden(GOLDEN / "loops" / f"fold_{name}.txt", found, update=update_golden)
 
 

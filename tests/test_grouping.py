@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tiltpy.runtime.grouping import put_together
-from tiltpy.runtime.layout import PIECE
-from tiltpy.runtime.packed import fits
+from tiltpy.runtime.arrays.time_layout import PIECE
+from tiltpy.runtime.ingest.group_by_code import put_together
+from tiltpy.runtime.ingest.packed_sort import fits
 
 
 def check(codes: NDArray[np.unsignedinteger], size: int) -> None:

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from tests.frames import TRADE, check, events, m, read, ticks
 from tiltpy import types as ty
 from tiltpy.abi import TimeLayout
-from tiltpy.runtime.bind import bind
-from tiltpy.runtime.choose import Choice, choose_columns
-from tiltpy.runtime.columns import widens
-from tiltpy.runtime.frames import read_chosen
-from tiltpy.runtime.stamps import PLAIN_TICKS, StampType
+from tiltpy.runtime.arrow.payload_types import widens
+from tiltpy.runtime.arrow.read_frame import read_chosen
+from tiltpy.runtime.arrow.select_columns import Choice, choose_columns
+from tiltpy.runtime.arrow.timestamps import PLAIN_TICKS, StampType
+from tiltpy.runtime.ingest.binding import bind
 
 # What is accepted
 

@@ -9,7 +9,7 @@ import pytest
 from tests.frames import TRADE, check, events, m, read, ticks
 from tiltpy import types as ty
 from tiltpy.errors import DataError
-from tiltpy.runtime.bind import bind, complete
+from tiltpy.runtime.ingest.binding import bind, complete
 
 
 @pytest.mark.parametrize(

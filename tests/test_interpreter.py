@@ -10,9 +10,9 @@ import pytest
 
 from tests.compare import assert_same, differences
 from tests.random_queries import Case, random_case
-from tiltpy import interpreter_numbers as numbers
-from tiltpy.interpreter import Event, Snapshot, interpret
-from tiltpy.interpreter_numbers import Number
+from tiltpy.interpreter import scalars as numbers
+from tiltpy.interpreter.evaluate import Event, Snapshot, interpret
+from tiltpy.interpreter.scalars import Number
 from tiltpy.ir.nodes import (
     At,
     Binary,
@@ -28,7 +28,7 @@ from tiltpy.ir.nodes import (
     TemporalExpr,
 )
 from tiltpy.ir.traversal import walk
-from tiltpy.ir.verify import verify_source
+from tiltpy.ir.verify.invariants import verify_source
 from tiltpy.passes.pipeline import PASS_NAMES, optimize
 from tiltpy.types import BOOL, I64, Scalar, TDom
 

@@ -8,14 +8,14 @@ import pytest
 
 from tests.random_queries import Case, random_case
 from tiltpy.frontend.parse import parse
-from tiltpy.interpreter import Event, interpret
-from tiltpy.interpreter_keys import Key, interpret_by_key, key_order, same_key
+from tiltpy.interpreter.evaluate import Event, interpret
+from tiltpy.interpreter.keys import Key, interpret_by_key, key_order, same_key
 from tiltpy.ir.cuts import reads
 from tiltpy.ir.identity import identity
 from tiltpy.ir.keys import keys_of, output_keys
 from tiltpy.ir.nodes import Input, Query
-from tiltpy.ir.printer import format_query
-from tiltpy.ir.verify import verify_source
+from tiltpy.ir.print.query import format_query
+from tiltpy.ir.verify.invariants import verify_source
 from tiltpy.passes.pipeline import PASS_NAMES, optimize
 
 Rows = dict[Key, list[Event]]

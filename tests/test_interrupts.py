@@ -22,9 +22,9 @@ import pytest
 import tiltpy as tilt
 from tiltpy import compiler
 from tiltpy.codegen.jit import compile_object
-from tiltpy.runtime import drafts
-from tiltpy.runtime.files import replacing
-from tiltpy.runtime.offload import (
+from tiltpy.runtime.arrow import draft_files as drafts
+from tiltpy.runtime.arrow.files import replacing
+from tiltpy.runtime.concurrency.offload import (
     in_caller,
     is_abandoned,
     offload,

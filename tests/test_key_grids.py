@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
-from tiltpy.runtime import keyed
-from tiltpy.runtime.key_grids import KeyGrids
-from tiltpy.runtime.segment_grids import GridSegments
+from tiltpy.runtime.keyed import keyed_run as keyed
+from tiltpy.runtime.keyed.vector_calls import GridSegments
+from tiltpy.runtime.keyed.vector_ranges import KeyGrids
 
 KEYS = 45
 INPUT = "input x{by} : {type} time ts "

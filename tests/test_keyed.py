@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 import pytest
 
 import tiltpy as tilt
-from tiltpy.interpreter import FOREVER, Event, LastEvent
-from tiltpy.interpreter_keys import Key, interpret_by_key
-from tiltpy.runtime import keyed
+from tiltpy.interpreter.evaluate import FOREVER, Event, LastEvent
+from tiltpy.interpreter.keys import Key, interpret_by_key
+from tiltpy.runtime.keyed import keyed_run as keyed
 
 TEXT = """
 unit s

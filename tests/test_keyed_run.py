@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
-from tiltpy.runtime import keyed
+from tiltpy.runtime.keyed import keyed_run as keyed
 
 QUERY = """
 unit s

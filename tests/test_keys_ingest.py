@@ -18,14 +18,14 @@ from tiltpy import types as ty
 from tiltpy.abi import TimeLayout
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
-from tiltpy.runtime import arrange
-from tiltpy.runtime.bind import Binding, First, bind
-from tiltpy.runtime.buffers import SnapshotBuffer
-from tiltpy.runtime.grouping import Together, put_together
-from tiltpy.runtime.ingest import Ingested
-from tiltpy.runtime.keys import Groups, Keys, align
-from tiltpy.runtime.packed import Codes
-from tiltpy.runtime.stamps import PLAIN_TICKS
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.arrow.timestamps import PLAIN_TICKS
+from tiltpy.runtime.ingest import sort_order as arrange
+from tiltpy.runtime.ingest.binding import Binding, First, bind
+from tiltpy.runtime.ingest.group_by_code import Together, put_together
+from tiltpy.runtime.ingest.keys import Groups, Keys, align
+from tiltpy.runtime.ingest.packed_sort import Codes
+from tiltpy.runtime.ingest.read_input import Ingested
 
 Row = tuple[object, ...]
 

@@ -36,7 +36,7 @@ from tiltpy.loops.nodes import (
     Wide,
 )
 from tiltpy.ops import FUNCTIONS, BinaryOp
-from tiltpy.runtime.memory import dtype_of
+from tiltpy.runtime.arrays.pool import dtype_of
 from tiltpy.types import BOOL, F64, I32, I64, SCALARS, Scalar
 
 ALL = list(SCALARS.values())

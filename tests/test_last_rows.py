@@ -19,7 +19,7 @@ from tests.compiled import Setting, run_compiled
 from tests.plain import listed
 from tests.random_queries import Case
 from tiltpy.frontend.parse import parse
-from tiltpy.interpreter import FOREVER, Event, LastEvent, interpret
+from tiltpy.interpreter.evaluate import FOREVER, Event, LastEvent, interpret
 
 JOIN = """
 input trade {by}: f64 time ts point

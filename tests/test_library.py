@@ -19,9 +19,9 @@ import tiltpy as tilt
 import tiltpy.library
 from tests.library_in_python import docs, module
 from tests.reference_pages import FOLDER
-from tiltpy.bound import BoundSamples
-from tiltpy.frontend.callees import is_built_in
-from tiltpy.frontend.library import library_functions
+from tiltpy.frontend.elaboration.call_targets import is_built_in
+from tiltpy.frontend.elaboration.library import library_functions
+from tiltpy.inputs import BoundSamples
 
 PAGE = (FOLDER / "library.md").read_text()
 NAMES = [function.name.text for function in library_functions()]

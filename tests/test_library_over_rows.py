@@ -13,7 +13,7 @@ import tiltpy as tilt
 from tests.compiled import random_setting, run_compiled
 from tests.random_queries import Case
 from tiltpy.frontend.parse import parse
-from tiltpy.interpreter import Event, Snapshot, interpret
+from tiltpy.interpreter.evaluate import Event, Snapshot, interpret
 
 SPAN = 90
 Rows = Sequence[Event]

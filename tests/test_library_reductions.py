@@ -7,12 +7,12 @@ import pytest
 
 from tests.engines import run_everywhere
 from tiltpy.errors import QueryErrors
-from tiltpy.frontend.format import format_source
-from tiltpy.frontend.library import library_functions, library_reductions
+from tiltpy.frontend.elaboration.library import library_functions, library_reductions
 from tiltpy.frontend.parse import parse
-from tiltpy.interpreter import Event
+from tiltpy.frontend.text.format import format_source
+from tiltpy.interpreter.evaluate import Event
 from tiltpy.ir.nodes import Query
-from tiltpy.ir.printer import format_query
+from tiltpy.ir.print.query import format_query
 
 TOTAL = """
 reduction heartbeats(v: f64) {

@@ -323,7 +323,7 @@ BOMBS = {
 }
 RUN = """
 import resource, sys, tiltpy as tilt
-from tiltpy.frontend.grammar import parser
+from tiltpy.frontend.text.grammar import parser
 HEAD = "input x : f64\\n"
 tilt.parse(HEAD + "~o[t] = sum(~x[t-3:t])")
 with open("/proc/self/statm") as file:

@@ -18,11 +18,11 @@ import tiltpy as tilt
 from tests.compare import first_difference
 from tests.compiled import random_setting, run_compiled
 from tests.random_lookbacks import random_far_case
-from tiltpy.interpreter import interpret
-from tiltpy.ir.printer import format_query
-from tiltpy.runtime import memory
-from tiltpy.runtime.grid_calls import GridCalls
-from tiltpy.runtime.visits import Coverage
+from tiltpy.interpreter.evaluate import interpret
+from tiltpy.ir.print.query import format_query
+from tiltpy.runtime.arrays import pool as memory
+from tiltpy.runtime.execution.vector_calls import GridCalls
+from tiltpy.runtime.execution.visit_bounds import Coverage
 
 FAR_CASES = 60
 BATCH = 15
@@ -239,7 +239,7 @@ def test_chunks_are_cut_where_rows_are() -> None:
     stamps = np.append(np.arange(rows) * 20, 2**50)
     table = pa.table({"t": stamps, "x": np.ones(rows + 1)})
     query = tilt.parse(f"{POINT}\n~o[t] = sum(~x[t-50 : t])\n")
-    with patch("tiltpy.runtime.pace.MOST", 1 << 16):
+    with patch("tiltpy.runtime.execution.chunk_sizing.MOST", 1 << 16):
         chunks: list[int] = []
         query.run(x=table, progress=lambda _, total: chunks.append(total))
     assert chunks[-1] >= rows // (4 << 16)

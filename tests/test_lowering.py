@@ -10,7 +10,7 @@ from tiltpy.api import CompiledQuery
 from tiltpy.compiler import CompileOptions, LazyCode, Specialised
 from tiltpy.frontend.parse import parse
 from tiltpy.loops.printer import format_kernel
-from tiltpy.lowering.lower import Plan
+from tiltpy.lowering.lowered import LoweredKernel
 
 GOLDEN = Path(__file__).parent / "golden"
 SAMPLED = Layout(TimeLayout.SAMPLED, (False,))
@@ -80,7 +80,7 @@ def check_golden(path: Path, found: str, *, update: bool) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_general_kernels(name: str, *, update_golden: bool) -> None:
     text, layouts = CASES[name]
-    plan = specialised(text, layouts).general_code.plan
+    plan = specialised(text, layouts).general_code.lowered
     check_golden(
         GOLDEN / "loops" / f"{name}.txt", described(text, plan), update=update_golden
     )
@@ -92,7 +92,7 @@ def test_grid_kernels(name: str, *, update_golden: bool) -> None:
     grid = grid_code(text, layouts)
     check_golden(
         GOLDEN / "loops" / f"{name}.txt",
-        described(text, grid.plan),
+        described(text, grid.lowered),
         update=update_golden,
     )
 
@@ -104,11 +104,11 @@ def grid_code(text: str, layouts: dict[str, Layout]) -> LazyCode:
     return found
 
 
-def described(text: str, plan: Plan) -> str:
+def described(text: str, lowered: LoweredKernel) -> str:
     shapes = "\n".join(
-        f"~{loop.name}: {loop.shape.value}" for loop in plan.signature.loops
+        f"~{loop.name}: {loop.shape.value}" for loop in lowered.signature.loops
     )
-    return f"{text}\n\n{shapes}\n\n{format_kernel(plan.kernel)}"
+    return f"{text}\n\n{shapes}\n\n{format_kernel(lowered.kernel)}"
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def described(text: str, plan: Plan) -> str:
 def test_the_most_special_shape_that_fits(
     text: str, layout: Layout, shape: Shape
 ) -> None:
-    (loop,) = specialised(text, {"m": layout}).general_code.plan.signature.loops
+    (loop,) = specialised(text, {"m": layout}).general_code.lowered.signature.loops
     assert loop.shape is shape
 
 
@@ -133,7 +133,7 @@ def test_general_shapes_can_be_asked_for() -> None:
     options = CompileOptions(special_shapes=False)
     query = parse("input m : f64\n~o[t] = ~m[t] + 1")
     compiled = Specialised(query, {"m": SAMPLED}, options)
-    (loop,) = compiled.general_code.plan.signature.loops
+    (loop,) = compiled.general_code.lowered.signature.loops
     assert loop.shape is Shape.SWEEP
     assert compiled.grid({"m": Lattice(1, 0)}) is None
 

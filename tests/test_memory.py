@@ -12,8 +12,16 @@ import pytest
 
 import tiltpy as tilt
 from tests.plain import steps
-from tiltpy.runtime import memory
-from tiltpy.runtime.memory import HUGE, HUGE_PAGE, POOL, SMALL, Memory, Pool, size_class
+from tiltpy.runtime.arrays import pool as memory
+from tiltpy.runtime.arrays.pool import (
+    HUGE,
+    HUGE_PAGE,
+    POOL,
+    SMALL,
+    Memory,
+    Pool,
+    size_class,
+)
 from tiltpy.types import F32, F64, I64, U8
 
 BYTES = np.dtype(np.uint8)

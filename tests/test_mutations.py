@@ -6,10 +6,10 @@ import pytest
 
 from tests.query_texts import ALL, ascii_of
 from tiltpy.errors import QueryError, QueryErrors
-from tiltpy.frontend.format import format_source
 from tiltpy.frontend.parse import parse
-from tiltpy.ir.printer import format_query
-from tiltpy.ir.verify import verify_source
+from tiltpy.frontend.text.format import format_source
+from tiltpy.ir.print.query import format_query
+from tiltpy.ir.verify.invariants import verify_source
 
 COUNT = 3_000
 BATCHES = 10

@@ -12,8 +12,8 @@ import tiltpy as tilt
 from tests.plain import check_engines, listed
 from tiltpy.errors import DataError, QueryError
 from tiltpy.frontend.parse import parse
-from tiltpy.interpreter import Event, Value, interpret
-from tiltpy.ir.printer import format_query
+from tiltpy.interpreter.evaluate import Event, Value, interpret
+from tiltpy.ir.print.query import format_query
 from tiltpy.passes.flatten_structs import flatten_structs
 from tiltpy.types import BOOL, F64, I64, Struct, columns
 

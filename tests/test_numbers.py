@@ -12,7 +12,7 @@ import pytest
 import tiltpy as tilt
 from tests.compiled import Setting
 from tests.plain import check_engines, listed, steps
-from tiltpy.interpreter import Value
+from tiltpy.interpreter.evaluate import Value
 from tiltpy.ops import FUNCTIONS
 from tiltpy.types import SCALARS, int_range
 

@@ -22,13 +22,13 @@ from tests.compiled import (
 from tests.datasets import joined, prices
 from tests.random_queries import Case, random_case
 from tiltpy.compiler import CompileOptions, Compiler
-from tiltpy.interpreter import Event, Snapshot, interpret
-from tiltpy.ir.printer import format_query
+from tiltpy.interpreter.evaluate import Event, Snapshot, interpret
+from tiltpy.ir.print.query import format_query
 from tiltpy.passes import resolve_boundaries
-from tiltpy.runtime.bind import Binding
-from tiltpy.runtime.domain import Request
-from tiltpy.runtime.job import RunOptions
-from tiltpy.runtime.stream import stream
+from tiltpy.runtime.execution.time_domain import Request
+from tiltpy.runtime.execution.time_run import RunOptions
+from tiltpy.runtime.incremental.span_run import stream
+from tiltpy.runtime.ingest.binding import Binding
 from tiltpy.types import Interval, Scalar
 
 MB = 1 << 20

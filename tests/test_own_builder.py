@@ -6,13 +6,21 @@ import pytest
 
 from tests.test_own_reductions import ALL
 from tiltpy.errors import QueryError, QueryErrors
-from tiltpy.frontend import functions as fn
-from tiltpy.frontend.builder import TDom, build_query, cast, define, phi, source, when
-from tiltpy.frontend.expressions import Expression
-from tiltpy.frontend.own_builder import Reduction, reduction
 from tiltpy.frontend.parse import parse
+from tiltpy.frontend.python import functions as fn
+from tiltpy.frontend.python.builder import (
+    TDom,
+    build_query,
+    cast,
+    define,
+    phi,
+    source,
+    when,
+)
+from tiltpy.frontend.python.expressions import Expression
+from tiltpy.frontend.python.user_reductions import Reduction, reduction
 from tiltpy.ir.nodes import Query
-from tiltpy.ir.printer import format_query
+from tiltpy.ir.print.query import format_query
 from tiltpy.types import F64, I64
 
 m = source("m", I64)

@@ -15,13 +15,13 @@ from tests.random_queries import Case
 from tiltpy.abi import Layout, TimeLayout
 from tiltpy.compiler import Compiler
 from tiltpy.errors import QueryErrors
-from tiltpy.explain import explain
-from tiltpy.frontend.format import format_source
+from tiltpy.explain.stages import explain
 from tiltpy.frontend.parse import parse
-from tiltpy.interpreter import Event, Snapshot, interpret
+from tiltpy.frontend.text.format import format_source
+from tiltpy.interpreter.evaluate import Event, Snapshot, interpret
 from tiltpy.ir.nodes import CutWindow, Query
-from tiltpy.ir.printer import format_query
-from tiltpy.ir.verify import verify_source
+from tiltpy.ir.print.query import format_query
+from tiltpy.ir.verify.invariants import verify_source
 from tiltpy.passes.pipeline import optimize
 from tiltpy.types import F64, Type
 

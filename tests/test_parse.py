@@ -32,8 +32,8 @@ from tiltpy.ir.nodes import (
     Unary,
     Window,
 )
-from tiltpy.ir.printer import format_expr
-from tiltpy.ir.verify import verify_source
+from tiltpy.ir.print.query import format_expr
+from tiltpy.ir.verify.invariants import verify_source
 from tiltpy.limits import MAX_DEPTH
 from tiltpy.types import (
     BOOL,

@@ -14,7 +14,7 @@ from tests.pass_cases import FUSED, defined, written
 from tests.random_queries import Case, random_case
 from tiltpy.errors import QueryError, TiltError
 from tiltpy.frontend.parse import parse
-from tiltpy.interpreter import interpret
+from tiltpy.interpreter.evaluate import interpret
 from tiltpy.ir.cuts import reads
 from tiltpy.ir.nodes import (
     At,
@@ -23,7 +23,7 @@ from tiltpy.ir.nodes import (
     TemporalExpr,
     Unary,
 )
-from tiltpy.ir.printer import format_query
+from tiltpy.ir.print.query import format_query
 from tiltpy.ir.traversal import source_cuts
 from tiltpy.limits import MAX_DEPTH
 from tiltpy.passes import PASS_NAMES, boundary_of, inputs_of, optimize

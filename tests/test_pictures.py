@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 import tiltpy as tilt
 from tiltpy.plot.series import Clock
-from tiltpy.runtime.pictures import Form, draw, form_of, series_of, write
+from tiltpy.runtime.results.plot_series import Form, draw, form_of, series_of, write
 
 COPY = "{unit}\ninput x : {type} interval (s, e)\n~y[t] = ~x[t]\n"
 UTC = dt.UTC

@@ -8,15 +8,20 @@ from tests.compare import first_difference
 from tests.compiled import Setting, compiler_of, run_compiled, snapshots, table_of
 from tests.random_queries import Case, random_case
 from tiltpy.compiler import CompileOptions
-from tiltpy.interpreter import Event, Snapshot
-from tiltpy.ir.printer import format_query
+from tiltpy.interpreter.evaluate import Event, Snapshot
+from tiltpy.ir.print.query import format_query
 from tiltpy.passes import resolve_boundaries
-from tiltpy.runtime.bind import Binding
-from tiltpy.runtime.domain import Request
-from tiltpy.runtime.ingest import ingest
-from tiltpy.runtime.job import RunOptions
-from tiltpy.runtime.piece import PieceOutput, Stretch, halo, run_piece
-from tiltpy.runtime.stamps import output_stamp
+from tiltpy.runtime.arrow.timestamps import output_stamp
+from tiltpy.runtime.execution.time_domain import Request
+from tiltpy.runtime.execution.time_run import RunOptions
+from tiltpy.runtime.incremental.partition_run import (
+    PieceOutput,
+    Stretch,
+    halo,
+    run_piece,
+)
+from tiltpy.runtime.ingest.binding import Binding
+from tiltpy.runtime.ingest.read_input import ingest
 from tiltpy.types import Interval
 
 CASES = 160

@@ -20,8 +20,8 @@ from tests.random_held import with_held_rows
 from tests.random_payloads import random_payload_case
 from tests.random_queries import Case, random_case
 from tiltpy.frontend.parse import parse
-from tiltpy.interpreter import interpret
-from tiltpy.ir.printer import format_query
+from tiltpy.interpreter.evaluate import interpret
+from tiltpy.ir.print.query import format_query
 
 BATCH = 50
 EXACT, ROUNDED = 1000, 250

@@ -17,8 +17,8 @@ import tiltpy as tilt
 from tests.keyed import KeyedSetting, bound_case, random_keyed_setting, sizes
 from tests.one_shot import Kind, OneShot, frame_of
 from tests.random_keys import KeyedCase, random_fold_case, random_keyed_case
-from tiltpy.bound import BoundFrame
 from tiltpy.errors import DataError
+from tiltpy.inputs import BoundFrame
 
 CASES = 24
 DEEPER = 50

@@ -14,15 +14,15 @@ from tests.compiled import ARROW, snapshots
 from tests.engines import run_everywhere
 from tests.reference_pages import ENTRY, PAGES, Claim, Example, examples, lost
 from tests.reference_values import Row, by_key, events_of, write_value
-from tiltpy.bound import BoundFrame
 from tiltpy.errors import QueryError, QueryErrors
-from tiltpy.frontend.grammar import parser
 from tiltpy.frontend.parse import parse
-from tiltpy.frontend.words import RESERVED
-from tiltpy.interpreter import Snapshot
-from tiltpy.interpreter_keys import Key, interpret_by_key
+from tiltpy.frontend.surface.keywords import RESERVED
+from tiltpy.frontend.text.grammar import parser
+from tiltpy.inputs import BoundFrame
+from tiltpy.interpreter.evaluate import Snapshot
+from tiltpy.interpreter.keys import Key, interpret_by_key
 from tiltpy.ir.nodes import Call, Expr, Input, MatchString, Query, Reduce
-from tiltpy.ir.printer import format_query
+from tiltpy.ir.print.query import format_query
 from tiltpy.ir.traversal import walk
 from tiltpy.ops import (
     FUNCTIONS,
@@ -31,7 +31,7 @@ from tiltpy.ops import (
     REDUCTIONS,
     STRING_TESTS,
 )
-from tiltpy.runtime.result import OutputTable
+from tiltpy.runtime.results.result import OutputTable
 from tiltpy.types import NANOSECONDS, SCALARS, Type, columns
 
 RIGHT = [example for example in examples() if not example.errors]

@@ -7,10 +7,10 @@ import pytest
 import tiltpy as tilt
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
-from tiltpy.runtime import ingest as ingests
-from tiltpy.runtime import reading
-from tiltpy.runtime.frames import read_chosen
-from tiltpy.runtime.samples import share_samples
+from tiltpy.runtime.arrow.read_frame import read_chosen
+from tiltpy.runtime.ingest import read_input as ingests
+from tiltpy.runtime.ingest import read_once as reading
+from tiltpy.runtime.ingest.samples import share_samples
 
 SUM = "input x : f64 time t point\n~o[t] = sum(~x[t-3:t])"
 

@@ -17,16 +17,16 @@ import tiltpy as tilt
 from tests.frames import TRADE, events, m, read
 from tiltpy import types as ty
 from tiltpy.errors import DataError, TiltError
-from tiltpy.runtime.buffers import Column, SnapshotBuffer, pack_validity
-from tiltpy.runtime.layout import lay_out
-from tiltpy.runtime.result import OutputTable, Result
-from tiltpy.runtime.stamps import (
+from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity
+from tiltpy.runtime.arrays.time_layout import lay_out
+from tiltpy.runtime.arrow.timestamps import (
     PLAIN_TICKS,
     OutputStamp,
     StampType,
     from_ticks,
     output_stamp,
 )
+from tiltpy.runtime.results.result import OutputTable, Result
 
 PLAIN = OutputStamp(pa.int64(), 1, None)
 

@@ -13,7 +13,7 @@ import tiltpy as tilt
 from tests.compiled import Setting
 from tests.plain import check_engines, held, listed, steps
 from tiltpy.passes.pipeline import PASS_NAMES
-from tiltpy.runtime import memory
+from tiltpy.runtime.arrays import pool as memory
 
 UNOPTIMIZED = tilt.CompileOptions(
     disabled_passes=frozenset(PASS_NAMES), special_shapes=False

@@ -11,8 +11,8 @@ import pytest
 import tiltpy as tilt
 from tests.plain import held, listed
 from tests.test_row_panes import gaps
-from tiltpy.runtime import rounds
-from tiltpy.runtime.rounds import ROUND, in_rounds
+from tiltpy.runtime.execution import call_batches as rounds
+from tiltpy.runtime.execution.call_batches import ROUND, in_rounds
 
 
 @dataclass

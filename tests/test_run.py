@@ -13,7 +13,7 @@ import pytest
 
 import tiltpy as tilt
 from tests.plain import Rows, held, listed, steps
-from tiltpy.bound import BoundFrame
+from tiltpy.inputs import BoundFrame
 
 Snapshots = list[tuple[object, ...]]
 

@@ -11,7 +11,7 @@ import pytest
 
 import tiltpy as tilt
 from tests.plain import listed
-from tiltpy.bound import BoundSamples
+from tiltpy.inputs import BoundSamples
 from tiltpy.runtime.run import bind_inputs
 
 QUERY = tilt.parse("unit s\ninput x : f32\n~o[t] = ~x[t] + 1.0")

@@ -10,8 +10,8 @@ from tests.compare import same_number
 from tests.engines import run_everywhere
 from tiltpy.errors import DataError
 from tiltpy.frontend.parse import parse
-from tiltpy.interpreter import Event, Value
-from tiltpy.interpreter_numbers import Number
+from tiltpy.interpreter.evaluate import Event, Value
+from tiltpy.interpreter.scalars import Number
 
 Rows = Sequence[tuple[int, int, Value]]
 NAN, INF = math.nan, math.inf

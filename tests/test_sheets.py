@@ -13,22 +13,22 @@ from tests.fake_grid import FakeKernels
 from tiltpy.abi import Layout
 from tiltpy.compiler import Compiler
 from tiltpy.frontend.parse import parse
-from tiltpy.interpreter import Event, interpret
-from tiltpy.runtime import pace
-from tiltpy.runtime.bind import Binding
-from tiltpy.runtime.buffers import Column, SnapshotBuffer
-from tiltpy.runtime.domain import Domain, Request
-from tiltpy.runtime.execute import Kernel
-from tiltpy.runtime.grid import Grid, lattice_of, serving
-from tiltpy.runtime.grid_calls import GridRun
-from tiltpy.runtime.ingest import ingest
-from tiltpy.runtime.job import RunOptions
-from tiltpy.runtime.layout import sampled
-from tiltpy.runtime.memory import POOL, Memory
-from tiltpy.runtime.offload import stop_flag
-from tiltpy.runtime.part import Part
+from tiltpy.interpreter.evaluate import Event, interpret
+from tiltpy.runtime.arrays.pool import POOL, Memory
+from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
+from tiltpy.runtime.arrays.time_layout import sampled
+from tiltpy.runtime.concurrency.offload import stop_flag
+from tiltpy.runtime.execution import chunk_sizing as pace
+from tiltpy.runtime.execution.call_queue import Calls
+from tiltpy.runtime.execution.chunk_call import Kernel
+from tiltpy.runtime.execution.output_group import Part
+from tiltpy.runtime.execution.time_domain import Domain, Request
+from tiltpy.runtime.execution.time_run import RunOptions
+from tiltpy.runtime.execution.vector_calls import GridRun
+from tiltpy.runtime.execution.vector_range import Grid, lattice_of, serving
+from tiltpy.runtime.ingest.binding import Binding
+from tiltpy.runtime.ingest.read_input import ingest
 from tiltpy.runtime.run import run
-from tiltpy.runtime.shared_calls import Calls
 
 SAMPLES = [Event(i, i + 1, i % 5 - 1.0) for i in range(-3, 900)]
 

@@ -10,10 +10,10 @@ from tiltpy.ir.nodes import (
     Phi,
 )
 from tiltpy.ir.traversal import walk
+from tiltpy.passes.analyses.strictness import strict_in
 from tiltpy.passes.eliminate_dead import eliminate_dead
 from tiltpy.passes.fold_constants import fold_constants
 from tiltpy.passes.share_subexpressions import share_subexpressions
-from tiltpy.passes.strictness import strict_in
 
 # Constants
 

@@ -15,12 +15,12 @@ import tiltpy as tilt
 from tests.frames import POINT, check, m
 from tiltpy import types as ty
 from tiltpy.cli.main import main
-from tiltpy.patterns import pattern_fault
-from tiltpy.runtime import encode as encoding
-from tiltpy.runtime import strings
-from tiltpy.runtime.encode import Vocabulary, coded, encode
-from tiltpy.runtime.ingest import ingest
-from tiltpy.runtime.strings import Strings
+from tiltpy.runtime.arrays import dictionary as strings
+from tiltpy.runtime.arrays.dictionary import Strings
+from tiltpy.runtime.arrow import encode_strings as encoding
+from tiltpy.runtime.arrow.encode_strings import Vocabulary, coded, encode
+from tiltpy.runtime.ingest.read_input import ingest
+from tiltpy.string_tests import pattern_fault
 
 WORDS = ["view", None, "", "é", "view", "a\0b", 'q"\\', "\uffff", "\U0001f600", "10s"]
 KINDS = (
@@ -335,7 +335,7 @@ def test_a_stream_holds_no_strings_that_are_gone(
         sizes.append(len(found[1]))
         return found
 
-    monkeypatch.setattr("tiltpy.runtime.stream.encode", watched)
+    monkeypatch.setattr("tiltpy.runtime.incremental.span_run.encode", watched)
     parts = (
         pa.table(
             {
@@ -393,7 +393,7 @@ def test_a_bound_table_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
         calls.append(len(chunks))
         return coded(chunks)
 
-    monkeypatch.setattr("tiltpy.runtime.frames.coded", counted)
+    monkeypatch.setattr("tiltpy.runtime.arrow.read_frame.coded", counted)
     query = tilt.parse('input s : string point\n~o[t] = ~s[t] < "b"')
     bound = tilt.bind(words(["a", "b", "c"]))
     for _ in range(3):

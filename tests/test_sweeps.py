@@ -15,10 +15,10 @@ from tests.compiled import Setting, snapshots
 from tests.plain import check_engines, held
 from tiltpy.abi import Layout, TimeLayout
 from tiltpy.api import CompiledQuery
-from tiltpy.bound import BoundFrame
 from tiltpy.compiler import CompileOptions, Specialised
 from tiltpy.frontend.parse import parse
-from tiltpy.interpreter import Event, Value, interpret
+from tiltpy.inputs import BoundFrame
+from tiltpy.interpreter.evaluate import Event, Value, interpret
 from tiltpy.loops.printer import format_kernel
 
 INPUTS = "input x : f64\ninput y : f64\n"
@@ -114,7 +114,9 @@ GAPS = Layout(TimeLayout.INTERVALS, (False,))
 
 
 def kernel(text: str, layout: Layout) -> str:
-    plan = Specialised(parse(text), {"x": layout}, CompileOptions()).general_code.plan
+    plan = Specialised(
+        parse(text), {"x": layout}, CompileOptions()
+    ).general_code.lowered
     return format_kernel(plan.kernel)
 
 
@@ -135,7 +137,9 @@ def test_a_loop_that_steps_has_no_inner_loop_but_to_flip() -> None:
 
 def test_rows_of_one_tick_need_room_for_a_snapshot_each() -> None:
     text = "input x : f64\n~o[t] = ~x[t] - mean(~x[t-1000:t])"
-    plan = Specialised(parse(text), {"x": POINTS}, CompileOptions()).general_code.plan
+    plan = Specialised(
+        parse(text), {"x": POINTS}, CompileOptions()
+    ).general_code.lowered
     (loop,) = plan.signature.loops
     assert loop.changes == (("x", 1),)
 

@@ -4,8 +4,8 @@ import pyarrow as pa
 
 import tiltpy as tilt
 from tiltpy.cli.preview import format_preview
-from tiltpy.runtime.notebook import html_table
-from tiltpy.runtime.texts import texts_of
+from tiltpy.runtime.arrow.display import texts_of
+from tiltpy.runtime.arrow.html import html_table
 
 
 def test_values_of_every_kind() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tiltpy.plot.series import Clock, Series
 from tiltpy.plot.thin import COLUMNS, MARKS, STEPS, Drawing, thin
-from tiltpy.runtime.pictures import series_of
+from tiltpy.runtime.results.plot_series import series_of
 
 
 def random_series(seed: int, count: int, longest_gap: int) -> Series:

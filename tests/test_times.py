@@ -13,8 +13,8 @@ import tiltpy as tilt
 from tests.plain import check_engines, listed
 from tiltpy.errors import DataError, QueryError
 from tiltpy.frontend.parse import parse
-from tiltpy.interpreter import Value
-from tiltpy.ir.printer import format_query
+from tiltpy.interpreter.evaluate import Value
+from tiltpy.ir.print.query import format_query
 
 LEAST, MOST = -(2**63), 2**63 - 1
 ORDERS = "input o : { at: time, took: duration, n: i64, f: f64 } time ts point\n"

@@ -34,7 +34,7 @@ from tiltpy.ir.nodes import (
     Window,
 )
 from tiltpy.ir.traversal import source_cuts
-from tiltpy.ir.verify import verify, verify_source
+from tiltpy.ir.verify.invariants import verify, verify_source
 from tiltpy.limits import MAX_DEPTH
 from tiltpy.ops import BinaryOp
 from tiltpy.types import (

@@ -17,14 +17,14 @@ import pytest
 import tiltpy as tilt
 from tests.engines import run_everywhere
 from tests.test_semantics import Rows, assert_numbers, check, reduced
-from tiltpy import interpreter_orders as orders
 from tiltpy.errors import DataError, QueryErrors
 from tiltpy.frontend.parse import parse
-from tiltpy.interpreter import Event, Value
-from tiltpy.interpreter_numbers import Number
-from tiltpy.ir.printer import format_query
-from tiltpy.lowering.networks import selecting
-from tiltpy.runtime import execute
+from tiltpy.interpreter import order_statistics as orders
+from tiltpy.interpreter.evaluate import Event, Value
+from tiltpy.interpreter.scalars import Number
+from tiltpy.ir.print.query import format_query
+from tiltpy.lowering.vector.sorting_network import selecting
+from tiltpy.runtime.execution import chunk_call as execute
 
 NAN, INF = math.nan, math.inf
 

@@ -10,8 +10,8 @@ from unittest.mock import patch
 
 import pytest
 
-from tiltpy.runtime import threads
-from tiltpy.runtime.workers import share_out, together
+from tiltpy.runtime.concurrency import threads
+from tiltpy.runtime.concurrency.workers import share_out, together
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 7])

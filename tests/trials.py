@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from tests.fences import Fences
 from tiltpy.codegen import jit
-from tiltpy.codegen.emit import emit_module
+from tiltpy.codegen.llvm.module import emit_module
 from tiltpy.loops.build import i64
 from tiltpy.loops.nodes import Array, For, Kernel, Stmt, Var
-from tiltpy.runtime.memory import dtype_of
+from tiltpy.runtime.arrays.pool import dtype_of
 from tiltpy.types import BOOL, I64, Scalar
 
 Number = TypeVar("Number", bound=np.generic)

@@ -21,10 +21,9 @@ gc.disable()
 
 from tiltpy import library
 from tiltpy.api import CompiledQuery, compile, load, parse
-from tiltpy.bound import bind, sampled
 from tiltpy.compiler import CompileOptions
 from tiltpy.errors import DataError, QueryError, TiltError, TiltWarning
-from tiltpy.frontend.builder import (
+from tiltpy.frontend.python.builder import (
     TDom,
     cast,
     define,
@@ -40,7 +39,7 @@ from tiltpy.frontend.builder import (
     until_next,
     when,
 )
-from tiltpy.frontend.functions import (
+from tiltpy.frontend.python.functions import (
     abs,
     acos,
     all,
@@ -112,9 +111,10 @@ from tiltpy.frontend.functions import (
     var,
     var_active,
 )
-from tiltpy.frontend.own_builder import reduction
-from tiltpy.runtime.result import OutputTable, Result
-from tiltpy.runtime.scan import ParquetScan, scan_parquet
+from tiltpy.frontend.python.user_reductions import reduction
+from tiltpy.inputs import bind, sampled
+from tiltpy.runtime.arrow.parquet_scan import ParquetScan, scan_parquet
+from tiltpy.runtime.results.result import OutputTable, Result
 from tiltpy.types import SCALARS, STRING, TIME, Struct
 
 if _collecting:

@@ -6,40 +6,40 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from tiltpy.abi import Layout
-from tiltpy.agreement import check_agreement
-from tiltpy.arguments import Arguments, read_options, run_time_bounds
-from tiltpy.bound import Bound
+from tiltpy.check_reductions import check_agreement
 from tiltpy.compiler import CompileOptions, Compiler, by_keys
 from tiltpy.errors import TiltError, warn
-from tiltpy.explain import DEFAULT_LAYOUT, explain, folds_of
-from tiltpy.frontend import builder
+from tiltpy.explain.card import query_card, summary
+from tiltpy.explain.forms import FORMS
+from tiltpy.explain.outline import outline
+from tiltpy.explain.stages import DEFAULT_LAYOUT, explain, folds_of
 from tiltpy.frontend import parse as text
+from tiltpy.frontend.python import builder
 from tiltpy.given import checked, path_of
+from tiltpy.inputs import Bound
 from tiltpy.ir.identity import identity
 from tiltpy.ir.nodes import Query
-from tiltpy.ir.printer import format_query
-from tiltpy.moments import Length, Moment
-from tiltpy.outline.card import query_card, summary
-from tiltpy.outline.forms import FORMS
-from tiltpy.outline.outline import outline
+from tiltpy.ir.print.query import format_query
 from tiltpy.passes import resolve_boundaries
-from tiltpy.passes.row_inputs import row_inputs
-from tiltpy.runtime.announce import LoopVisits
-from tiltpy.runtime.bind import Binding, check_bound
-from tiltpy.runtime.domain import Request
-from tiltpy.runtime.grid import lattice_of
-from tiltpy.runtime.hidden_rows import HiddenRows
-from tiltpy.runtime.ingest import Ingested
-from tiltpy.runtime.job import Progress, RunOptions
-from tiltpy.runtime.key_pieces import Order
-from tiltpy.runtime.offload import offload
-from tiltpy.runtime.part import Part
-from tiltpy.runtime.quick import reads_quickly
-from tiltpy.runtime.result import Result
+from tiltpy.passes.analyses.row_inputs import row_inputs
+from tiltpy.run_arguments import Arguments, read_options, run_time_bounds
+from tiltpy.runtime.concurrency.offload import offload
+from tiltpy.runtime.execution.hidden_rows import HiddenRows
+from tiltpy.runtime.execution.output_group import Part
+from tiltpy.runtime.execution.quick_work import reads_quickly
+from tiltpy.runtime.execution.time_domain import Request
+from tiltpy.runtime.execution.time_run import Progress, RunOptions
+from tiltpy.runtime.execution.vector_range import lattice_of
+from tiltpy.runtime.execution.visit_warnings import LoopVisits
+from tiltpy.runtime.incremental.sizes import size_of
+from tiltpy.runtime.incremental.span_run import stream
+from tiltpy.runtime.ingest.binding import Binding, check_bound
+from tiltpy.runtime.ingest.read_input import Ingested
+from tiltpy.runtime.results.file_sink import write_results
+from tiltpy.runtime.results.key_columns import Order
+from tiltpy.runtime.results.result import Result
 from tiltpy.runtime.run import bind_inputs, job_of, run_parts
-from tiltpy.runtime.sink import write_results
-from tiltpy.runtime.sizes import size_of
-from tiltpy.runtime.stream import stream
+from tiltpy.time_literals import Length, Moment
 from tiltpy.types import Unit, columns
 from tiltpy.visible import visible_lines
 

@@ -17,6 +17,7 @@ from functools import cache, partial
 from typing import TypeVar
 
 from tiltpy.abi import Grouped, Lattice, Layout, Signature, TimeLayout
+from tiltpy.codegen.cache.compile_cache import NOTHING_KEPT, Kept, kept
 from tiltpy.codegen.jit import (
     Drivers,
     MachineCode,
@@ -24,22 +25,22 @@ from tiltpy.codegen.jit import (
     compile_drivers,
     compile_object,
 )
-from tiltpy.codegen.kept import NOTHING_KEPT, Kept, kept
 from tiltpy.forks import Guarded, cached_property
 from tiltpy.ir.cuts import reads
 from tiltpy.ir.keys import output_keys
 from tiltpy.ir.nodes import Query
-from tiltpy.lowering.grid import lower_grid, why_no_grid
-from tiltpy.lowering.grouped import Folding
-from tiltpy.lowering.grouped_cells import lower_cells
-from tiltpy.lowering.grouped_fold import lower_fold
-from tiltpy.lowering.lower import Plan, lower
-from tiltpy.lowering.stages import Unfit
+from tiltpy.lowering.choice.keyed_plan import Folding
+from tiltpy.lowering.choice.vector_plan import Unfit
+from tiltpy.lowering.keyed.accumulate import lower_fold
+from tiltpy.lowering.keyed.finalize import lower_cells
+from tiltpy.lowering.lowered import LoweredKernel
+from tiltpy.lowering.sweep.kernel import lower
+from tiltpy.lowering.vector.kernel import lower_grid, why_no_grid
 from tiltpy.passes.coarsen_domains import coarsen_domains
 from tiltpy.passes.eliminate_dead import drop_definitions
 from tiltpy.passes.pipeline import optimize
-from tiltpy.runtime.execute import Kernel
-from tiltpy.runtime.offload import offload
+from tiltpy.runtime.concurrency.offload import offload
+from tiltpy.runtime.execution.chunk_call import Kernel
 from tiltpy.types import U32, Scalar, TDom
 
 T = TypeVar("T")
@@ -80,7 +81,7 @@ class LazyCode(Guarded):
         self,
         name: str,
         signature: Signature,
-        make_plan: Callable[[], Plan],
+        lower_again: Callable[[], LoweredKernel],
         found: Kept,
         *,
         optimize: bool,
@@ -89,15 +90,15 @@ class LazyCode(Guarded):
         self.signature = signature
         self.seconds: dict[str, float] = {}
         self._name = f"{name} {signature}"  # only code of the same slots fits
-        self._make_plan = make_plan
+        self._lower = lower_again
         self._kept = found
         self._optimize = optimize
         self._code: MachineCode | None = None
 
     @property
-    def plan(self) -> Plan:
+    def lowered(self) -> LoweredKernel:
         """The kernel's loops, lowered now if only their code was found."""
-        return self._make_plan()
+        return self._lower()
 
     def code(self) -> MachineCode:
         """The machine code."""
@@ -105,15 +106,15 @@ class LazyCode(Guarded):
             if self._code is None:
                 made = self._kept.once(self._name, ObjectCode, self._compile).value
                 self.seconds = made.seconds
-                make_plan = self._make_plan  # alone: no cycle holds the code
+                lower_again = self._lower  # alone: no cycle holds the code
                 drivers = _drivers(keep=self._kept is not NOTHING_KEPT)
-                self._code = MachineCode(made, lambda: make_plan().kernel, drivers)
+                self._code = MachineCode(made, lambda: lower_again().kernel, drivers)
             return self._code
 
     def _compile(self) -> ObjectCode:
-        plan = self.plan
-        assert plan.signature == self.signature, "lowering is not deterministic"
-        make = partial(compile_object, plan.kernel, optimize=self._optimize)
+        lowered = self.lowered
+        assert lowered.signature == self.signature, "lowering is not deterministic"
+        make = partial(compile_object, lowered.kernel, optimize=self._optimize)
         return offload(make)
 
     def kernel(self) -> Kernel:
@@ -164,8 +165,8 @@ class Specialised(Guarded):
         """Plain sweeps alone: `general_code` itself where that has nothing else."""
         if not self.general_code.signature.special:
             return self.general_code
-        plan = partial(lower, self.query, self.layouts, maps=False)
-        found = self._lazy("plain", plan)
+        lowered = partial(lower, self.query, self.layouts, maps=False)
+        found = self._lazy("plain", lowered)
         assert found is not None
         return found
 
@@ -186,15 +187,17 @@ class Specialised(Guarded):
         self._seconds[stage] = self._seconds.get(stage, 0.0) + made.seconds
         return made.value
 
-    def _lazy(self, name: str, lower: Callable[[], Plan | None]) -> LazyCode | None:
-        """The code of a plan; None where the query has no such form."""
-        plan = cache(lower)
+    def _lazy(
+        self, name: str, lower: Callable[[], LoweredKernel | None]
+    ) -> LazyCode | None:
+        """The code of a lowered kernel; None where the query has no such form."""
+        lowered = cache(lower)
         signature = self._once(
-            f"{name} signature", Signature | None, "lowering", lambda: _how(plan())
+            f"{name} signature", Signature | None, "lowering", lambda: _how(lowered())
         )
         if signature is None:
             return None
-        optimize, existing = self._options.optimize, partial(_existing, plan)
+        optimize, existing = self._options.optimize, partial(_existing, lowered)
         return LazyCode(name, signature, existing, self._kept, optimize=optimize)
 
     def general(self, *, few: bool = False) -> Kernel:
@@ -226,10 +229,10 @@ class Specialised(Guarded):
         with self._lock:
             if key not in self.grid_code:
                 fused = "fuse_operators" not in self._options.disabled_passes
-                plan = partial(
+                lowered = partial(
                     _lower_on, self.query, self.layouts, lattices, fused=fused
                 )
-                self.grid_code[key] = self._lazy(f"grid {key}", plan)
+                self.grid_code[key] = self._lazy(f"grid {key}", lowered)
             return self.grid_code[key]
 
     def folded(self, output: str) -> Grouped | str:
@@ -280,7 +283,7 @@ def _lower_on(
     lattices: Mapping[str, Lattice],
     *,
     fused: bool,
-) -> Plan | None:
+) -> LoweredKernel | None:
     """The kernel for rows on these lattices, with as few cells as there is one for."""
     bounds = {
         name: TDom(precision=one.period, offset=one.phase)
@@ -299,19 +302,19 @@ def _lower_grouped(
     layouts: Mapping[str, Layout],
     key: Scalar,
     narrow: bool,
-    lower: Callable[[Folding], Plan],
-) -> Plan:
+    lower: Callable[[Folding], LoweredKernel],
+) -> LoweredKernel:
     return lower(Folding(query, output, layouts, key, narrow=narrow))
 
 
-def _how(plan: Plan | None) -> Signature | None:
-    return None if plan is None else plan.signature
+def _how(lowered: LoweredKernel | None) -> Signature | None:
+    return None if lowered is None else lowered.signature
 
 
-def _existing(lower: Callable[[], Plan | None]) -> Plan:
-    plan = lower()
-    assert plan is not None
-    return plan
+def _existing(lower: Callable[[], LoweredKernel | None]) -> LoweredKernel:
+    lowered = lower()
+    assert lowered is not None
+    return lowered
 
 
 def _find(

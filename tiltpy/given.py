@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tiltpy.errors import TiltError
-from tiltpy.names import article
+from tiltpy.messages import article
 
 T = TypeVar("T")
 

@@ -26,7 +26,7 @@ from pyspark.sql import DataFrame
 
 from tests.spark.sessions import start
 from tiltpy.api import parse
-from tiltpy.bound import bind
+from tiltpy.inputs import bind
 from tiltpy.spark import tilt_transform
 
 Fault = Literal["worker killed", "executor killed", "attempt too slow"]

@@ -19,10 +19,10 @@ from tests.compare import is_rough, same_number
 from tests.keyed import binding_of, table_of
 from tests.random_key_rows import KeyedInput
 from tests.random_keys import KeyedCase, random_keyed_case
-from tiltpy.bound import BoundFrame
+from tiltpy.inputs import BoundFrame
 from tiltpy.ir.keys import keys_of
-from tiltpy.ir.printer import format_query
-from tiltpy.runtime.bind import Binding
+from tiltpy.ir.print.query import format_query
+from tiltpy.runtime.ingest.binding import Binding
 from tiltpy.spark import apply_all
 from tiltpy.types import columns
 

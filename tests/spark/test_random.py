@@ -15,7 +15,7 @@ from tests.random_queries import Case, random_case
 from tiltpy.api import CompiledQuery
 from tiltpy.compiler import CompileOptions
 from tiltpy.ir.nodes import Input
-from tiltpy.ir.printer import format_query
+from tiltpy.ir.print.query import format_query
 from tiltpy.spark import apply_all, tilt_transform
 from tiltpy.types import Interval, Scalar, Struct, Type
 

@@ -14,10 +14,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 import tiltpy as tilt
 from tiltpy.api import CompiledQuery
-from tiltpy.bound import BoundFrame
-from tiltpy.spark import apply, apply_all, pieces, tilt_transform
-from tiltpy.spark.bounds import bounds_of
-from tiltpy.spark.seams import can_go_on
+from tiltpy.inputs import BoundFrame
+from tiltpy.spark import apply, apply_all, tilt_transform
+from tiltpy.spark import shuffle_by_time as pieces
+from tiltpy.spark.stitch import can_go_on
+from tiltpy.spark.time_bounds import bounds_of
 
 Row = tuple[Any, ...]
 FAILURES = (PySparkException, Py4JError)

@@ -6,13 +6,13 @@ from glob import has_magic
 from pathlib import Path
 
 import tiltpy as tilt
-from tiltpy.bound import BoundFrame
 from tiltpy.cli import arguments, times
 from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.errors import DataError
+from tiltpy.inputs import BoundFrame
 from tiltpy.ir.nodes import Input
-from tiltpy.runtime.files import format_of, read_table
-from tiltpy.runtime.untyped import as_declared
+from tiltpy.runtime.arrow.files import format_of, read_table
+from tiltpy.runtime.ingest.csv_types import as_declared
 from tiltpy.types import Unit
 
 Reader = Callable[[Path], object]

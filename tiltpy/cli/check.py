@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from tiltpy.cli.queries import name_of, read_query
 from tiltpy.cli.report import report, say
 from tiltpy.errors import TiltError
-from tiltpy.outline.card import summary
+from tiltpy.explain.card import summary
 
 
 def add_check_arguments(parser: ArgumentParser) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 from tiltpy.cli.queries import STDIN, name_of, read_text
 from tiltpy.cli.report import FAILED, report, say
 from tiltpy.errors import TiltError
-from tiltpy.frontend.format import format_source
-from tiltpy.runtime.files import replacing
+from tiltpy.frontend.text.format import format_source
+from tiltpy.runtime.arrow.files import replacing
 
 
 def add_fmt_arguments(parser: ArgumentParser) -> None:

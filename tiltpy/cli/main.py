@@ -26,7 +26,7 @@ from tiltpy.cli.plot import add_plot_arguments, plot
 from tiltpy.cli.report import FAILED, report, report_line, report_warning
 from tiltpy.cli.run import add_run_arguments, run
 from tiltpy.errors import TiltError, TiltWarning
-from tiltpy.runtime.offload import is_abandoned
+from tiltpy.runtime.concurrency.offload import is_abandoned
 
 SIGNALLED = 128
 """The exit code where a signal ends a command, less the signal's number."""

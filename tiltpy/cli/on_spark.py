@@ -10,7 +10,7 @@ from tiltpy.cli.given import read_given
 from tiltpy.cli.preview import ROWS, format_preview
 from tiltpy.cli.report import say
 from tiltpy.errors import TiltError
-from tiltpy.runtime.files import format_of
+from tiltpy.runtime.arrow.files import format_of
 
 MASTER = "local[*]"
 
@@ -55,7 +55,7 @@ def run_on_spark(
     try:
         # An extra, and slow to import.
         from tiltpy.spark import apply_all, files  # noqa: PLC0415
-        from tiltpy.spark.failures import said_in_a_line  # noqa: PLC0415
+        from tiltpy.spark.error_lines import said_in_a_line  # noqa: PLC0415
         from tiltpy.spark.session import started  # noqa: PLC0415
     except ModuleNotFoundError as missing:
         raise TiltError(

@@ -10,7 +10,7 @@ from tiltpy.cli.given import add_given_arguments, check_apart, check_place, read
 from tiltpy.cli.progress import Progress
 from tiltpy.cli.queries import read_query
 from tiltpy.errors import TiltError
-from tiltpy.runtime.pictures import Form, form_of, require
+from tiltpy.runtime.results.plot_series import Form, form_of, require
 
 
 def add_plot_arguments(parser: ArgumentParser) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tiltpy.runtime.texts import texts_of
+from tiltpy.runtime.arrow.display import texts_of
 from tiltpy.visible import visible
 
 ROWS = 10

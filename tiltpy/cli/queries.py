@@ -7,7 +7,7 @@ from pathlib import Path
 import tiltpy as tilt
 from tiltpy.cli.arguments import ArgumentsError, parameters
 from tiltpy.errors import QueryError, TiltError
-from tiltpy.frontend.breadth import read_start
+from tiltpy.frontend.surface.size_limits import read_start
 
 STDIN = "-"
 

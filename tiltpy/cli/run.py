@@ -21,9 +21,9 @@ from tiltpy.cli.preview import ROWS, format_preview
 from tiltpy.cli.progress import Progress
 from tiltpy.cli.queries import read_query
 from tiltpy.cli.report import say
-from tiltpy.runtime.files import write_tables
-from tiltpy.runtime.key_pieces import Order
-from tiltpy.runtime.sink import joined
+from tiltpy.runtime.arrow.files import write_tables
+from tiltpy.runtime.results.file_sink import joined
+from tiltpy.runtime.results.key_columns import Order
 
 
 def add_run_arguments(parser: ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.errors import TiltError
-from tiltpy.moments import ticks_of, time_of
+from tiltpy.time_literals import ticks_of, time_of
 from tiltpy.types import (
     Duration,
     Interval,

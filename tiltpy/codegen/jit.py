@@ -17,8 +17,8 @@ import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
 from tiltpy.abi import LANES
-from tiltpy.codegen.drivers import DRIVERS
-from tiltpy.codegen.emit import emit_module
+from tiltpy.codegen.llvm.drivers import DRIVERS
+from tiltpy.codegen.llvm.module import emit_module
 from tiltpy.forks import Guarded
 from tiltpy.loops.nodes import Kernel, counts
 

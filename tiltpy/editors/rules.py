@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from tiltpy.frontend.grammar import terminals
-from tiltpy.frontend.words import RESERVED
+from tiltpy.frontend.surface.keywords import RESERVED
+from tiltpy.frontend.text.grammar import terminals
 from tiltpy.ops import FUNCTIONS, REDUCTIONS, STRING_TESTS
 from tiltpy.types import NAMED
 

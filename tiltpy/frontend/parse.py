@@ -5,12 +5,12 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from tiltpy.errors import TiltError
-from tiltpy.frontend import syntax
-from tiltpy.frontend.breadth import read_start, source_of
-from tiltpy.frontend.declarations import Override
-from tiltpy.frontend.elaborate import elaborate
-from tiltpy.frontend.instants import parse_stamp
-from tiltpy.frontend.statements import read_expression, read_program
+from tiltpy.frontend.elaboration.declarations import Override
+from tiltpy.frontend.elaboration.query import elaborate
+from tiltpy.frontend.surface import syntax
+from tiltpy.frontend.surface.size_limits import read_start, source_of
+from tiltpy.frontend.surface.timestamps import parse_stamp
+from tiltpy.frontend.text.program import read_expression, read_program
 from tiltpy.given import checked, path_of, text_of
 from tiltpy.ir.nodes import Query
 from tiltpy.source import Source, Span

@@ -43,16 +43,23 @@ from tiltpy.ir.nodes import (
 from tiltpy.ir.reductions import END, NEWER, OLDER, START, STATE, map_parts
 from tiltpy.ir.traversal import children, depth, walk, with_children
 from tiltpy.limits import MAX_DEPTH
-from tiltpy.passes.constants import (
+from tiltpy.passes.analyses.constants import (
     fold_binary,
     fold_call,
     fold_cast,
     fold_in,
     fold_unary,
 )
-from tiltpy.passes.strictness import never_phi
-from tiltpy.passes.substitute import Names, access, bind, is_atom, presence, wrap
-from tiltpy.patterns import holds
+from tiltpy.passes.analyses.strictness import never_phi
+from tiltpy.passes.analyses.substitution import (
+    Names,
+    access,
+    bind,
+    is_atom,
+    presence,
+    wrap,
+)
+from tiltpy.string_tests import holds
 from tiltpy.types import BOOL, Struct
 
 MAX_PATTERN = 32

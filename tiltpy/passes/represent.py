@@ -47,7 +47,7 @@ from tiltpy.ir.nodes import (
     Unary,
 )
 from tiltpy.ir.reductions import map_parts
-from tiltpy.ir.temporal import ROUNDED, is_temporal
+from tiltpy.ir.temporal_types import ROUNDED, is_temporal
 from tiltpy.ir.traversal import children, walk, with_children
 from tiltpy.types import BOOL, F64, I64, Scalar, Struct, Type
 

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field, replace
 from tiltpy.ir.nodes import Exists, Expr, Field, If, Local, Query, Reduce
 from tiltpy.ir.traversal import depth, with_children
 from tiltpy.limits import MAX_DEPTH
-from tiltpy.passes.graph import Graph, dominators
-from tiltpy.passes.substitute import Binding, Names, is_atom, wrap
+from tiltpy.passes.analyses.dominators import Graph, dominators
+from tiltpy.passes.analyses.substitution import Binding, Names, is_atom, wrap
 
 
 def share_subexpressions(query: Query) -> Query:

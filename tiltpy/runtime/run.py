@@ -3,30 +3,30 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from tiltpy.ir.nodes import Query
-from tiltpy.runtime.announce import Announcement
-from tiltpy.runtime.bind import Binding
-from tiltpy.runtime.buffers import SnapshotBuffer
-from tiltpy.runtime.direct import (
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.arrow.encode_strings import encode
+from tiltpy.runtime.arrow.timestamps import OutputStamp, StampType, output_stamp
+from tiltpy.runtime.execution.chunk_call import Kernels
+from tiltpy.runtime.execution.hidden_rows import HiddenRows
+from tiltpy.runtime.execution.key_domains import Rows
+from tiltpy.runtime.execution.output_group import Part
+from tiltpy.runtime.execution.time_domain import Request
+from tiltpy.runtime.execution.time_run import Job, RunOptions
+from tiltpy.runtime.execution.visit_warnings import Announcement
+from tiltpy.runtime.ingest.binding import Binding
+from tiltpy.runtime.ingest.keys import Groups, Keys, align
+from tiltpy.runtime.ingest.read_input import Ingested, ingest
+from tiltpy.runtime.keyed.keyed_run import KeyedJob
+from tiltpy.runtime.preaggregation.run import (
     Direct,
     FoldKernels,
     Grouping,
     fold_directly,
     only_input,
 )
-from tiltpy.runtime.domain import Request
-from tiltpy.runtime.encode import encode
-from tiltpy.runtime.execute import Kernels
-from tiltpy.runtime.hidden_rows import HiddenRows
-from tiltpy.runtime.in_time import in_time
-from tiltpy.runtime.ingest import Ingested, ingest
-from tiltpy.runtime.job import Job, RunOptions
-from tiltpy.runtime.key_domains import Rows
-from tiltpy.runtime.key_pieces import KeyColumns, Order
-from tiltpy.runtime.keyed import KeyedJob
-from tiltpy.runtime.keys import Groups, Keys, align
-from tiltpy.runtime.part import Part
-from tiltpy.runtime.result import OutputTable, Result
-from tiltpy.runtime.stamps import OutputStamp, StampType, output_stamp
+from tiltpy.runtime.preaggregation.time_ordered_rows import in_time
+from tiltpy.runtime.results.key_columns import KeyColumns, Order
+from tiltpy.runtime.results.result import OutputTable, Result
 from tiltpy.types import Unit
 
 

@@ -9,6 +9,6 @@ Both are lazy. Workers are sent the query as text and compile it for themselves:
 need tiltpy, and the JVM nothing.
 """
 
-from tiltpy.spark.door import apply, apply_all, tilt_transform
+from tiltpy.spark.apply import apply, apply_all, tilt_transform
 
 __all__ = ["apply", "apply_all", "tilt_transform"]

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from tiltpy.errors import DataError
-from tiltpy.spark.failures import said_in_a_line
+from tiltpy.spark.error_lines import said_in_a_line
 
 DONE = "_SUCCESS"
 """The file that Spark leaves in a dataset that it has written."""

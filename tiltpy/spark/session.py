@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from tiltpy.spark.failures import cause
+from tiltpy.spark.error_lines import cause
 from tiltpy.spark.java import find_java
 
 SETTINGS = {

@@ -12,13 +12,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql import types as spark
 
-from tiltpy.bound import BoundFrame
 from tiltpy.errors import DataError
+from tiltpy.inputs import BoundFrame
 from tiltpy.ir.nodes import Input, Query
-from tiltpy.runtime.bind import Binding, check_bound, complete
-from tiltpy.runtime.choose import Choice, choose_columns
-from tiltpy.runtime.ingest import ingest
-from tiltpy.runtime.stamps import StampType
+from tiltpy.runtime.arrow.select_columns import Choice, choose_columns
+from tiltpy.runtime.arrow.timestamps import StampType
+from tiltpy.runtime.ingest.binding import Binding, check_bound, complete
+from tiltpy.runtime.ingest.read_input import ingest
 from tiltpy.spark.types import NO_ARROW, arrow_schema
 from tiltpy.types import Interval, Lifetime, Scalar
 

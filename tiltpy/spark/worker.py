@@ -8,13 +8,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltpy.errors import TiltError
-from tiltpy.runtime.part import Part
-from tiltpy.runtime.piece import PieceOutput, Stretch, run_piece
+from tiltpy.runtime.arrow.timestamps import from_ticks
+from tiltpy.runtime.execution.output_group import Part
+from tiltpy.runtime.incremental.partition_run import PieceOutput, Stretch, run_piece
 from tiltpy.runtime.run import run
-from tiltpy.runtime.stamps import from_ticks
-from tiltpy.spark.large_keys import as_time_goes_on
-from tiltpy.spark.shares import shares
-from tiltpy.spark.task import Task, compiler_of, failure, ingested, shown
+from tiltpy.spark.oversized_keys import as_time_goes_on
+from tiltpy.spark.spill import shares
+from tiltpy.spark.worker_task import Task, compiler_of, failure, ingested, shown
 
 DESCRIPTION = -1
 """The number of no input: its row describes a piece."""

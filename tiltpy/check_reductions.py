@@ -1,0 +1,211 @@
+"""Whether the parts of a query's own reductions agree: a check over the data itself.
+
+`merge` and `deacc` say what `acc` says, sooner. Whether they do is for the writer to
+see to; here it is tried on stretches of the snapshots that windows hold: `merge` of two
+parts of a stretch must be the state of the whole, and `deacc` of its first snapshot the
+state of the others, all made by `acc` as the interpreter means it.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from tiltpy.compiler import CompileOptions, Compiler
+from tiltpy.errors import DataError
+from tiltpy.interpreter.evaluate import Value, evaluate, whole_state
+from tiltpy.ir.nodes import Expr, Query, Reduce, UserReduction
+from tiltpy.ir.reductions import END, NEWER, OLDER, START, STATE
+from tiltpy.lowering.emit.references import reductions
+from tiltpy.runtime.arrow.timestamps import output_stamp
+from tiltpy.runtime.execution.output_group import Part
+from tiltpy.runtime.execution.time_domain import Request
+from tiltpy.runtime.execution.time_run import RunOptions
+from tiltpy.runtime.ingest.read_input import Ingested
+from tiltpy.runtime.row_access import Rows, rows_of_input, rows_of_output, show_time
+from tiltpy.runtime.run import run
+from tiltpy.types import F32, Scalar, Type
+
+STRETCHES = 1000
+"""Stretches that are tried for each use of a reduction, all over the data."""
+KEYS = 200
+"""Keys whose snapshots are tried."""
+LONGEST = 32
+"""Snapshots of a stretch."""
+TOLERANCE = {True: 1e-4, False: 1e-9}
+"""By whether a field is `f32`: of the greatest magnitude that the states have there."""
+
+Cut = tuple[int, int]
+
+
+def check_agreement(
+    query: Query,
+    bound: Mapping[str, Ingested],
+    request: Request,
+    options: RunOptions,
+    compiling: CompileOptions,
+) -> None:
+    """Try each use of a reduction over the snapshots of its window's object.
+
+    A part that disagrees is a `DataError` with the reduction, the time and both states.
+    """
+    stamp = output_stamp({n: i.stamps for n, i in bound.items()}, query.unit)
+    known: dict[str, list[Rows]] = {}
+    for own, node in _uses(query):
+        name = node.window.object
+        if name not in known:
+            declared = query.input(name)
+            if declared is not None:
+                known[name] = rows_of_input(bound[name], declared.type, KEYS)
+            else:
+                alone = replace(query, outputs=(name,))
+                compiler = Compiler(alone, compiling)
+                part = Part(alone, compiler.specialised)
+                made = run(part, bound, request, options)
+                known[name] = rows_of_output(made[name], KEYS)
+        _check_use(own, node, known[name], partial(show_time, stamp=stamp))
+
+
+def _uses(query: Query) -> Iterator[tuple[UserReduction, Reduce]]:
+    """The uses of reductions that have parts which may disagree."""
+    own = {one.name: one for one in query.reductions}
+    for definition in query.definitions:
+        for node in reductions(definition):
+            one = own.get(node.reduction)
+            if one is not None and (one.merge is not None or one.deacc is not None):
+                yield one, node
+
+
+def _check_use(
+    own: UserReduction, node: Reduce, every: list[Rows], show: Callable[[int], str]
+) -> None:
+    length = node.window.end - node.window.start
+    step = max(1, -(-sum(len(rows.starts) for rows in every) // STRETCHES))
+    for rows in every:
+        for first in range(0, len(rows.starts), step):
+            stretch = _stretch(node.element, rows, first, length)
+            fault = _fault(own, stretch) if stretch.values else None
+            if fault is not None:
+                time = show(int(rows.ends[stretch.last]))
+                message = f"the reduction {own.name} at {time}: {fault}"
+                raise DataError(message, key=rows.key or None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Snapshots that one window holds: what contributes, its bounds, the last row."""
+
+    values: list[Value]
+    cuts: list[Cut]
+    last: int
+
+
+def _stretch(element: Expr, rows: Rows, first: int, length: int) -> _Stretch:
+    low = int(rows.starts[first])
+    high = low + length
+    values: list[Value] = []
+    cuts: list[Cut] = []
+    row = last = first
+    while row < len(rows.starts) and rows.starts[row] < high and len(values) < LONGEST:
+        given = rows.value(row)
+        value = None if given is None else evaluate(element, {}, given)
+        if value is not None:
+            values.append(value)
+            cuts.append((int(rows.starts[row]), min(int(rows.ends[row]), high)))
+            last = row
+        row += 1
+    return _Stretch(values, cuts, last)
+
+
+def _fault(own: UserReduction, stretch: _Stretch) -> str | None:
+    """What disagrees over a stretch, if anything."""
+    pairs = list(zip(stretch.values, stretch.cuts, strict=True))
+    whole = _folded(own, pairs)
+    count = len(pairs)
+    if own.merge is not None:
+        for cut in sorted({1, count // 2, count - 1} - {0, count}):
+            older, newer = _folded(own, pairs[:cut]), _folded(own, pairs[cut:])
+            found = _state(own, own.merge, {OLDER: older, NEWER: newer})
+            if not _same(own.state, found, whole, (older, newer, whole)):
+                return (
+                    f"`merge` does not agree with `acc`: of {_show(older)} and "
+                    f"{_show(newer)} it makes {_show(found)}, but over all {count} "
+                    f"snapshots `acc` makes {_show(whole)}"
+                )
+    if own.deacc is not None and not own.bounds:
+        rest = _folded(own, pairs[1:])
+        seen = {STATE: whole, own.parameter: pairs[0][0]}
+        found = _state(own, own.deacc, seen)
+        if not _same(own.state, found, rest, (whole, rest)):
+            return (
+                f"`deacc` is not the inverse of `acc`: out of {_show(whole)} it takes "
+                f"{_show(pairs[0][0])} and leaves {_show(found)}, but over the other "
+                f"{count - 1} `acc` makes {_show(rest)}"
+            )
+    return None
+
+
+def _folded(own: UserReduction, pairs: list[tuple[Value, Cut]]) -> Value | None:
+    state = _state(own, own.init, {})
+    for value, (start, end) in pairs:
+        seen = {STATE: state, own.parameter: value, START: start, END: end}
+        state = _state(own, own.acc, seen)
+    return state
+
+
+def _state(
+    own: UserReduction, part: Expr, names: Mapping[str, Value | None]
+) -> Value | None:
+    return whole_state(evaluate(part, names), own.state)
+
+
+def _same(
+    kind: Type, one: Value | None, other: Value | None, scale: Sequence[Value | None]
+) -> bool:
+    """Whether two states are the same, as far as floats can be."""
+    if isinstance(kind, Scalar):
+        return _same_scalar(kind, one, other, scale)
+    if one is None or other is None:
+        return one is other
+    return all(
+        _same(of, _of(one, name), _of(other, name), [_of(s, name) for s in scale])
+        for name, of in kind.fields
+    )
+
+
+def _of(state: Value | None, name: str) -> Value | None:
+    if state is None:
+        return None
+    assert isinstance(state, Mapping)
+    found: Value | None = state[name]
+    return found
+
+
+def _same_scalar(
+    scalar: Scalar,
+    one: Value | None,
+    other: Value | None,
+    scale: Sequence[Value | None],
+) -> bool:
+    if not isinstance(one, float) or not isinstance(other, float):
+        return one == other
+    if one == other or (math.isnan(one) and math.isnan(other)):
+        return True
+    finite = [abs(s) for s in scale if isinstance(s, float) and math.isfinite(s)]
+    within = TOLERANCE[scalar == F32] * max([1.0, *finite])
+    return abs(one - other) <= within
+
+
+def _show(value: Value | None) -> str:
+    match value:
+        case None:
+            return "φ"
+        case bool():
+            return str(value).lower()
+        case str():
+            return f'"{value}"'
+        case Mapping():
+            fields = (f"{name} = {_show(one)}" for name, one in value.items())
+            return "{ " + ", ".join(fields) + " }"
+        case _:
+            return str(value)

@@ -1,0 +1,1 @@
+"""The compile cache: machine code on disk as plain data, found by what decides it."""

@@ -1,0 +1,1 @@
+"""Loop IR to LLVM IR, as text: one file for each kind of instruction."""

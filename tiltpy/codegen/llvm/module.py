@@ -1,0 +1,234 @@
+"""Loop IR to LLVM IR.
+
+Variables become stack slots that LLVM's SROA turns into registers; arrays become
+`noalias` pointers of an inner function, so that loops over them vectorise. Wide values
+are LLVM vectors. Trapping instructions never appear: see `operators.py`.
+
+A kernel polls its stop flag, and returns early where it is set: before each loop inside
+of another, and in each iteration of an uncounted one that stands alone. A loop whose
+visits are long has others inside, which go through its windows; those that have none,
+and the counted ones, take some nanoseconds a visit, and a chunk some millions of them.
+"""
+
+from typing import assert_never
+
+from tiltpy.abi import LANES
+from tiltpy.codegen.llvm.arrays import Memory, in_memory, size_of
+from tiltpy.codegen.llvm.expressions import Expressions
+from tiltpy.codegen.llvm.instructions import HINTS, Instructions
+from tiltpy.codegen.llvm.lanes import Value, widened
+from tiltpy.codegen.llvm.operators import kind_of
+from tiltpy.codegen.llvm.packing import emit_pack, emit_packing_store
+from tiltpy.codegen.llvm.widths import wide_variables
+from tiltpy.loops.nodes import (
+    Assign,
+    Branch,
+    Choose,
+    For,
+    Kernel,
+    Pack,
+    Pour,
+    Prefetch,
+    Stmt,
+    Store,
+    Var,
+    While,
+    WriteSlot,
+    loops,
+)
+from tiltpy.types import I64
+
+
+def emit_module(kernel: Kernel, *, packs: bool = False, fuses: bool = True) -> str:
+    """The LLVM IR of a kernel: `void kernel(ptr slots, ptr stop)`.
+
+    `packs`: the machine has instructions that pack the lanes of a register; `fuses`:
+    such that multiply and add in one.
+    """
+    body = _Body(kernel, packs=packs, fuses=fuses)
+    outer = Instructions()
+    arguments = ["ptr %slots", "ptr %stop"]
+    for _, index in kernel.numbers:
+        arguments.append(f"i64 {_slot(outer, index)}")
+    for array in kernel.arrays:
+        pointer = outer.value(f"inttoptr i64 {_slot(outer, array.slot)} to ptr")
+        arguments.append(f"ptr {pointer}")
+    outer.do(f"call void @body({', '.join(arguments)})")
+    outer.do("ret void")
+    parameters = ["ptr noalias %slots", "ptr %stop"]
+    parameters += [f"i64 %number{i}" for i in range(len(kernel.numbers))]
+    parameters += [f"ptr noalias %array{i}" for i in range(len(kernel.arrays))]
+    return "\n".join(
+        [
+            *body.code.declared.values(),
+            "define void @kernel(ptr %slots, ptr %stop) {",
+            *outer.lines,
+            "}",
+            f"define internal void @body({', '.join(parameters)}) noinline "
+            '"prefer-vector-width"="512" {',
+            *body.code.entry,
+            *body.code.lines,
+            "}",
+            "!0 = !{i32 1}",
+            f"{HINTS}\n",
+        ]
+    )
+
+
+def _slot(code: Instructions, index: int) -> str:
+    address = code.value(f"getelementptr i64, ptr %slots, i64 {index}")
+    return code.value(f"load i64, ptr {address}")
+
+
+class _Body:
+    """A kernel's statements, appended to one LLVM function."""
+
+    def __init__(self, kernel: Kernel, *, packs: bool, fuses: bool) -> None:
+        self.packs = packs
+        self.code = Instructions()
+        self.places: dict[Var, str] = {}
+        arrays = {array: f"%array{i}" for i, array in enumerate(kernel.arrays)}
+        self.memory = Memory(self.code, arrays)
+        self.wide_variables = wide_variables(kernel.body)
+        self.expressions = Expressions(
+            self.code, self.memory, self.places, self.wide_variables, fuses=fuses
+        )
+        for i, (var, _) in enumerate(kernel.numbers):
+            self.assign(var, Value(f"%number{i}", wide=False))
+        self.depth = 0
+        """How many loops there are around what is emitted."""
+        self.stopped = self.code.label()
+        self.block(kernel.body)
+        self.code.branch(self.stopped)
+        self.code.begin(self.stopped)
+        self.code.do("ret void")
+
+    def block(self, body: tuple[Stmt, ...]) -> None:
+        for statement in body:
+            self.statement(statement)
+
+    def statement(self, statement: Stmt) -> None:
+        value, scalar = self.expressions.value, self.expressions.scalar
+        match statement:
+            case Assign(var=var, value=given):
+                self.assign(var, value(given))
+            case Store(array=array, index=index, value=given, past=past):
+                stored = value(given)
+                self.memory.store(array, scalar(index), stored, past=past)
+            case Pack():
+                self.pack(statement)
+            case Prefetch(array=array, index=index):
+                self.memory.prefetch(array, scalar(index))
+            case Choose(array=array, condition=test, then=one, otherwise=other):
+                self.memory.choose(array, scalar(test), one, other)
+            case Pour():
+                self.pour(statement)
+            case WriteSlot(slot=slot, value=given):
+                number = scalar(given)
+                address = self.code.value(f"getelementptr i64, ptr %slots, i64 {slot}")
+                self.code.do(f"store i64 {number}, ptr {address}")
+            case While():
+                self.loop(statement)
+            case For():
+                self.counted(statement)
+            case Branch():
+                self.conditional(statement)
+            case _:
+                assert_never(statement)
+
+    def assign(self, var: Var, value: Value) -> None:
+        in_lanes = var in self.wide_variables
+        kind = kind_of(var.type, in_lanes=in_lanes)
+        if var not in self.places:
+            self.places[var] = self.code.stack(kind)
+        text = widened(self.code, value, var.type) if in_lanes else value.text
+        self.code.do(f"store {kind} {text}, ptr {self.places[var]}")
+
+    def pack(self, pack: Pack) -> None:
+        array = pack.array
+        value = Value(self.expressions.wide(pack.value), wide=True)
+        kind, text = in_memory(self.code, array.type, value)
+        mask = self.expressions.wide(pack.mask)
+        address = self.memory.address(array, self.expressions.scalar(pack.index))
+        emit = emit_pack if self.packs else emit_packing_store
+        emit(self.code, kind, text, mask, address, size_of(array.type))
+
+    def pour(self, pour: Pour) -> None:
+        done = Var(f"poured {len(self.places)}", I64)
+        count = self.expressions.scalar(pour.count)
+        to = self.memory.address(pour.array, self.expressions.scalar(pour.index))
+        self.assign(done, Value("0", wide=False))
+        head, inner, after = (self.code.label() for _ in range(3))
+        self.code.branch(head)
+        self.code.begin(head)
+        now = self.expressions.scalar(done)
+        more = self.code.value(f"icmp slt i64 {now}, {count}")
+        self.code.choose(more, inner, after)
+        self.code.begin(inner)
+        self.memory.pour(pour.source, now, to)
+        step = self.code.value(f"add nsw i64 {now}, {LANES}")
+        self.assign(done, Value(step, wide=False))
+        self.code.branch(head)
+        self.code.begin(after)
+
+    def loop(self, loop: While) -> None:
+        self.poll_inside()
+        head, inner, done = (self.code.label() for _ in range(3))
+        self.code.branch(head)
+        self.code.begin(head)
+        self.block(loop.head)
+        self.code.choose(self.expressions.scalar(loop.condition), inner, done)
+        self.code.begin(inner)
+        if not self.depth and not loops(loop.body):
+            self.poll()
+        self.inside(loop.body)
+        self.code.branch(head)
+        self.code.begin(done)
+
+    def poll_inside(self) -> None:
+        """Poll where a loop begins in another one."""
+        if self.depth:
+            self.poll()
+
+    def poll(self) -> None:
+        """Leave the kernel if its stop flag is set."""
+        # Volatile: another thread sets it.
+        flag = self.code.value("load volatile i64, ptr %stop")
+        stops, after = self.code.value(f"icmp ne i64 {flag}, 0"), self.code.label()
+        self.code.choose(stops, self.stopped, after, rarely=True)
+        self.code.begin(after)
+
+    def inside(self, body: tuple[Stmt, ...]) -> None:
+        """The body of a loop."""
+        self.depth += 1
+        self.block(body)
+        self.depth -= 1
+
+    def counted(self, loop: For) -> None:
+        self.poll_inside()
+        head, inner, done = (self.code.label() for _ in range(3))
+        self.assign(loop.var, self.expressions.value(loop.start))
+        stop = self.expressions.scalar(loop.stop)
+        self.code.branch(head)
+        self.code.begin(head)
+        now = self.expressions.scalar(loop.var)
+        more = self.code.value(f"icmp slt i64 {now}, {stop}")
+        self.code.choose(more, inner, done)
+        self.code.begin(inner)
+        self.inside(loop.body)
+        now = self.expressions.scalar(loop.var)
+        step = self.code.value(f"add nsw i64 {now}, {loop.step}")
+        self.assign(loop.var, Value(step, wide=False))
+        self.code.branch(head)
+        self.code.begin(done)
+
+    def conditional(self, branch: Branch) -> None:
+        yes, no, done = (self.code.label() for _ in range(3))
+        self.code.choose(self.expressions.scalar(branch.condition), yes, no)
+        self.code.begin(yes)
+        self.block(branch.then)
+        self.code.branch(done)
+        self.code.begin(no)
+        self.block(branch.otherwise)
+        self.code.branch(done)
+        self.code.begin(done)

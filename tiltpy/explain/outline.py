@@ -1,0 +1,193 @@
+"""The outline of a query: its objects, how they refer to each other, what was fused.
+
+All the forms are made of it; it is plain data and says nothing about kernels.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tiltpy.ir.cuts import reads
+from tiltpy.ir.keys import object_keys
+from tiltpy.ir.nodes import At, EventBound, Expr, Query, Reduce, TemporalExpr, Window
+from tiltpy.ir.print.expressions import ExprPrinter
+from tiltpy.ir.print.query import format_query, statements
+from tiltpy.ir.traversal import drop_unused, walk
+
+
+@dataclass(frozen=True, slots=True)
+class InputNode:
+    """An input and its declaration."""
+
+    name: str
+    type: str
+    keys: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A temporal expression: its statement, and its time domain.
+
+    `computed_in` names the objects in whose loops it is computed: itself where it has a
+    loop, those that it was fused into where it has none, nobody where none needs it.
+    """
+
+    name: str
+    type: str
+    keys: tuple[str, ...]
+    text: str
+    domain: str
+    output: bool
+    computed_in: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What `reader` sees of `object`: its value at `t + start`, or a window of it.
+
+    `reductions` of a window are those it is folded by. `fused`: the object's expression
+    stands in the reader's loop, and no snapshots of it are made for the reader.
+    """
+
+    reader: str
+    object: str
+    start: int
+    end: int
+    reductions: tuple[str, ...]
+    text: str
+    fused: bool
+
+    @property
+    def folded(self) -> str:
+        """What a window is folded by, as in `mean, max of `; nothing for a point."""
+        return f"{', '.join(self.reductions)} of " if self.reductions else ""
+
+    @property
+    def bounds(self) -> str:
+        """The time of the reference: `[t-1d]`, `[t-10d : t]`."""
+        return self.text.removeprefix(f"~{self.object}")
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far an output looks around itself in an input: ticks, and in words."""
+
+    output: str
+    input: str
+    back: int
+    ahead: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A whole query; `query` is its text, which parses back to it."""
+
+    unit: str | None
+    query: str
+    inputs: tuple[InputNode, ...]
+    definitions: tuple[Definition, ...]
+    references: tuple[Reference, ...]
+    reach: tuple[Reach, ...]
+
+
+def outline(source: Query, optimized: Query) -> Outline:
+    """The outline of a query as written, and of what the passes made of it."""
+    texts = statements(source)
+    hosts = _hosts(source, optimized)
+    keys = object_keys(source.inputs, source.definitions)
+    inputs = (
+        InputNode(i.name, str(i.type), i.keys, texts[i.name]) for i in source.inputs
+    )
+    definitions = (
+        Definition(
+            d.name,
+            str(d.type),
+            keys[d.name],
+            texts[d.name],
+            texts[d.tdom],
+            d.name in source.outputs,
+            hosts[d.name],
+        )
+        for d in source.definitions
+    )
+    references = (
+        reference
+        for definition in source.definitions
+        for reference in _references(definition, source, optimized, hosts)
+    )
+    return Outline(
+        source.unit,
+        format_query(source),
+        tuple(inputs),
+        tuple(definitions),
+        tuple(references),
+        tuple(reach(optimized)),
+    )
+
+
+def reach(query: Query) -> Iterator[Reach]:
+    """How far each output looks, of a query whose boundaries are resolved."""
+    printer = ExprPrinter(query.unit)
+    for output, inputs in query.boundaries:
+        for name, boundary in inputs:
+            back, ahead = boundary.back.ticks, boundary.ahead.ticks
+            words = [f"back {printer.ticks(back)}"] if back else []
+            words += [f"ahead {printer.ticks(ahead)}"] if ahead else []
+            text = " and ".join(words) or "at its own time"
+            yield Reach(output, name, back, ahead, text)
+
+
+def _hosts(source: Query, optimized: Query) -> dict[str, tuple[str, ...]]:
+    """In whose loops each definition is computed; readers come after what they read."""
+    kept = {definition.name for definition in optimized.definitions}
+    readers: dict[str, list[str]] = {d.name: [] for d in source.definitions}
+    found: dict[str, tuple[str, ...]] = {}
+    for definition in reversed(source.definitions):
+        name = definition.name
+        above = (host for reader in readers[name] for host in found[reader])
+        found[name] = (name,) if name in kept else tuple(dict.fromkeys(above))
+        for read in reads(definition):
+            if read in readers:
+                readers[read].append(name)
+    return found
+
+
+def _references(
+    reader: TemporalExpr,
+    source: Query,
+    optimized: Query,
+    hosts: dict[str, tuple[str, ...]],
+) -> Iterator[Reference]:
+    """The references of a definition, each once, in order of first occurrence."""
+    printer = ExprPrinter(source.unit, "t")
+    seen: dict[tuple[str, int, int | None], list[str]] = {}
+    for node in walk(drop_unused(reader.body)):
+        match node:
+            case At() | EventBound():
+                seen.setdefault((node.object, node.offset, None), [])
+            case Reduce(window=window):
+                key = window.object, window.start, window.end
+                seen.setdefault(key, []).append(_reduction(node))
+            case _:
+                pass
+    for (name, start, end), reductions in seen.items():
+        fused = source.input(name) is None and not any(
+            name in reads(found)
+            for host in hosts[reader.name]
+            if (found := optimized.definition(host)) is not None
+        )
+        if end is None:
+            text = f"~{name}[{printer.shifted(start)}]"
+        else:
+            text = printer.window(Window(name, start, end))
+        names = tuple(dict.fromkeys(reductions))
+        last = start if end is None else end
+        yield Reference(reader.name, name, start, last, names, text, fused)
+
+
+def _reduction(node: Expr) -> str:
+    assert isinstance(node, Reduce)
+    if node.parameter is None:
+        return node.reduction
+    return f"{node.reduction}({node.parameter})"

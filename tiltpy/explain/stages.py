@@ -1,0 +1,209 @@
+"""What becomes of a query, stage by stage, as text."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from tiltpy.abi import LANES, Lattice, Loop, Shape, TimeLayout
+from tiltpy.compiler import Compiler, LazyCode, Specialised
+from tiltpy.ir.nodes import Query
+from tiltpy.ir.print.query import by, format_query
+from tiltpy.loops.printer import format_kernel
+from tiltpy.lowering.aggregates.user_defined import way_of
+from tiltpy.lowering.emit.references import reductions
+from tiltpy.runtime.concurrency.offload import offload
+from tiltpy.runtime.execution.output_group import Part
+from tiltpy.runtime.execution.visit_warnings import LoopVisits, describe
+from tiltpy.runtime.ingest.binding import Binding
+from tiltpy.runtime.preaggregation.run import Grouping, only_input, plan_folds
+from tiltpy.runtime.preaggregation.time_ordered_rows import in_time
+from tiltpy.types import Boundary
+
+
+def explain(
+    source: Query,
+    compiled: Specialised,
+    lattices: Mapping[str, Lattice] | None = None,
+    folds: "Sequence[FoldedOutput] | str | None" = None,
+    visits: Iterable[LoopVisits] = (),
+    *,
+    llvm: bool = False,
+    asm: bool = False,
+) -> str:
+    """All stages of a query for one combination of layouts.
+
+    `lattices`, where all inputs are on some, shows the kernel that visits their cells.
+    `folds`, of an input by key: how its rows are folded as they come, or why not.
+    `visits` are those that the loops make over the data.
+    """
+    parts = [("query", format_query(source)), *_passes(source, compiled)]
+    parts.append(("boundaries", "\n".join(_boundaries(compiled.query))))
+    parts.append(("layouts", "\n".join(_layouts(source, compiled))))
+    if compiled.query.reductions:
+        parts.append(("reductions", "\n".join(_own_reductions(compiled))))
+    parts.extend(_kernel("kernel", compiled.general_code, llvm=llvm, asm=asm))
+    if lattices is not None:
+        title, grid = "grid kernel", compiled.lattice_code(lattices)
+        if grid is None:
+            parts.append((title, f"none: {compiled.why_no_grid(lattices)}"))
+        else:
+            parts.extend(_kernel(title, grid, llvm=llvm, asm=asm))
+    lines = [line for one in visits for line in describe(source, one)]
+    if lines:
+        parts.append(("visits", "\n".join(lines)))
+    if isinstance(folds, str):
+        parts.append(("by key", f"rows are grouped: {folds}"))
+    elif folds is not None:
+        for one in folds:
+            parts.extend(_fold(one, llvm=llvm, asm=asm))
+    parts.append(("compile time", "\n".join(_seconds(compiled))))
+    return "\n".join(f"== {title} ==\n{text.rstrip()}\n" for title, text in parts)
+
+
+def _passes(source: Query, compiled: Specialised) -> Iterator[tuple[str, str]]:
+    """The query after each pass that changed it."""
+    before = format_query(source)
+    for name, query in compiled.stages:
+        after = format_query(query)
+        if after != before:
+            yield f"after {name}", after
+        before = after
+
+
+def _boundaries(query: Query) -> Iterator[str]:
+    for output, inputs in query.boundaries:
+        for name, boundary in inputs:
+            needs = f"({_time('Ts', boundary, -1)}, {_time('Te', boundary, 1)}]"
+            yield f"~{output} over (Ts, Te] needs ~{name} over {needs}"
+
+
+def _time(name: str, boundary: Boundary, direction: int) -> str:
+    reach = boundary.back if direction < 0 else boundary.ahead
+    sign = "-" if direction < 0 else "+"
+    return f"{name} {sign} {reach.ticks}" if reach.ticks else name
+
+
+def _layouts(source: Query, compiled: Specialised) -> Iterator[str]:
+    keys = {one.name: one.keys for one in source.inputs}
+    for name, layout in compiled.layouts.items():
+        yield f"~{name}{by(keys[name])}: {layout}"
+
+
+def _own_reductions(compiled: Specialised) -> Iterator[str]:
+    """How each use of the query's own reductions follows its window."""
+    own = {one.name: one for one in compiled.query.reductions}
+    for definition in compiled.query.definitions:
+        for node in reductions(definition):
+            if node.reduction in own:
+                name = node.window.object
+                layout = compiled.layouts.get(name)
+                in_order = layout is None or layout.fifo
+                disjoint = layout is None or layout.time is not TimeLayout.OVERLAPPING
+                one = own[node.reduction]
+                way = way_of(one, in_order=in_order, disjoint=disjoint)
+                yield f"~{definition.name}: {node.reduction} of ~{name} {way.value}"
+
+
+def _kernel(
+    title: str, lazy: LazyCode, *, llvm: bool, asm: bool
+) -> Iterator[tuple[str, str]]:
+    code = lazy.code()
+    optimized = offload(code.optimized_ir)
+    shapes = "\n".join(_shape(loop, optimized) for loop in lazy.lowered.signature.loops)
+    yield title, f"{shapes}\n\n{format_kernel(lazy.lowered.kernel)}"
+    if llvm:
+        yield f"{title}: LLVM IR", optimized
+    if asm:
+        yield f"{title}: machine code", offload(code.assembly)
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedOutput:
+    """An output by key whose rows are folded as they come."""
+
+    name: str
+    text: str
+    codes: tuple[LazyCode, LazyCode]
+
+
+def folds_of(
+    part: Compiler, bindings: Mapping[str, Binding]
+) -> list[FoldedOutput] | str | None:
+    """How rows by key are folded as they come, or why not; None where none have keys.
+
+    `part` is of outputs that have the same keys.
+    """
+    if not any(one.keys for one in part.query.inputs):
+        return None
+    declared = only_input(part.query)
+    if declared is None:
+        return "the outputs look at more than windows of one input by key"
+    rows = in_time(declared, bindings[declared.name], part.query.unit)
+    if isinstance(rows, str):
+        return rows
+    try:
+        plan = plan_folds(Part(part.query, part.specialised), rows)
+    except Grouping as reason:
+        return str(reason)
+    compiled = part.specialised(plan.layouts)
+    found = []
+    for one in plan.folds:
+        panes, ticks = f"{len(one.panes):,} panes", f"{one.way.pane:,} ticks"
+        text = f"rows are folded as they come, in {panes} of {ticks}"
+        codes = compiled.folding_code(one.name, one.keys.scalar, narrow=one.narrow)
+        found.append(FoldedOutput(one.name, text, codes))
+    return found
+
+
+def _fold(one: FoldedOutput, *, llvm: bool, asm: bool) -> Iterator[tuple[str, str]]:
+    yield "by key", f"~{one.name}: {one.text}"
+    titles = f"fold of ~{one.name}", f"cells of ~{one.name}"
+    for title, code in zip(titles, one.codes, strict=True):
+        yield from _kernel(title, code, llvm=llvm, asm=asm)
+
+
+def _shape(loop: Loop, optimized: str) -> str:
+    """A loop's shape, and whether its machine code computes several cells at once."""
+    implied = ", times implied" if loop.implicit_times else ""
+    shape = f"~{loop.name}: {loop.shape.value}{implied}, {_vectorised(loop, optimized)}"
+    return "\n".join([shape, *(f"    of {kept}" for kept in loop.structures)])
+
+
+def _vectorised(loop: Loop, optimized: str) -> str:
+    match loop.shape:
+        case Shape.MAP | Shape.STENCIL | Shape.PANES:
+            return f"vectorised: {LANES} cells at a time"
+        case Shape.GROUPED:
+            return "not vectorised: each row goes to the state of its key"
+        case Shape.ROW_PANES:
+            return f"vectorised: {LANES} rows of a window at a time"
+        case Shape.KEYS:
+            return f"vectorised: {_width(optimized)} keys at a time"
+        case Shape.SWEEP:
+            return "not vectorised: a visit begins where the one before has ended"
+        case Shape.ROWS:
+            width = _width(optimized)
+            if width > 1:
+                return f"vectorised: {width} rows at a time"
+            if not loop.implicit_times:
+                return "not vectorised: where a result goes depends on those before"
+            return "not vectorised: LLVM found it not worth while"
+        case _:
+            assert_never(loop.shape)
+
+
+def _width(optimized: str) -> int:
+    """How many values code reads or writes at once, at most."""
+    widths = re.findall(r"\b(?:load|store) <(\d+) x ", optimized)
+    return max(map(int, widths), default=1)
+
+
+def _seconds(compiled: Specialised) -> Iterator[str]:
+    for stage, seconds in compiled.seconds.items():
+        yield f"{stage:<14}{seconds * 1e3:7.1f} ms"
+    yield f"{'in all':<14}{sum(compiled.seconds.values()) * 1e3:7.1f} ms"
+
+
+DEFAULT_LAYOUT = TimeLayout.CONTIGUOUS
+"""What `explain` assumes of an input when it is given no data."""

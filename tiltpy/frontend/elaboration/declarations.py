@@ -1,0 +1,270 @@
+"""Elaboration of what stands around the definitions: unit, parameters, inputs."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
+
+from tiltpy.errors import QueryError, TiltError
+from tiltpy.frontend.elaboration.body import Body
+from tiltpy.frontend.elaboration.library import Functions
+from tiltpy.frontend.elaboration.reference_rules import Objects
+from tiltpy.frontend.elaboration.scope import Scope
+from tiltpy.frontend.elaboration.tick_constants import Ticks, Times, constant
+from tiltpy.frontend.elaboration.time_domains import positive
+from tiltpy.frontend.hints.numbers import advise_length
+from tiltpy.frontend.hints.other_languages import TYPES_ELSEWHERE
+from tiltpy.frontend.surface import syntax
+from tiltpy.frontend.surface.durations import from_timedelta, unit_of_length
+from tiltpy.frontend.surface.fresh_names import nearest
+from tiltpy.frontend.surface.poison import Broken
+from tiltpy.frontend.surface.timestamps import nanoseconds_of
+from tiltpy.ir import nodes
+from tiltpy.ir.construct.widening import adapt, common_type, is_untyped
+from tiltpy.ir.nodes import Const
+from tiltpy.messages import article
+from tiltpy.types import (
+    BOOL,
+    NAMED,
+    NANOSECONDS,
+    STRING,
+    TIME,
+    Duration,
+    Interval,
+    Lifetime,
+    Point,
+    Sampled,
+    Scalar,
+    Struct,
+    Type,
+    Unit,
+    UntilNext,
+    int_range,
+)
+
+Override = int | float | bool | timedelta | date | syntax.Expr
+"""A parameter's value from outside of the text."""
+
+
+def read_unit(word: syntax.Word) -> Unit:
+    """The unit of a `unit` statement."""
+    for unit in NANOSECONDS:
+        if unit == word.text:
+            return unit
+    known = " ".join(NANOSECONDS)
+    message = f"`{word.text}` is no unit of time; there are {known}"
+    way = advise_length("", word.text) or "write one of these"
+    raise QueryError("E0110", message, word.span, way)
+
+
+def finest_unit(exprs: Sequence[syntax.Expr | syntax.Block]) -> Unit | None:
+    """The unit of the finest duration literal, or None where there is none."""
+    found = [
+        node.finest
+        for expr in exprs
+        for node in syntax.walk(expr)
+        if isinstance(node, syntax.Duration)
+    ]
+    return unit_of_length(min(found)) if found else None
+
+
+# -- parameters -----------------------------------------------------------------------
+
+
+def read_param(
+    param: syntax.Param, override: Override | None, times: Times
+) -> Const | Ticks:
+    """The value of a parameter: what was given for it, or its default."""
+    name, wanted = param.name.text, param.type.text
+    value: syntax.Expr = param.value
+    if override is not None:
+        value = _override(override, param)
+    if wanted == "duration":
+        return Ticks(constant(value, times))
+    if wanted not in NAMED:
+        message = f"`{wanted}` is no type of a parameter"
+        way = TYPES_ELSEWHERE.get(wanted.lower()) or nearest(wanted, NAMED)
+        raise QueryError("E0202", message, param.type.span, way)
+    return _constant_of(value, NAMED[wanted], f"the parameter `{name}`", times)
+
+
+def _override(value: Override, param: syntax.Param) -> syntax.Expr:
+    span = param.name.span
+    match value:
+        case bool():
+            return syntax.Bool(value, span)
+        case int() | float():
+            return syntax.Number(value, span)
+        case timedelta():
+            return from_timedelta(value, span)
+        case date():
+            return syntax.Moment(nanoseconds_of(value), span)
+        case _:
+            return value
+
+
+def _constant_of(value: syntax.Expr, wanted: Scalar, what: str, times: Times) -> Const:
+    for node in syntax.walk(value):
+        if isinstance(node, syntax.Ref):
+            way = "what the data decides is an object, like ~y[t] = ..."
+            raise QueryError("E0116", "a constant was expected", node.span, way)
+    errors: list[QueryError] = []
+    scope = Scope("", times, Functions(), closed=True)
+    body = Body(scope, Objects({}, {}, frozenset(), set()), errors)
+    try:
+        expr = body.expr(value, 0)
+    except Broken:
+        raise errors[0] if errors else Broken from None
+    if isinstance(expr, Const) and is_untyped(expr.type) and wanted.is_number:
+        typed = Const(0 if wanted.is_integer else 0.0, wanted, expr.span)
+        if common_type([typed, expr], expr.span) == wanted:
+            expr = adapt(expr, wanted)
+    if isinstance(expr, Const) and expr.type == wanted:
+        return expr
+    if not isinstance(expr, Const):
+        way = "literals and parameters, with + - * / // %"
+        raise QueryError("E0116", "a constant was expected", value.span, way)
+    message = f"{what} is of type {wanted}, its value is {article(expr.type)}"
+    raise QueryError("E0115", message, value.span, _values(wanted))
+
+
+def _values(wanted: Scalar) -> str:
+    """What a type holds."""
+    if wanted == BOOL:
+        return "true or false"
+    if wanted == STRING:
+        return 'such as "view"'
+    if wanted.is_integer:
+        return "whole numbers from {} to {}".format(*int_range(wanted))
+    if wanted == TIME:
+        return 'such as time("2024-01-01"), or time(100) in ticks'
+    return "such as 2.5"
+
+
+def check_overrides(given: Mapping[str, object], known: Sequence[str]) -> None:
+    """Every parameter that is given a value must be in the query."""
+    for name in given:
+        if name not in known:
+            there = ", ".join(known) if known else "none"
+            raise TiltError(
+                f"no parameter '{name}' in this query; its parameters: {there}"
+            )
+
+
+# -- inputs ---------------------------------------------------------------------------
+
+
+def read_input(node: syntax.Input, times: Times) -> nodes.Input:
+    """A declared input."""
+    lifetime = None if node.lifetime is None else read_lifetime(node.lifetime, times)
+    if isinstance(lifetime, Interval) and node.time is not None:
+        raise QueryError(
+            "E0006",
+            "an interval has two time columns of its own",
+            node.time.span,
+            "leave `time` out, and write interval (start, end)",
+        )
+    _check_keys(node, lifetime)
+    return nodes.Input(
+        name=node.name.text,
+        type=read_payload(node.type),
+        lifetime=lifetime,
+        time=None if node.time is None else node.time.text,
+        order=tuple(word.text for word in node.order),
+        keys=tuple(word.text for word in node.keys),
+        span=node.name.span,
+    )
+
+
+def _check_keys(node: syntax.Input, lifetime: Lifetime | None) -> None:
+    """Key columns are distinct, and nothing else about a row in time."""
+    timed = set() if node.time is None else {node.time.text}
+    if isinstance(lifetime, Interval):
+        timed |= {lifetime.start, lifetime.end}
+    seen: set[str] = set()
+    for key in node.keys:
+        name, message = key.text, ""
+        if name in seen:
+            message, way = f"the key `{name}` stands twice", "leave one of them out"
+        elif name in ("start", "end"):
+            message = f"a key cannot be called `{name}`, like a time column of outputs"
+            way = (
+                "give it another name; bind(..., by=...) says what its column is called"
+            )
+        elif name == node.name.text and isinstance(node.type, syntax.TypeName):
+            message = f"the values of ~{name} have a column `{name}`, as its key has"
+            way = "give the input another name"
+        elif name in timed:
+            message = f"the time column `{name}` is a key too, so each time has its own"
+            way = "leave it out of the keys"
+        elif name in {word.text for word in node.order}:
+            message = f"the key `{name}` is the same in all rows that `order` is about"
+            way = "leave it out of `order`"
+        if message:
+            raise QueryError("E0117", message, key.span, way)
+        seen.add(name)
+
+
+def read_payload(node: syntax.Type) -> Type:
+    """The type of an input's payload, or of what a reduction takes."""
+    if isinstance(node, syntax.TypeName):
+        return read_scalar(node.name)
+    return _struct(node)
+
+
+def _struct(node: syntax.StructType) -> Struct:
+    return Struct(tuple((name.text, _field(t)) for name, t in node.fields))
+
+
+def _field(node: syntax.Type) -> Type:
+    """A field: a scalar, or a struct of scalars."""
+    if isinstance(node, syntax.TypeName):
+        return read_scalar(node.name)
+    for name, inner in node.fields:
+        if isinstance(inner, syntax.StructType):
+            raise QueryError(
+                "E0202",
+                f"the field `{name.text}` is a struct in a struct in a struct; structs "
+                "nest one level",
+                inner.span,
+                "give each of its fields a name of its own",
+            )
+    return _struct(node)
+
+
+def read_scalar(word: syntax.Word) -> Scalar:
+    """The scalar type of that name."""
+    if word.text not in NAMED:
+        way = (
+            TYPES_ELSEWHERE.get(word.text.lower())
+            or nearest(word.text, NAMED)
+            or "types are " + " ".join(NAMED)
+        )
+        raise QueryError("E0202", f"unknown type `{word.text}`", word.span, way)
+    return NAMED[word.text]
+
+
+def read_lifetime(node: syntax.Lifetime, times: Times) -> Lifetime:
+    """How rows become events, in ticks."""
+    length = None if node.length is None else positive(node.length, times, "a lifetime")
+    match node.kind:
+        case "point":
+            return Point()
+        case "duration":
+            assert length is not None
+            return Duration(length)
+        case "until_next":
+            return UntilNext(length)
+        case "sampled":
+            assert length is not None
+            return Sampled(length)
+        case "interval":
+            return _interval(node)
+
+
+def _interval(node: syntax.Lifetime) -> Interval:
+    if node.columns is None:
+        return Interval()
+    start, end = node.columns
+    if start.text == end.text:
+        message = f"the column `{end.text}` is both start and end"
+        raise QueryError("E0006", message, end.span, "name two columns")
+    return Interval(start.text, end.text)

@@ -1,0 +1,63 @@
+"""The library's own reductions, in a query whose calls come to use them.
+
+A query that has a reduction of the same name keeps it: the library's gets another name
+there, as objects inside of functions do. Nothing of the query calls it by name.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+
+from tiltpy.errors import QueryError
+from tiltpy.frontend.elaboration.call_arguments import library_scope
+from tiltpy.frontend.elaboration.library import library_reduction, library_reductions
+from tiltpy.frontend.elaboration.user_reductions import read_reduction
+from tiltpy.frontend.surface.fresh_names import fresh_name
+from tiltpy.frontend.surface.size_limits import Expansion
+from tiltpy.ir.nodes import UserReduction
+from tiltpy.types import Unit
+
+
+class LibraryReductions(Mapping[str, UserReduction]):
+    """The library's reductions by the names that they have there.
+
+    One that is looked up is part of the query from then on. `taken` are the names of
+    the query's own.
+    """
+
+    def __init__(self, unit: Unit | None, taken: Collection[str]) -> None:
+        self._unit = unit
+        self._taken = set(taken)
+        self._used: dict[str, UserReduction] = {}
+
+    def __getitem__(self, name: str) -> UserReduction:
+        if name not in self:
+            raise KeyError(name)
+        if name not in self._used:
+            fresh = fresh_name(name, self._taken)
+            self._taken.add(fresh)
+            self._used[name] = replace(_typed(name, self._unit), name=fresh)
+        return self._used[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in library_reductions()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(library_reductions())
+
+    def __len__(self) -> int:
+        return len(library_reductions())
+
+    def used(self) -> tuple[UserReduction, ...]:
+        """Those that the query's calls have come to use."""
+        return tuple(self._used.values())
+
+
+@cache
+def _typed(name: str, unit: Unit | None) -> UserReduction:
+    errors: list[QueryError] = []
+    scope = replace(library_scope(unit, {}), time="")
+    node = library_reduction(name)
+    reduction = read_reduction(node, scope, errors, Expansion())
+    assert not errors
+    return reduction

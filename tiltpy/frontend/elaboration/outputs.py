@@ -1,0 +1,108 @@
+"""Which objects come out of a query."""
+
+from collections.abc import Mapping, Sequence
+
+from tiltpy.errors import QueryError
+from tiltpy.frontend.elaboration.reference_rules import Objects
+from tiltpy.frontend.surface import syntax
+from tiltpy.frontend.surface.fresh_names import nearest
+from tiltpy.ir.keys import Keys, object_keys
+from tiltpy.ir.nodes import At, EventBound, Input, Reduce, TemporalExpr
+from tiltpy.ir.traversal import walk
+from tiltpy.source import Span
+
+
+def read_outputs(
+    statements: Sequence[syntax.Output],
+    definitions: Sequence[TemporalExpr],
+    inputs: Mapping[str, Input],
+    broken: set[str],
+    errors: list[QueryError],
+) -> tuple[str, ...]:
+    """The outputs named, or else every object that no other uses."""
+    defined = {definition.name: definition for definition in definitions}
+    keys = object_keys(inputs.values(), definitions)
+    if not statements:
+        used = {name for definition in definitions for name in _uses(definition)}
+        found = {name: d.span for name, d in defined.items() if name not in used}
+    else:
+        found = {}
+        for word in (word for statement in statements for word in statement.names):
+            fault = _output_fault(word, defined, inputs, found)
+            if fault is None:
+                found[word.text] = word.span
+            elif f"~{word.text}" not in broken:
+                errors.append(fault)
+    for name, span in found.items():
+        errors.extend(_column_faults(defined[name], keys[name], span))
+    return tuple(found)
+
+
+def needed(objects: Objects) -> list[TemporalExpr]:
+    """The definitions without the bodies' own objects that nothing refers to."""
+    own = set(objects.found.values())
+    kept: list[TemporalExpr] = []
+    used: set[str] = set()
+    for definition in reversed(objects.definitions):
+        if definition.name not in own or definition.name in used:
+            kept.append(definition)
+            used |= _uses(definition)
+    return kept[::-1]
+
+
+def _uses(definition: TemporalExpr) -> set[str]:
+    """The objects that a definition refers to."""
+    used: set[str] = set()
+    for node in walk(definition.body):
+        match node:
+            case At() | EventBound():
+                used.add(node.object)
+            case Reduce():
+                used.add(node.window.object)
+            case _:
+                pass
+    return used
+
+
+def _output_fault(
+    word: syntax.Word,
+    defined: dict[str, TemporalExpr],
+    inputs: Mapping[str, Input],
+    found: dict[str, Span],
+) -> QueryError | None:
+    name = word.text
+    if name in inputs:
+        return QueryError(
+            "E0114",
+            f"~{name} is an input; outputs are defined",
+            word.span,
+            f"write ~out[t] = ~{name}[t] and output ~out",
+        )
+    if name not in defined:
+        message = f"unknown object ~{name}"
+        way = nearest(name, defined, "~") or f"define it, like ~{name}[t] = ..."
+        return QueryError("E0101", message, word.span, way)
+    if name in found:
+        message = f"~{name} is an output already"
+        return QueryError("E0114", message, word.span, "leave it out")
+    return None
+
+
+def _column_faults(
+    definition: TemporalExpr, keys: Keys, span: Span
+) -> list[QueryError]:
+    """An output's own columns must differ from its keys and its two time columns."""
+    taken = dict.fromkeys(keys, "its key has the column already")
+    taken |= dict.fromkeys(
+        ("start", "end"), "outputs have columns start and end already"
+    )
+    return [
+        QueryError(
+            "E0114",
+            f"~{definition.name} would have a second column `{column}`",
+            span,
+            f"{taken[column]}; give it another name",
+        )
+        for column in definition.columns
+        if column in taken
+    ]

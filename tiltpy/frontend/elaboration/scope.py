@@ -1,0 +1,92 @@
+"""What names mean at one place of a body.
+
+A function's body is elaborated in a scope of its own: it sees its parameters and what
+stands around its definition, never the names of its caller. That is all of hygiene;
+nothing is ever renamed in a text.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from tiltpy.frontend.elaboration.library import Functions
+from tiltpy.frontend.elaboration.tick_constants import Ticks, Times
+from tiltpy.frontend.surface import syntax
+from tiltpy.ir.nodes import Const, Expr
+from tiltpy.types import TDom
+
+
+@dataclass(eq=False, slots=True)
+class Bound:
+    """A local name or an argument: what was written, and what names meant there.
+
+    Each body elaborates it for itself, where it is first used: a block's own objects
+    are bodies too. `broken` once it was wrong, which has been said.
+    """
+
+    name: syntax.Word
+    node: syntax.Expr
+    scope: "Scope"
+    argument: bool = False
+    broken: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """What `~name` stands for here: an object of the query, or a field of one.
+
+    `object` is None where its definition was wrong.
+    """
+
+    object: str | None
+    fields: tuple[syntax.Word, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Names and what they stand for, in the body of `within` at `time`.
+
+    `points` is the domain at whose grid points the body's value is asked for, `tdom`
+    the domain of the objects which the body defines at `time`: for a definition that is
+    its own; in a function, and in an expression that a function is given, ticks.
+
+    A name stands for a `Bound`, or for a value itself: the element of a reduction, and
+    what is made of it. `domains` are the block's own time domains, None where one was
+    wrong. `closed` scopes do not see the query's own objects.
+    """
+
+    time: str
+    times: Times
+    functions: Functions
+    tdom: TDom = field(default_factory=TDom)
+    points: TDom = field(default_factory=TDom)
+    within: str = ""
+    names: Mapping[str, Bound | Expr] = field(default_factory=dict)
+    objects: Mapping[str, Alias] = field(default_factory=dict)
+    domains: Mapping[str, TDom | None] = field(default_factory=dict)
+    closed: bool = False
+
+    def with_name(self, name: str, value: Bound | Expr, known: Const | None) -> "Scope":
+        """The scope in which a name has that value; `known` if it is a constant."""
+        params: dict[str, Const | Ticks] = {
+            key: one for key, one in self.times.params.items() if key != name
+        }
+        if known is not None:
+            params[name] = known
+        times = replace(self.times, params=params)
+        return replace(self, names={**self.names, name: value}, times=times)
+
+    def with_ticks(self, name: str, ticks: int) -> "Scope":
+        """The scope in which a name is a duration."""
+        names = {key: one for key, one in self.names.items() if key != name}
+        times = replace(self.times, params={**self.times.params, name: Ticks(ticks)})
+        return replace(self, names=names, times=times)
+
+    def with_domain(self, name: str, tdom: TDom | None) -> "Scope":
+        """The scope in which a name is a time variable."""
+        domains = {**self.domains, name: tdom}
+        known = self.times.domains | {name}
+        return replace(self, domains=domains, times=replace(self.times, domains=known))
+
+    def with_object(self, name: str, alias: Alias) -> "Scope":
+        """The scope in which `~name` is that object."""
+        return replace(self, objects={**self.objects, name: alias})

@@ -1,0 +1,217 @@
+"""Times in a query: constants in ticks, and references relative to a time variable."""
+
+from dataclasses import dataclass
+
+from tiltpy.errors import QueryError
+from tiltpy.frontend.hints import general as advice
+from tiltpy.frontend.surface import syntax
+from tiltpy.frontend.surface.durations import unit_of_length
+from tiltpy.frontend.surface.poison import Broken
+from tiltpy.ir.nodes import Const
+from tiltpy.limits import MAX_DEPTH
+from tiltpy.source import Span
+from tiltpy.types import INT_LITERAL, MAX_OFFSET, NANOSECONDS, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Ticks:
+    """A duration parameter's value."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """What a constant time may be made of: the tick and the parameters.
+
+    `domains` are the names of the time variables, for what is said when one is wrong;
+    `broken` has names whose own errors have been reported.
+    """
+
+    unit: Unit | None
+    params: dict[str, Const | Ticks]
+    domains: frozenset[str]
+    broken: set[str]
+
+
+def to_ticks(duration: syntax.Duration, unit: Unit | None) -> int:
+    """A duration literal in ticks; it must be a whole number of them."""
+    if unit is None:
+        raise QueryError(
+            "E0110",
+            "a duration in a query of plain ticks",
+            duration.span,
+            "say what a tick is, like `unit s`",
+        )
+    ticks, rest = divmod(duration.nanoseconds, NANOSECONDS[unit])
+    if rest:
+        finer = unit_of_length(duration.finest)
+        raise QueryError(
+            "E0110",
+            f"this is no whole number of ticks, which are 1{unit} here",
+            duration.span,
+            f"write `unit {finer}`",
+        )
+    return ticks
+
+
+def offset(expr: syntax.Expr, time: str, times: Times) -> int:
+    """The ticks of a time `t + ticks` relative to the time variable."""
+    slope, ticks = _linear(expr, time, times, 0)
+    if slope != 1:
+        raise QueryError(
+            "E0107",
+            f"a reference's time is `{time}` plus or minus a constant",
+            expr.span,
+            advice.shifted(expr, time),
+        )
+    return in_range(ticks, expr.span)
+
+
+def constant(expr: syntax.Expr, times: Times) -> int:
+    """A constant number of ticks."""
+    _, ticks = _linear(expr, None, times, 0)
+    return in_range(ticks, expr.span)
+
+
+def is_duration(expr: syntax.Expr, times: Times) -> bool:
+    """Whether an expression is made of durations: a constant, but no number."""
+    waiting = [expr]
+    while waiting:
+        match waiting.pop():
+            case syntax.Duration():
+                return True
+            case syntax.Name(text=text):
+                if isinstance(times.params.get(text), Ticks):
+                    return True
+            case syntax.Paren(operand=operand) | syntax.Unary(operand=operand):
+                waiting.append(operand)
+            case syntax.Binary(left=left, right=right):
+                waiting += (left, right)
+            case _:
+                pass
+    return False
+
+
+def whole_number(expr: syntax.Expr, times: Times) -> int | None:
+    """The value of an expression of whole constants, or None if it is none."""
+    try:
+        _, count = _linear(expr, None, times, 0)
+    except (QueryError, Broken):
+        return None
+    return count
+
+
+def in_range(ticks: int, span: Span, limit: int = MAX_OFFSET) -> int:
+    """The ticks, if kernels can take that many."""
+    if abs(ticks) > limit:
+        power = limit.bit_length() - 1
+        message = f"this is beyond ±2^{power} ticks"
+        raise QueryError("E0302", message, span, "a coarser `unit` makes fewer of them")
+    return ticks
+
+
+def _linear(
+    expr: syntax.Expr, time: str | None, times: Times, level: int
+) -> tuple[int, int]:
+    """An expression as `slope * t + ticks`."""
+    if level > MAX_DEPTH:
+        raise too_deep(expr.span)
+    match expr:
+        case syntax.Number():
+            return 0, _whole(expr)
+        case syntax.Duration():
+            return 0, to_ticks(expr, times.unit)
+        case syntax.Paren(operand=operand):
+            return _linear(operand, time, times, level + 1)
+        case syntax.Unary(op="-", operand=operand):
+            slope, ticks = _linear(operand, time, times, level + 1)
+            return -slope, -ticks
+        case syntax.Binary(op="+" | "-" | "*" | "//" as op):
+            a, b = _linear(expr.left, time, times, level + 1)
+            c, d = _linear(expr.right, time, times, level + 1)
+            if op == "//":
+                if a or c or not d:
+                    raise _not_a_time(expr, time, times)
+                return 0, b // d
+            if op == "*":
+                if a and c:
+                    raise _not_a_time(expr, time, times)
+                return a * d + b * c, b * d
+            sign = 1 if op == "+" else -1
+            return a + sign * c, b + sign * d
+        case syntax.Name():
+            return _named(expr, time, times)
+        case _:
+            raise _not_a_time(expr, time, times)
+
+
+def _whole(number: syntax.Number) -> int:
+    if isinstance(number.value, int):
+        return number.value
+    if number.value == float("inf"):
+        way = "offsets, windows and precisions have a length, like 1d"
+        raise QueryError("E0109", "a time here is finite", number.span, way)
+    way = "write a duration, like 500ms"
+    raise QueryError("E0107", "times are whole ticks", number.span, way)
+
+
+def _named(name: syntax.Name, time: str | None, times: Times) -> tuple[int, int]:
+    if name.text == time:
+        return 1, 0
+    match times.params.get(name.text):
+        case Ticks(count):
+            return 0, count
+        case Const(value=int(count), type=scalar) if (
+            scalar.is_integer or scalar == INT_LITERAL
+        ):
+            return 0, count
+        case Const(type=scalar):
+            raise QueryError(
+                "E0107",
+                f"the parameter `{name.text}` is of type {scalar}, not duration",
+                name.span,
+                f"declare it as param {name.text} : duration = ...",
+            )
+        case None:
+            if name.text in times.broken:
+                raise Broken
+            if time is not None and (name.text in times.domains or name.text == "t"):
+                raise other_time(name.text, time, name.span)
+            raise _not_a_time(name, time, times)
+
+
+def other_time(name: str, time: str, span: Span) -> QueryError:
+    """The error that a definition uses another time variable than its own."""
+    return QueryError(
+        "E0108",
+        f"this definition runs over `{time}`, not over `{name}`",
+        span,
+        f"write {time}",
+    )
+
+
+def too_deep(span: Span) -> QueryError:
+    """The error that an expression nests too deep."""
+    return QueryError(
+        "E0301",
+        f"nested deeper than {MAX_DEPTH} levels",
+        span,
+        "name parts of it in objects of their own",
+    )
+
+
+def _not_a_time(expr: syntax.Expr, time: str | None, times: Times) -> QueryError:
+    if time is None:
+        return QueryError(
+            "E0116",
+            "a constant time was expected",
+            expr.span,
+            advice.constant(expr),
+        )
+    return QueryError(
+        "E0107",
+        f"a reference's time is `{time}` plus or minus a constant",
+        expr.span,
+        advice.constant_time(expr, time, frozenset(times.params)),
+    )

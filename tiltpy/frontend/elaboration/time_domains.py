@@ -1,0 +1,74 @@
+"""Elaboration of time domains: `TDom(start, end, precision, offset)`."""
+
+from math import inf
+
+from tiltpy.errors import QueryError
+from tiltpy.frontend.elaboration.tick_constants import (
+    Times,
+    constant,
+    in_range,
+    to_ticks,
+)
+from tiltpy.frontend.surface import syntax
+from tiltpy.frontend.surface.timestamps import moment_in_ticks
+from tiltpy.ir.nodes import Const
+from tiltpy.types import MAX_TIME, TIME, Bound, TDom
+
+
+def read_domain(node: syntax.TimeDomain, times: Times) -> TDom:
+    """The time domain of `name = TDom(start, end, precision, offset)`."""
+    start = _bound(node.arguments[0], times, -inf)
+    end = _bound(node.arguments[1], times, inf)
+    if isinstance(start, int) and isinstance(end, int) and start > end:
+        raise QueryError(
+            "E0111",
+            "this time domain ends before it starts",
+            node.arguments[0].span.join(node.arguments[1].span),
+            "the earlier bound stands first",
+        )
+    precision = positive(node.arguments[2], times, "a precision")
+    offset = constant(node.arguments[3], times) if len(node.arguments) > 3 else 0
+    return TDom(start, end, precision, offset % precision, node.span)
+
+
+def _bound(expr: syntax.Expr, times: Times, open_end: float) -> Bound:
+    """A bound in ticks, the name of a run-time bound, or None if it is infinite."""
+    bare, sign = expr, 1
+    while isinstance(bare, syntax.Paren | syntax.Unary):
+        sign = -sign if isinstance(bare, syntax.Unary) else sign
+        bare = bare.operand
+    match bare:
+        case syntax.Number(value=float(value)) if value == inf:
+            if sign * value == open_end:
+                return None
+            side = "start is -∞" if open_end < 0 else "end is ∞"
+            way = "write TDom(-∞, ∞, 1) for all of time"
+            raise QueryError("E0111", f"an infinite {side}", expr.span, way)
+        case syntax.Name(text=text) if bare is expr and text not in times.params:
+            if text in times.domains:
+                message = f"the time variable `{text}` as a bound"
+                raise QueryError("E0111", message, expr.span, "bounds are constants")
+            return text
+        case syntax.Moment() if bare is expr:
+            ticks = moment_in_ticks(bare, times.unit)
+            return in_range(ticks, expr.span, MAX_TIME)
+        case syntax.Duration() if bare is expr:
+            return in_range(to_ticks(bare, times.unit), expr.span, MAX_TIME)
+        case syntax.Number(value=int(ticks)):
+            return in_range(sign * ticks, expr.span, MAX_TIME)
+        case _:
+            param = (
+                times.params.get(expr.text) if isinstance(expr, syntax.Name) else None
+            )
+            if isinstance(param, Const) and param.type == TIME:
+                return in_range(int(param.value), expr.span, MAX_TIME)
+            return constant(expr, times)
+
+
+def positive(expr: syntax.Expr, times: Times, what: str) -> int:
+    """A constant number of ticks, at least one."""
+    ticks = constant(expr, times)
+    if ticks <= 0:
+        way = "write 1, or a duration"
+        raise QueryError("E0111", f"{what} is at least one tick", expr.span, way)
+    return ticks

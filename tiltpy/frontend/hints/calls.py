@@ -1,0 +1,109 @@
+"""What to write instead of a call that is not one here.
+
+Functions of other systems, and arguments as other systems take them.
+"""
+
+from collections.abc import Sequence
+
+from tiltpy.frontend.hints.general import written
+from tiltpy.frontend.hints.other_languages import FUNCTIONS_ELSEWHERE
+from tiltpy.frontend.surface import syntax
+from tiltpy.frontend.surface.fresh_names import nearest
+from tiltpy.ops import FUNCTIONS, REDUCTIONS, STRING_TESTS
+from tiltpy.types import SCALARS
+
+_SHIFTS = {"lag": "-", "shift": "-", "prev": "-", "previous": "-", "delay": "-",
+           "lead": "+", "next": "+"}  # fmt: skip
+_CHOICES = {"when", "iff", "iif", "where", "if_else", "ifelse", "cond"}
+_DEFAULTS = {"coalesce", "ifnull", "nvl", "fillna", "fill_null", "isnull"}
+_ROLLING = {"mavg": "mean", "msum": "sum", "mmin": "min", "mmax": "max", "mdev": "std",
+            "mcount": "count", "moving_average": "mean", "sma": "mean"}  # fmt: skip
+
+
+def instead_of(call: syntax.Call, known: Sequence[str]) -> str:
+    """For a callee that is none of those known."""
+    name = call.callee.text.lower()
+    if name != call.callee.text and name in known:
+        return f"write {name}"
+    arguments = [written(argument, "...") for argument in call.arguments]
+    match arguments:
+        case [condition, then, *rest] if name in _CHOICES and len(rest) < 2:
+            return f"write {condition} ? {then} : {rest[0] if rest else 'φ'}"
+        case [value, otherwise] if name in _DEFAULTS:
+            return f"write {value} != φ ? {value} : {otherwise}"
+        case [value, type] if name in ("cast", "astype", "convert"):
+            return f"write {type if type in SCALARS else 'f64'}({value})"
+        case [_, *_] if name in _SHIFTS:
+            return _shifted(call, _SHIFTS[name])
+        case [_, *_] if name in ("diff", "delta", "deltas"):
+            ref = _object(call)
+            return f"write ~{ref}[t] - ~{ref}[t - 1]"
+        case _:
+            pass
+    plain = name.removeprefix("rolling_").removeprefix("moving_").removeprefix("mov")
+    if plain != name or name in _ROLLING:
+        here = FUNCTIONS_ELSEWHERE.get(plain, "").removeprefix("write ")
+        reduction = _ROLLING.get(name) or here or plain
+        if reduction in REDUCTIONS:
+            return f"write {reduction}(~{_object(call)}[t - {_length(call)} : t])"
+    return FUNCTIONS_ELSEWHERE.get(name) or nearest(call.callee.text, known)
+
+
+def count_of(call: syntax.Call) -> str:
+    """For a call with too few or too many arguments."""
+    name = call.callee.text
+    values = [written(argument, "x") for argument in call.arguments]
+    if name in STRING_TESTS:
+        return f'write {name}({values[0] if values else "x"}, "view")'
+    match name, call.arguments:
+        case "var" | "std", (syntax.Ref(stop=stop), syntax.Number()) if stop:
+            return f"write {name}({values[0]}, ddof={values[1]})"
+        case _, (syntax.Ref(stop=stop), *_) if stop and name in REDUCTIONS:
+            kept = values[: 1 + bool(REDUCTIONS[name].parameter)]
+            return f"write {name}({', '.join(kept)})"
+        case "min" | "max", (_, _, _, *_):
+            return f"write {name}({values[0]}, {name}({values[1]}, {values[2]}))"
+        case "round", (_, syntax.Number(value=int(digits))) if 0 < digits < 10:
+            return f"write round({values[0]} * {10**digits}) / {10**digits}"
+        case "log", (_, syntax.Number(value=2 | 10)):
+            return f"write log{values[1]}({values[0]})"
+        case "log", (_, _):
+            return f"write log({values[0]}) / log({values[1]})"
+        case "time", _:
+            return 'write time("2024-01-01"), or ticks'
+        case _ if name.endswith("_active"):
+            return f"write {name}(~{_object(call)}[t])"
+        case _ if name in REDUCTIONS:
+            return f"write {name}(~{_object(call)}[t - {_length(call)} : t])"
+        case _ if name in FUNCTIONS:
+            arity = FUNCTIONS[name].arity
+            taken = [*values, *"ab"[len(values) :]][:arity]
+            return f"write {name}({', '.join(taken)})"
+        case _:
+            return f"write {name}(x)"
+
+
+def _shifted(call: syntax.Call, sign: str) -> str:
+    name, by = _object(call), _length(call, "1")
+    hint = f"write ~{name}[t {sign} {by}], its value at that time"
+    if sign == "-" and by == "1":
+        hint += f"; the row before is last(~{name}[t - 1d : t - 1])"
+    return hint
+
+
+def _object(call: syntax.Call) -> str:
+    """The object that a call is about."""
+    for argument in call.arguments:
+        for node in syntax.walk(argument):
+            if isinstance(node, syntax.Ref):
+                return node.object
+    names = [a.text for a in call.arguments if isinstance(a, syntax.Name)]
+    return names[0] if names else "x"
+
+
+def _length(call: syntax.Call, otherwise: str = "10") -> str:
+    """The number or the duration among a call's arguments."""
+    for argument in call.arguments:
+        if isinstance(argument, syntax.Number | syntax.Duration):
+            return written(argument, otherwise)
+    return otherwise

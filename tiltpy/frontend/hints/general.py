@@ -1,0 +1,134 @@
+"""The way out of what reads well and means nothing: what to write instead.
+
+Texts are quoted as they were written, so that a hint can be pasted; what comes from
+Python is named instead.
+"""
+
+from collections.abc import Sequence
+
+from tiltpy.frontend.surface import syntax
+from tiltpy.frontend.surface.durations import is_duration
+from tiltpy.frontend.surface.fresh_names import nearest
+from tiltpy.messages import closest
+from tiltpy.source import Span
+
+
+def written(node: syntax.Expr, otherwise: str = "x") -> str:
+    """A part of a text as it stands there, if it is short."""
+    text = node.span.source.text[node.span.start : node.span.end]
+    in_text = not node.span.source.name.endswith(".py")
+    return text if in_text and 0 < len(text) <= 60 and "\n" not in text else otherwise
+
+
+def which_time(name: str, time: str, *, reducing: bool) -> str:
+    """For an object without a time."""
+    if reducing:
+        return f"say which window, like ~{name}[{time} - 10 : {time}]"
+    return f"write ~{name}[{time}], or reduce a window of it"
+
+
+def reduced(window: syntax.Ref) -> str:
+    """For a window that nothing reduces."""
+    name = f"~{window.object}[...]"
+    return f"write mean({written(window, name)}), or another reduction"
+
+
+def window_for(ref: syntax.Ref, time: str) -> str:
+    """For a reference at one time inside a reduction."""
+    match ref.start:
+        case syntax.Number() | syntax.Duration():
+            length = written(ref.start, "10")
+            return f"reduce a window, like ~{ref.object}[{time} - {length} : {time}]"
+        case _:
+            return (
+                f"reduce a window, like ~{ref.object}[{time} - 10 : {time}], "
+                "or a window of an object that combines them first"
+            )
+
+
+def shifted(expr: syntax.Expr, time: str) -> str:
+    """For a time that is not the time variable plus or minus a constant."""
+    match expr:
+        case syntax.Number(value=0):
+            return f"write {time}, or {time} - 10; a window is as long at every time"
+        case syntax.Number() | syntax.Duration():
+            return f"write {time} - {written(expr, '10')}"
+        case syntax.Unary(op="-", operand=syntax.Number() | syntax.Duration()):
+            return f"write {time} {written(expr, '- 10').replace('-', '- ')}"
+        case _:
+            return f"write {time}, or {time} - 10"
+
+
+def constant(expr: syntax.Expr) -> str:
+    """For what is no constant where no time variable is either."""
+    if isinstance(expr, syntax.Text):
+        text = written(expr, '"2024-01-01"')
+        if text[1:5].isdecimal():
+            return f"write time({text})"
+        return "write a duration without quotes, like 10s, or ticks"
+    return "durations, whole numbers and parameters, with + - *"
+
+
+def constant_time(expr: syntax.Expr, time: str, params: frozenset[str]) -> str:
+    """For what is no constant inside of a time."""
+    match expr:
+        case syntax.Text(value=text) if is_duration(text):
+            return f"a duration has no quotes: {written(expr, '10s').strip(chr(34))}"
+        case syntax.Text():
+            return f"write {time}; the rows of one key are chosen before the run"
+        case syntax.Ref() | syntax.Call() | syntax.Conditional():
+            return "the data cannot shift a reference; constants can, like t - 10"
+        case syntax.Name(text=text):
+            close = closest(text, params)
+            if close is not None:
+                return f"did you mean {close}?"
+            return f"a constant is wanted, like param {text} : duration = 10s"
+        case syntax.Binary():
+            return f"write {time}, or {time} - 10; constants have + - * alone"
+        case _:
+            return "only durations, whole numbers and parameters are constants here"
+
+
+def which_name(name: syntax.Name, known: Sequence[str]) -> str:
+    """For a name that nobody knows; where there are strings, it may be one."""
+    close, text = closest(name.text, known), name.span.source.text
+    there = nearest(name.text, known)
+    if close is not None or "string" not in text:
+        return there
+    return "; ".join(filter(None, [there, f'a string is written "{name.text}"']))
+
+
+def read_key(object: str, key: str) -> str:
+    """For a key that is used like a value."""
+    return (
+        f"a key is no value by itself; declare `{key}` a field of ~{object} too, and "
+        f"write ~{object}[t].{key}"
+    )
+
+
+def comment(span: Span) -> str:
+    """For a word behind what other languages begin a comment with."""
+    text = span.source.text
+    before = text[text.rfind("\n", 0, span.start) + 1 : span.start].rstrip()
+    return "a comment starts with #" if before.endswith(("--", "//")) else ""
+
+
+def assignment(name: str, value: syntax.Expr | syntax.Block) -> str:
+    """For `name = value` outside of definitions."""
+    nodes = list(syntax.walk(value))
+    if any(isinstance(node, syntax.Ref) for node in nodes):
+        return f"write ~{name}[t] = ..."
+    match value:
+        case syntax.Duration():
+            return f"write param {name} : duration = {written(value)}"
+        case syntax.Bool():
+            return f"write param {name} : bool = {written(value)}"
+        case syntax.Number(value=number):
+            kind = "i64" if isinstance(number, int) else "f64"
+            return f"write param {name} : {kind} = {written(value)}"
+        case syntax.Call(callee=syntax.Word(text="TDom" | "Tdom" | "tdom" | "range")):
+            return f"write {name} = TDom(-∞, ∞, 1)"
+        case _:
+            return f"write {name} = TDom(...), param {name} : ... = ..., or " + (
+                f"~{name}[t] = ..."
+            )

@@ -1,0 +1,62 @@
+"""What the writer of something that begins like a number may have meant."""
+
+import re
+
+from tiltpy.frontend.surface.durations import is_duration
+
+_UNITS = {
+    "ns": ("nano", "nanosec", "nanosecond", "n"),
+    "us": ("micro", "microsec", "microsecond", "µs", "μs", "µ", "μ", "u", "U"),
+    "ms": ("milli", "milliseconds", "millisec", "millisecond", "l"),
+    "s": ("sec", "second", "S"),
+    "m": ("min", "minute", "t"),
+    "h": ("hr", "hour", "h", "H"),
+    "d": ("day", "d", "D"),
+}
+"""Other spellings of the units, in lower case and without a plural's s."""
+
+
+def advise_number(text: str) -> str:
+    """The way out of what begins like a number."""
+    if ".." in text:
+        return "a window is written with `:`, like ~x[t - 10 : t]"
+    digits = text.replace("_", "")
+    if digits.isdecimal():
+        return f"write {digits}"
+    if re.fullmatch(r"0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+", text):
+        return f"write {int(text, 0)}"
+    if re.fullmatch(r"[\d.]+[eE]", text):
+        return f"an exponent has digits, like {text}9"
+    count, unit = re.fullmatch(r"(\.?\d[\d.]*)?(.*)", text, re.DOTALL).groups()  # type: ignore[union-attr]
+    return advise_length(count or "", unit) or (
+        "durations are numbers with ns us ms s m h d, like 1h30m"
+    )
+
+
+def advise_text(text: str) -> str:
+    """The way out of a text in quotes that is no duration."""
+    close = text.replace(" ", "")
+    if is_duration(close):
+        return f'write "{close}"'
+    way = advise_number(close)
+    if way.startswith("write ") and " " not in way[6:]:
+        return f'write "{way[6:]}"'
+    return way if close[:1].isdigit() else 'durations are like "1h30m"'
+
+
+def advise_length(count: str, unit: str) -> str:
+    """What a duration in another unit, or another spelling of a unit, is here."""
+    lower = unit.lower().rstrip("s") or unit.lower()
+    for name, others in _UNITS.items():
+        if unit in others or lower in others:
+            return f"write {count}{name}"
+    if lower in ("w", "wk", "week"):
+        whole = count.isdecimal()
+        return f"write {7 * int(count[:9])}d" if whole else "write d; a week is 7d"
+    if lower in ("mo", "mon", "month", "mth"):
+        return "months differ in length; write days, like 30d"
+    if lower in ("y", "yr", "year", "a", "q", "quarter"):
+        return "years differ in length; write days, like 365d"
+    if unit == "M":
+        return f"write {count}m for minutes; months differ in length"
+    return ""

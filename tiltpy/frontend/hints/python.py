@@ -1,0 +1,124 @@
+"""The way out of mistakes in Python, where a query is written by expressions."""
+
+import re
+from collections.abc import Callable
+
+from tiltpy.errors import QueryError, QueryErrors
+from tiltpy.frontend.hints.other_languages import FUNCTIONS_ELSEWHERE
+from tiltpy.ops import FUNCTIONS, REDUCTIONS
+from tiltpy.source import Span
+
+_COMPARED = re.compile(r"[^<>=!&|]+(<=?|>=?)[^<>=!&|]+(<=?|>=?)[^<>=!&|]+")
+_TYPES = {float: "tilt.f64", int: "tilt.i64", bool: "tilt.bool"}
+_REWRITTEN = (
+    (r"~(\w+)\[\w+\] = \.\.\.", r'define("\1", t, ...)'),
+    (r"~(?=\w)", ""),
+    (r"\b([iuf]\d\d?|bool)\((\w+|\.\.\.|φ)\)", r"cast(\2, \1)"),
+    (r'(?<![\w"])(\d+(?:ns|us|ms|s|m|h|d))\b', r'"\1"'),
+    (r"a < b && b < c", "(a < b) & (b < c)"),
+    (r"&& \|\| !", "& | ~"),
+    (r"&&", "&"),
+    (r"\|\|", "|"),
+    (r"`!`", "`~`"),
+    (r"`\?`", "`when`"),
+    (r"φ", "phi"),
+)
+"""What hints for texts are in Python."""
+
+
+def in_python(errors: QueryErrors) -> QueryErrors:
+    """The errors of a query that Python wrote, in Python's words."""
+    return QueryErrors(
+        [
+            QueryError(e.code, _rewritten(e.message, 6), e.span, _rewritten(e.hint, 0))
+            for e in errors.errors
+        ]
+    )
+
+
+def _rewritten(text: str, first: int) -> str:
+    for pattern, instead in _REWRITTEN[first:]:
+        text = re.sub(pattern, instead, text)
+    return text
+
+
+def no_truth(span: Span) -> QueryError:
+    """The error that Python asks an expression whether it is true."""
+    text = written(span)
+    built_in = re.match(r"(min|max|sorted)\(", text)
+    if built_in is not None:
+        way = f"write tilt.{built_in[1].replace('sorted', 'quantile')}(...)"
+    elif re.search(r"\band\b", text):
+        way = "write (a) & (b) for a and b"
+    elif re.search(r"\bor\b", text):
+        way = "write (a) | (b) for a or b"
+    elif text.startswith("not "):
+        way = "write ~a for not a"
+    elif re.search(r"[&|]", text):
+        way = "`&` and `|` bind tighter: write (a < b) & (b < c)"
+    elif _COMPARED.fullmatch(text):
+        way = "write (a < b) & (b < c) for a < b < c"
+    else:
+        way = "write when(condition, value, otherwise) instead of if"
+    message = "an expression has no truth value while the query is written"
+    return QueryError("E0201", message, span, way)
+
+
+def no_value(what: str, span: Span) -> QueryError:
+    """The error that Python asks an expression for its values."""
+    text = written(span)
+    called = re.match(r"(?:\w+\.)*(\w+)\(", text)
+    name = "" if called is None else called[1]
+    here = FUNCTIONS_ELSEWHERE.get(name, "").removeprefix("write ") or name
+    if here in ("f64", "i64"):
+        way = f"write tilt.cast(..., tilt.{here})"
+    elif here in FUNCTIONS or here in REDUCTIONS:
+        way = f"write tilt.{here}(...)"
+    else:
+        way = "reduce a window, like tilt.sum(...)"
+    return QueryError(
+        "E0201", f"an expression has no {what} while the query is written", span, way
+    )
+
+
+def no_method(name: str, span: Span) -> QueryError:
+    """The error that a field is called."""
+    here = FUNCTIONS_ELSEWHERE.get(name, "").removeprefix("write ") or name
+    if here in REDUCTIONS:
+        way = f"write tilt.{here}(window)"
+    elif here in FUNCTIONS:
+        way = f"write tilt.{here}(...)"
+    else:
+        way = "functions stand before what they take, like tilt.mean(window)"
+    return QueryError("E0207", f"`.{name}` is a field here, no method", span, way)
+
+
+def no_type(given: object, span: Span) -> QueryError:
+    """The error that something is no type of a payload."""
+    name = getattr(given, "__name__", repr(given))
+    here = _TYPES.get(given) if isinstance(given, type) else None
+    way = "write a scalar type like tilt.f64, or one per field: {'a': tilt.f64}"
+    if here is not None:
+        way = f"write {here}"
+    return QueryError("E0202", f"{name} is no type of a payload", span, way)
+
+
+def no_lifetime(given: object, span: Span) -> QueryError:
+    """The error that something is no lifetime."""
+    way = 'write point(), duration("10s"), until_next(), sampled("1s") or interval()'
+    shown = repr(given)
+    if isinstance(given, Callable):  # type: ignore[arg-type]
+        shown = f"the function {getattr(given, '__name__', '')}"
+        way = f"call it, like {getattr(given, '__name__', 'point')}()"
+    return QueryError("E0206", f"expected a lifetime, found {shown}", span, way)
+
+
+def no_columns(given: object, option: str, span: Span) -> QueryError:
+    """The error that something is no name of a column."""
+    way = f'write {option}="symbol", or {option}=("symbol", "venue")'
+    return QueryError("E0206", f"expected a column's name, found {given}", span, way)
+
+
+def written(span: Span) -> str:
+    """The caller's text."""
+    return span.source.text[span.start : span.end]

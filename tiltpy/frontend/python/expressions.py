@@ -1,0 +1,337 @@
+"""Python expressions over temporal objects: they write surface syntax.
+
+An `Expression` looks like a number and holds what was written, where. Nothing is typed
+or computed before `build_query` elaborates it like a text.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
+from itertools import islice
+from numbers import Integral, Real
+
+from tiltpy.errors import QueryError
+from tiltpy.frontend.elaboration.tick_constants import too_deep
+from tiltpy.frontend.hints.numbers import advise_text
+from tiltpy.frontend.hints.python import no_method, no_truth, no_value
+from tiltpy.frontend.python.caller_span import caller_span
+from tiltpy.frontend.surface import syntax
+from tiltpy.frontend.surface.durations import (
+    from_timedelta,
+    is_duration,
+    parse_duration,
+)
+from tiltpy.frontend.surface.timestamps import nanoseconds_of
+from tiltpy.given import checked
+from tiltpy.limits import MAX_DEPTH, MAX_OPTIONS
+from tiltpy.ops import BinaryOp, UnaryOp
+from tiltpy.source import Span
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Declared:
+    """An input, a definition or a reduction, and what it refers to."""
+
+    serial: int
+    statement: syntax.Input | syntax.Definition | syntax.OwnReduction
+    needs: frozenset["Declared"]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Parts:
+    """What an expression was made of."""
+
+    objects: frozenset[Declared] = frozenset()
+    domains: frozenset[syntax.TimeDomain] = frozenset()
+    depth: int = 1
+    size: int = 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Expression:
+    """A value at each time: combine it with operators, `when` and functions.
+
+    `& | ~` are the logical and, or and not; `x != phi` asks whether there is a value.
+    A field of a struct is an attribute, or `x.field("name")`: methods hide theirs.
+    """
+
+    syntax: syntax.Expr
+    parts: Parts = field(default_factory=Parts)
+
+    def __add__(self, other: "Value") -> "Expression":
+        return binary("+", self, other)
+
+    def __radd__(self, other: "Value") -> "Expression":
+        return binary("+", other, self)
+
+    def __sub__(self, other: "Value") -> "Expression":
+        return binary("-", self, other)
+
+    def __rsub__(self, other: "Value") -> "Expression":
+        return binary("-", other, self)
+
+    def __mul__(self, other: "Value") -> "Expression":
+        return binary("*", self, other)
+
+    def __rmul__(self, other: "Value") -> "Expression":
+        return binary("*", other, self)
+
+    def __truediv__(self, other: "Value") -> "Expression":
+        return binary("/", self, other)
+
+    def __rtruediv__(self, other: "Value") -> "Expression":
+        return binary("/", other, self)
+
+    def __floordiv__(self, other: "Value") -> "Expression":
+        return binary("//", self, other)
+
+    def __rfloordiv__(self, other: "Value") -> "Expression":
+        return binary("//", other, self)
+
+    def __mod__(self, other: "Value") -> "Expression":
+        return binary("%", self, other)
+
+    def __rmod__(self, other: "Value") -> "Expression":
+        return binary("%", other, self)
+
+    def __pow__(self, other: "Value") -> "Expression":
+        return call("pow", self, other)
+
+    def __rpow__(self, other: "Value") -> "Expression":
+        return call("pow", other, self)
+
+    def __eq__(self, other: object) -> "Expression":  # type: ignore[override]
+        return binary("==", self, other)
+
+    def __ne__(self, other: object) -> "Expression":  # type: ignore[override]
+        return binary("!=", self, other)
+
+    def __lt__(self, other: "Value") -> "Expression":
+        return binary("<", self, other)
+
+    def __le__(self, other: "Value") -> "Expression":
+        return binary("<=", self, other)
+
+    def __gt__(self, other: "Value") -> "Expression":
+        return binary(">", self, other)
+
+    def __ge__(self, other: "Value") -> "Expression":
+        return binary(">=", self, other)
+
+    def __and__(self, other: "Value") -> "Expression":
+        return binary("&&", self, other)
+
+    def __rand__(self, other: "Value") -> "Expression":
+        return binary("&&", other, self)
+
+    def __or__(self, other: "Value") -> "Expression":
+        return binary("||", self, other)
+
+    def __ror__(self, other: "Value") -> "Expression":
+        return binary("||", other, self)
+
+    def __invert__(self) -> "Expression":
+        return unary("!", self)
+
+    def __neg__(self) -> "Expression":
+        return unary("-", self)
+
+    def __pos__(self) -> "Expression":
+        return self
+
+    def __abs__(self) -> "Expression":
+        return call("abs", self)
+
+    def __getattr__(self, name: str) -> "Expression":
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self.field(name)
+
+    def field(self, name: str) -> "Expression":
+        """The field of that name, of a struct."""
+        span, operand = caller_span(), lift(self)
+        node = syntax.Member(operand.syntax, syntax.Word(name, span), span)
+        return combine(node, [operand])
+
+    def replace(self, **fields: "Value") -> "Expression":
+        """The struct with some of its fields changed."""
+        span, operand = caller_span(), lift(self)
+        values = [lift(value) for value in fields.values()]
+        bindings = bind(list(fields), values, span)
+        return combine(syntax.With(operand.syntax, bindings, span), [operand, *values])
+
+    def is_in(self, options: "Iterable[Value]") -> "Expression":
+        """Whether the value is one of some constants."""
+        span, operand = caller_span(), lift(self)
+        if isinstance(options, str | Expression):
+            way = 'write is_in(["view", "click"]), or =='
+            raise QueryError("E0206", "is_in takes several values", span, way)
+        checked("is_in", options, Iterable, "several values, like [1, 2]")
+        given = [lift(option) for option in islice(options, MAX_OPTIONS + 1)]
+        if not given:
+            raise QueryError("E0206", "is_in of no values", span, "give it some")
+        node = syntax.In(operand.syntax, tuple(one.syntax for one in given), span)
+        return combine(node, [operand, *given])
+
+    def starts_with(self, prefix: str) -> "Expression":
+        """Whether a string starts with another."""
+        return call("starts_with", self, prefix)
+
+    def ends_with(self, suffix: str) -> "Expression":
+        """Whether a string ends with another."""
+        return call("ends_with", self, suffix)
+
+    def contains(self, part: str) -> "Expression":
+        """Whether a string has another in it."""
+        return call("contains", self, part)
+
+    def matches(self, regex: str) -> "Expression":
+        """Whether a regular expression (RE2) matches anywhere in a string."""
+        return call("matches", self, regex)
+
+    def __bool__(self) -> bool:
+        raise no_truth(caller_span())
+
+    # What Python's own functions ask for: values, which there are none of yet.
+
+    def __iter__(self) -> "Iterator[Expression]":
+        raise no_value("values", caller_span())
+
+    def __len__(self) -> int:
+        raise no_value("length", caller_span())
+
+    def __float__(self) -> float:
+        raise no_value("value", caller_span())
+
+    def __int__(self) -> int:
+        raise no_value("value", caller_span())
+
+    def __round__(self, digits: int | None = None) -> "Expression":
+        if digits is None:
+            return call("round", self)
+        scale: float = 10.0**digits
+        return call("round", self * scale) / scale
+
+    def __call__(self, *_: object, **__: object) -> "Expression":
+        named = self.syntax.name.text if isinstance(self.syntax, syntax.Member) else ""
+        raise no_method(named, caller_span())
+
+    def __getitem__(self, time: "Value | slice") -> "Expression":
+        span = caller_span()
+        message, way = "only objects have values at times", "write q[t].price"
+        if isinstance(time, str):
+            way = f"write .{time}"
+        raise QueryError("E0107", message, span, way)
+
+    __hash__ = object.__hash__
+    __contains__ = None
+
+    def __repr__(self) -> str:
+        return f"<expression at {self.syntax.span}>"
+
+
+Value = Expression | float | bool | str | timedelta | date
+"""What stands for a value: a string is one, but where a time stands it is a duration,
+like `x[t - "10s"]`; a `timedelta` is one everywhere, and dates and `datetime`s are
+times."""
+
+
+def lift(value: object) -> Expression:
+    """A Python value as an expression of the caller's line."""
+    span = caller_span()
+    match value:
+        case Expression(syntax=syntax.Phi()):
+            return Expression(syntax.Phi(span))
+        case Expression(syntax=syntax.Ref(start=None) | syntax.Name() as bare):
+            return Expression(replace(bare, span=span), value.parts)
+        case Expression():
+            return value
+        case bool():
+            return Expression(syntax.Bool(value, span))
+        case Integral():
+            return Expression(syntax.Number(int(value), span))
+        case Real():
+            return Expression(syntax.Number(float(value), span))
+        case timedelta():
+            return Expression(from_timedelta(value, span))
+        case date():
+            return Expression(syntax.Moment(nanoseconds_of(value), span))
+        case str():
+            return Expression(syntax.Text(value, span, in_python=True))
+        case None:
+            message = "None is no value of a query"
+            raise QueryError("E0201", message, span, "write phi")
+        case _:
+            message = f"a {type(value).__name__} is no value of a query"
+            way = "numbers, bools, strings, durations and times are"
+            raise QueryError("E0201", message, span, way)
+
+
+def lift_time(value: object) -> Expression:
+    """The same where a time stands: the strings in it are durations."""
+    lifted = lift(value)
+    return replace(lifted, syntax=_time(lifted.syntax))
+
+
+def _time(node: syntax.Expr) -> syntax.Expr:
+    match node:
+        case syntax.Text(value=value, span=span) if is_duration(value):
+            return parse_duration(value, span)
+        case syntax.Text(value=value, span=span):
+            message = f'"{value[:40]}" is no duration'
+            raise QueryError("E0004", message, span, advise_text(value))
+        case syntax.Binary(left=left, right=right):
+            return replace(node, left=_time(left), right=_time(right))
+        case syntax.Unary(operand=operand):
+            return replace(node, operand=_time(operand))
+        case _:
+            return node
+
+
+def combine(node: syntax.Expr, parts: Sequence[Expression]) -> Expression:
+    """An expression made of others."""
+    depth = 1 + max((part.parts.depth for part in parts), default=0)
+    if depth > MAX_DEPTH:
+        raise too_deep(node.span)
+    made = Parts(
+        frozenset().union(*(part.parts.objects for part in parts)),
+        frozenset().union(*(part.parts.domains for part in parts)),
+        depth,
+        1 + sum(part.parts.size for part in parts),
+    )
+    return Expression(node, made)
+
+
+def binary(op: BinaryOp, left: object, right: object) -> Expression:
+    """`left op right`."""
+    sides = lift(left), lift(right)
+    span = caller_span()
+    return combine(syntax.Binary(op, sides[0].syntax, sides[1].syntax, span), sides)
+
+
+def unary(op: UnaryOp, operand: object) -> Expression:
+    """`op operand`."""
+    lifted = lift(operand)
+    return combine(syntax.Unary(op, lifted.syntax, caller_span()), [lifted])
+
+
+def call(name: str, *arguments: object, **named: object) -> Expression:
+    """`name(arguments, name = value)`."""
+    span = caller_span()
+    plain = [lift(argument) for argument in arguments]
+    extra = [lift(value) for value in named.values()]
+    node = syntax.Call(
+        syntax.Word(name, span),
+        tuple(argument.syntax for argument in plain),
+        bind(list(named), extra, span),
+        span,
+    )
+    return combine(node, [*plain, *extra])
+
+
+def bind(
+    names: Sequence[str], values: Sequence[Expression], span: Span
+) -> tuple[syntax.Binding, ...]:
+    """`name = value` for each of some names."""
+    pairs = zip(names, values, strict=True)
+    return tuple(syntax.Binding(syntax.Word(n, span), v.syntax) for n, v in pairs)

@@ -1,0 +1,111 @@
+"""Python values used twice -> local names.
+
+In Python an expression can be used many times over without being written again; its
+tree would then grow without bound. Whatever is used more than once gets a name, as it
+would have in a text. The inside of a reduction stays as it is: no name reaches there.
+"""
+
+from collections import Counter
+from dataclasses import replace
+
+from tiltpy.frontend.elaboration.call_targets import reduction_named
+from tiltpy.frontend.surface import syntax
+from tiltpy.ops import FUNCTIONS, REDUCTIONS
+
+_LEAVES = (
+    syntax.Number,
+    syntax.Duration,
+    syntax.Moment,
+    syntax.Bool,
+    syntax.Phi,
+    syntax.Text,
+    syntax.Name,
+    syntax.Ref,
+)
+
+
+def share(expr: syntax.Expr) -> syntax.Expr | syntax.Block:
+    """The expression as a block, if something in it is used more than once."""
+    uses = Counter[int]()
+    waiting = [expr]
+    while waiting:
+        node = waiting.pop()
+        uses[id(node)] += 1
+        if uses[id(node)] == 1:
+            waiting.extend(_operands(node))
+    sharing = _Sharing(uses)
+    result = sharing.rewrite(expr)
+    if not sharing.bindings:
+        return result
+    return syntax.Block(tuple(sharing.bindings), result, expr.span)
+
+
+def is_reduction(node: syntax.Expr) -> bool:
+    """Whether a node is a reduction of a window."""
+    match node:
+        case syntax.Call(reduce=True):
+            return True
+        case syntax.Call(callee=callee, arguments=arguments):
+            twofold = callee.text in FUNCTIONS and len(arguments) == 2
+            return reduction_named(callee.text)[0] in REDUCTIONS and not twofold
+        case _:
+            return False
+
+
+def _operands(node: syntax.Expr) -> tuple[syntax.Expr, ...]:
+    if isinstance(node, _LEAVES) or is_reduction(node):
+        return ()
+    return syntax.operands(node)
+
+
+class _Sharing:
+    def __init__(self, uses: Counter[int]) -> None:
+        self.uses = uses
+        self.bindings: list[syntax.Binding] = []
+        self.done: dict[int, syntax.Expr] = {}
+
+    def rewrite(self, node: syntax.Expr) -> syntax.Expr:
+        """The node, or the name that it got."""
+        if isinstance(node, _LEAVES):
+            return node
+        if id(node) not in self.done:
+            self.done[id(node)] = self._named(node)
+        return self.done[id(node)]
+
+    def _named(self, node: syntax.Expr) -> syntax.Expr:
+        rewritten = node if is_reduction(node) else self._with_operands(node)
+        if self.uses[id(node)] == 1:
+            return rewritten
+        name = syntax.Word(f"v{len(self.bindings) + 1}", node.span)
+        self.bindings.append(syntax.Binding(name, rewritten))
+        return syntax.Name(name.text, node.span)
+
+    def _with_operands(self, node: syntax.Expr) -> syntax.Expr:
+        match node:
+            case syntax.Unary() | syntax.Member():
+                return replace(node, operand=self.rewrite(node.operand))
+            case syntax.Binary():
+                left, right = self.rewrite(node.left), self.rewrite(node.right)
+                return replace(node, left=left, right=right)
+            case syntax.Conditional():
+                return replace(
+                    node,
+                    condition=self.rewrite(node.condition),
+                    then=self.rewrite(node.then),
+                    otherwise=self.rewrite(node.otherwise),
+                )
+            case syntax.In():
+                return replace(node, operand=self.rewrite(node.operand))
+            case syntax.Call():
+                arguments = tuple(self.rewrite(a) for a in node.arguments)
+                return replace(node, arguments=arguments)
+            case syntax.StructValue():
+                return replace(node, fields=self._fields(node.fields))
+            case syntax.With():
+                operand = self.rewrite(node.operand)
+                return replace(node, operand=operand, fields=self._fields(node.fields))
+            case _:
+                return node
+
+    def _fields(self, fields: tuple[syntax.Binding, ...]) -> tuple[syntax.Binding, ...]:
+        return tuple(replace(f, value=self.rewrite(f.value)) for f in fields)

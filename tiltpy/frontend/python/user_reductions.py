@@ -1,0 +1,171 @@
+"""Reductions of one's own, in Python.
+
+    my_rms = reduction(
+        "my_rms", F64,
+        init={"s": 0.0, "n": 0},
+        acc=lambda state, v: {"s": state.s + v * v, "n": state.n + 1},
+        merge=lambda a, b: {"s": a.s + b.s, "n": a.n + b.n},
+        result=lambda state: sqrt(state.s / state.n),
+    )
+    o = define("o", t, my_rms(x[t - "10s" : t]))
+
+Each part is called once, with expressions for what it sees; it says what a text would.
+"""
+
+from collections.abc import Callable, Mapping
+from inspect import signature
+from typing import Literal, overload
+
+from tiltpy.errors import QueryError
+from tiltpy.frontend.python.builder import (
+    SERIALS,
+    PayloadType,
+    named,
+    payload_written,
+    struct,
+)
+from tiltpy.frontend.python.caller_span import caller_span
+from tiltpy.frontend.python.expressions import (
+    Declared,
+    Expression,
+    Parts,
+    Value,
+    combine,
+    lift,
+)
+from tiltpy.frontend.python.functions import reduced_element
+from tiltpy.frontend.python.sharing import share
+from tiltpy.frontend.surface import syntax
+from tiltpy.ir.reductions import END, NEWER, OLDER, START, STATE
+
+State = Value | Mapping[str, Value]
+"""A state: a value, or one for each field of a struct."""
+Accumulate = Callable[[Expression, Expression], State]
+AccumulateBounded = Callable[[Expression, Expression, Expression, Expression], State]
+_ELEMENT = "v"
+
+
+class Reduction:
+    """A reduction of one's own: called with a window, or an expression of its element.
+
+    `where` is a condition over the same element. Over no snapshot the result is φ.
+    """
+
+    def __init__(self, declared: Declared) -> None:
+        self._declared = declared
+
+    @property
+    def name(self) -> str:
+        """Its name, as in a text."""
+        return self._declared.statement.name.text
+
+    def __call__(self, x: Value, where: Value | None = None) -> Expression:
+        element = reduced_element(self.name, x, where)
+        span = caller_span()
+        node = syntax.Call(
+            syntax.Word(self.name, span), (element.syntax,), (), span, reduce=True
+        )
+        itself = Parts(objects=frozenset([self._declared]))
+        return combine(node, [element, Expression(element.syntax, itself)])
+
+    def __repr__(self) -> str:
+        return f"<reduction {self.name}>"
+
+
+@overload
+def reduction(
+    name: str,
+    type: PayloadType,
+    *,
+    init: State,
+    acc: Accumulate,
+    result: Callable[[Expression], State],
+    merge: Callable[[Expression, Expression], State] | None = None,
+    deacc: Accumulate | None = None,
+    bounds: Literal[False] = False,
+) -> Reduction: ...
+
+
+@overload
+def reduction(
+    name: str,
+    type: PayloadType,
+    *,
+    init: State,
+    acc: AccumulateBounded,
+    result: Callable[[Expression], State],
+    merge: Callable[[Expression, Expression], State] | None = None,
+    deacc: AccumulateBounded | None = None,
+    bounds: Literal[True],
+) -> Reduction: ...
+
+
+def reduction(
+    name: str,
+    type: PayloadType,
+    *,
+    init: State,
+    acc: Callable[..., State],
+    result: Callable[[Expression], State],
+    merge: Callable[[Expression, Expression], State] | None = None,
+    deacc: Callable[..., State] | None = None,
+    bounds: bool = False,
+) -> Reduction:
+    """A reduction over elements of a type, written out (section 6.1.2 of the paper).
+
+    The state begins with `init`, a value or a dictionary of them, and `acc(state, v)`
+    is the state with one snapshot more; `result(state)` is made of the last one. With
+    `merge(a, b)`, the state of two stretches of time (`a` the older), it slides, and so
+    it does with `deacc(state, v)`, which takes the oldest snapshot out, where the state
+    is of integers. With `bounds`, `acc(state, v, start, end)` sees where snapshots
+    start and end, in ticks and cut to the window.
+    """
+    span = caller_span()
+    seen = (STATE, _ELEMENT, START, END) if bounds else (STATE, _ELEMENT)
+    written = [
+        _part("init", lambda: init, ()),
+        _part("acc", acc, seen),
+        _part("deacc", deacc, seen),
+        _part("merge", merge, (OLDER, NEWER)),
+        _part("result", result, (STATE,)),
+    ]
+    element = syntax.ElementParameter(
+        syntax.Word(_ELEMENT, span), payload_written(type, span)
+    )
+    others = (START, END) if bounds else ()
+    statement = syntax.OwnReduction(
+        named(name, span),
+        (
+            element,
+            *(syntax.ElementParameter(syntax.Word(n, span), None) for n in others),
+        ),
+        tuple(part for part in written if part is not None),
+    )
+    return Reduction(Declared(next(SERIALS), statement, frozenset()))
+
+
+def _takes(make: Callable[..., State], count: int) -> bool:
+    """Whether a function can be called with so many arguments."""
+    try:
+        signature(make).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # written in C, without a signature
+        return True
+    return True
+
+
+def _part(
+    name: str, make: Callable[..., State] | None, seen: tuple[str, ...]
+) -> syntax.Part | None:
+    """A part, from what makes it of the expressions that it sees."""
+    if make is None:
+        return None
+    span = caller_span()
+    if not callable(make) or not _takes(make, len(seen)):
+        message = f"`{name}` of a reduction is a function of {' and '.join(seen)}"
+        way = f"write {name}=lambda {', '.join(seen)}: ..."
+        raise QueryError("E0206", message, span, way)
+    made = make(*(Expression(syntax.Name(each, span)) for each in seen))
+    value = struct(**made) if isinstance(made, Mapping) else lift(made)
+    return syntax.Part(syntax.Word(name, span), share(value.syntax))

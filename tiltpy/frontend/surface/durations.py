@@ -1,0 +1,72 @@
+"""Duration literals: `10s`, `250ms`, `1h30m`, `0.1s`, exact in nanoseconds."""
+
+import re
+from datetime import timedelta
+from fractions import Fraction
+
+from tiltpy.errors import QueryError
+from tiltpy.frontend.surface.syntax import Duration, Expr, Text
+from tiltpy.limits import MAX_DIGITS
+from tiltpy.source import Span
+from tiltpy.types import NANOSECONDS, Unit
+
+_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|ms|s|m|h|d)")
+_WHOLE = re.compile(rf"(?:{_PART.pattern})++")
+_NUMBER = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+
+
+def is_duration(text: str) -> bool:
+    """Whether a text reads as a duration literal."""
+    return _WHOLE.fullmatch(text) is not None
+
+
+def is_number(text: str) -> bool:
+    """Whether a text reads as a number literal."""
+    return _NUMBER.fullmatch(text) is not None
+
+
+def parse_duration(text: str, span: Span) -> Duration:
+    """The duration that a literal says; it must be a whole number of nanoseconds."""
+    parts = _PART.findall(text)
+    if len(parts) > MAX_DIGITS or any(len(n) > MAX_DIGITS for n, _ in parts):
+        raise QueryError(
+            "E0302", "a duration of this many digits is out of range", span
+        )
+    total = sum(
+        (Fraction(number) * NANOSECONDS[unit] for number, unit in parts), Fraction()
+    )
+    if total.denominator != 1:
+        raise QueryError(
+            "E0110", f"{text} is no whole number of nanoseconds, the finest unit", span
+        )
+    written = min(NANOSECONDS[unit] for _, unit in parts)
+    return Duration(int(total), finest_of(int(total), written), span)
+
+
+def beside_a_time(node: Expr) -> Duration | None:
+    """The duration that a string of Python's is beside a time or a duration."""
+    match node:
+        case Text(value=value, in_python=True) if is_duration(value):
+            return parse_duration(value, node.span)
+        case _:
+            return None
+
+
+def from_timedelta(delta: timedelta, span: Span) -> Duration:
+    """A Python duration, in the coarsest unit that holds it."""
+    nanoseconds = (delta // timedelta(microseconds=1)) * 1000
+    return Duration(nanoseconds, finest_of(nanoseconds, NANOSECONDS["d"]), span)
+
+
+def finest_of(nanoseconds: int, written: int) -> int:
+    """The unit a literal needs: the finest written, or finer if that is not whole."""
+    return next(
+        length
+        for length in sorted(NANOSECONDS.values(), reverse=True)
+        if length <= written and nanoseconds % length == 0
+    )
+
+
+def unit_of_length(nanoseconds: int) -> Unit:
+    """The name of a unit of that many nanoseconds."""
+    return next(unit for unit, length in NANOSECONDS.items() if length == nanoseconds)

@@ -1,0 +1,240 @@
+"""Refuses what is larger than the limits, before anything is made of it.
+
+A text is measured before it is parsed, and the statements of both doors before they are
+elaborated. What grows only then, since functions are written out, is counted as it does
+(`Expansion`).
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import BinaryIO
+
+from tiltpy.errors import QueryError, QueryErrors, TiltError
+from tiltpy.frontend.surface import syntax
+from tiltpy.frontend.surface.poison import Exhausted
+from tiltpy.limits import (
+    MAX_CALLS,
+    MAX_COLUMNS,
+    MAX_FIELDS,
+    MAX_NAME,
+    MAX_NODES,
+    MAX_OPTIONS,
+    MAX_PARAMETERS,
+    MAX_STATEMENTS,
+    MAX_STRING,
+    MAX_TEXT,
+    MAX_TOKENS,
+)
+from tiltpy.messages import article
+from tiltpy.source import Source, Span
+
+_TOKEN = re.compile(r'\w++|"(?:[^"\\\n]++|\\.)*+|#[^\n]*+|[^\s\w"#]|"')
+_HALF = re.compile("[\ud800-\udfff]")
+_WAY = "split the query in two: the outputs of one can be the inputs of the other"
+_WAYS = {
+    "characters of a name": "use a shorter one",
+    "characters of a string": "use a shorter one",
+    "columns of a key": "make one column of several before",
+    "columns of an order": "make one column of several before",
+    "fields of a struct": "make several inputs or outputs of it",
+    "options of one `in`": "make an input of them, and join it",
+    "parameters of a function": "give it a struct",
+}
+"""What to do about too many of what is no statement."""
+_NAMES = {
+    syntax.Input: "inputs",
+    syntax.Param: "parameters",
+    syntax.TimeDomain: "time domains",
+    syntax.Function: "functions",
+    syntax.OwnReduction: "reductions",
+    syntax.Definition: "definitions",
+}
+"""The statements that are counted; those of `output` by their names."""
+
+
+def source_of(name: str, text: object) -> Source:
+    """The source of a query's text, if it is one and not too large."""
+    if not isinstance(text, str):
+        kind = article(type(text).__name__)
+        way = "; decode it: text.decode()" if isinstance(text, bytes) else ""
+        raise TiltError(f"{name}: a query is a text (str), not {kind}{way}")
+    if len(text) > MAX_TEXT or len(text.encode(errors="surrogatepass")) > MAX_TEXT:
+        start = Source(name, text[:MAX_TEXT])
+        place = Span(start, len(start.text) - 1, len(start.text))
+        raise QueryErrors([_too_many("bytes of text", MAX_TEXT, place)])
+    source = Source(name, text)
+    half = _HALF.search(text)
+    if half is not None:
+        raise QueryErrors([_half(half[0], Span(source, *half.span()))])
+    words = (match for match in _TOKEN.finditer(text) if match[0][0] != "#")
+    beyond = next(islice(words, MAX_TOKENS, None), None)
+    if beyond is not None:
+        message = f"the text has more than {MAX_TOKENS:,} words, numbers and signs"
+        place = Span(source, *beyond.span())
+        raise QueryErrors([QueryError("E0304", message, place, _WAY)])
+    return source
+
+
+def read_start(file: BinaryIO) -> bytes:
+    """A text's bytes; of one that is too large no more than shows that."""
+    start = file.read(MAX_TEXT + 1)
+    if len(start) <= MAX_TEXT:
+        return start
+    return start.decode(errors="ignore").ljust(MAX_TEXT + 1).encode()
+
+
+def _half(character: str, span: Span) -> QueryError:
+    return QueryError(
+        "E0004",
+        f"U+{ord(character):04X} is half a character (a lone surrogate)",
+        span,
+        r'write the character itself, or "\u{1F600}" in a string',
+    )
+
+
+@dataclass(slots=True)
+class Expansion:
+    """How much the functions of a query have become, written out where they are called.
+
+    Beyond the limits an error is raised once, and then nothing but its end.
+    """
+
+    calls: int = 0
+    nodes: int = 0
+
+    def count_call(self, span: Span) -> None:
+        """Count a call of a function; those inside of functions count every time."""
+        self.calls += 1
+        if self.calls > MAX_CALLS:
+            message = f"the functions of this query are called more than {MAX_CALLS:,}"
+            self._refuse(self.calls == MAX_CALLS + 1, f"{message} times", span)
+
+    def count_node(self, span: Span) -> None:
+        """Count a node of an expression that is made."""
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            message = f"this query has more than {MAX_NODES:,} parts"
+            message += ", with its functions written out"
+            self._refuse(self.nodes == MAX_NODES + 1, message, span)
+
+    def _refuse(self, first: bool, message: str, span: Span) -> None:
+        if not first:
+            raise Exhausted
+        way = "give names to what is used many times"
+        raise QueryError("E0303", message, span, way)
+
+
+def check_statements(statements: Iterable[syntax.Statement]) -> None:
+    """Raise a QueryError with the first thing of which there is too much."""
+    counts: Counter[str] = Counter()
+    nodes = 0
+    for node in statements:
+        for word, what in _declared(node):
+            counts[what] += 1
+            if counts[what] > MAX_STATEMENTS:
+                raise _too_many(what, MAX_STATEMENTS, word.span)
+        for words, what, most in _lists(node):
+            if len(words) > most:
+                raise _too_many(what, most, words[most].span)
+            for word in words:
+                _check_name(word)
+        for body in syntax.bodies(node):
+            for part in syntax.walk(body):
+                nodes += 1
+                if nodes > MAX_TOKENS:
+                    raise _too_many("parts of a query", MAX_TOKENS, part.span)
+                _check_node(part)
+
+
+def _declared(node: syntax.Statement) -> Iterator[tuple[syntax.Word, str]]:
+    """The names that a statement adds to what is counted by kind."""
+    match node:
+        case syntax.Output(names=names):
+            yield from ((name, "outputs") for name in names)
+        case syntax.Unit():
+            return
+        case _:
+            yield node.name, _NAMES[type(node)]
+
+
+def _lists(
+    node: syntax.Statement,
+) -> Iterator[tuple[Sequence[syntax.Word], str, int]]:
+    """The words that stand side by side in a statement, and how many may."""
+    match node:
+        case syntax.Input():
+            yield (node.name,), "names", 1
+            yield _field_names(node.type), "fields of a struct", MAX_FIELDS
+            yield node.keys, "columns of a key", MAX_COLUMNS
+            yield node.order, "columns of an order", MAX_COLUMNS
+            yield () if node.time is None else (node.time,), "time columns", 1
+        case syntax.Function():
+            yield (node.name,), "names", 1
+            names = tuple(one.name for one in node.parameters)
+            yield names, "parameters of a function", MAX_PARAMETERS
+        case syntax.OwnReduction():
+            yield (node.name,), "names", 1
+            fields = (_field_names(one.type) for one in node.parameters if one.type)
+            for one in fields:
+                yield one, "fields of a struct", MAX_FIELDS
+        case syntax.Output():
+            yield node.names, "outputs", MAX_STATEMENTS
+        case syntax.Unit() | syntax.Param() | syntax.TimeDomain():
+            yield (node.name,), "names", 1
+        case syntax.Definition():
+            yield (node.name,), "names", 1
+
+
+def _field_names(of: syntax.Type) -> tuple[syntax.Word, ...]:
+    """All names in a type, those of structs in structs included."""
+    if isinstance(of, syntax.TypeName):
+        return (of.name,)
+    return tuple(
+        word
+        for name, inner in of.fields
+        for word in (
+            (name, *_field_names(inner))
+            if isinstance(inner, syntax.StructType)
+            else (name,)
+        )
+    )
+
+
+def _check_node(node: syntax.Expr | syntax.Block) -> None:
+    match node:
+        case syntax.Text(value=value, span=span):
+            if len(value) > MAX_STRING:
+                raise _too_many("characters of a string", MAX_STRING, span)
+            if half := _HALF.search(value):
+                raise _half(half[0], span)
+        case syntax.In(options=options) if len(options) > MAX_OPTIONS:
+            raise _too_many("options of one `in`", MAX_OPTIONS, options[-1].span)
+        case syntax.StructValue(fields=fields) | syntax.With(fields=fields):
+            if len(fields) > MAX_FIELDS:
+                place = fields[MAX_FIELDS].name.span
+                raise _too_many("fields of a struct", MAX_FIELDS, place)
+            for field in fields:
+                _check_name(field.name)
+        case syntax.Member(name=name):
+            _check_name(name)
+        case syntax.Ref(object=name, span=span) | syntax.Name(text=name, span=span):
+            _check_name(syntax.Word(name, span))
+        case syntax.Call(callee=callee):
+            _check_name(callee)
+        case _:
+            pass
+
+
+def _check_name(word: syntax.Word) -> None:
+    if len(word.text) > MAX_NAME:
+        raise _too_many("characters of a name", MAX_NAME, word.span)
+    if half := _HALF.search(word.text):
+        raise _half(half[0], word.span)
+
+
+def _too_many(what: str, most: int, span: Span) -> QueryError:
+    way = _WAYS.get(what, _WAY)
+    return QueryError("E0304", f"more than {most:,} {what}", span, way)

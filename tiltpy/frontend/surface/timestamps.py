@@ -1,0 +1,87 @@
+"""Instants as people write them: stamps of ISO 8601, dates and `datetime`s.
+
+All count nanoseconds from 1970. What says no distance from UTC is read like a column of
+stamps without a time zone.
+"""
+
+import re
+from datetime import UTC, date, datetime, timedelta
+
+from tiltpy.errors import QueryError, TiltError
+from tiltpy.frontend.surface.syntax import Moment
+from tiltpy.source import Span
+from tiltpy.types import NANOSECONDS, Unit
+
+STAMP = re.compile(
+    r"(\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?)?)"
+    r"(?:(?<=:\d\d:\d\d)\.(\d{1,9}))?(\D.*)?",
+    re.ASCII,
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def parse_stamp(text: str) -> int | None:
+    """The nanoseconds of a stamp like `2013-03-01T09:30:00`; None if it is none."""
+    match = STAMP.fullmatch(text)
+    try:
+        stamp = datetime.fromisoformat(match[1] + (match[3] or "")) if match else None
+    except ValueError:
+        stamp = None
+    if match is None or stamp is None:
+        return None
+    return nanoseconds_of(stamp) + int((match[2] or "").ljust(9, "0"))
+
+
+def nanoseconds_of(instant: date) -> int:
+    """The nanoseconds of a date's midnight, or of a `datetime`."""
+    if not isinstance(instant, datetime):
+        instant = datetime(instant.year, instant.month, instant.day, tzinfo=UTC)
+    zoned = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+    return length_of(zoned - _EPOCH)
+
+
+def length_of(given: timedelta) -> int:
+    """In nanoseconds; pandas has a subclass that counts those too."""
+    try:
+        whole = int(given // timedelta(microseconds=1)) * 1000
+    except ValueError:  # pandas' NaT is a datetime too
+        raise TiltError("is no time") from None
+    return whole + int(getattr(given, "nanoseconds", 0))
+
+
+def moment_in_ticks(moment: Moment, unit: Unit | None) -> int:
+    """A written instant in ticks; it must be a whole number of them."""
+    if unit is None:
+        raise QueryError(
+            "E0110",
+            "a stamp in a query of plain ticks",
+            moment.span,
+            "say what a tick is, like `unit s`",
+        )
+    ticks, rest = divmod(moment.nanoseconds, NANOSECONDS[unit])
+    if rest:
+        finer = max(
+            (u for u, n in NANOSECONDS.items() if moment.nanoseconds % n == 0),
+            key=NANOSECONDS.__getitem__,
+        )
+        raise QueryError(
+            "E0110",
+            f"this is no whole number of ticks, which are 1{unit} here",
+            moment.span,
+            f"write `unit {finer}`",
+        )
+    return ticks
+
+
+def read_moment(text: str, span: Span) -> Moment:
+    """The instant that a text says."""
+    nanoseconds = parse_stamp(text)
+    if nanoseconds is None:
+        raise QueryError(
+            "E0004",
+            f'"{text[:40]}" is no time',
+            span,
+            'times are like "2013-03-01", "2013-03-01T09:30:00.5" or '
+            '"2013-03-01T09:30+01:00"',
+        )
+    return Moment(nanoseconds, span)

@@ -1,0 +1,108 @@
+"""The parser of `grammar/tilt.lark`, built once.
+
+Building the LALR tables takes longer than the rest of a small query's compilation, so
+they are kept on disk as JSON, and are made anew whenever the grammar, lark or Python
+are others.
+"""
+
+import json
+import re
+import sys
+from contextlib import suppress
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from lark import Lark
+from lark import __version__ as lark_version
+from lark.exceptions import LarkError
+from lark.grammar import Rule
+from lark.lexer import TerminalDef
+
+from tiltpy.disk_store import Store, user_store
+
+STARTS = ["start", "expr"]
+"""What can be parsed: a whole text (or any run of statements), one expression."""
+_NO_TABLES = (
+    ArithmeticError, AssertionError, AttributeError, ImportError, LarkError,
+    LookupError, NameError, RecursionError, TypeError, ValueError, re.error,
+)  # fmt: skip
+"""What lark raises where data are no tables, or ask for a module that is not there."""
+
+
+def grammar_file(name: str) -> str:
+    """The text of a file of `grammar/`.
+
+    That folder is a part of the installed package, and lies beside it in a clone.
+    """
+    installed = files("tiltpy") / "grammar" / name
+    in_clone = Path(__file__).parents[3] / "grammar" / name
+    return (installed if installed.is_file() else in_clone).read_text(encoding="utf-8")
+
+
+def grammar_text() -> str:
+    """The text of `grammar/tilt.lark`."""
+    return grammar_file("tilt.lark")
+
+
+@cache
+def parser() -> Lark:
+    """The LALR parser with its contextual lexer."""
+    return stored_parser(grammar_text(), user_store())
+
+
+def stored_parser(grammar: str, store: Store | None) -> Lark:
+    """The parser of a grammar's text, whose tables a store has or is given."""
+    key = f"{lark_version} {sys.version} {STARTS} {grammar}"
+    tables = None if store is None else store.get(key)
+    loaded = None if tables is None else load_tables(tables)
+    if loaded is not None:
+        return loaded
+    built = build_parser(grammar)
+    if store is not None:
+        store.put(key, save_tables(built))
+    return built
+
+
+def build_parser(grammar: str) -> Lark:
+    """The parser of a grammar's text, built from nothing."""
+    return Lark(
+        grammar,
+        parser="lalr",
+        lexer="contextual",
+        start=STARTS,
+        propagate_positions=True,
+        maybe_placeholders=True,
+    )
+
+
+def terminals() -> list[tuple[str, str]]:
+    """The grammar's terminals and their regular expressions."""
+    return [(one.name, one.pattern.to_regexp()) for one in parser().terminals]
+
+
+def save_tables(built: Lark) -> bytes:
+    """A parser's tables as JSON."""
+    data, memo = built.memo_serialize([TerminalDef, Rule])
+    text = json.dumps({"data": data, "memo": memo}, separators=(",", ":"))
+    return text.encode("ascii")
+
+
+def load_tables(tables: bytes) -> Lark | None:
+    """The parser with some tables, or None if they are none.
+
+    They are plain data, and nothing but rules, terminals and regular expressions is
+    made of them.
+    """
+    with suppress(*_NO_TABLES):
+        loaded: Lark = Lark.load(json.loads(tables, object_hook=_with_numbers))
+        return loaded
+    return None
+
+
+def _with_numbers(found: dict[str, Any]) -> dict[Any, Any]:
+    """A dict with the numbers as keys that JSON made strings of: all or none."""
+    if next(iter(found), "").isdecimal():
+        return dict(zip(map(int, found), found.values(), strict=True))
+    return found

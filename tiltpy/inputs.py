@@ -1,0 +1,162 @@
+"""Data as a query is given it: a frame or samples, and what the query leaves open."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from datetime import date, datetime
+from typing import Any, overload
+
+from tiltpy.errors import TiltError
+from tiltpy.frontend.python import builder
+from tiltpy.frontend.surface import syntax
+from tiltpy.run_arguments import in_ticks
+from tiltpy.runtime.arrow.timestamps import PLAIN_TICKS, StampType, timestamp
+from tiltpy.runtime.ingest.binding import Binding, First, names_of
+from tiltpy.time_literals import (
+    Length,
+    Moment,
+    has_offset,
+    is_number,
+    ticks_of,
+    time_of,
+)
+from tiltpy.types import Lifetime, Sampled, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Bound(ABC):
+    """What a user has bound, for any number of runs of any queries.
+
+    Of Arrow's tables and arrays it keeps a binding for each tick that queries have, and
+    those remember what was found. All else is bound anew in each run.
+    """
+
+    _bindings: dict[Unit | None, Binding] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+
+    def binding(self, unit: Unit | None) -> Binding:
+        """The same in the ticks of a query."""
+        found = self._bindings.get(unit)
+        if found is None:
+            found = self._in_ticks(unit)
+            if found.lasting:
+                self._bindings[unit] = found
+        return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What was given, without what was found in it."""
+        given = [getattr(self, one.name) for one in fields(self) if one.init]
+        return type(self), tuple(given)
+
+    @abstractmethod
+    def _in_ticks(self, unit: Unit | None) -> Binding:
+        """A binding of which nothing is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundFrame(Bound):
+    """A frame and what the query leaves open about it; made by `bind`."""
+
+    frame: object
+    time: str | None
+    lifetime: syntax.Lifetime | Lifetime | None
+    column: str | None
+    order: tuple[str, ...]
+    by: tuple[str, ...] = ()
+
+    def _in_ticks(self, unit: Unit | None) -> Binding:
+        lifetime = self.lifetime
+        if isinstance(lifetime, syntax.Lifetime):
+            lifetime = builder.lifetime_in(lifetime, unit)
+        return Binding(
+            self.frame, self.time, lifetime, self.column, self.order, self.by
+        )
+
+
+def bind(
+    frame: object,
+    *,
+    time: str | None = None,
+    lifetime: syntax.Lifetime | Lifetime | None = None,
+    column: str | None = None,
+    order: str | Sequence[str] = (),
+    by: str | Sequence[str] = (),
+) -> BoundFrame:
+    """A frame for `run`, with what the query's declaration of the input leaves open.
+
+    `time` is the column of time stamps; `lifetime` says how long a row is valid:
+    `point()`, `duration("10s")`, `until_next(max="1d")`, `sampled("1s")` or
+    `interval("start", "end")`; `column` has the values of a scalar input; `order` names
+    columns that break ties; `by` names the key columns where the query calls them
+    otherwise, in its order. What the query declares must not be contradicted.
+
+    Bind a large Arrow table once and give the same object to every run: its times are
+    then looked at (sorted, their layout found) in the first run alone.
+    """
+    return BoundFrame(frame, time, lifetime, column, names_of(order), names_of(by))
+
+
+@dataclass(frozen=True, slots=True)
+class BoundSamples(Bound):
+    """Values without a time column; made by `sampled`."""
+
+    values: object
+    start: Moment
+    period: Length
+
+    def _in_ticks(self, unit: Unit | None) -> Binding:
+        first = First(in_ticks("start", time_of, self.start, unit), self._stamps(unit))
+        period = Sampled(in_ticks("period", ticks_of, self.period, unit))
+        return Binding(self.values, lifetime=period, first=first)
+
+    def _stamps(self, unit: Unit | None) -> StampType:
+        """The kind of column that would hold the start."""
+        match self.start:
+            case datetime(tzinfo=zone):
+                return timestamp(unit, zoned=zone is not None)
+            case date():
+                return StampType("date", "d")
+            case str() if not is_number(self.start):
+                return timestamp(unit, zoned=has_offset(self.start))
+            case _:
+                return PLAIN_TICKS
+
+
+@overload
+def sampled(period: builder.Length, /) -> syntax.Lifetime: ...
+
+
+@overload
+def sampled(*, period: builder.Length) -> syntax.Lifetime: ...
+
+
+@overload
+def sampled(values: object, start: Moment, period: Length) -> BoundSamples: ...
+
+
+def sampled(
+    values: object = None, start: Moment | None = None, period: Length | None = None
+) -> syntax.Lifetime | BoundSamples:
+    """Samples of a signal: a lifetime, or values that need no time column.
+
+    `sampled("1s")` is the lifetime of a signal of period `p`: a row stamped `τ` holds
+    over `(τ-p, τ]`.
+
+    `sampled(values, start, period)` is for `run`: sample `i`, counted from 0, is valid
+    over `(start + i*period, start + (i+1)*period]`. `values` is an array of numpy or
+    Arrow, a column of Polars or pandas, or anything with the Arrow PyCapsule interface
+    or the buffer protocol; nulls are gaps. A table has a column for each field of a
+    struct, and those of the keys. Nothing is copied where the types are those of the
+    query. `start` is ticks, a stamp of ISO 8601, a date or a `datetime`; `period`
+    ticks, a duration like "1s" or a `timedelta`, the one that the query declares if it
+    does.
+    """
+    if start is None and (values is None) != (period is None):
+        return builder.sampled(period if values is None else values)  # type: ignore[arg-type]
+    if values is None or start is None or period is None:
+        raise TiltError(
+            "write sampled(period) for a lifetime, or sampled(values, start, period) "
+            "for values without a time column"
+        )
+    return BoundSamples(values, start, period)

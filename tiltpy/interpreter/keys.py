@@ -1,0 +1,109 @@
+"""The meaning of a query whose inputs are split by key: for each key, that of its rows.
+
+Nothing is new here but which keys an output has, and in which order they stand: the
+rest is `interpret`, asked once for every key.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from tiltpy.interpreter.evaluate import Event, Snapshot, interpret
+from tiltpy.ir.cuts import reads
+from tiltpy.ir.keys import keys_of
+from tiltpy.ir.nodes import Query
+
+Key = tuple[object, ...]
+"""A value for each key column; `()` is the one key of what has no key columns."""
+ByKey = Mapping[Key, Sequence[Event]]
+
+
+def interpret_by_key(
+    query: Query,
+    events: Mapping[str, ByKey | Sequence[Event]],
+    *,
+    start: int | None = None,
+    end: int | None = None,
+    bounds: Mapping[str, int] | None = None,
+) -> dict[str, dict[Key, list[Snapshot]]]:
+    """The snapshots of every output for each of its keys, in order of key.
+
+    An input has its events by key, or just its events if it has no key columns; so has
+    an output without key columns the one key `()`. The keys of another are those with
+    an event in one of the inputs by key that it refers to. Each sees that key's rows
+    and all rows of inputs without key; its domain is theirs too.
+    """
+    given = {name: _by_key(one) for name, one in events.items()}
+    found: dict[str, dict[Key, list[Snapshot]]] = {}
+    for name in query.outputs:
+        alone = replace(query, outputs=(name,))
+        found[name] = {}
+        for key in _keys_of_output(query, name, given):
+            rows = {
+                one.name: given[one.name].get(key if one.keys else (), ())
+                for one in query.inputs
+                if one.name in given
+            }
+            meant = interpret(alone, rows, start=start, end=end, bounds=bounds)
+            found[name][key] = meant[name]
+    return found
+
+
+def _keys_of_output(
+    query: Query, name: str, events: Mapping[str, ByKey]
+) -> Sequence[Key]:
+    if not keys_of(query, name):
+        return [()]
+    keyed = {one.name for one in query.inputs if one.keys}.intersection(events)
+    found = {
+        key
+        for one in keyed.intersection(_inputs_of(query, name))
+        for key, rows in events[one].items()
+        if rows
+    }
+    return sorted(found, key=key_order)
+
+
+def _inputs_of(query: Query, name: str) -> Iterator[str]:
+    """The inputs that an object refers to, through others too."""
+    definition = query.definition(name)
+    if definition is None:
+        yield name
+        return
+    for other in reads(definition):
+        yield from _inputs_of(query, other)
+
+
+def key_order(key: Key) -> tuple[object, ...]:
+    """What keys are sorted by: nulls first, strings by UTF-8 bytes, NaN last."""
+    return tuple(_place(value) for value in key)
+
+
+def same_key(key: Key) -> Key:
+    """The key itself, or the one that stands for all that are equal to it.
+
+    All NaNs are one key, and both zeros are one.
+    """
+    return tuple(_one(value) for value in key)
+
+
+def _place(value: object) -> tuple[bool, bool, object]:
+    if value is None:
+        return False, False, 0
+    if isinstance(value, float) and math.isnan(value):
+        return True, True, 0
+    return True, False, value.encode() if isinstance(value, str) else value
+
+
+def _one(value: object) -> object:
+    if isinstance(value, float):
+        return math.nan if math.isnan(value) else value + 0.0
+    return value
+
+
+def _by_key(events: ByKey | Sequence[Event]) -> ByKey:
+    if not isinstance(events, Mapping):
+        return {(): events}
+    found = {same_key(key): rows for key, rows in events.items()}
+    assert len(found) == len(events), "rows of one key are given under two"
+    return found

@@ -1,0 +1,85 @@
+"""Reductions over a window as a whole, as queries mean them: what the interpreter does.
+
+They take the values in order, or by how often each is there. All NaNs are one value and
+both zeros are one; a NaN stands behind all others.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from tiltpy.interpreter.scalars import Atom, Number
+
+
+def reduce(name: str, values: Sequence[Atom], parameter: float | None) -> Atom:
+    """A reduction of one value or more, none of them φ."""
+    match name:
+        case "median":
+            return quantile(_numbers(values), 0.5)
+        case "quantile":
+            assert parameter is not None
+            return quantile(_numbers(values), parameter)
+        case "mode":
+            return mode(values)
+        case "nunique":
+            return len({_identity(value) for value in values})
+        case _:
+            raise AssertionError(f"no reduction {name} of whole windows")
+
+
+def quantile(values: Sequence[Number], q: float) -> float:
+    """The value at `q * (n - 1)` of those in order, counted from 0, as f64.
+
+    Between two of them it is on the line from one to the other, never beyond either,
+    and in the middle their mean. NaN if a value is; a zero is +0.
+    """
+    if any(map(_is_nan, values)):
+        return math.nan
+    ordered = sorted(values)
+    place = q * (len(values) - 1)
+    below = math.floor(place)
+    share = place - below
+    low = float(ordered[below])
+    if share == 0:
+        return low + 0.0
+    high = float(ordered[below + 1])
+    between = low + (high - low) * share
+    if share == 0.5 or not math.isfinite(high - low):
+        between = low * (1 - share) + high * share
+    if _is_nan(between):  # of both infinities
+        return between
+    return min(max(between, low), high) + 0.0
+
+
+def mode(values: Sequence[Atom]) -> Atom:
+    """The most frequent value as it stands first; of several the earliest."""
+    counts = Counter(map(_identity, values))
+    most = max(counts.values())
+    return next(value for value in values if counts[_identity(value)] == most)
+
+
+def top(values: Sequence[Atom], count: int) -> list[Atom | None]:
+    """The greatest values in descending order, NaNs last, then None; a zero is +0."""
+    ordered = sorted(
+        (v for v in values if not _is_nan(v)),
+        key=lambda v: v.encode() if isinstance(v, str) else v,
+        reverse=True,
+    )
+    found: list[Atom | None] = [v + 0.0 if isinstance(v, float) else v for v in ordered]
+    found += [math.nan] * (len(values) - len(ordered))
+    return (found + [None] * count)[:count]
+
+
+def _numbers(values: Sequence[Atom]) -> list[Number]:
+    found = [value for value in values if not isinstance(value, str)]
+    assert len(found) == len(values), "strings where numbers are expected"
+    return found
+
+
+def _is_nan(value: Atom) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _identity(value: Atom) -> Atom | None:
+    """What values that count as one have in common."""
+    return None if _is_nan(value) else value

@@ -1,0 +1,119 @@
+"""Typed constructors of what asks of or changes one value: functions, casts, `in`.
+
+Operands may still be untyped, and a broken rule is a `QueryError`, as in
+`operators.py`.
+"""
+
+from collections.abc import Sequence
+from math import isnan, trunc
+
+from tiltpy.errors import QueryError
+from tiltpy.ir.construct.operators import float_of, is_bare_phi, require_number
+from tiltpy.ir.construct.ticks import ticks_cast
+from tiltpy.ir.construct.widening import (
+    adapt,
+    common_type,
+    finish,
+    is_untyped,
+    to_f32,
+    typed,
+)
+from tiltpy.ir.nodes import Call, Cast, Const, Expr, In, MatchString
+from tiltpy.ir.temporal_types import FUNCTIONS as TEMPORAL_FUNCTIONS
+from tiltpy.ir.temporal_types import beside_times, is_temporal
+from tiltpy.ops import FUNCTIONS, StringTest
+from tiltpy.source import Span
+from tiltpy.string_tests import pattern_fault
+from tiltpy.types import BOOL, F32, F64, PHI, STRING, Scalar, int_range
+
+
+def call(function: str, arguments: Sequence[Expr], span: Span) -> Expr:
+    """A math function of `ops.FUNCTIONS`, given as many arguments as it takes."""
+    rule = FUNCTIONS[function]
+    if rule.arity == 2:
+        arguments = beside_times(*arguments)
+    scalar = common_type(arguments, span)
+    if scalar in TEMPORAL_FUNCTIONS.get(function, ()):
+        return Call(function, tuple(adapt(a, scalar) for a in arguments), scalar, span)
+    for argument in arguments:
+        require_number(scalar, argument, f"{function}()")
+    if rule.result != "same" and not scalar.is_float:
+        scalar = float_of(scalar)
+    if rule.result == "bool" and is_untyped(scalar):
+        scalar = F64
+    adapted = tuple(adapt(argument, scalar) for argument in arguments)
+    return Call(function, adapted, BOOL if rule.result == "bool" else scalar, span)
+
+
+def cast(operand: Expr, target: Scalar, span: Span) -> Expr:
+    """`target(operand)`; a literal or φ takes the type itself."""
+    if operand.type == PHI:
+        return adapt(operand, target)
+    if STRING in (operand.type, target) and operand.type != target:
+        raise _no_cast(operand, target, span)
+    if target.is_temporal or is_temporal(operand.type):
+        return ticks_cast(operand, target, span)
+    if isinstance(operand, Const) and is_untyped(operand.type):
+        return Const(_saturate(operand.number, target), target, span)
+    operand = finish(operand, "the operand")
+    scalar = common_type([operand], span)
+    return operand if scalar == target else Cast(operand, target, span)
+
+
+def _no_cast(operand: Expr, target: Scalar, span: Span) -> QueryError:
+    """The error that strings are not read as anything else, nor written."""
+    found = "a number" if is_untyped(operand.type) else str(operand.type)
+    way = "cast the column before it comes in"
+    if isinstance(operand, Const) and target == STRING:
+        way = f'write it in quotes, like "{operand.value}"'
+    return QueryError("E0201", f"no cast makes {target} of {found}", span, way)
+
+
+def _saturate(value: float, target: Scalar) -> bool | int | float:
+    if target == BOOL:
+        return value != 0
+    if target.is_float:
+        return to_f32(value) if target == F32 else float(value)
+    low, high = int_range(target)
+    if isnan(value):
+        return 0
+    return trunc(min(max(value, low), high))
+
+
+def is_in(operand: Expr, options: Sequence[Expr], span: Span) -> Expr:
+    """`operand in (options)`, of constants that are widened with it to one type."""
+    constants = []
+    for option in options:
+        if is_bare_phi(option):
+            way = "write x == φ || x in (...)"
+            raise QueryError("E0201", "nothing equals φ", option.span, way)
+        if not isinstance(option, Const):
+            way = "literals and parameters; for others write x == ... || x == ..."
+            raise QueryError("E0116", "a constant was expected", option.span, way)
+        constants.append(option)
+    scalar = common_type([operand, *constants], span)
+    if is_untyped(scalar):
+        return is_in(finish(adapt(operand, scalar), "the operand"), options, span)
+    found = dict.fromkeys(typed(option, scalar) for option in constants)
+    return In(adapt(operand, scalar), tuple(found), BOOL, span)
+
+
+def match_string(test: StringTest, operand: Expr, pattern: Expr, span: Span) -> Expr:
+    """`test(operand, pattern)`, such as `starts_with(s, "p")`."""
+    if operand.type == PHI:
+        operand = adapt(operand, STRING)
+    for each in (operand, pattern):
+        if each.type != STRING:
+            message = f"{test}() takes strings, not {each.type}"
+            way = f'like {test}(~x[t].name, "view")'
+            raise QueryError("E0201", message, each.span, way)
+    if not isinstance(pattern, Const):
+        message = f"what {test}() looks for is a constant"
+        raise QueryError("E0116", message, pattern.span, "a literal or a parameter")
+    looked_for = str(pattern.value)
+    fault = pattern_fault(looked_for) if test == "matches" else None
+    if fault is not None:
+        message = f"this regular expression does not compile: {fault}"
+        way = "the syntax is RE2's; contains(s, ...) looks for a plain text"
+        raise QueryError("E0208", message, pattern.span, way)
+    return MatchString(test, operand, looked_for, BOOL, span)

@@ -1,0 +1,297 @@
+"""Types that meet: the common type of operands, and expressions brought to a type.
+
+An expression of literals alone stays untyped (`INT_LITERAL`, `FLOAT_LITERAL`), and so
+does a bare φ (`PHI`), until it meets a typed operand; `adapt` then gives it that type
+all the way down. Typed operands are widened by an explicit `Cast`. The rules are those
+of `grammar/README.md`.
+"""
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import isinf
+
+from tiltpy.errors import QueryError
+from tiltpy.ir.construct.literals import out_of_range
+from tiltpy.ir.nodes import (
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    If,
+    Phi,
+    Unary,
+)
+from tiltpy.source import Span
+from tiltpy.types import (
+    DURATION,
+    F32,
+    F64,
+    FLOAT_LITERAL,
+    I8,
+    I16,
+    I32,
+    I64,
+    INT_LITERAL,
+    PHI,
+    STRING,
+    TIME,
+    U64,
+    Scalar,
+    Struct,
+    Type,
+    int_range,
+)
+
+_SIGNED = (I8, I16, I32, I64)
+
+
+def is_untyped(type: Type) -> bool:
+    """Whether a type is still a literal's or φ's."""
+    return isinstance(type, Scalar) and type.kind in ("literal", "phi")
+
+
+def common_type(operands: Sequence[Expr], span: Span) -> Scalar:
+    """The one type that scalar operands widen to; a literal or φ type if all are."""
+    result: Scalar = PHI
+    for operand in operands:
+        if not is_untyped(operand.type):
+            result = _join(result, _scalar(operand), span)
+    for operand in operands:
+        if is_untyped(operand.type):
+            result = _join_untyped(result, operand, span)
+    return result
+
+
+def _scalar(operand: Expr) -> Scalar:
+    if isinstance(operand.type, Struct):
+        first = operand.type.fields[0][0]
+        raise QueryError(
+            "E0201",
+            f"a struct {operand.type} stands where a scalar was expected",
+            operand.span,
+            f"take one of its fields, like .{first}",
+        )
+    return operand.type
+
+
+def _join(left: Scalar, right: Scalar, span: Span) -> Scalar:
+    """The type that holds both types' values, as far as one does."""
+    if left in (right, PHI):
+        return right
+    if STRING in (left, right):
+        other = right if left == STRING else left
+        way = (
+            'compare strings with strings, like ... == "view"; what the data holds as '
+        )
+        way += "numbers is declared as such"
+        if other == TIME:
+            way = 'write time("2024-01-01") for a time'
+        elif other == DURATION:
+            way = "write a duration without quotes, like 10s"
+        raise QueryError("E0201", f"string and {other} do not go together", span, way)
+    if left.is_temporal or right.is_temporal:
+        ticks, other = (left, right) if left.is_temporal else (right, left)
+        raise no_common(ticks, other, span)
+    if "bool" in (left.kind, right.kind):
+        other = right if left.kind == "bool" else left
+        raise QueryError(
+            "E0201",
+            f"bool and {other} do not go together",
+            span,
+            f"cast the bool, like {other}(...), or compare the number with 0",
+        )
+    if left.is_float or right.is_float:
+        return _join_float(left, right)
+    return _join_integers(left, right, span)
+
+
+def no_common(ticks: Scalar, other: Scalar | None, span: Span) -> QueryError:
+    """The error that a time or a duration meets something else (None: a literal)."""
+    if other is not None and other.is_temporal:
+        way = "a time minus a time is a duration, a time plus a duration a time"
+    elif ticks.kind == "time":
+        way = "a number of ticks is a time as time(...); a time's ticks are i64(...)"
+    else:
+        way = "write a duration, like 5s or duration(5); its ticks are i64(...)"
+    found = "a number" if other is None else other
+    message = f"{ticks} and {found} do not go together"
+    return QueryError("E0201", message, span, way)
+
+
+def _join_float(left: Scalar, right: Scalar) -> Scalar:
+    if left.is_float and right.is_float:
+        return F64
+    number, other = (left, right) if left.is_float else (right, left)
+    # Every 8- and 16-bit integer is an f32; wider ones need the 53 bits of an f64.
+    return number if other.bits <= 16 else F64
+
+
+def _join_integers(left: Scalar, right: Scalar, span: Span) -> Scalar:
+    if left.kind == right.kind:
+        return left if left.bits >= right.bits else right
+    signed, unsigned = (left, right) if left.kind == "int" else (right, left)
+    if unsigned == U64:
+        raise QueryError(
+            "E0201",
+            f"no integer type holds both u64 and {signed}",
+            span,
+            "cast one of them, like i64(...), or both, like f64(...)",
+        )
+    return next(s for s in _SIGNED if s.bits > unsigned.bits and s.bits >= signed.bits)
+
+
+def _join_untyped(type: Scalar, operand: Expr, span: Span) -> Scalar:
+    """The type of a typed operand (or a literal, or φ) that meets an untyped one."""
+    if operand.type == PHI:
+        return type
+    if type == PHI:
+        return _scalar(operand)
+    if type == STRING:
+        raise QueryError(
+            "E0201",
+            "string and a number do not go together",
+            operand.span,
+            'write the number in quotes, like "10", if the data holds it as text',
+        )
+    if type.kind == "bool":
+        raise QueryError(
+            "E0201",
+            "bool and a number do not go together",
+            span,
+            "cast the bool, like i64(...), or write true or false",
+        )
+    if type.is_temporal:
+        raise no_common(type, None, span)
+    if type.kind == "literal":
+        both = (type, operand.type)
+        return FLOAT_LITERAL if FLOAT_LITERAL in both else INT_LITERAL
+    values = [c.number for c in literals(operand)]
+    if operand.type == FLOAT_LITERAL:
+        fits = type.is_float and not any(_overflows(v, type) for v in values)
+        return type if fits else F64
+    if type.is_float:
+        exact = all(to_f32(value) == value for value in values)
+        return type if exact else F64
+    for value in values:
+        type = _join_value(type, int(value), span)  # noqa: A001
+    return type
+
+
+def _overflows(value: float, type: Scalar) -> bool:
+    return type == F32 and isinf(to_f32(value)) and not isinf(value)
+
+
+def _join_value(type: Scalar, value: int, span: Span) -> Scalar:
+    low, high = int_range(type)
+    return type if low <= value <= high else _join(type, smallest(value, span), span)
+
+
+def smallest(value: int, span: Span) -> Scalar:
+    """The smallest signed type that holds a value, u64 past those."""
+    for scalar in (*_SIGNED, U64):
+        low, high = int_range(scalar)
+        if low <= value <= high:
+            return scalar
+    raise out_of_range(span)
+
+
+def literals(expr: Expr) -> Iterator[Const]:
+    """The literals that make up an untyped expression."""
+    match expr:
+        case Const() if is_untyped(expr.type):
+            yield expr
+        case If(then=then, otherwise=otherwise):
+            yield from literals(then)
+            yield from literals(otherwise)
+        case Unary(operand=operand):
+            yield from literals(operand)
+        case Binary(left=left, right=right):
+            yield from literals(left)
+            yield from literals(right)
+        case Call(arguments=arguments):
+            for argument in arguments:
+                yield from literals(argument)
+        case _:
+            pass
+
+
+def finish(expr: Expr, name: str) -> Expr:
+    """The expression with its literals typed: i64 (u64 if need be) and f64.
+
+    `name` says what it is the value of, for the error that φ alone has no type.
+    """
+    if expr.type == PHI:
+        raise QueryError(
+            "E0204",
+            f"φ has no type of its own, so {name} has none",
+            expr.span,
+            "say which, like f64(φ)",
+        )
+    if expr.type == FLOAT_LITERAL:
+        return adapt(expr, F64)
+    if expr.type == INT_LITERAL:
+        wide = any(smallest(int(c.number), c.span) == U64 for c in literals(expr))
+        return adapt(expr, U64 if wide else I64)
+    return expr
+
+
+def adapt(expr: Expr, target: Type) -> Expr:
+    """An expression brought to a type that `common_type` found for it."""
+    if expr.type == target:
+        return expr
+    match expr:
+        case Phi():
+            return Phi(target, expr.span)
+        case If() if is_untyped(expr.type):
+            then, otherwise = adapt(expr.then, target), adapt(expr.otherwise, target)
+            return replace(expr, then=then, otherwise=otherwise)
+    assert isinstance(target, Scalar), f"{expr.type} cannot become {target}"
+    if not is_untyped(expr.type):
+        return Cast(expr, target, expr.span)
+    match expr:
+        case Const():
+            return typed(expr, target)
+        case Unary():
+            return replace(expr, operand=adapt(expr.operand, target), type=target)
+        case Binary():
+            left, right = adapt(expr.left, target), adapt(expr.right, target)
+            return replace(expr, left=left, right=right, type=target)
+        case Call():
+            arguments = tuple(adapt(a, target) for a in expr.arguments)
+            return replace(expr, arguments=arguments, type=target)
+        case _:
+            raise AssertionError(f"an untyped {type(expr).__name__}")
+
+
+def typed(const: Const, target: Scalar) -> Const:
+    """A constant in a type that `common_type` found for it."""
+    if const.type == target:
+        return const
+    value = convert(const.number, target, const.span)
+    return Const(value, target, const.span)
+
+
+def convert(value: float, target: Scalar, span: Span) -> int | float:
+    """A literal's value in a type that it takes."""
+    if target == INT_LITERAL:
+        return int(value)
+    if target == F32:
+        return to_f32(value)
+    if not target.is_integer:
+        return float(value)
+    low, high = int_range(target)
+    if not low <= value <= high:
+        raise QueryError(
+            "E0203", f"{value} is beyond the range of {target}", span, "cast it"
+        )
+    return int(value)
+
+
+def to_f32(value: float) -> float:
+    """The nearest f32 (infinite beyond its range)."""
+    try:
+        return float(struct.unpack("f", struct.pack("f", value))[0])
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")

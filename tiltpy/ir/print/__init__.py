@@ -1,0 +1,1 @@
+"""The IR as `.tilt` text, which parses to the same query."""

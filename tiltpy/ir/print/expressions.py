@@ -1,0 +1,361 @@
+"""IR expressions as text of the query language.
+
+What is printed parses back to the same expression. The one difficulty is constants: a
+bare `1` takes the type of what it meets, so one that meets nothing typed is printed as
+`i32(1)`. `bare` says that the surroundings give a constant its type; an expression is
+*firm* if it has a type of its own wherever it stands.
+"""
+
+import re
+from dataclasses import dataclass
+from math import isinf
+from typing import assert_never
+
+from tiltpy.ir.construct.widening import to_f32
+from tiltpy.ir.nodes import (
+    At,
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Cut,
+    CutInlined,
+    CutPoint,
+    CutTime,
+    CutWindow,
+    Element,
+    EventBound,
+    Exists,
+    Expr,
+    Field,
+    If,
+    In,
+    Let,
+    Local,
+    MakeStruct,
+    MatchString,
+    Phi,
+    Reduce,
+    Time,
+    Unary,
+    Window,
+)
+from tiltpy.ir.temporal_types import is_temporal
+from tiltpy.ir.traversal import names
+from tiltpy.ops import COMPARISON, LOGICAL, PRECEDENCE
+from tiltpy.types import (
+    BOOL,
+    DURATION,
+    F32,
+    F64,
+    I64,
+    NANOSECONDS,
+    STRING,
+    Struct,
+    Unit,
+    int_range,
+)
+
+_LOWEST, _UNARY, _POSTFIX = 0, PRECEDENCE["unary"], PRECEDENCE["postfix"]
+_WORD = re.compile(r"[^\W\d]\w*'*")
+
+
+@dataclass(frozen=True, slots=True)
+class ExprPrinter:
+    """Prints expressions over the time variable `time`, in ticks of `unit`."""
+
+    unit: Unit | None = None
+    time: str = "t"
+    element: str = "v"
+
+    # -- times --------------------------------------------------------------------
+
+    def ticks(self, count: int) -> str:
+        """A number of ticks, as a duration if ticks have a length."""
+        if self.unit is None or count == 0:
+            return str(count)
+        length = abs(count) * NANOSECONDS[self.unit]
+        unit, size = max(
+            ((u, n) for u, n in NANOSECONDS.items() if length % n == 0),
+            key=lambda pair: pair[1],
+        )
+        return f"{'-' if count < 0 else ''}{length // size}{unit}"
+
+    def shifted(self, offset: int) -> str:
+        """`t`, `t-10s` or `t+10s`."""
+        if offset == 0:
+            return self.time
+        return f"{self.time}{'-' if offset < 0 else '+'}{self.ticks(abs(offset))}"
+
+    def window(self, window: Window) -> str:
+        """`~x[t-10s : t]`."""
+        start, end = self.shifted(window.start), self.shifted(window.end)
+        return f"~{window.object}[{start} : {end}]"
+
+    # -- expressions --------------------------------------------------------------
+
+    def whole(self, expr: Expr) -> str:
+        """An expression that stands alone: a literal in it becomes i64 or f64."""
+        return self.text(expr, _LOWEST, bare=settles(expr))
+
+    def text(self, expr: Expr, level: int, *, bare: bool = False) -> str:
+        """An expression where one of at least that binding strength may stand."""
+        text, strength = self._text(expr, bare)
+        return f"({text})" if strength < level else text
+
+    def _text(self, expr: Expr, bare: bool) -> tuple[str, int]:
+        match expr:
+            case Const():
+                return self._const(expr, bare)
+            case Phi():
+                typed = not bare and not isinstance(expr.type, Struct)
+                return f"{expr.type}(φ)" if typed else "φ", _POSTFIX
+            case Time():
+                strength = _POSTFIX if expr.offset == 0 else PRECEDENCE["+"]
+                offset = str(abs(expr.offset))
+                sign = "-" if expr.offset < 0 else "+"
+                shift = f" {sign} {offset}" if expr.offset else ""
+                text = self.time + shift
+                return (
+                    (text, strength)
+                    if expr.type == I64
+                    else (f"time({text})", _POSTFIX)
+                )
+            case At():
+                return f"~{expr.object}[{self.shifted(expr.offset)}]", _POSTFIX
+            case EventBound():
+                time = self.shifted(expr.offset)
+                text = f"{expr.which}(~{expr.object}[{time}])"
+                return text if expr.type == I64 else f"time({text})", _POSTFIX
+            case Element():
+                return self.element, _POSTFIX
+            case Local():
+                return expr.name, _POSTFIX
+            case Reduce():
+                return self._reduce(expr), _POSTFIX
+            case Let():
+                return "{ " + "; ".join(self.block(expr)) + " }", _POSTFIX
+            case Unary(op="!", operand=Exists(operand=tested)):
+                return self._exists(tested, "==")
+            case Unary():
+                return expr.op + self.text(expr.operand, _UNARY), _UNARY
+            case Binary():
+                return self._binary(expr)
+            case If():
+                return self._if(expr, bare)
+            case Exists():
+                return self._exists(expr.operand, "!=")
+            case Cast():
+                return f"{expr.type}({self.text(expr.operand, _LOWEST)})", _POSTFIX
+            case Call():
+                return self._call(expr), _POSTFIX
+            case In():
+                return self._in(expr), PRECEDENCE["=="]
+            case MatchString():
+                operand = self.text(expr.operand, _LOWEST)
+                return f"{expr.test}({operand}, {quoted(expr.pattern)})", _POSTFIX
+            case MakeStruct():
+                return self._struct(expr), _POSTFIX
+            case Field():
+                operand = self.text(expr.operand, _POSTFIX)
+                return f"{operand}.{column(expr.name)}", _POSTFIX
+            case _:
+                assert_never(expr)
+
+    def block(self, block: Let) -> list[str]:
+        """The lines of a block: its bindings and what it returns."""
+        lines: list[str] = []
+        result: Expr = block
+        while isinstance(result, Let):
+            # A name for a bare literal would be taken for the literal itself.
+            bare = settles(result.value) and not isinstance(result.value, Const)
+            value = self.text(result.value, _LOWEST, bare=bare)
+            lines.append(f"{result.name} = {value}")
+            result = result.body
+        return [*lines, f"return {self.whole(result)}"]
+
+    def _const(self, expr: Const, bare: bool) -> tuple[str, int]:
+        if expr.type == DURATION and self.unit is not None:
+            ticks = int(expr.number)
+            text = self.ticks(ticks) if ticks else f"0{self.unit}"
+            if ticks > int_range(DURATION)[0]:
+                return text, _UNARY if ticks < 0 else _POSTFIX
+        text = literal(expr)
+        if expr.type.is_temporal:
+            return f"{expr.type}({text})", _POSTFIX
+        if bare or is_firm(expr):
+            return text, _UNARY if text.startswith("-") else _POSTFIX
+        return f"{expr.type}({text})", _POSTFIX
+
+    def _exists(self, operand: Expr, op: str) -> tuple[str, int]:
+        return f"{self.text(operand, PRECEDENCE['+'])} {op} φ", PRECEDENCE[op]
+
+    def _binary(self, expr: Binary) -> tuple[str, int]:
+        strength = PRECEDENCE[expr.op]
+        left_bare, right_bare = is_firm(expr.right), True
+        if expr.op in LOGICAL:
+            left_bare = True
+        elif is_temporal(expr.left.type) or is_temporal(expr.right.type):
+            # A bare φ would not say whether it is a time, a duration or a number.
+            left_bare = not isinstance(expr.left, Phi)
+            right_bare = not isinstance(expr.right, Phi)
+        elif expr.op in ("==", "!="):  # beside a bare φ they ask for existence
+            left_bare = left_bare and not isinstance(expr.left, Phi)
+            right_bare = not isinstance(expr.right, Phi)
+        # Comparisons of comparisons read better with brackets.
+        plain = PRECEDENCE["+"] if expr.op in COMPARISON else strength
+        left = self.text(expr.left, plain, bare=left_bare)
+        right = self.text(expr.right, max(plain, strength + 1), bare=right_bare)
+        return f"{left} {expr.op} {right}", strength
+
+    def _if(self, expr: If, bare: bool) -> tuple[str, int]:
+        strength = PRECEDENCE["?:"]
+        then_bare = bare or is_firm(expr.otherwise)
+        condition = self.text(expr.condition, strength + 1, bare=True)
+        then = self.text(expr.then, strength + 1, bare=then_bare)
+        otherwise = self.text(expr.otherwise, strength, bare=True)
+        return f"{condition} ? {then} : {otherwise}", strength
+
+    def _call(self, expr: Call) -> str:
+        firm = any(is_firm(argument) for argument in expr.arguments)
+        arguments: list[str] = []
+        for position, argument in enumerate(expr.arguments):
+            # No comprehension: its frames would use up the stack of a deep expression.
+            bare = firm or position > 0
+            arguments.append(self.text(argument, _LOWEST, bare=bare))
+        return f"{expr.function}({', '.join(arguments)})"
+
+    def _in(self, expr: In) -> str:
+        operand = self.text(expr.operand, PRECEDENCE["+"])
+        options = (self.text(one, _LOWEST, bare=True) for one in expr.options)
+        return f"{operand} in ({', '.join(options)})"
+
+    def _struct(self, expr: MakeStruct) -> str:
+        pairs = zip(expr.type.fields, expr.fields, strict=True)
+        fields = (f"{column(name)} = {self.whole(value)}" for (name, _), value in pairs)
+        return "{ " + ", ".join(fields) + " }"
+
+    def _reduce(self, expr: Reduce) -> str:
+        more = f", ddof={expr.ddof}" if expr.ddof else ""
+        if expr.parameter is not None:
+            more = f", {expr.parameter!r}"
+        return f"{expr.reduction}({self.reduced(expr.window, expr.element)}{more})"
+
+    def reduced(self, window: Window, element: Expr) -> str:
+        """A window and what is made of its element, as a reduction's argument."""
+        where = self.window(window)
+        inner = ExprPrinter(self.unit, self.time, _fresh(names(element), self.time))
+        match element:
+            case Element():
+                return where
+            case Field(operand=Element(), name=name):
+                return f"{where}.{column(name)}"
+            case If(condition=condition, then=value, otherwise=Phi()):
+                kept = inner.text(condition, _LOWEST, bare=True)
+                return f"{inner.whole(value)} for {inner.element} in {where} if {kept}"
+            case _:
+                return f"{inner.whole(element)} for {inner.element} in {where}"
+
+    # -- cuts ---------------------------------------------------------------------
+
+    def cut(self, cut: Cut) -> str:
+        """A cut: the reference that cuts."""
+        match cut:
+            case CutPoint():
+                return f"~{cut.object}[{self.shifted(cut.offset)}]"
+            case CutWindow():
+                bounds = " and where its snapshots start and end" if cut.bounds else ""
+                return self.reduced(cut.window, cut.element) + bounds
+            case CutTime():
+                return self.time
+            case CutInlined():
+                inner = ", ".join(self.cut(c) for c in cut.cuts)
+                return f"{{{inner}}} but for gaps of {self.whole(cut.value)}"
+            case _:
+                assert_never(cut)
+
+
+def is_firm(expr: Expr) -> bool:
+    """Whether an expression, printed anywhere, has its type by itself."""
+    match expr:
+        case Const():
+            return expr.type in (BOOL, STRING) or expr.type.is_temporal
+        case Phi():
+            return False
+        case If():
+            return is_firm(expr.then) or is_firm(expr.otherwise)
+        case _:
+            return True
+
+
+def settles(expr: Expr) -> bool:
+    """Whether bare constants, left alone, become what the expression's type is."""
+    return expr.type in (I64, F64) and _has_literal(expr)
+
+
+def _has_literal(expr: Expr) -> bool:
+    match expr:
+        case If():
+            return _has_literal(expr.then) or _has_literal(expr.otherwise)
+        case _:
+            return isinstance(expr, Const)
+
+
+def literal(const: Const) -> str:
+    """A constant's value as a literal (a sign may lead it)."""
+    value = const.value
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinf(value):
+        return "∞" if value > 0 else "-∞"
+    return _shortest(value) if const.type == F32 else repr(value)
+
+
+def _shortest(value: float) -> str:
+    """The shortest text that reads as the same f32."""
+    if value != value:  # noqa: PLR0124 - NaN
+        return "nan"
+    texts = (repr(float(f"{value:.{digits}g}")) for digits in range(1, 10))
+    return next((text for text in texts if to_f32(float(text)) == value), repr(value))
+
+
+def column(name: str) -> str:
+    """A field's or a column's name, quoted where it is no word."""
+    if _WORD.fullmatch(name):
+        return name
+    return quoted(name)
+
+
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
+def quoted(text: str) -> str:
+    """A string as a literal; what cannot be seen is escaped."""
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    visible = character.isprintable()
+    return character if visible else f"\\u{{{ord(character):X}}}"
+
+
+def _fresh(taken: set[str], time: str) -> str:
+    """A name for a window's element."""
+    candidates = ("v", *(f"v{n}" for n in range(2, len(taken) + 4)))
+    return next(name for name in candidates if name not in taken and name != time)
+
+
+def format_expr(expr: Expr, *, unit: Unit | None = None, time: str = "t") -> str:
+    """The text of an expression."""
+    return ExprPrinter(unit, time).whole(expr)
+
+
+def format_cut(cut: Cut, *, unit: Unit | None = None, time: str = "t") -> str:
+    """The text of a cut: the reference that cuts."""
+    return ExprPrinter(unit, time).cut(cut)

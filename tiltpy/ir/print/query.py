@@ -1,0 +1,191 @@
+"""Queries as `.tilt` text.
+
+A query as it was written (from a text or from Python) prints as text that parses back
+to an equal query. One that passes have rewritten prints alike, and with `annotate` its
+cuts and boundaries stand beside it as comments.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import assert_never
+
+from tiltpy.ir.nodes import Expr, Input, Let, Query, TemporalExpr, UserReduction
+from tiltpy.ir.print.expressions import ExprPrinter, column, format_cut, format_expr
+from tiltpy.ir.reductions import parts
+from tiltpy.ir.traversal import walk
+from tiltpy.types import (
+    Bound,
+    Boundary,
+    Duration,
+    Interval,
+    Lifetime,
+    Point,
+    Reach,
+    Sampled,
+    Struct,
+    TDom,
+    Type,
+    UntilNext,
+)
+
+__all__ = ["by", "format_cut", "format_expr", "format_query", "statements"]
+
+
+def format_query(query: Query, *, annotate: bool = False) -> str:
+    """The text of a query; `annotate` adds cuts and boundaries as comments."""
+    plain = ExprPrinter(query.unit)
+    times = _name_domains(query)
+    head = [f"unit {query.unit}"] if query.unit else []
+    for declared in query.inputs:
+        head += _input_lines(declared, plain, annotate)
+    head += [f"{name} = {_domain(tdom, plain)}" for tdom, name in times.items()]
+    texts = ["\n".join(head)]
+    texts += [_reduction(reduction, plain) for reduction in query.reductions]
+    for definition in query.definitions:
+        printer = ExprPrinter(query.unit, times[definition.tdom])
+        lines = list(_boundary_lines(query, definition.name, plain)) if annotate else []
+        lines += _cut_lines(definition, printer) if annotate else []
+        lines.append(_definition(definition, printer))
+        texts.append("\n".join(lines))
+    if query.outputs:
+        texts.append("output " + ", ".join(f"~{name}" for name in query.outputs))
+    return "\n\n".join(text for text in texts if text) + "\n"
+
+
+def statements(query: Query) -> dict[str | TDom, str]:
+    """The statement that declares each object, by its name, and each time domain.
+
+    Definitions say `t` for their time variable, whatever the whole text calls it.
+    """
+    plain = ExprPrinter(query.unit)
+    found: dict[str | TDom, str] = {}
+    for declared in query.inputs:
+        found[declared.name] = "\n".join(_input_lines(declared, plain, annotate=False))
+    for definition in query.definitions:
+        found[definition.name] = _definition(definition, plain)
+        found[definition.tdom] = _domain(definition.tdom, plain)
+    return found
+
+
+def _name_domains(query: Query) -> dict[TDom, str]:
+    """A time variable for every domain; no local and no run-time bound is called so."""
+    taken: set[str] = set()
+    domains: dict[TDom, None] = {}
+    for definition in query.definitions:
+        tdom = definition.tdom
+        domains.setdefault(tdom)
+        taken |= {bound for bound in (tdom.start, tdom.end) if isinstance(bound, str)}
+        taken |= {n.name for n in walk(definition.body) if isinstance(n, Let)}
+    free = (name for name in _time_names() if name not in taken)
+    return {domain: next(free) for domain in domains}
+
+
+def _time_names() -> Iterator[str]:
+    yield "t"
+    number = 2
+    while True:
+        yield f"t{number}"
+        number += 1
+
+
+def _domain(tdom: TDom, printer: ExprPrinter) -> str:
+    start, end = _bound(tdom.start, "-∞"), _bound(tdom.end, "∞")
+    offset = f", offset={printer.ticks(tdom.offset)}" if tdom.offset else ""
+    return f"TDom({start}, {end}, {printer.ticks(tdom.precision)}{offset})"
+
+
+def _bound(bound: Bound, infinite: str) -> str:
+    return infinite if bound is None else str(bound)
+
+
+def _input_lines(
+    declared: Input, printer: ExprPrinter, annotate: bool
+) -> Iterator[str]:
+    if annotate and declared.disjoint:
+        yield f"# no two events of ~{declared.name} overlap"
+    parts = [f"input {declared.name}{by(declared.keys)} : {_payload(declared.type)}"]
+    if declared.time is not None:
+        parts.append(f"time {column(declared.time)}")
+    if declared.lifetime is not None:
+        parts.append(_lifetime(declared.lifetime, printer))
+    if declared.order:
+        parts.append("order " + ", ".join(column(name) for name in declared.order))
+    yield " ".join(parts)
+
+
+def by(keys: Sequence[str]) -> str:
+    """What stands behind a name to say its keys: ` by symbol`, or nothing."""
+    return " by " + ", ".join(column(name) for name in keys) if keys else ""
+
+
+def _payload(payload: Type) -> str:
+    if not isinstance(payload, Struct):
+        return str(payload)
+    fields = (f"{column(name)}: {_payload(of)}" for name, of in payload.fields)
+    return "{ " + ", ".join(fields) + " }"
+
+
+def _lifetime(lifetime: Lifetime, printer: ExprPrinter) -> str:
+    match lifetime:
+        case Point():
+            return "point"
+        case Duration(ticks=ticks):
+            return f"duration {printer.ticks(ticks)}"
+        case UntilNext(max=None):
+            return "until_next"
+        case UntilNext(max=int(ticks)):
+            return f"until_next max {printer.ticks(ticks)}"
+        case Sampled(period=period):
+            return f"sampled {printer.ticks(period)}"
+        case Interval(start=start, end=end):
+            return f"interval ({column(start)}, {column(end)})"
+        case UntilNext():
+            raise AssertionError("a hold that is neither open nor a number of ticks")
+        case _:
+            assert_never(lifetime)
+
+
+def _definition(definition: TemporalExpr, printer: ExprPrinter) -> str:
+    return f"~{definition.name}[{printer.time}] = " + _body(definition.body, printer)
+
+
+def _body(body: Expr, printer: ExprPrinter, indent: str = "") -> str:
+    if not isinstance(body, Let):
+        return printer.whole(body)
+    lines = [f"{indent}    {line}\n" for line in printer.block(body)]
+    return "{\n" + "".join(lines) + indent + "}"
+
+
+def _reduction(reduction: UserReduction, printer: ExprPrinter) -> str:
+    bounds = ", start, end" if reduction.bounds else ""
+    parameter = f"{reduction.parameter}: {_payload(reduction.type)}"
+    lines = [f"reduction {reduction.name}({parameter}{bounds}) {{"]
+    for name, part in parts(reduction):
+        lines.append(f"    {name} = {_body(part, printer, '    ')}")
+    return "\n".join([*lines, "}"])
+
+
+def _cut_lines(definition: TemporalExpr, printer: ExprPrinter) -> Iterator[str]:
+    if definition.cuts:
+        cuts = "; ".join(printer.cut(cut) for cut in definition.cuts)
+        yield f"# ~{definition.name} is cut by {cuts}"
+    else:
+        yield f"# nothing cuts ~{definition.name}"
+
+
+def _boundary_lines(query: Query, output: str, printer: ExprPrinter) -> Iterator[str]:
+    for name, boundaries in query.boundaries:
+        if name == output:
+            for source, boundary in boundaries:
+                yield f"# ~{output} over (Ts, Te] needs ~{source} over " + _needs(
+                    boundary, printer
+                )
+
+
+def _needs(boundary: Boundary, printer: ExprPrinter) -> str:
+    back = _reach(boundary.back, "-", printer)
+    ahead = _reach(boundary.ahead, "+", printer)
+    return f"(Ts{back}, Te{ahead}]"
+
+
+def _reach(reach: Reach, sign: str, printer: ExprPrinter) -> str:
+    return f" {sign} {printer.ticks(reach.ticks)}" if reach.ticks else ""

@@ -1,0 +1,278 @@
+"""The verifier: every invariant of the IR that `nodes.py` states, checked.
+
+A violation is a bug of ours, so it is an `AssertionError` with the object, the place
+and the fault. It runs on every query before and after each pass.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from tiltpy.ir.cuts import leaf_cuts
+from tiltpy.ir.keys import object_keys
+from tiltpy.ir.nodes import (
+    At,
+    Cut,
+    CutInlined,
+    CutPoint,
+    CutTime,
+    CutWindow,
+    Element,
+    EventBound,
+    Expr,
+    Input,
+    Let,
+    Local,
+    Query,
+    Reduce,
+    TemporalExpr,
+    Time,
+    UserReduction,
+    Window,
+)
+from tiltpy.ir.reductions import OUTSIDE, names_in, parts
+from tiltpy.ir.traversal import (
+    children,
+    depth,
+    drop_unused,
+    source_cuts,
+    walk,
+)
+from tiltpy.ir.verify.types import own_reduction_fault, type_fault
+from tiltpy.limits import MAX_DEPTH
+from tiltpy.types import MAX_OFFSET, MAX_TIME, TDom, Type
+
+
+def verify(query: Query) -> None:
+    """Raise an AssertionError with the first invariant that a query violates."""
+    objects: dict[str, Type] = {}
+    for declared in query.inputs:
+        assert declared.name not in objects, f"~{declared.name} is declared twice"
+        objects[declared.name] = declared.type
+        _verify_keys(declared)
+    inputs = frozenset(objects)
+    own: dict[str, UserReduction] = {}
+    for reduction in query.reductions:
+        assert reduction.name not in own, f"{reduction.name} is defined twice"
+        _verify_reduction(reduction)
+        own[reduction.name] = reduction
+    for definition in query.definitions:
+        assert definition.name not in objects, f"~{definition.name} is defined twice"
+        _verify_definition(definition, objects, inputs, own)
+        objects[definition.name] = definition.type
+    for output in query.outputs:
+        assert query.definition(output) is not None, f"output ~{output} is undefined"
+    assert len(set(query.outputs)) == len(query.outputs), "an output is listed twice"
+    object_keys(query.inputs, query.definitions)  # joined objects have the same keys
+    for output, boundaries in query.boundaries:
+        assert output in query.outputs, f"boundaries of ~{output}, which is no output"
+        for name, _ in boundaries:
+            assert name in inputs, f"boundaries of ~{output} name ~{name}, no input"
+
+
+def verify_source(query: Query) -> None:
+    """Verify a query as it was written: its cuts are those of its bodies."""
+    verify(query)
+    for definition in query.definitions:
+        assert definition.cuts == source_cuts(definition.body), (
+            f"~{definition.name} ({definition.span}): its cuts are not its references"
+        )
+    keys = object_keys(query.inputs, query.definitions)
+    for definition in query.definitions:
+        if definition.name in query.outputs:
+            twice = set(definition.columns).intersection(keys[definition.name])
+            assert not twice, f"~{definition.name} has columns like its keys: {twice}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """What an expression may refer to. `bound` collects the names of its Lets.
+
+    An element is a closed expression: its names are its own, and may recur in another
+    copy of the same element.
+    """
+
+    where: str
+    objects: dict[str, Type]
+    inputs: frozenset[str]
+    locals: dict[str, Type]
+    bound: set[str]
+    element: Type | None = None
+    own: Mapping[str, UserReduction] = field(default_factory=dict)
+
+    def require(self, condition: bool, fault: str, expr: Expr | None = None) -> None:
+        place = f" ({expr.span})" if expr is not None else ""
+        assert condition, f"{self.where}{place}: {fault}"
+
+
+def _verify_keys(declared: Input) -> None:
+    """Key columns are distinct, and no row's place in time."""
+    keys, where = set(declared.keys), f"~{declared.name}"
+    assert len(keys) == len(declared.keys), f"{where}: a key column is listed twice"
+    taken = {"start", "end", declared.time, *declared.order}
+    assert not keys & taken, f"{where}: the key columns {keys & taken}"
+
+
+def _verify_reduction(reduction: UserReduction) -> None:
+    """The state is of one type in every part, and each part sees its names alone."""
+    for name, part in parts(reduction):
+        seen = names_in(
+            name,
+            reduction.state,
+            reduction.parameter,
+            reduction.type,
+            bounds=reduction.bounds,
+        )
+        where = f"{name} of {reduction.name}"
+        scope = _Scope(where, {}, frozenset(), seen, set(seen))
+        outside = next((node for node in walk(part) if isinstance(node, OUTSIDE)), None)
+        scope.require(outside is None, f"{outside} is none of its names", outside)
+        _verify_body(part, scope)
+        if name != "result":
+            fault = f"{part.type}, not the state's {reduction.state}"
+            scope.require(part.type == reduction.state, fault, part)
+
+
+def _verify_definition(
+    definition: TemporalExpr,
+    objects: dict[str, Type],
+    inputs: frozenset[str],
+    own: Mapping[str, UserReduction],
+) -> None:
+    where = f"~{definition.name}"
+    scope = _Scope(where, objects, inputs, {}, set(), own=own)
+    _verify_tdom(definition.tdom, scope)
+    _verify_body(definition.body, scope)
+    _verify_cuts(definition.cuts, scope)
+    _verify_covered(definition.body, definition.cuts, scope)
+
+
+def _verify_tdom(tdom: TDom, scope: _Scope) -> None:
+    precision, offset = tdom.precision, tdom.offset
+    scope.require(0 < precision <= MAX_OFFSET, f"precision {precision}")
+    scope.require(0 <= offset < precision, f"offset {offset} of precision {precision}")
+    for bound in (tdom.start, tdom.end):
+        if isinstance(bound, int):
+            scope.require(abs(bound) <= MAX_TIME, f"bound {bound} beyond ±2^62")
+
+
+def _verify_body(expr: Expr, scope: _Scope) -> None:
+    levels = depth(expr)
+    scope.require(levels <= MAX_DEPTH, f"{levels} levels deep, at most {MAX_DEPTH}")
+    _verify_expr(expr, scope)
+
+
+def _verify_expr(expr: Expr, scope: _Scope) -> None:
+    match expr:
+        case Let():
+            fresh = expr.name not in scope.bound
+            scope.require(fresh, f"'{expr.name}' is bound twice", expr)
+            scope.bound.add(expr.name)
+            _verify_expr(expr.value, scope)
+            inner = {**scope.locals, expr.name: expr.value.type}
+            _verify_expr(expr.body, replace(scope, locals=inner))
+        case Reduce():
+            _require_outside_element(expr, scope)
+            _verify_window(expr.window, scope)
+            _verify_element(expr.window, expr.element, scope)
+        case _:
+            for child in children(expr):
+                _verify_expr(child, scope)
+            _verify_reference(expr, scope)
+    fault = _type_fault(expr, scope)
+    scope.require(fault is None, str(fault), expr)
+
+
+def _type_fault(expr: Expr, scope: _Scope) -> str | None:
+    if isinstance(expr, Reduce) and expr.reduction in scope.own:
+        return own_reduction_fault(expr, scope.own[expr.reduction])
+    return type_fault(expr)
+
+
+def _verify_reference(expr: Expr, scope: _Scope) -> None:
+    match expr:
+        case At() | EventBound() | Time():
+            _require_outside_element(expr, scope)
+            _verify_offset(expr.offset, scope)
+        case Local():
+            found = scope.locals.get(expr.name)
+            scope.require(found is not None, f"no '{expr.name}' in scope", expr)
+            fault = f"'{expr.name}' is {found}, used as {expr.type}"
+            scope.require(found == expr.type, fault, expr)
+        case Element():
+            scope.require(scope.element is not None, "Element outside a window", expr)
+            fault = f"the element is {scope.element}, used as {expr.type}"
+            scope.require(scope.element == expr.type, fault, expr)
+        case _:
+            return
+    match expr:
+        case At():
+            _verify_object(expr.object, scope)
+            found = scope.objects[expr.object]
+            fault = f"~{expr.object} is {found}, used as {expr.type}"
+            scope.require(found == expr.type, fault, expr)
+        case EventBound():
+            known = expr.object in scope.inputs
+            scope.require(known, f"bounds of ~{expr.object}, which is no input", expr)
+        case _:
+            pass
+
+
+def _require_outside_element(expr: Expr, scope: _Scope) -> None:
+    fault = f"{type(expr).__name__} inside an element"
+    scope.require(scope.element is None, fault, expr)
+
+
+def _verify_object(name: str, scope: _Scope) -> None:
+    scope.require(name in scope.objects, f"~{name} is not defined before it is used")
+
+
+def _verify_offset(offset: int, scope: _Scope) -> None:
+    scope.require(abs(offset) <= MAX_OFFSET, f"offset {offset} beyond ±2^59")
+
+
+def _verify_window(window: Window, scope: _Scope) -> None:
+    _verify_object(window.object, scope)
+    _verify_offset(window.start, scope)
+    _verify_offset(window.end, scope)
+    ordered = window.start < window.end
+    scope.require(ordered, f"window from {window.start} to {window.end} is empty")
+
+
+def _verify_element(window: Window, element: Expr, scope: _Scope) -> None:
+    payload = scope.objects[window.object]
+    _verify_expr(element, replace(scope, locals={}, bound=set(), element=payload))
+
+
+def _verify_cuts(cuts: tuple[Cut, ...], scope: _Scope) -> None:
+    scope.require(len(set(cuts)) == len(cuts), "a cut is listed twice")
+    for cut in cuts:
+        match cut:
+            case CutPoint():
+                _verify_object(cut.object, scope)
+                _verify_offset(cut.offset, scope)
+            case CutWindow():
+                _verify_window(cut.window, scope)
+                _verify_element(cut.window, cut.element, scope)
+            case CutTime():
+                pass
+            case CutInlined():
+                own = replace(scope, locals={}, bound=set())
+                _verify_body(cut.value, own)
+                _verify_cuts(cut.cuts, own)
+                _verify_covered(cut.value, cut.cuts, own)
+
+
+def _verify_covered(expr: Expr, cuts: tuple[Cut, ...], scope: _Scope) -> None:
+    """A result may not see what does not cut; a cut may outlive its reference."""
+    covered = set(leaf_cuts(cuts))
+    for node in walk(drop_unused(expr)):
+        match node:
+            case At() | EventBound():
+                needed: Cut = CutPoint(node.object, node.offset)
+            case Time():
+                needed = CutTime()
+            case Reduce():
+                needed = CutWindow(node.window, node.element, node.bounds)
+            case _:
+                continue
+        scope.require(needed in covered, f"{needed} is read but does not cut", node)

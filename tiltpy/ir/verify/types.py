@@ -1,0 +1,299 @@
+"""The typing rule of every node: what `verify` checks once a node's scope is known.
+
+Each rule returns the fault it found, or None. Types are final here: all widening is
+explicit, so every rule is an equality.
+"""
+
+from typing import assert_never
+
+from tiltpy.ir import temporal_types as temporal
+from tiltpy.ir.nodes import (
+    At,
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Element,
+    EventBound,
+    Exists,
+    Expr,
+    Field,
+    If,
+    In,
+    Let,
+    Local,
+    MakeStruct,
+    MatchString,
+    Phi,
+    Reduce,
+    Time,
+    Unary,
+    UserReduction,
+)
+from tiltpy.ops import (
+    ARITHMETIC,
+    COMPARISON,
+    FUNCTIONS,
+    LOGICAL,
+    MOST_TOP,
+    REDUCTIONS,
+)
+from tiltpy.types import (
+    BOOL,
+    DURATION,
+    F32,
+    F64,
+    I64,
+    STRING,
+    TIME,
+    U64,
+    Scalar,
+    Struct,
+    Type,
+    columns,
+    int_range,
+)
+
+
+def type_fault(expr: Expr) -> str | None:
+    """What is wrong with the type of a node, given those of its subexpressions."""
+    if not _is_final(expr.type):
+        return f"type {expr.type} in a finished query"
+    match expr:
+        case Const():
+            return _const_fault(expr)
+        case Phi() | At() | Element() | Local() | Let():
+            return None  # their types come from elsewhere; `verify` compares them
+        case Time() | EventBound():
+            return None if expr.type == TIME else _expect(expr, "time", expr.type, I64)
+        case Unary():
+            return _unary_fault(expr)
+        case Binary():
+            return _binary_fault(expr)
+        case If():
+            return _expect(expr, "condition", expr.condition.type, BOOL) or _expect(
+                expr, "else branch", expr.otherwise.type, expr.then.type
+            )
+        case Exists():
+            return _expect(expr, "result", expr.type, BOOL)
+        case Cast():
+            return _cast_fault(expr)
+        case Call():
+            return _call_fault(expr)
+        case In():
+            return _in_fault(expr)
+        case MatchString():
+            return _expect(expr, "operand", expr.operand.type, STRING) or _expect(
+                expr, "result", expr.type, BOOL
+            )
+        case MakeStruct():
+            return _struct_fault(expr)
+        case Field():
+            return _field_fault(expr)
+        case Reduce():
+            return _reduce_fault(expr)
+        case _:
+            assert_never(expr)
+
+
+def reduction_type(
+    reduction: str, element: Type, parameter: float | None = None
+) -> Type | None:
+    """The result type of a reduction over an element, or None where it has none."""
+    rule = REDUCTIONS[reduction]
+    if reduction == "nunique" and isinstance(element, Struct):
+        return None
+    if rule.result == "i64":
+        return I64
+    if isinstance(element, Struct):
+        return None
+    if element.is_temporal and rule.result != "top":
+        return temporal.REDUCTIONS.get(reduction, {}).get(element)
+    if element == BOOL and not rule.bools:
+        return None
+    if element == STRING and not rule.strings:
+        return None
+    match rule.result:
+        case "bool":
+            return BOOL if element == BOOL else None
+        case "keep":
+            return element
+        case "float":
+            return F32 if element == F32 else F64
+        case "f64":
+            return F64
+        case "top":
+            assert isinstance(parameter, int)
+            return Struct(tuple((f"top{i + 1}", element) for i in range(parameter)))
+        case "sum":
+            if element.is_float:
+                return element
+            return U64 if element.kind == "uint" else I64
+        case _:
+            assert_never(rule.result)
+
+
+def _is_final(type: Type) -> bool:
+    return all(s.kind not in ("literal", "phi") for _, s in columns(type))
+
+
+def _expect(expr: Expr, what: str, found: Type, expected: Type) -> str | None:
+    if found == expected:
+        return None
+    return f"{type(expr).__name__}: {what} is {found}, expected {expected}"
+
+
+def _cast_fault(expr: Cast) -> str | None:
+    found = expr.operand.type
+    if isinstance(found, Struct):
+        return f"Cast: operand is the struct {found}"
+    ticks = found.is_temporal or expr.type.is_temporal
+    if STRING in (found, expr.type) or (
+        ticks and not temporal.castable(found, expr.type)
+    ):
+        return f"Cast: from {found} to {expr.type}"
+    return None
+
+
+def _in_fault(expr: In) -> str | None:
+    if not expr.options:
+        return "In: no options"
+    for option in expr.options:
+        fault = _const_fault(option) or _expect(
+            expr, "option", option.type, expr.operand.type
+        )
+        if fault:
+            return fault
+    return _expect(expr, "result", expr.type, BOOL)
+
+
+def _const_fault(expr: Const) -> str | None:
+    value, scalar = expr.value, expr.type
+    if scalar == BOOL:
+        good = isinstance(value, bool)
+    elif scalar.is_integer or scalar.is_temporal:
+        low, high = int_range(scalar)
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        good = whole and low <= int(value) <= high
+    else:
+        good = isinstance(value, str if scalar == STRING else float)
+    return None if good else f"Const: {value!r} is no {scalar}"
+
+
+def _unary_fault(expr: Unary) -> str | None:
+    if expr.op == "!":
+        fault = _expect(expr, "operand of !", expr.operand.type, BOOL)
+    elif expr.operand.type == DURATION:
+        fault = None
+    else:
+        fault = _numbers(f"Unary {expr.op}", expr.operand.type)
+    return fault or _expect(expr, "result", expr.type, expr.operand.type)
+
+
+def _binary_fault(expr: Binary) -> str | None:
+    left, right = expr.left.type, expr.right.type
+    name = f"Binary {expr.op}"
+    if temporal.is_temporal(left) or temporal.is_temporal(right):
+        known = temporal.temporal_result(expr.op, left, right)
+        if known is None:
+            return f"{name}: operands are {left} and {right}"
+        return _expect(expr, "result", expr.type, known)
+    if left != right:
+        return f"{name}: operands are {left} and {right}, expected one type"
+    if isinstance(left, Struct):
+        return f"{name}: operands are structs"
+    if expr.op in COMPARISON:
+        return _expect(expr, "result", expr.type, BOOL)
+    if expr.op in LOGICAL:
+        fault = _expect(expr, "operand", left, BOOL)
+    else:
+        assert expr.op in ARITHMETIC
+        fault = _numbers(name, left)
+        if expr.op == "/" and not left.is_float:
+            fault = f"{name}: operands are {left}, expected a float type"
+    return fault or _expect(expr, "result", expr.type, left)
+
+
+def _call_fault(expr: Call) -> str | None:
+    rule = FUNCTIONS.get(expr.function)
+    if rule is None:
+        return f"Call: no function {expr.function}"
+    if len(expr.arguments) != rule.arity:
+        return f"Call {rule.name}: {len(expr.arguments)} arguments, not {rule.arity}"
+    first = expr.arguments[0].type
+    if first in temporal.FUNCTIONS.get(rule.name, ()):
+        found = [argument.type for argument in expr.arguments]
+        same = found == [first] * len(found)
+        fault = None if same else f"Call {rule.name}: arguments are {found}"
+        return fault or _expect(expr, f"result of {rule.name}", expr.type, first)
+    for argument in expr.arguments:
+        fault = _numbers(f"Call {rule.name}", argument.type) or _expect(
+            expr, "argument", argument.type, first
+        )
+        if fault:
+            return fault
+    assert isinstance(first, Scalar)
+    if rule.result != "same" and not first.is_float:
+        return f"Call {rule.name}: arguments are {first}, expected a float type"
+    result = BOOL if rule.result == "bool" else first
+    return _expect(expr, f"result of {rule.name}", expr.type, result)
+
+
+def _struct_fault(expr: MakeStruct) -> str | None:
+    found = tuple(field.type for field in expr.fields)
+    expected = tuple(scalar for _, scalar in expr.type.fields)
+    if found == expected:
+        return None
+    return f"MakeStruct: fields are {', '.join(map(str, found))}, not {expr.type}"
+
+
+def _field_fault(expr: Field) -> str | None:
+    operand = expr.operand.type
+    found = operand.field(expr.name) if isinstance(operand, Struct) else None
+    if found is None:
+        return f"Field: {operand} has no field {expr.name}"
+    return _expect(expr, f"field {expr.name}", expr.type, found)
+
+
+def _reduce_fault(expr: Reduce) -> str | None:
+    rule = REDUCTIONS.get(expr.reduction)
+    if rule is None:
+        return f"Reduce: no reduction {expr.reduction}"
+    if expr.bounds:
+        return f"Reduce: {rule.name} does not see bounds"
+    if expr.ddof and not rule.ddof:
+        return f"Reduce: {rule.name} takes no ddof"
+    if not _sound_parameter(rule.parameter, expr.parameter):
+        return f"Reduce: {rule.name} with the parameter {expr.parameter!r}"
+    expected = reduction_type(rule.name, expr.element.type, expr.parameter)
+    if expected is None:
+        return f"Reduce: {rule.name} of {expr.element.type}"
+    return _expect(expr, f"result of {rule.name}", expr.type, expected)
+
+
+def _sound_parameter(wanted: str, found: float | None) -> bool:
+    """Whether a reduction's parameter is what it takes."""
+    match wanted:
+        case "q":
+            return isinstance(found, float) and 0 <= found <= 1
+        case "n":
+            return isinstance(found, int) and 1 <= found <= MOST_TOP
+        case _:
+            return found is None
+
+
+def own_reduction_fault(expr: Reduce, own: UserReduction) -> str | None:
+    """What is wrong with the use of a reduction of the query's own."""
+    if expr.ddof or expr.parameter is not None:
+        return f"Reduce: {own.name} takes nothing but its window"
+    if expr.bounds != own.bounds:
+        return f"Reduce: {own.name} and its use differ in whether they see bounds"
+    return _expect(expr, "element", expr.element.type, own.type) or _expect(
+        expr, f"result of {own.name}", expr.type, own.result.type
+    )
+
+
+def _numbers(name: str, found: Type) -> str | None:
+    if isinstance(found, Scalar) and found.is_number:
+        return None
+    return f"{name}: operand is {found}, expected a number"

@@ -1,0 +1,178 @@
+"""The state that each built-in reduction keeps (see `states`).
+
+Sums of floats are kept in doubles; `min` and `max` work on integers that order as the
+floats do, with NaN beyond the end. What becomes of a state is in `results`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tiltpy.ir.nodes import UserReduction
+from tiltpy.loops.build import convert, f64, greatest, i64, least
+from tiltpy.loops.nodes import Bin, CallFn, LExpr, Num
+from tiltpy.lowering.aggregates.aggregate import Kept, Merge, State
+from tiltpy.lowering.aggregates.central_moments import ORDERS, moments_of
+from tiltpy.lowering.aggregates.user_defined import kept_of_own
+from tiltpy.lowering.emit.builder import Block
+from tiltpy.lowering.emit.values import Lowered
+from tiltpy.ops import BinaryOp
+from tiltpy.types import BOOL, F32, F64, I32, I64, U64, Scalar, Type, int_range
+
+
+def _arithmetic(op: BinaryOp) -> Merge:
+    def merge(_: Block, a: State, b: State) -> State:
+        return (Bin(op, a[0], b[0], a[0].type),)
+
+    return merge
+
+
+def _total(scalar: Scalar) -> Kept:
+    return Kept(
+        "total",
+        (scalar,),
+        (Num(0.0 if scalar.is_float else 0, scalar),),
+        lambda _block, _row, value: (convert(value.scalar, scalar),),
+        _arithmetic("+"),
+    )
+
+
+def _squares(_block: Block, _row: LExpr, value: Lowered) -> State:
+    wide = convert(value.scalar, F64)
+    return (Bin("*", wide, wide, F64),)
+
+
+SQUARES = Kept("squares", (F64,), (f64(0.0),), _squares, _arithmetic("+"))
+COUNT = Kept(
+    "count",
+    (I64,),
+    (i64(0),),
+    lambda _block, _row, _value: (i64(1),),
+    _arithmetic("+"),
+)
+SHORT_COUNT = Kept(
+    "count",
+    (I32,),
+    (Num(0, I32),),
+    lambda _block, _row, _value: (Num(1, I32),),
+    _arithmetic("+"),
+)
+"""Of a window over cells: its length is known, and fits."""
+FIRST = Kept(
+    "first",
+    (I64,),
+    (Num(2**63 - 1, I64),),
+    lambda _block, row, _value: (row,),
+    lambda _, a, b: (least(a[0], b[0]),),
+)
+LAST = Kept(
+    "last",
+    (I64,),
+    (i64(-1),),
+    lambda _block, row, _value: (row,),
+    lambda _, a, b: (greatest(a[0], b[0]),),
+)
+
+
+def _product(scalar: Scalar) -> Kept:
+    one = Num(1.0 if scalar.is_float else 1, scalar)
+    return Kept(
+        "product",
+        (scalar,),
+        (one,),
+        lambda _block, _row, value: (convert(value.scalar, scalar),),
+        _arithmetic("*"),
+    )
+
+
+def _key(scalar: Scalar) -> Scalar:
+    if scalar.is_float:
+        return I32 if scalar == F32 else I64
+    return scalar
+
+
+def _extreme(name: str, scalar: Scalar) -> Kept:
+    largest = name == "max"
+    key = _key(scalar)
+    low, high = (0, 1) if key == BOOL else int_range(key)
+
+    def lift(_block: Block, _row: LExpr, value: Lowered) -> State:
+        plain = value.scalar
+        return (CallFn(f"{name}_key", (plain,), key) if scalar.is_float else plain,)
+
+    def merge(_: Block, a: State, b: State) -> State:
+        if key == BOOL:
+            return (Bin("||" if largest else "&&", a[0], b[0], BOOL),)
+        return ((greatest if largest else least)(a[0], b[0]),)
+
+    identity = low if largest else high
+    return Kept(
+        name,
+        (key,),
+        (Num(bool(identity) if key == BOOL else identity, key),),
+        lift,
+        merge,
+    )
+
+
+def _sum_type(scalar: Scalar) -> Scalar:
+    """What sums of a type are kept in: exact 64-bit integers, or doubles."""
+    if scalar.is_float:
+        return F64
+    return U64 if scalar.kind == "uint" else I64
+
+
+def _mean_type(scalar: Scalar) -> Scalar:
+    """Sums for a mean: 64-bit integers could wrap, so they are taken in doubles."""
+    return F64 if scalar.is_float or scalar.bits == 64 else I64
+
+
+def kept_for(reduction: str, element: Type, own: Mapping[str, UserReduction]) -> Kept:
+    """The state that a reduction over elements of a type needs, besides the count.
+
+    `own` are the query's own reductions.
+    """
+    if reduction in own:
+        return kept_of_own(own[reduction])
+    if reduction in ORDERS:
+        return moments_of(ORDERS[reduction])
+    if not isinstance(element, Scalar):
+        return _kept_of_rows(reduction)
+    match reduction:
+        case "sum":
+            return _total(_sum_type(element))
+        case "product":
+            return _product(_sum_type(element))
+        case "mean":
+            return _total(_mean_type(element))
+        case "rms":
+            return SQUARES
+        case "min" | "max":
+            return _extreme(reduction, element)
+        case "any" | "all":
+            return _total(I64)
+        case _:
+            return _kept_of_rows(reduction)
+
+
+def _kept_of_rows(reduction: str) -> Kept:
+    """The state of what may be reduced of structs, too: it never looks at a value."""
+    match reduction:
+        case "count":
+            return COUNT
+        case "first":
+            return FIRST
+        case "last":
+            return LAST
+        case _:
+            raise AssertionError(f"no reduction {reduction}")
+
+
+def narrow_for(reduction: str, element: Type, own: Mapping[str, UserReduction]) -> Kept:
+    """As `kept_for`, for trees of a few merges.
+
+    Sums of `f32` round no worse than pairwise summation there, and are twice as fast.
+    """
+    kept = kept_for(reduction, element, own)
+    if element == F32 and reduction in ("sum", "mean"):
+        return replace(_total(F32), wider=kept)
+    return kept

@@ -1,0 +1,150 @@
+"""What reductions make of their states: the last step of each window."""
+
+from dataclasses import replace
+from math import floor, frexp, ldexp
+
+from tiltpy.ir.nodes import Reduce
+from tiltpy.loops.build import (
+    TRUE,
+    conj,
+    convert,
+    eq,
+    f64,
+    i64,
+    is_power_of_two,
+    lt,
+    ne,
+)
+from tiltpy.loops.nodes import Bin, CallFn, LExpr, Num
+from tiltpy.lowering.aggregates.aggregate import State
+from tiltpy.lowering.aggregates.user_defined import finish_own
+from tiltpy.lowering.emit.builder import Block
+from tiltpy.lowering.emit.floats import minus, over, times
+from tiltpy.lowering.emit.values import Lowered
+from tiltpy.types import F32, F64, I64, Scalar
+
+
+def finish(block: Block, node: Reduce, state: State, count: LExpr) -> Lowered:
+    """The value of a reduction, from its state and count.
+
+    `first` and `last` are not here: their state is a row.
+    """
+    own = block.assembly.own.get(node.reduction)
+    if own is not None:
+        return finish_own(block, own, state)
+    assert isinstance(node.type, Scalar)
+    return Lowered(node.type, *_built_in(node, node.type, state, count))
+
+
+def _built_in(
+    node: Reduce, scalar: Scalar, state: State, count: LExpr
+) -> tuple[LExpr, LExpr]:
+    some = lt(Num(0, count.type), count)
+    match node.reduction:
+        case "count":
+            return convert(count, I64), TRUE
+        case "sum" | "product":
+            return convert(state[0], scalar), some
+        case "any":
+            return ne(state[0], i64(0)), some
+        case "all":
+            return eq(state[0], convert(count, I64)), some
+        case "mean":
+            return convert(_mean(state[0], count), scalar), some
+        case "rms":
+            return _root(_mean(state[0], count), scalar), some
+        case "min" | "max":
+            if scalar.is_float:
+                return CallFn("from_key", (state[0],), scalar), some
+            return state[0], some
+        case "var" | "std":
+            free = minus(state[0], f64(float(node.ddof)))
+            variance = _share(state[2], free)
+            if node.reduction == "std":
+                spread = _root(variance, scalar)
+            else:
+                spread = convert(variance, scalar)
+            return spread, conj(some, lt(Num(node.ddof, count.type), count))
+        case "skew" | "kurtosis":
+            return convert(_shape(node.reduction, state), scalar), some
+        case _:
+            raise AssertionError(f"no reduction {node.reduction}")
+
+
+def _root(square: LExpr, scalar: Scalar) -> LExpr:
+    """The square root of a double: squares of `f32` may leave the range of `f32`."""
+    return convert(CallFn("sqrt", (square,), F64), scalar)
+
+
+def _mean(total: LExpr, count: LExpr) -> LExpr:
+    """A sum divided by a number of snapshots."""
+    if total.type != F32:
+        return over(convert(total, F64), convert(count, F64))
+    if not isinstance(count, Num):
+        return Bin("/", total, convert(count, F32), F32)
+    if _is_share(total, count):
+        return _single_share(total, int(count.value))
+    return Bin("*", total, Num(1.0 / count.value, F32), F32)
+
+
+def _is_share(total: LExpr, count: LExpr) -> bool:
+    """Whether a sum is divided by its reciprocal in two parts."""
+    constant = isinstance(count, Num) and not is_power_of_two(count)
+    return constant and total.type == F32
+
+
+def _single_share(total: LExpr, number: int) -> LExpr:
+    """An `f32` divided by a constant: multiplied by the reciprocal in two parts.
+
+    What is left of the reciprocal is too little to make another quotient, as long as
+    the number has few digits and no product underflows (Brisebarre, Muller and Raina).
+    The first part is rounded down, so that both are positive: an infinity stays one.
+    A zero becomes positive.
+    """
+    share = 1.0 / number
+    mantissa, exponent = frexp(share)
+    high = ldexp(floor(ldexp(mantissa, 24)), exponent - 24)
+    rest = CallFn("fma", (total, Num(share - high, F32), Num(0.0, F32)), F32)
+    return CallFn("fma", (total, Num(high, F32), rest), F32)
+
+
+def _share(total: LExpr, number: LExpr) -> LExpr:
+    """A double divided by another; by a constant to within a rounding error."""
+    if isinstance(number, Num) and number.value > 0:
+        return times(total, f64(1.0 / number.value))
+    return over(total, number)
+
+
+def _shape(reduction: str, state: State) -> LExpr:
+    n, _, second, third, *fourth = state
+    if reduction == "skew":
+        root = CallFn("sqrt", (second,), F64)
+        scaled = Bin("*", CallFn("sqrt", (n,), F64), third, F64)
+        return Bin("/", Bin("/", scaled, second, F64), root, F64)
+    scaled = Bin("*", n, fourth[0], F64)
+    ratio = Bin("/", Bin("/", scaled, second, F64), second, F64)
+    return Bin("-", ratio, f64(3.0), F64)
+
+
+_NEVER = lt(i64(1), i64(0))
+"""No constant: what depends on it is a variable, as with any other flag."""
+
+
+def finished(
+    block: Block,
+    node: Reduce,
+    state: State,
+    count: LExpr,
+    *,
+    certain: bool,
+    cells: int,
+) -> Lowered:
+    """As `finish`, of a window over cells; `certain`: each of them contributes."""
+    shared = node.reduction == "mean" and _is_share(state[0], count)
+    if node.reduction in ("sum", "mean") and state[0].type.is_float and not shared:
+        # Of negative zeros alone, too: a sum that is zero is positive.
+        state = (Bin("+", state[0], Num(0.0, state[0].type), state[0].type),)
+    found = finish(block, node, state, count)
+    if certain and node.reduction not in block.assembly.own:
+        return replace(found, valid=TRUE if node.ddof < cells else _NEVER)
+    return found

@@ -1,0 +1,267 @@
+"""Which windows over an input with keys need no grouping of its rows, and their panes.
+
+Tumbling and hopping windows of section 6.1 of the paper, per key. Where all bounds of
+an output's windows lie on one grid and each event between two of its points, the rows
+are visited in order of time, and added to the state of their key in their pane
+(`grouped_fold`). What the output is in its cells is made of those states
+(`grouped_cells`). `abi.Grouped` is what both kernels and the runtime agree on.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import gcd
+
+from tiltpy.abi import Grouped, Layout, SlotKind, TimeLayout
+from tiltpy.forks import cached_property
+from tiltpy.ir.cuts import expressions
+from tiltpy.ir.nodes import (
+    At,
+    Const,
+    CutWindow,
+    Element,
+    EventBound,
+    Expr,
+    If,
+    Phi,
+    Query,
+    Reduce,
+    TemporalExpr,
+    Time,
+    Window,
+)
+from tiltpy.ir.traversal import walk
+from tiltpy.loops.build import TRUE, i64
+from tiltpy.loops.nodes import Array, LExpr
+from tiltpy.lowering.aggregates.aggregate import Kept
+from tiltpy.lowering.aggregates.built_in import kept_for
+from tiltpy.lowering.choice.vector_plan import Unfit, looks_at_whole
+from tiltpy.lowering.emit.builder import Assembly, Block
+from tiltpy.lowering.emit.references import reductions
+from tiltpy.lowering.emit.row_access import ObjectRows, input_rows
+from tiltpy.lowering.emit.values import Lowered, lower_expr
+from tiltpy.ops import WHOLE_WINDOW
+from tiltpy.types import BOOL, U32, U64, Scalar
+
+Span = tuple[int, int]
+"""Panes of a window, counted from its cell's first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Number `column` of the matrices from which a kind of state begins."""
+
+    kept: Kept
+    element: Expr
+    column: int
+
+
+class Folding:
+    """An output whose windows are folded by key, and what is kept for it.
+
+    `key` is the type that the keys come in. `narrow`: no pane has more than
+    2**16 - 1 rows. Raises `Unfit` with the reason where there is no such form.
+    """
+
+    def __init__(
+        self,
+        query: Query,
+        output: str,
+        layouts: Mapping[str, Layout],
+        key: Scalar = U32,
+        *,
+        narrow: bool = False,
+    ) -> None:
+        definition = query.definition(output)
+        assert definition is not None
+        self.query = query
+        self.definition = definition
+        self.layouts = layouts
+        self.key = key
+        self.narrow = narrow
+        _check(definition, query)
+
+    @cached_property
+    def input(self) -> str:
+        """The one object that it reads."""
+        return self.windows[0].object
+
+    @cached_property
+    def windows(self) -> list[Window]:
+        """All windows, those that only cut among them."""
+        cuts = (cut for cut in self.definition.cuts if isinstance(cut, CutWindow))
+        found = [node.window for node in reductions(self.definition)]
+        return list(dict.fromkeys([*found, *(cut.window for cut in cuts)]))
+
+    @cached_property
+    def pane(self) -> int:
+        """The ticks of a pane."""
+        bounds = (bound for one in self.windows for bound in (one.start, one.end))
+        return gcd(self.definition.tdom.precision, *bounds)
+
+    def span(self, window: Window) -> Span:
+        """The panes of a window."""
+        return window.start // self.pane, window.end // self.pane
+
+    @cached_property
+    def merged(self) -> int:
+        """How many panes the longest window has."""
+        return max(high - low for low, high in map(self.span, self.windows))
+
+    # What is kept
+
+    @cached_property
+    def conditions(self) -> list[Expr]:
+        """What some elements ask of an event before they count it."""
+        elements = [node.element for node in reductions(self.definition)]
+        cuts = (cut for cut in self.definition.cuts if isinstance(cut, CutWindow))
+        elements += [cut.element for cut in cuts]
+        found = (self.condition(element) for element in elements)
+        return list(dict.fromkeys(one for one in found if one is not None))
+
+    def condition(self, element: Expr) -> Expr | None:
+        """What says which events contribute: an expression that is φ for the others.
+
+        None where all do. Elements that differ in their values alone have the same.
+        """
+        if self._certain(element):
+            return None
+        match element:
+            case If(condition=asked, then=then, otherwise=Phi()) if self._certain(then):
+                return If(asked, Const(True, BOOL), Phi(BOOL))
+            case _:
+                return element
+
+    def _certain(self, element: Expr) -> bool:
+        """Whether every event contributes."""
+        assembly = self.assembly()
+        rows = self.rows(assembly, Block(assembly))
+        return value_of(Block(assembly), rows, i64(0), element).valid == TRUE
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """The states, each for an element, and where they are."""
+        found: dict[tuple[Kept, Expr], Part] = {}
+        column = len(self.counts)
+        for node in reductions(self.definition):
+            if node.reduction == "count":
+                continue
+            kept = self.kept(node)
+            if (kept, node.element) not in found:
+                found[kept, node.element] = Part(kept, node.element, column)
+                column += len(kept.types)
+        return list(found.values())
+
+    def kept(self, node: Reduce) -> Kept:
+        """The state of a reduction, besides its count."""
+        own = {one.name: one for one in self.query.reductions}
+        return kept_for(node.reduction, node.element.type, own)
+
+    def part(self, node: Reduce) -> Part:
+        """Where the state of a reduction is."""
+        kept = self.kept(node)
+        return next(
+            part
+            for part in self.parts
+            if part.kept == kept and part.element == node.element
+        )
+
+    @cached_property
+    def half(self) -> int:
+        """See `abi.Grouped`."""
+        return (16 if self.narrow else 32) if self.conditions else 0
+
+    @cached_property
+    def counts(self) -> tuple[Scalar, ...]:
+        """The types of the matrices that count, one for each condition but the first.
+
+        Without any condition, too, there is one.
+        """
+        first = U64 if self.half == 32 else U32
+        return (first, *(U32 for _ in self.conditions[1:]))
+
+    @cached_property
+    def states(self) -> tuple[Scalar, ...]:
+        """The types of all matrices."""
+        return self.counts + tuple(t for part in self.parts for t in part.kept.types)
+
+    def grouped(self) -> Grouped:
+        """What the runtime must know."""
+        tdom, payload = self.definition.tdom, self.query.type_of(self.input)
+        spans = [self.span(window) for window in self.windows]
+        return Grouped(
+            self.input,
+            self.pane,
+            tdom.offset % self.pane,
+            tdom.precision // self.pane,
+            min(low for low, _ in spans),
+            max(high for _, high in spans),
+            self.merged,
+            self.key,
+            self.half,
+            isinstance(payload, Scalar) and self.layouts[self.input].nullable[0],
+            self.states,
+        )
+
+    # What both kernels refer to
+
+    def assembly(self) -> Assembly:
+        """A kernel to be put together; it never looks at a row's times."""
+        layout = Layout(TimeLayout.SAMPLED, self.layouts[self.input].nullable)
+        return Assembly({self.input: layout}, self.query.reductions)
+
+    def rows(self, assembly: Assembly, block: Block) -> ObjectRows:
+        """The input's rows."""
+        return input_rows(assembly, block, self.input, self.query.type_of(self.input))
+
+    def matrices(self, assembly: Assembly, *, written: bool) -> list[Array]:
+        """The matrices in memory."""
+        name = self.definition.name
+        return [
+            assembly.array(SlotKind.STATES, name, scalar, column, written=written)
+            for column, scalar in enumerate(self.states)
+        ]
+
+
+def _check(definition: TemporalExpr, query: Query) -> None:
+    """Refuse what reads anything but windows of one input, folded by merging."""
+    name = definition.name
+    if not definition.cuts:
+        raise Unfit(f"~{name} refers to nothing")
+    objects: set[str] = set()
+    for cut in definition.cuts:
+        if not isinstance(cut, CutWindow):
+            raise Unfit(f"~{name} refers to more than windows")
+        objects.add(cut.window.object)
+    for expr in expressions(definition):
+        for node in walk(expr):
+            match node:
+                case At() | EventBound() | Time():
+                    raise Unfit(f"~{name} refers to more than windows")
+                case Reduce():
+                    objects.add(node.window.object)
+                    _check_reduction(node, query)
+                case _:
+                    pass
+    for one in objects:
+        if query.input(one) is None:
+            raise Unfit(f"~{name} refers to ~{one}, which is no input")
+    if len(objects) > 1:
+        raise Unfit(f"~{name} refers to several inputs")
+
+
+def _check_reduction(node: Reduce, query: Query) -> None:
+    if node.reduction in WHOLE_WINDOW:
+        raise looks_at_whole(node)
+    own = next((r for r in query.reductions if r.name == node.reduction), None)
+    if own is not None and (own.bounds or own.merge is None):
+        raise Unfit(f"{node.reduction} has no merge, or sees where snapshots start")
+
+
+def value_of(block: Block, rows: ObjectRows, row: LExpr, element: Expr) -> Lowered:
+    """An element at a row that is an event."""
+
+    def leaf(node: At | EventBound | Reduce | Time | Element) -> Lowered:
+        assert isinstance(node, Element), "an element reads its snapshot alone"
+        return rows.value(row, TRUE)
+
+    return lower_expr(block, leaf, element)

@@ -1,0 +1,1 @@
+"""Building blocks of every kernel: slots, values, row access and output arrays."""

@@ -1,0 +1,118 @@
+"""Where the loop of a temporal object puts its snapshots, and how."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tiltpy.abi import LANES, Layout, SlotKind, TimeLayout
+from tiltpy.loops.build import TRUE, add, greatest, i64, sub
+from tiltpy.loops.nodes import Array, CountTrue, LExpr, Pack, Splat, Store, Var
+from tiltpy.lowering.emit.builder import Assembly, Block
+from tiltpy.lowering.emit.row_access import ObjectRows
+from tiltpy.lowering.emit.values import Lowered
+from tiltpy.types import BOOL, I64, Struct, Type, columns
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Where the loop of an object puts its snapshots."""
+
+    name: str
+    type: Type
+    starts: Array
+    ends: Array
+    values: tuple[Array, ...]
+    validity: tuple[Array | None, ...]
+
+    def arrays(self) -> tuple[Array, ...]:
+        """All of them."""
+        flags = (array for array in self.validity if array is not None)
+        return self.starts, self.ends, *self.values, *flags
+
+    def columns(self, begin: LExpr, end: LExpr, value: Lowered) -> list[LExpr]:
+        """What of snapshots goes to each of the arrays."""
+        parts = value.fields or (value,)
+        flags = zip(parts, self.validity, strict=True)
+        valid = (part.valid for part, array in flags if array is not None)
+        return [begin, end, *(part.scalar for part in parts), *valid]
+
+    def elsewhere(self, arrays: tuple[Array, ...]) -> "Written":
+        """The same in other arrays."""
+        starts, ends, *others = arrays
+        values, flags = others[: len(self.values)], iter(others[len(self.values) :])
+        validity = tuple(None if one is None else next(flags) for one in self.validity)
+        return Written(self.name, self.type, starts, ends, tuple(values), validity)
+
+    def rows(self, block: Block, count: Var) -> ObjectRows:
+        """Its snapshots as rows for a later loop."""
+        struct = isinstance(self.type, Struct)
+        layout = Layout(TimeLayout.INTERVALS, tuple(struct for _ in self.values))
+        last = block.name(f"{self.name}.last", greatest(sub(count, i64(1)), i64(0)))
+        return ObjectRows(
+            self.name,
+            self.type,
+            layout,
+            count,
+            last,
+            i64(0),
+            i64(0),
+            self.starts,
+            self.ends,
+            self.values,
+            tuple(None if v is None else (v, i64(0)) for v in self.validity),
+        )
+
+
+def written(assembly: Assembly, name: str, payload: Type) -> Written:
+    """The output arrays of an object's loop."""
+    struct = isinstance(payload, Struct)
+    kinds = columns(payload)
+    return Written(
+        name,
+        payload,
+        assembly.array(SlotKind.OUT_STARTS, name, I64, written=True),
+        assembly.array(SlotKind.OUT_ENDS, name, I64, written=True),
+        tuple(
+            assembly.array(SlotKind.OUT_VALUES, name, scalar, j, written=True)
+            for j, (_, scalar) in enumerate(kinds)
+        ),
+        tuple(
+            assembly.array(SlotKind.OUT_VALIDITY, name, BOOL, j, written=True)
+            if struct
+            else None
+            for j in range(len(kinds))
+        ),
+    )
+
+
+def write_snapshot(
+    block: Block, out: Written, at: LExpr, value: Lowered, begin: LExpr, end: LExpr
+) -> None:
+    """Put a snapshot at its place; one that is φ is overwritten by the next."""
+    block.add(Store(out.starts, at, begin), Store(out.ends, at, end))
+    write_value(block, out, at, value)
+
+
+def write_value(block: Block, out: Written, at: LExpr, value: Lowered) -> None:
+    """Put a payload at its place."""
+    if value.fields:
+        for field, array, flags in zip(
+            value.fields, out.values, out.validity, strict=True
+        ):
+            block.add(Store(array, at, field.scalar))
+            assert flags is not None
+            block.add(Store(flags, at, field.valid))
+    else:
+        block.add(Store(out.values[0], at, value.scalar))
+
+
+def pack_snapshots(
+    block: Block, out: Written, count: Var, columns: Iterable[LExpr], there: LExpr
+) -> None:
+    """Put those of a vector of snapshots behind all others in which `there` holds."""
+    mask = block.name("there", Splat(there, BOOL))
+    for array, column in zip(out.arrays(), columns, strict=True):
+        if there == TRUE:
+            block.add(Store(array, count, Splat(column, array.type)))
+        else:
+            block.add(Pack(array, count, column, mask))
+    block.set(count, add(count, i64(LANES) if there == TRUE else CountTrue(mask, I64)))

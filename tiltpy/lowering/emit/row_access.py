@@ -1,0 +1,232 @@
+"""Reading the rows of a temporal object inside a kernel, whatever its time layout.
+
+An object is an input or the snapshots that an earlier loop of the kernel wrote. `abi`
+says what the layouts hold; this file is the only one of the lowering that knows.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tiltpy.abi import LANES, Layout, SlotKind, TimeLayout
+from tiltpy.loops.build import (
+    INF,
+    TRUE,
+    add,
+    greatest,
+    i64,
+    least,
+    load,
+    lt,
+    mul,
+    select,
+    sub,
+)
+from tiltpy.loops.nodes import Array, Lane, LExpr, Load, Prefetch, While, Wide
+from tiltpy.lowering.emit.builder import Assembly, Block
+from tiltpy.lowering.emit.values import Lowered
+from tiltpy.types import BOOL, I64, Struct, Type, columns
+
+AHEAD = 1 << 13
+"""Bytes ahead of a loop that are asked for."""
+LINE = 8
+"""Times in a line of the cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRows:
+    """The rows of one object: their number, times, values and nulls."""
+
+    name: str
+    type: Type
+    layout: Layout
+    count: LExpr
+    last: LExpr
+    start: LExpr
+    period: LExpr
+    starts: Array | None
+    ends: Array | None
+    values: tuple[Array, ...]
+    validity: tuple[tuple[Array, LExpr] | None, ...]
+    within: bool = False
+    """Whether no row behind the last is asked for."""
+
+    @property
+    def disjoint(self) -> bool:
+        """Whether no two rows overlap."""
+        return self.layout.time is not TimeLayout.OVERLAPPING
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row is a snapshot (no null row of a scalar payload)."""
+        return isinstance(self.type, Struct) or self.validity[0] is None
+
+    def clamp(self, row: LExpr) -> LExpr:
+        """A row that may be read, equal to `row` if that is less than `count`."""
+        return row if self.within else least(row, self.last)
+
+    def start_at(self, row: LExpr) -> LExpr:
+        """The start of an existing row."""
+        if self.layout.time is TimeLayout.SAMPLED:
+            return add(self.start, mul(row, self.period))
+        if self.layout.time is TimeLayout.CONTIGUOUS:
+            assert self.ends is not None
+            before = load(self.ends, greatest(sub(row, i64(1)), i64(0)))
+            return select(lt(i64(0), row), before, self.start)
+        if self.layout.points:  # their ends are read anyway
+            return sub(self.end_at(row), i64(1))
+        assert self.starts is not None
+        return load(self.starts, row)
+
+    def end_at(self, row: LExpr) -> LExpr:
+        """The end of an existing row."""
+        if self.layout.time is TimeLayout.SAMPLED:
+            return add(self.start, mul(add(row, i64(1)), self.period))
+        assert self.ends is not None
+        return load(self.ends, row)
+
+    def wide_start(self, row: LExpr) -> LExpr:
+        """The starts of a vector of existing rows, of which none is the first."""
+        match self.layout.time:
+            case TimeLayout.SAMPLED:
+                return self.start_at(add(row, Lane(I64)))
+            case TimeLayout.CONTIGUOUS:
+                assert self.ends is not None
+                return Wide(self.ends, sub(row, i64(1)), I64)
+            case _ if self.layout.points:
+                return sub(self.wide_end(row), i64(1))
+            case _:
+                assert self.starts is not None
+                return Wide(self.starts, row, I64)
+
+    def wide_end(self, row: LExpr) -> LExpr:
+        """The ends of a vector of existing rows."""
+        if self.ends is None:
+            return self.end_at(add(row, Lane(I64)))
+        return Wide(self.ends, row, I64)
+
+    def next_start(self, row: LExpr) -> LExpr:
+        """The start of the row behind an existing one, which exists as well."""
+        if self.layout.time is TimeLayout.CONTIGUOUS:
+            assert self.ends is not None
+            return load(self.ends, row)
+        return self.start_at(add(row, i64(1)))
+
+    def prefetch(self, block: Block, row: LExpr) -> None:
+        """Ask for what a loop will read a while later than a row."""
+        times = [self.ends] if self.layout.points else [self.starts, self.ends]
+        for array in (*times, *self.values):
+            if array is not None:
+                size = array.type.bits // 8 or 1
+                block.add(Prefetch(array, add(row, i64(AHEAD // size))))
+
+    def prefetch_times(self, block: Block, row: LExpr) -> None:
+        """Ask for the times of a vector of rows that a loop will come to."""
+        arrays = [self.ends] if self.layout.points else [self.starts, self.ends]
+        for array in arrays:
+            if array is not None:
+                for line in range(0, LANES, LANES // 2):
+                    ahead = add(row, i64(AHEAD // 8 + line))
+                    block.add(Prefetch(array, ahead))
+
+    def start_or_never(self, row: LExpr) -> LExpr:
+        """The start of a row, or infinity past the last (a row `count` at most)."""
+        if self.within:
+            return self.start_at(row)
+        contiguous = self.layout.time is TimeLayout.CONTIGUOUS
+        readable = row if contiguous else self.clamp(row)  # it reads the row before
+        return select(lt(row, self.count), self.start_at(readable), INF)
+
+    def end_or_never(self, row: LExpr) -> LExpr:
+        """The end of a row, or infinity past the last."""
+        if self.within:
+            return self.end_at(row)
+        return select(lt(row, self.count), self.end_at(self.clamp(row)), INF)
+
+    def exists(self, row: LExpr) -> LExpr:
+        """Whether an existing row is a snapshot."""
+        return TRUE if isinstance(self.type, Struct) else self.valid(0, row)
+
+    def valid(self, column: int, row: LExpr) -> LExpr:
+        """Whether a column of an existing row is not null."""
+        bitmap = self.validity[column]
+        if bitmap is None:
+            return TRUE
+        array, offset = bitmap
+        return Load(array, add(row, offset), BOOL)
+
+    def value(self, row: LExpr, exists: LExpr) -> Lowered:
+        """The payload of an existing row; `exists` says whether to believe it."""
+        fields = tuple(
+            Lowered(scalar, load(self.values[j], row), self.valid(j, row))
+            for j, (_, scalar) in enumerate(columns(self.type))
+        )
+        if isinstance(self.type, Struct):
+            return Lowered(self.type, None, exists, fields)
+        return Lowered(self.type, fields[0].value, exists)
+
+    def wide_value(self, block: Block, row: LExpr, exists: LExpr) -> Lowered:
+        """The payloads of a vector of existing rows that are snapshots."""
+        fields = []
+        for j, (_, scalar) in enumerate(columns(self.type)):
+            valid: LExpr = TRUE
+            bitmap = self.validity[j]
+            if bitmap is not None:
+                array, offset = bitmap
+                valid = block.name("is", Wide(array, add(row, offset), BOOL))
+            value = block.name("x", Wide(self.values[j], row, scalar))
+            fields.append(Lowered(scalar, value, valid))
+        if isinstance(self.type, Struct):
+            return Lowered(self.type, None, exists, tuple(fields))
+        return Lowered(self.type, fields[0].value, exists)
+
+
+def input_rows(
+    assembly: Assembly, block: Block, name: str, payload: Type
+) -> ObjectRows:
+    """The rows of an input, as its layout says."""
+    layout = assembly.layouts[name]
+    times = layout.time
+    zero = i64(0)
+    has_start = times in (TimeLayout.SAMPLED, TimeLayout.CONTIGUOUS)
+    has_starts = times in (TimeLayout.INTERVALS, TimeLayout.OVERLAPPING)
+    values: list[Array] = []
+    validity: list[tuple[Array, LExpr] | None] = []
+    for j, (_, scalar) in enumerate(columns(payload)):
+        values.append(assembly.array(SlotKind.VALUES, name, scalar, j))
+        if layout.nullable[j]:
+            bits = assembly.array(SlotKind.VALIDITY, name, BOOL, j, bits=True)
+            offset = assembly.number(SlotKind.VALIDITY_OFFSET, name, j)
+            validity.append((bits, offset))
+        else:
+            validity.append(None)
+    count = assembly.number(SlotKind.ROWS, name)
+    sampled = times is TimeLayout.SAMPLED
+    return ObjectRows(
+        name,
+        payload,
+        layout,
+        count,
+        block.name(f"{name}.last", greatest(sub(count, i64(1)), zero)),
+        assembly.number(SlotKind.START, name) if has_start else zero,
+        assembly.number(SlotKind.PERIOD, name) if sampled else zero,
+        assembly.array(SlotKind.STARTS, name, I64) if has_starts else None,
+        None if sampled else assembly.array(SlotKind.ENDS, name, I64),
+        tuple(values),
+        tuple(validity),
+    )
+
+
+def prefetch_rows(
+    block: Block, places: Iterable[tuple[ObjectRows, LExpr]], count: int
+) -> None:
+    """Ask for as many rows of some objects, line by line, as a loop comes to at once.
+
+    The machine does so by itself, but not over the ends of pages.
+    """
+    line = block.assembly.fresh("line")
+    inner = block.inner()
+    for rows, row in places:
+        rows.prefetch(inner, add(row, line))
+    inner.set(line, add(line, i64(LINE)))
+    block.set(line, i64(0))
+    block.add(While(lt(line, i64(count)), inner.body()))

@@ -1,0 +1,294 @@
+"""Functional expressions to loop IR: every value becomes a value and a bool.
+
+The value of something φ is unspecified but harmless: all loop operations are total, so
+both branches of a conditional are computed and one is selected.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from tiltpy.abi import SlotKind
+from tiltpy.ir.nodes import (
+    At,
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Element,
+    EventBound,
+    Exists,
+    Expr,
+    Field,
+    If,
+    In,
+    Let,
+    Local,
+    MakeStruct,
+    MatchString,
+    Phi,
+    Reduce,
+    Time,
+    Unary,
+)
+from tiltpy.loops.build import (
+    FALSE,
+    TRUE,
+    compare,
+    conj,
+    convert,
+    disj,
+    eq,
+    i64,
+    least,
+    load,
+    ne,
+    negate,
+    select,
+    sub,
+)
+from tiltpy.loops.nodes import Bin, CallFn, LExpr, Num
+from tiltpy.lowering.emit.builder import Block
+from tiltpy.ops import ARITHMETIC, COMPARISON
+from tiltpy.types import BOOL, I64, STRING, Scalar, Struct, Type
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A value of the functional IR: `value` unless `valid` is false (φ).
+
+    A struct has no `value` but `fields`, whose own φ counts only while it is valid.
+    """
+
+    type: Type
+    value: LExpr | None
+    valid: LExpr
+    fields: tuple["Lowered", ...] = ()
+
+    @property
+    def scalar(self) -> LExpr:
+        """The value of a scalar."""
+        assert self.value is not None
+        return self.value
+
+
+FEW_STRINGS = 16
+"""Of so many it is asked one by one whether a string is one of them: LLVM takes half a
+minute for a thousand such questions."""
+
+Leaf = Callable[[At | EventBound | Reduce | Time | Element], Lowered]
+"""How an expression reads time: given by the loop it stands in."""
+
+
+def zero(scalar: Scalar) -> Num:
+    """A value to stand where there is none."""
+    if scalar == BOOL:
+        return FALSE
+    return Num(0.0 if scalar.is_float else 0, scalar)
+
+
+def phi(payload: Type) -> Lowered:
+    """φ of a type."""
+    if isinstance(payload, Struct):
+        fields = tuple(phi(scalar) for _, scalar in payload.fields)
+        return Lowered(payload, None, FALSE, fields)
+    return Lowered(payload, zero(payload), FALSE)
+
+
+def lower_expr(
+    block: Block, leaf: Leaf, expr: Expr, names: Mapping[str, Lowered] | None = None
+) -> Lowered:
+    """Append what computes an expression, and return where it is.
+
+    `names` are those that it uses and does not bind.
+    """
+    return _Lowering(block, leaf).lower(expr, dict(names or {}))
+
+
+class _Lowering:
+    def __init__(self, block: Block, leaf: Leaf) -> None:
+        self.block = block
+        self.leaf = leaf
+        self.known: dict[Expr, Lowered] = {}
+
+    def lower(self, expr: Expr, env: dict[str, Lowered]) -> Lowered:
+        match expr:
+            case Const():
+                return Lowered(expr.type, self.constant(expr), TRUE)
+            case Phi():
+                return phi(expr.type)
+            case At() | EventBound() | Reduce() | Time() | Element():
+                if expr not in self.known:
+                    self.known[expr] = self.leaf(expr)
+                return self.known[expr]
+            case Local(name=name):
+                return env[name]
+            case Let(name=name, value=value, body=body):
+                return self.lower(body, {**env, name: self.lower(value, env)})
+            case If():
+                return self.conditional(expr, env)
+            case MakeStruct(fields=fields):
+                lowered = tuple(self.lower(field, env) for field in fields)
+                return Lowered(expr.type, None, TRUE, lowered)
+            case Field(operand=operand, name=name):
+                struct = self.lower(operand, env)
+                assert isinstance(struct.type, Struct)
+                index = [n for n, _ in struct.type.fields].index(name)
+                field = struct.fields[index]
+                return self.named(
+                    Lowered(field.type, field.value, conj(struct.valid, field.valid))
+                )
+            case In(operand=operand, options=options):
+                inner = self.lower(operand, env)
+                found = self.among(inner.scalar, options)
+                return self.named(Lowered(BOOL, found, inner.valid))
+            case MatchString(operand=operand):
+                inner = self.lower(operand, env)
+                kind = SlotKind(expr.test)
+                found = self.looked_up(kind, expr.pattern, inner.scalar)
+                return self.named(Lowered(BOOL, found, inner.valid))
+            case Unary() | Binary() | Exists() | Cast() | Call():
+                return self.named(self.operation(expr, env))
+            case _:
+                assert_never(expr)
+
+    def operation(
+        self, expr: Unary | Binary | Exists | Cast | Call, env: dict[str, Lowered]
+    ) -> Lowered:
+        match expr:
+            case Exists(operand=operand):
+                return Lowered(BOOL, self.lower(operand, env).valid, TRUE)
+            case Cast(operand=operand):
+                inner = self.lower(operand, env)
+                return Lowered(expr.type, convert(inner.scalar, expr.type), inner.valid)
+            case Unary(op=op, operand=operand):
+                inner = self.lower(operand, env)
+                return Lowered(expr.type, self.unary(op, inner.scalar), inner.valid)
+            case Call(function=function, arguments=arguments):
+                lowered = [self.lower(argument, env) for argument in arguments]
+                values = tuple(one.scalar for one in lowered)
+                return Lowered(
+                    expr.type,
+                    CallFn(function, values, expr.type),
+                    conj(*(one.valid for one in lowered)),
+                )
+            case Binary(left=left, right=right):
+                return self.binary(expr, self.lower(left, env), self.lower(right, env))
+            case _:
+                assert_never(expr)
+
+    def constant(self, const: Const) -> LExpr:
+        """A number as it is; of a string the code that the run gives it."""
+        if not isinstance(const.value, str):
+            return Num(const.value, const.type)
+        code = self.block.assembly.number(SlotKind.CODE, const.value)
+        return convert(code, STRING)
+
+    def among(self, value: LExpr, options: Sequence[Const]) -> LExpr:
+        """Whether a value is one of some; of many strings it is looked up."""
+        if value.type == STRING and len(options) > FEW_STRINGS:
+            listed = json.dumps([option.value for option in options])
+            return self.looked_up(SlotKind.AMONG, listed, value)
+        return any_of([eq(value, self.constant(option)) for option in options])
+
+    def looked_up(self, kind: SlotKind, pattern: str, code: LExpr) -> LExpr:
+        """What the run found out about the string of a code.
+
+        Where there is none its code may be anything: it is bounded.
+        """
+        assembly = self.block.assembly
+        table = assembly.array(kind, pattern, BOOL)
+        last = sub(assembly.number(SlotKind.STRINGS, ""), i64(1))
+        place = least(code, convert(last, STRING))
+        return load(table, convert(place, I64))
+
+    def unary(self, op: str, value: LExpr) -> LExpr:
+        if op == "!":
+            return negate(value)
+        assert isinstance(value.type, Scalar)
+        # -x is -0.0 - x for floats, so that the sign of a zero flips too.
+        start = Num(-0.0 if value.type.is_float else 0, value.type)
+        return Bin("-", start, value, value.type)
+
+    def binary(self, expr: Binary, left: Lowered, right: Lowered) -> Lowered:
+        op, a, b = expr.op, left.scalar, right.scalar
+        if op == "&&":
+            value = conj(disj(a, negate(left.valid)), disj(b, negate(right.valid)))
+            known_false = disj(
+                conj(left.valid, negate(a)), conj(right.valid, negate(b))
+            )
+            valid = disj(conj(left.valid, right.valid), known_false)
+            return Lowered(BOOL, value, valid)
+        if op == "||":
+            yes_a, yes_b = conj(a, left.valid), conj(b, right.valid)
+            valid = disj(conj(left.valid, right.valid), yes_a, yes_b)
+            return Lowered(BOOL, disj(yes_a, yes_b), valid)
+        valid = conj(left.valid, right.valid)
+        if op in COMPARISON:
+            return Lowered(BOOL, compare(op, a, b), valid)
+        assert op in ARITHMETIC
+        if op in ("//", "%") and expr.type.is_integer:
+            valid = conj(valid, ne(b, zero(expr.type)))
+        return Lowered(expr.type, Bin(op, a, b, expr.type), valid)
+
+    def conditional(self, expr: If, env: dict[str, Lowered]) -> Lowered:
+        condition = self.lower(expr.condition, env)
+        then = self.lower(expr.then, env)
+        otherwise = self.lower(expr.otherwise, env)
+        return self.choose(condition, then, otherwise)
+
+    def choose(self, condition: Lowered, then: Lowered, other: Lowered) -> Lowered:
+        test = condition.scalar
+        valid = conj(condition.valid, select_bool(test, then.valid, other.valid))
+        if then.fields:
+            fields = tuple(
+                self.named(pick(test, then.valid, other.valid, one, two))
+                for one, two in zip(then.fields, other.fields, strict=True)
+            )
+            valid = self.block.name("ok", valid)
+            return Lowered(then.type, None, valid, fields)
+        chosen = pick(test, then.valid, other.valid, then, other)
+        return self.named(Lowered(then.type, chosen.value, valid))
+
+    def named(self, lowered: Lowered) -> Lowered:
+        """The same, computed once and kept in variables."""
+        return Lowered(
+            lowered.type,
+            self.block.name("v", lowered.scalar),
+            self.block.name("ok", lowered.valid),
+        )
+
+
+def any_of(tests: Sequence[LExpr]) -> LExpr:
+    """Whether one of many holds; nested no deeper than it must be."""
+    if len(tests) == 1:
+        return tests[0]
+    middle = len(tests) // 2
+    return disj(any_of(tests[:middle]), any_of(tests[middle:]))
+
+
+def pick(
+    test: LExpr, then_valid: LExpr, other_valid: LExpr, then: Lowered, other: Lowered
+) -> Lowered:
+    """`test ? then : other`; a side that is φ for certain need not be selected."""
+    if other_valid == FALSE:
+        return then
+    if then_valid == FALSE:
+        return other
+    return Lowered(
+        then.type,
+        select(test, then.scalar, other.scalar),
+        select_bool(test, then.valid, other.valid),
+    )
+
+
+def select_bool(test: LExpr, then: LExpr, other: LExpr) -> LExpr:
+    """A selection of bools, as plain logic where a side is known."""
+    if other == FALSE:
+        return conj(test, then)
+    if then == FALSE:
+        return conj(negate(test), other)
+    if then == TRUE and other == TRUE:
+        return TRUE
+    return select(test, then, other)

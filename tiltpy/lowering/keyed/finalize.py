@@ -1,0 +1,261 @@
+"""The kernel that makes cells of what was folded by key, for a range of keys.
+
+For each cell the panes of its windows are merged, then the result is computed and
+whether a window has changed: each step for all of the keys, side by side.
+"""
+
+from dataclasses import dataclass
+
+from tiltpy.abi import Shape, SlotKind
+from tiltpy.ir.nodes import (
+    At,
+    CutWindow,
+    Element,
+    EventBound,
+    Expr,
+    Reduce,
+    Time,
+)
+from tiltpy.loops.build import (
+    FALSE,
+    add,
+    convert,
+    disj,
+    greatest,
+    i64,
+    least,
+    load,
+    lt,
+    mul,
+    ne,
+    sub,
+)
+from tiltpy.loops.nodes import Array, Bin, For, LExpr, Num, Store, Var
+from tiltpy.lowering.aggregates.aggregate import State
+from tiltpy.lowering.aggregates.finalize import finish
+from tiltpy.lowering.choice.keyed_plan import Folding, Part, Span
+from tiltpy.lowering.emit.builder import Block
+from tiltpy.lowering.emit.references import reductions
+from tiltpy.lowering.emit.values import Lowered, lower_expr
+from tiltpy.lowering.keyed.accumulate import lowered_of
+from tiltpy.lowering.lowered import LoweredKernel
+from tiltpy.lowering.sweep.window_elements import row_value
+from tiltpy.ops import BinaryOp
+from tiltpy.types import BOOL, I64, Scalar, columns
+
+
+def lower_cells(folding: Folding) -> LoweredKernel:
+    """The kernel, over a range of cells."""
+    return _Cells(folding).plan()
+
+
+@dataclass(frozen=True, slots=True)
+class _Merged:
+    """What is merged of the panes of a window: an entry for each key.
+
+    A count (of a condition, or of all events), or a part's states.
+    """
+
+    span: Span
+    count: Expr | None
+    part: Part | None = None
+
+
+class _Cells:
+    """The kernel, put together step by step."""
+
+    def __init__(self, folding: Folding) -> None:
+        self.folding = folding
+        self.name = name = folding.definition.name
+        self.assembly = assembly = folding.assembly()
+        self.block = Block(assembly)
+        self.matrices = folding.matrices(assembly, written=False)
+        self.rows = folding.rows(assembly, self.block)
+        self.keys = assembly.number(SlotKind.KEY_COUNT, name)
+        self.panes = assembly.number(SlotKind.PANE_COUNT, name)
+        self.low = assembly.number(SlotKind.KEY_LOW, name)
+        high = assembly.number(SlotKind.KEY_HIGH, name)
+        self.width = self.block.name("width", sub(high, self.low))
+        self.merged = self._wanted()
+        self.rows_of: dict[_Merged, tuple[Array, ...]] = {
+            one: self._scratch(one) for one in self.merged
+        }
+        self.moved = self._temporary("moved", BOOL)
+
+    def _wanted(self) -> list[_Merged]:
+        """What the reductions need."""
+        found: dict[_Merged, None] = {}
+        for node in reductions(self.folding.definition):
+            count, states = self._needs(node)
+            found.setdefault(count)
+            if states is not None:
+                found.setdefault(states)
+        return list(found)
+
+    def _needs(self, node: Reduce) -> tuple[_Merged, _Merged | None]:
+        span = self.folding.span(node.window)
+        count = _Merged(span, self.folding.condition(node.element))
+        if node.reduction == "count":
+            return count, None
+        return count, _Merged(span, None, self.folding.part(node))
+
+    def _scratch(self, one: _Merged) -> tuple[Array, ...]:
+        if one.part is None:
+            return (self._temporary("n", I64),)
+        kept = one.part.kept
+        return tuple(self._temporary(kept.name, kind) for kind in kept.types)
+
+    def _temporary(self, name: str, scalar: Scalar) -> Array:
+        return self.assembly.temporary(name, scalar, (("", 1),))
+
+    def plan(self) -> LoweredKernel:
+        """The kernel and its signature."""
+        number = self.assembly.number
+        first, last = (number(k, self.name) for k in (SlotKind.FIRST, SlotKind.LAST))
+        cell = self.assembly.fresh("cell")
+        each = self.block.inner()
+        ahead = mul(cell, i64(self.folding.grouped().stride))
+        pane = each.name("pane", add(ahead, number(SlotKind.SHIFT, self.name)))
+        self._clear(each)
+        for one in self.merged:
+            self._merge(each, one, pane)
+        for cut in dict.fromkeys(self._cuts()):
+            self._mark(each, cut, pane)
+        self._finish(each, mul(sub(cell, first), self.width))
+        self.block.add(For(cell, first, last, each.body()))
+        return lowered_of(self.folding, self.assembly, self.block, Shape.KEYS)
+
+    # Merging
+
+    def _each_key(self, block: Block) -> tuple[Var, Block]:
+        """A loop's variable over the keys, and its body."""
+        return self.assembly.fresh("key"), block.inner()
+
+    def _over_keys(self, block: Block, key: Var, inner: Block) -> None:
+        block.add(For(key, i64(0), self.width, inner.body()))
+
+    def _clear(self, block: Block) -> None:
+        key, inner = self._each_key(block)
+        for one, arrays in self.rows_of.items():
+            nothing = (i64(0),) if one.part is None else one.part.kept.identity
+            for array, value in zip(arrays, nothing, strict=True):
+                inner.add(Store(array, key, value))
+        inner.add(Store(self.moved, key, FALSE))
+        self._over_keys(block, key, inner)
+
+    def _merge(self, block: Block, one: _Merged, pane: LExpr) -> None:
+        low, high = one.span
+        at, body, base = self._pane(block)
+        key, inner = self._each_key(body)
+        place = inner.name("place", add(base, key))
+        arrays = self.rows_of[one]
+        if one.part is None:
+            total = add(load(arrays[0], key), self._count(inner, one.count, place))
+            inner.add(Store(arrays[0], key, total))
+        else:
+            kept, column = one.part.kept, one.part.column
+            own = self.matrices[column : column + len(kept.types)]
+            old = tuple(inner.name("old", load(array, key)) for array in arrays)
+            new = tuple(inner.name("new", load(matrix, place)) for matrix in own)
+            merged = [inner.name("m", part) for part in kept.merge(inner, old, new)]
+            for array, part in zip(arrays, merged, strict=True):
+                inner.add(Store(array, key, part))
+        self._over_keys(body, key, inner)
+        self._panes(block, at, body, add(pane, i64(low)), add(pane, i64(high)))
+
+    def _pane(self, block: Block) -> tuple[Var, Block, LExpr]:
+        """A loop over panes: its variable, its body, and its first key's entry."""
+        at, body = self.assembly.fresh("at"), block.inner()
+        return at, body, body.name("base", add(mul(at, self.keys), self.low))
+
+    def _panes(
+        self, block: Block, at: Var, body: Block, low: LExpr, high: LExpr
+    ) -> None:
+        """Append such a loop, over the panes that there are."""
+        first, last = greatest(low, i64(0)), least(high, self.panes)
+        block.add(For(at, first, last, body.body()))
+
+    def _count(self, block: Block, condition: Expr | None, place: LExpr) -> LExpr:
+        """How many events of a pane meet a condition; without one, all of them."""
+        conditions, half = self.folding.conditions, self.folding.half
+        number = 0 if condition is None else conditions.index(condition)
+        entry = block.name("entry", load(self.matrices[number], place))
+        if half == 0 or number > 0:
+            return convert(entry, I64)
+        op: BinaryOp = "%" if condition is None else "//"
+        both = Num(1 << half, entry.type)
+        return convert(Bin(op, entry, both, entry.type), I64)
+
+    # Cuts
+
+    def _cuts(self) -> list[tuple[Span, Expr | None]]:
+        return [
+            (self.folding.span(cut.window), self.folding.condition(cut.element))
+            for cut in self.folding.definition.cuts
+            if isinstance(cut, CutWindow)
+        ]
+
+    def _mark(self, block: Block, cut: tuple[Span, Expr | None], pane: LExpr) -> None:
+        """Whether anything comes into a window or leaves it.
+
+        With steps longer than the window that is all of it, and of the one before.
+        """
+        (low, high), condition = cut
+        stride = self.folding.grouped().stride
+        came = max(low, high - stride), high
+        left = low - stride, min(low, high - stride)
+        for first, last in (left, came):
+            at, body, base = self._pane(block)
+            key, inner = self._each_key(body)
+            place = inner.name("place", add(base, key))
+            some = ne(self._count(inner, condition, place), i64(0))
+            inner.add(Store(self.moved, key, disj(load(self.moved, key), some)))
+            self._over_keys(body, key, inner)
+            self._panes(block, at, body, add(pane, i64(first)), add(pane, i64(last)))
+
+    # Results
+
+    def _finish(self, block: Block, base: LExpr) -> None:
+        """Every key's value, and the two bytes beside it."""
+        key, inner = self._each_key(block)
+        place = inner.name("place", add(base, key))
+
+        def leaf(node: At | EventBound | Reduce | Time | Element) -> Lowered:
+            assert isinstance(node, Reduce), "a result reads windows alone"
+            return self._reduced(inner, node, key)
+
+        definition = self.folding.definition
+        value = lower_expr(inner, leaf, definition.body)
+        parts = value.fields or (value,)
+        kinds = columns(definition.type)
+        for number, (part, (_, scalar)) in enumerate(zip(parts, kinds, strict=True)):
+            out = self._written(SlotKind.OUT_VALUES, scalar, number)
+            inner.add(Store(out, place, part.scalar))
+            if value.fields:
+                flags = self._written(SlotKind.OUT_VALIDITY, BOOL, number)
+                inner.add(Store(flags, place, part.valid))
+        covered = self._written(SlotKind.OUT_COVERED, BOOL)
+        begins = self._written(SlotKind.OUT_BEGINS, BOOL)
+        inner.add(Store(covered, place, value.valid))
+        inner.add(Store(begins, place, load(self.moved, key)))
+        self._over_keys(block, key, inner)
+
+    def _written(self, kind: SlotKind, scalar: Scalar, column: int = 0) -> Array:
+        return self.assembly.array(kind, self.name, scalar, column, written=True)
+
+    def _reduced(self, block: Block, node: Reduce, key: Var) -> Lowered:
+        """The value of a reduction for a key."""
+        count, states = self._needs(node)
+        number = block.name("n", load(self.rows_of[count][0], key))
+        state: State = ()
+        if states is not None:
+            arrays = self.rows_of[states]
+            state = tuple(block.name("s", load(array, key)) for array in arrays)
+        if node.reduction in ("first", "last"):
+            some = block.name("some", lt(i64(0), number))
+            return row_value(block, self.rows, node, state[0], some)
+        found = finish(block, node, state, number)
+        if found.value is None:
+            return found
+        value, valid = block.name("r", found.scalar), block.name("ok", found.valid)
+        return Lowered(found.type, value, valid)

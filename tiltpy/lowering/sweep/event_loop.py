@@ -1,0 +1,193 @@
+"""Windows at the events of a point stream: row after row.
+
+A visit of a sweep looks for the next event, and whether there is one at all; each edge
+of a window looks whether there is another row. In a stretch that ends before the last
+rows of every object there is nothing to look for: each event is a visit. A window that
+ends with the event takes it in and looks for no others; one of which the last row alone
+is wanted needs no edge that passes what has left.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+
+from tiltpy.abi import LANES, Layout
+from tiltpy.ir.nodes import TemporalExpr
+from tiltpy.loops.build import (
+    TRUE,
+    add,
+    conj,
+    convert,
+    greatest,
+    i64,
+    le,
+    least,
+    lt,
+    select,
+    sub,
+)
+from tiltpy.loops.nodes import Bin, LExpr, Var, While
+from tiltpy.lowering.aggregates.central_moments import ORDERS
+from tiltpy.lowering.emit.builder import Assembly, Block
+from tiltpy.lowering.emit.output_arrays import Written, write_snapshot
+from tiltpy.lowering.emit.references import reductions, references, uses_time
+from tiltpy.lowering.sweep.cursors import ScanCursor, Seen
+from tiltpy.lowering.sweep.event_vectors import EventLanes
+from tiltpy.lowering.sweep.fifo_window import LEAP, SlidingWindow
+from tiltpy.lowering.sweep.gap_skipping import strict_points
+from tiltpy.lowering.sweep.operands import Following
+from tiltpy.types import I64
+
+LONG = 64
+"""Ticks of a window from which on it is better swept than made for each tick."""
+
+
+class Way(Enum):
+    """How a window gets from an event to the next one."""
+
+    TAKES = "ends with the event, which it takes in"
+    NEWEST = "shows its last row alone"
+    FOLLOWS = "follows with both edges"
+
+
+class AtEvents:
+    """The short visits of a loop over the events of one point stream."""
+
+    def __init__(self, assembly: Assembly, following: Following) -> None:
+        assert following.one_tick is not None
+        self.following = following
+        self.point = following.one_tick
+        cursor = following.cursors[self.point]
+        assert isinstance(cursor, ScanCursor)
+        self.cursor = cursor
+        self.row = assembly.fresh(f"{cursor.rows.name}.event")
+        self.time = assembly.fresh("time")
+        self.stop = assembly.fresh(f"{cursor.rows.name}.stop")
+        definition = following.definition
+        lanes = EventLanes.serves(definition, cursor.rows)
+        self.lanes = EventLanes(definition, cursor.rows) if lanes else None
+
+    @staticmethod
+    def serves(following: Following) -> bool:
+        """Whether a loop sees one event of one tick at a time, and windows."""
+        point = following.one_tick
+        if point is None or set(following.cursors) != {point} or following.edged:
+            return False
+        cursor = following.cursors[point]
+        if not isinstance(cursor, ScanCursor) or not cursor.rows.complete:
+            return False
+        windows = following.windows.values()
+        return bool(windows) and all(
+            isinstance(one, SlidingWindow) and not one.wholes for one in windows
+        )
+
+    def append(
+        self, block: Block, out: Written, count: Var, now: Var, last: LExpr
+    ) -> None:
+        """Visits behind that of the cursor's row, for as many as are well inside."""
+        rows, windows = self.cursor.rows, self.windows()
+        visit, stretch = block.inner(), block.inner()
+        self._find_stop(stretch, last)
+        stretch.set(self.time, sub(now, i64(1)))
+        end = rows.end_at(self.row)
+        visit.set(self.time, sub(end, i64(self.point.offset)))
+        inside = {one.window: self._advance(visit, one) for one in windows}
+        seen = Seen(TRUE, self.row, add(self.time, i64(1)))
+        value = self.following.value(visit, {self.point: seen}, inside)
+        write_snapshot(visit, out, count, value, sub(self.time, i64(1)), self.time)
+        visit.set(count, add(count, convert(value.valid, I64)))
+        visit.set(self.row, add(self.row, i64(1)))
+        if self.lanes is not None:
+            visit = self._in_lanes(self.lanes, visit, out, count)
+        stretch.add(While(lt(self.row, self.stop), visit.body()))
+        stretch.set(now, add(self.time, i64(1)))
+        stretch.set(self.cursor.row, self.row)
+        for window in windows:
+            window.settle(stretch)
+        some = [lt(i64(LEAP), window.rows.count) for window in windows]
+        block.when(conj(self.cursor.exists, *some), stretch)
+
+    def _in_lanes(
+        self, lanes: EventLanes, visit: Block, out: Written, count: Var
+    ) -> Block:
+        """As many events at once as there are lanes, and single ones beside them.
+
+        The windows have followed none of them, and are found anew for the last.
+        """
+        rows, windows = self.cursor.rows, self.windows()
+        either, some = visit.inner(), visit.inner()
+        inner = some.inner()
+        more = le(add(self.row, i64(LANES)), self.stop)
+        lanes.visit(inner, self.row, out, count)
+        inner.set(self.row, add(self.row, i64(LANES)))
+        some.add(While(more, inner.body()))
+        some.set(self.time, rows.end_at(sub(self.row, i64(1))))
+        for window in windows:
+            window.jump(some, sub(self.row, i64(lanes.deepest + 1)))
+            window.within().advance(some, self.time)
+        either.either(conj(le(i64(lanes.deepest), self.row), more), some, visit)
+        return either
+
+    def _find_stop(self, block: Block, last: LExpr) -> None:
+        """The row behind the cursor's, and the first one that is not well inside."""
+        rows = self.cursor.rows
+        limit = block.name(
+            "limit", least(last, *(self._limit(window) for window in self.windows()))
+        )
+        low, high = self.stop, block.assembly.fresh("high")
+        block.set(self.row, add(self.cursor.row, i64(1)))
+        block.set(low, self.row)
+        block.set(high, rows.last)
+        halve = block.inner()
+        middle = halve.name("middle", Bin("//", add(low, high), i64(2), I64))
+        time = sub(rows.end_at(middle), i64(self.point.offset))
+        before = halve.name("before", le(time, limit))
+        halve.set(low, select(before, add(middle, i64(1)), low))
+        halve.set(high, select(before, high, middle))
+        block.add(While(lt(low, high), halve.body()))
+
+    def _advance(self, block: Block, window: SlidingWindow) -> SlidingWindow:
+        """Bring a window to an event."""
+        inside = window.within()
+        match self.way(window):
+            case Way.TAKES:
+                inside.take(block, self.time, self.row)
+            case Way.NEWEST:
+                inside.show_newest(block, self.time)
+            case Way.FOLLOWS:
+                inside.advance(block, self.time)
+        return inside
+
+    def way(self, window: SlidingWindow) -> Way:
+        """How a window gets to the next event."""
+        seen = window.window
+        if seen.object == self.point.object and seen.end == self.point.offset:
+            return Way.TAKES
+        return Way.NEWEST if window.newest_alone else Way.FOLLOWS
+
+    def windows(self) -> list[SlidingWindow]:
+        found = self.following.windows.values()
+        return [one for one in found if isinstance(one, SlidingWindow)]
+
+    def _limit(self, window: SlidingWindow) -> LExpr:
+        """Until when both edges stay so far from the last row as they look ahead."""
+        rows = window.rows
+        start = rows.start_at(greatest(sub(rows.last, i64(LEAP)), i64(0)))
+        return sub(start, i64(window.window.end))
+
+
+def swept_at_events(definition: TemporalExpr, layouts: Mapping[str, Layout]) -> bool:
+    """Whether an object is better made event by event than tick by tick.
+
+    Its windows are long, or what they keep takes long to merge.
+    """
+    points, windows = references(definition)
+    if definition.tdom.precision != 1 or uses_time(definition) or len(points) != 1:
+        return False
+    (point,) = points
+    layout = layouts.get(point.object)
+    if layout is None or not layout.points or any(layout.nullable):
+        return False
+    if point not in definition.cuts or point not in strict_points(definition):
+        return False
+    long = any(window.end - window.start > LONG for window in windows)
+    return long or any(node.reduction in ORDERS for node in reductions(definition))

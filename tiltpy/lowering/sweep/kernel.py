@@ -1,0 +1,111 @@
+"""A query to a kernel: one loop for each temporal object, in order of dependency.
+
+Fusion has left few objects; those that remain besides the outputs are computed over
+the stretch that their readers need, into scratch arrays of the chunk's size. The shape
+of each loop is chosen here (see `abi.Shape`).
+"""
+
+from collections.abc import Mapping
+
+from tiltpy.abi import Layout, Loop, Signature, SlotKind
+from tiltpy.ir.cuts import reads
+from tiltpy.ir.nodes import Query, TemporalExpr
+from tiltpy.loops.build import greatest, i64, least, load, lt, sub
+from tiltpy.loops.nodes import Kernel, LExpr, Store, WriteSlot
+from tiltpy.lowering.emit.builder import Assembly, Block
+from tiltpy.lowering.emit.output_arrays import Written, written
+from tiltpy.lowering.emit.row_access import ObjectRows, input_rows
+from tiltpy.lowering.lowered import LoweredKernel
+from tiltpy.lowering.sweep.loop import Sweep
+from tiltpy.lowering.sweep.ranking import Rankings
+from tiltpy.lowering.sweep.row_map import RowMap, maps_rows
+
+
+def lower(
+    query: Query, layouts: Mapping[str, Layout], *, maps: bool = True
+) -> LoweredKernel:
+    """The kernel for any data of these layouts; `maps=False`: plain sweeps alone."""
+    assembly, block, objects = _begin(query, layouts)
+    read = {name for d in query.definitions for name in reads(d)}
+    inputs = dict(objects)
+    rankings = Rankings(assembly)
+    loops = []
+    special = False
+    for definition in query.definitions:
+        loop: Sweep | RowMap
+        if maps and definition.name not in read and maps_rows(definition, inputs):
+            loop = RowMap(assembly, definition, objects)
+        else:
+            loop = Sweep(assembly, definition, objects, rankings, plain=not maps)
+        rows = _append(assembly, block, loop, definition)
+        objects[definition.name] = rows
+        loops.append(loop.describe())
+        special |= isinstance(loop, RowMap) or loop.is_special
+    return _finish(query, assembly, block, loops, special=special)
+
+
+def _begin(
+    query: Query, layouts: Mapping[str, Layout]
+) -> tuple[Assembly, Block, dict[str, ObjectRows]]:
+    assembly = Assembly(layouts, query.reductions)
+    block = Block(assembly)
+    used = {name for d in query.definitions for name in reads(d)}
+    objects = {
+        declared.name: input_rows(assembly, block, declared.name, declared.type)
+        for declared in query.inputs
+        if declared.name in used
+    }
+    return assembly, block, objects
+
+
+def _append(
+    assembly: Assembly,
+    block: Block,
+    loop: Sweep | RowMap,
+    definition: TemporalExpr,
+) -> ObjectRows:
+    out = written(assembly, definition.name, definition.type)
+    count = loop.lower(block, out)
+    if not definition.tdom.is_infinite and not loop.describe().implicit_times:
+        _clip(assembly, block, out, count)
+    slot = assembly.slot(SlotKind.OUT_COUNT, definition.name)
+    block.add(WriteSlot(slot, count))
+    return out.rows(block, count)
+
+
+def _clip(assembly: Assembly, block: Block, out: Written, count: LExpr) -> None:
+    """A finite domain cuts the first and the last snapshot.
+
+    Implied times are the input's own: the runtime cuts them when it stitches.
+    """
+    low = assembly.number(SlotKind.CLIP_LOW, out.name)
+    high = assembly.number(SlotKind.CLIP_HIGH, out.name)
+    inner = block.inner()
+    final = sub(count, i64(1))
+    begin = greatest(load(out.starts, i64(0)), low)
+    inner.add(Store(out.starts, i64(0), begin))
+    inner.add(Store(out.ends, final, least(load(out.ends, final), high)))
+    block.when(lt(i64(0), count), inner)
+
+
+def _finish(
+    query: Query,
+    assembly: Assembly,
+    block: Block,
+    loops: list[Loop],
+    *,
+    special: bool,
+) -> LoweredKernel:
+    kernel = Kernel(
+        assembly.loaded(),
+        tuple(assembly.arrays.values()),
+        block.body(),
+    )
+    signature = Signature(
+        tuple(assembly.slots),
+        tuple(loops),
+        tuple(assembly.scratch),
+        query.outputs,
+        special=special,
+    )
+    return LoweredKernel(kernel, signature)

@@ -1,0 +1,124 @@
+"""The most frequent value of a window: a tournament between the ranks.
+
+Each leaf of a complete binary tree is a rank, with the number of its rows in the window
+and the first of them; each node holds those of the leaf below it that has more rows, or
+as many and an earlier first one. The rows of a rank are chained in the order in which
+they came, so that each of them can go, and the next becomes the first.
+"""
+
+from tiltpy.ir.nodes import Reduce
+from tiltpy.loops.build import (
+    add,
+    conj,
+    convert,
+    disj,
+    eq,
+    i64,
+    load,
+    lt,
+    mul,
+    select,
+    sub,
+)
+from tiltpy.loops.nodes import Array, Bin, For, LExpr, Num, Store, While
+from tiltpy.lowering.emit.builder import Assembly, Block
+from tiltpy.lowering.emit.values import Lowered
+from tiltpy.lowering.sweep.ranking import Ranking
+from tiltpy.lowering.sweep.window_elements import row_value
+from tiltpy.types import I32, I64
+
+_TWO = i64(2)
+_NOTHING = Num(0, I32)
+_NONE = Num(-1, I32)
+"""No row."""
+
+
+class ModeTree:
+    """The tournament of one window."""
+
+    name = "a tournament of ranks"
+
+    def __init__(self, assembly: Assembly, ranking: Ranking) -> None:
+        self.assembly = assembly
+        self.ranking = ranking
+        self.rows = ranking.rows
+        self.counts = ranking.array("mode.count", I32, 4, 4)
+        self.firsts = ranking.array("mode.first", I32, 4, 4)
+        self.lasts = ranking.array("mode.last", I32)
+        self.later = self._by_row("mode.later")
+        self.earlier = self._by_row("mode.earlier")
+
+    def _by_row(self, name: str) -> Array:
+        name = f"{self.rows.name}.{name}"
+        return self.assembly.temporary(name, I32, ((self.rows.name, 1),), 1)
+
+    def reduce(self, node: Reduce) -> None:
+        """All that is needed is there."""
+
+    def start(self, block: Block) -> None:
+        """Nothing is there."""
+        node = self.assembly.fresh("node")
+        clear = Store(self.counts, node, _NOTHING), Store(self.firsts, node, _NOTHING)
+        block.add(For(node, i64(0), mul(self.ranking.leaves, _TWO), clear))
+
+    def enter(self, block: Block, row: LExpr, rank: LExpr) -> None:
+        """A row comes behind all others of its rank."""
+        leaf = block.name("leaf", add(rank, self.ranking.leaves))
+        count = block.name("count", load(self.counts, leaf))
+        place = block.name("place", convert(row, I32))
+        only, more = block.inner(), block.inner()
+        only.add(Store(self.firsts, leaf, place), Store(self.earlier, row, _NONE))
+        last = more.name("last", load(self.lasts, rank))
+        more.add(
+            Store(self.later, convert(last, I64), place),
+            Store(self.earlier, row, last),
+        )
+        block.either(eq(count, _NOTHING), only, more)
+        block.add(Store(self.later, row, _NONE), Store(self.lasts, rank, place))
+        self._play(block, leaf, add(count, Num(1, I32)))
+
+    def leave(self, block: Block, row: LExpr, rank: LExpr) -> None:
+        """A row leaves the chain of its rank."""
+        leaf = block.name("leaf", add(rank, self.ranking.leaves))
+        earlier = block.name("earlier", load(self.earlier, row))
+        later = block.name("later", load(self.later, row))
+        is_first, has_earlier = block.inner(), block.inner()
+        is_first.add(Store(self.firsts, leaf, later))
+        has_earlier.add(Store(self.later, convert(earlier, I64), later))
+        block.either(lt(earlier, _NOTHING), is_first, has_earlier)
+        is_last, has_later = block.inner(), block.inner()
+        is_last.add(Store(self.lasts, rank, earlier))
+        has_later.add(Store(self.earlier, convert(later, I64), earlier))
+        block.either(lt(later, _NOTHING), is_last, has_later)
+        self._play(block, leaf, sub(load(self.counts, leaf), Num(1, I32)))
+
+    def _play(self, block: Block, leaf: LExpr, count: LExpr) -> None:
+        """Give a leaf another count, and play its matches again up to the root.
+
+        Who has won so far stays in registers, and meets the winner next to it.
+        """
+        node = self.assembly.fresh("node")
+        most, first = (self.assembly.fresh(name, I32) for name in ("most", "first"))
+        block.set(node, leaf)
+        block.set(most, count)
+        block.set(first, load(self.firsts, leaf))
+        block.add(Store(self.counts, leaf, most))
+        up = block.inner()
+        odd = up.name("odd", Bin("%", node, _TWO, I64))
+        beside = up.name("beside", sub(add(node, i64(1)), mul(_TWO, odd)))
+        other = up.name("other", load(self.counts, beside))
+        its_first = up.name("sooner", load(self.firsts, beside))
+        sooner = conj(eq(other, most), lt(its_first, first))
+        wins = up.name("wins", disj(lt(most, other), sooner))
+        up.set(most, select(wins, other, most))
+        up.set(first, select(wins, its_first, first))
+        up.set(node, Bin("//", node, _TWO, I64))
+        up.add(Store(self.counts, node, most), Store(self.firsts, node, first))
+        block.add(While(lt(i64(1), node), up.body()))
+
+    def value(self, block: Block, node: Reduce) -> Lowered:
+        """The first row of the most frequent value."""
+        root = i64(1)
+        some = block.name("some", lt(_NOTHING, load(self.counts, root)))
+        row = convert(load(self.firsts, root), I64)
+        return row_value(block, self.rows, node, row, some)

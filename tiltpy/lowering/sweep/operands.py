@@ -1,0 +1,344 @@
+"""All that the loop of an object follows: its points and windows, and what cuts it."""
+
+from collections.abc import Mapping
+from typing import assert_never
+
+from tiltpy.abi import Read, TimeLayout
+from tiltpy.ir.cuts import leaf_cuts
+from tiltpy.ir.nodes import (
+    At,
+    Cut,
+    CutInlined,
+    CutPoint,
+    CutTime,
+    CutWindow,
+    Element,
+    EventBound,
+    Expr,
+    Reduce,
+    TemporalExpr,
+    Time,
+    UserReduction,
+    Window,
+)
+from tiltpy.loops.build import FALSE, INF, TRUE, add, conj, disj, i64, lt
+from tiltpy.loops.nodes import Lane, LExpr, Var
+from tiltpy.lowering.aggregates.user_defined import Way, way_of
+from tiltpy.lowering.emit.builder import Assembly, Block
+from tiltpy.lowering.emit.references import reductions, references
+from tiltpy.lowering.emit.row_access import ObjectRows
+from tiltpy.lowering.emit.values import Leaf, Lowered, lower_expr
+from tiltpy.lowering.sweep.clipped_window import EdgedWindow
+from tiltpy.lowering.sweep.cursors import (
+    Cursor,
+    ScanCursor,
+    Seen,
+    StackCursor,
+    StepCursor,
+)
+from tiltpy.lowering.sweep.fifo_window import SlidingWindow
+from tiltpy.lowering.sweep.gap_skipping import skipped_points
+from tiltpy.lowering.sweep.ranking import Rankings
+from tiltpy.lowering.sweep.row_bounds import Edges
+from tiltpy.lowering.sweep.tumbling_rows import RowPane, folds_rows
+from tiltpy.lowering.sweep.unordered_window import TreeWindow
+from tiltpy.types import BOOL, I64
+
+Points = dict[CutPoint, Seen]
+Windows = Mapping[Window, SlidingWindow | TreeWindow | RowPane]
+
+
+class Following:
+    """The references of one object, brought along by its loop.
+
+    `skipped` are the points at whose gaps there is no visit, `one_tick` the one among
+    them, if any, whose snapshots last a tick. `steps`: every change is visited.
+    `always_cuts`: each visit starts a new snapshot, so that none need be compared.
+    `plain`: no window is folded anew at each visit.
+    """
+
+    def __init__(
+        self,
+        assembly: Assembly,
+        definition: TemporalExpr,
+        objects: dict[str, ObjectRows],
+        now: Var,
+        rankings: Rankings,
+        *,
+        plain: bool,
+    ) -> None:
+        self.assembly = assembly
+        self.definition = definition
+        self.objects = objects
+        self.now = now
+        self.rankings = rankings
+        self.plain = plain
+        self.every_tick = definition.tdom.precision == 1
+        points, windows = references(definition)
+        self.skipped = skipped_points(definition, objects)
+        self.one_tick = next(
+            (p for p in self.skipped if objects[p.object].layout.points), None
+        )
+        self.steps = self.every_tick and not self.skipped
+        self.edges = Edges(assembly)
+        self.cursors = {point: self._cursor(point) for point in points}
+        self.windows = {window: self._window(window) for window in windows}
+        self.edged: dict[Window, EdgedWindow] = {}
+        for node in reductions(definition):
+            self._reduce(node)
+        self.points: Points = {}
+        self.flags: list[Var] = []
+        self.always_cuts = self._always_cuts()
+        if not self.always_cuts:
+            for cut in leaf_cuts(definition.cuts):
+                if isinstance(cut, CutWindow):
+                    self.windows[cut.window].cut(cut.element, bounds=cut.bounds)
+
+    def _cursor(self, point: CutPoint) -> Cursor:
+        rows = self.objects[point.object]
+        if not rows.disjoint:
+            return StackCursor(self.assembly, rows, point.offset)
+        if self.steps and rows.complete:
+            return StepCursor(self.assembly, self.edges, rows, point.offset)
+        return ScanCursor(self.assembly, rows, point.offset)
+
+    def _window(self, window: Window) -> SlidingWindow | TreeWindow | RowPane:
+        rows = self.objects[window.object]
+        if not self.plain and folds_rows(self.definition, window, rows.layout):
+            return RowPane(self.assembly, rows, window)
+        precision = self.definition.tdom.precision
+        if not rows.layout.fifo:
+            return TreeWindow(
+                self.assembly, rows, window, precision, rankings=self.rankings
+            )
+        return SlidingWindow(
+            self.assembly,
+            self.edges,
+            rows,
+            window,
+            steps=self.steps and rows.disjoint,
+            leaps=self.every_tick,
+            rankings=self.rankings,
+            precision=precision,
+        )
+
+    def _reduce(self, node: Reduce) -> None:
+        slide, own = self.windows[node.window], self._edged(node)
+        if own is None:
+            slide.reduce(node)
+            return
+        if node.window not in self.edged:
+            assert isinstance(slide, SlidingWindow)
+            self.edged[node.window] = EdgedWindow(
+                self.assembly,
+                self.edges,
+                slide,
+                leaps=self.every_tick,
+                rankings=self.rankings,
+                precision=self.definition.tdom.precision,
+            )
+        self.edged[node.window].reduce(own, node)
+
+    def _edged(self, node: Reduce) -> UserReduction | None:
+        """The query's own reduction of a window whose edges cut, if it is one."""
+        own = self.assembly.own.get(node.reduction)
+        disjoint = self.objects[node.window.object].disjoint
+        if own is None or way_of(own, disjoint=disjoint) is not Way.EDGED:
+            return None
+        return own
+
+    def _always_cuts(self) -> bool:
+        """Whether each visit starts a new snapshot, so that none need be compared.
+
+        Rows of one tick are seen at one visit each.
+        """
+        if self.one_tick in self.definition.cuts:
+            return True
+        return self.steps and all(self._sure(cut) for cut in self.definition.cuts)
+
+    def _sure(self, cut: Cut) -> bool:
+        """Whether each of its bounds is a change that the next tick sees.
+
+        In a loop over every tick whose cuts are all like that, every visit starts a new
+        snapshot and none need be compared.
+        """
+        match cut:
+            case CutPoint(object=name):
+                return self.objects[name].disjoint and self.objects[name].complete
+            case CutWindow(bounds=True):
+                return False
+            case CutWindow(window=window, element=element):
+                slide = self.windows[window]
+                if not isinstance(slide, SlidingWindow):
+                    return False
+                return not slide.track(element).filtered
+            case CutTime():
+                return True
+            case CutInlined():
+                return False
+            case _:
+                assert_never(cut)
+
+    @property
+    def folds_rows(self) -> bool:
+        """Whether nothing is kept of its windows from visit to visit."""
+        windows = self.windows.values()
+        return bool(windows) and all(isinstance(one, RowPane) for one in windows)
+
+    def cut_windows(self) -> tuple[Read, ...]:
+        """The windows whose edges cut rows, which those of one tick are not.
+
+        A snapshot may begin there at times at which no row starts or ends.
+        """
+        windows = (
+            cut.window
+            for cut in leaf_cuts(self.definition.cuts)
+            if isinstance(cut, CutWindow)
+            and cut.bounds
+            and not self.objects[cut.window.object].layout.points
+        )
+        return tuple(
+            Read(window.object, window.start, window.end)
+            for window in dict.fromkeys(windows)
+        )
+
+    def start(self, block: Block, first: LExpr) -> None:
+        """Before the loop."""
+        for flag in self.flags:
+            block.set(flag, FALSE)
+        self.edges.start(block, first)
+        for cursor in self.cursors.values():
+            cursor.start(block)
+        for slide in (*self.windows.values(), *self.edged.values()):
+            slide.start(block)
+
+    def advance(self, block: Block, settled: Points) -> list[LExpr]:
+        """Bring every reference up to date, but for those that are.
+
+        Returns the times at which they may see something else.
+        """
+        self.edges.step(block, self.now)
+        self.points = {
+            point: settled.get(point) or cursor.advance(block, self.now)
+            for point, cursor in self.cursors.items()
+        }
+        changes = [seen.change for seen in self.points.values()]
+        for slide in self.windows.values():
+            slide.advance(block, self.now)
+            changes.extend(slide.changes())
+        for edged in self.edged.values():
+            edged.advance(block, self.now)
+        return list(dict.fromkeys(changes))
+
+    def value(
+        self,
+        block: Block,
+        points: Mapping[CutPoint, Seen] | None = None,
+        windows: Windows | None = None,
+    ) -> Lowered:
+        """The object's value at the current visit, or where it sees others."""
+        leaf = self._leaf(block, points, windows)
+        return lower_expr(block, leaf, self.definition.body)
+
+    def _leaf(
+        self,
+        block: Block,
+        points: Mapping[CutPoint, Seen] | None = None,
+        windows: Windows | None = None,
+    ) -> Leaf:
+        seen = self.points if points is None else points
+        held = self.windows if windows is None else windows
+
+        def leaf(node: At | EventBound | Reduce | Time | Element) -> Lowered:
+            match node:
+                case At(object=name, offset=offset):
+                    at, rows = seen[CutPoint(name, offset)], self.objects[name]
+                    if at.wide:
+                        return rows.wide_value(block, at.row, at.exists)
+                    return rows.value(at.row, at.exists)
+                case EventBound(object=name, offset=offset):
+                    at = seen[CutPoint(name, offset)]
+                    row = add(at.row, Lane(I64)) if at.wide else at.row
+                    return bound_of(self.objects[name], node, row, at.exists)
+                case Time(offset=offset):
+                    return Lowered(node.type, add(self.now, i64(offset)), TRUE)
+                case Reduce():
+                    own = self._edged(node)
+                    if own is not None:
+                        return self.edged[node.window].value(block, own, node)
+                    return held[node.window].value(block, node)
+                case Element():
+                    raise AssertionError("an element outside of a window")
+                case _:
+                    assert_never(node)
+
+        return leaf
+
+    def cut(self, block: Block) -> LExpr:
+        """Whether the object is cut between the visit before and this one."""
+        moved = {point: cursor.cut(block) for point, cursor in self.cursors.items()}
+        return disj(*(self._cuts(block, moved, cut) for cut in self.definition.cuts))
+
+    def _cuts(self, block: Block, moved: dict[CutPoint, LExpr], cut: Cut) -> LExpr:
+        match cut:
+            case CutPoint():
+                return moved[cut]
+            case CutWindow(window=window, element=element, bounds=bounds):
+                return self.windows[window].cut(element, bounds=bounds)
+            case CutTime():
+                return TRUE
+            case CutInlined(value=value, cuts=cuts):
+                inner = disj(*(self._cuts(block, moved, one) for one in cuts))
+                return self._unless_gap(block, value, inner)
+            case _:
+                assert_never(cut)
+
+    def _unless_gap(self, block: Block, value: Expr, inner: LExpr) -> LExpr:
+        """An inlined object that is φ at both visits is one gap, whatever it reads."""
+        before = self.assembly.fresh("was", BOOL)
+        self.flags.append(before)
+        now = block.name("is", lower_expr(block, self._leaf(block), value).valid)
+        changed = block.name("cut", conj(inner, disj(now, before)))
+        block.set(before, now)
+        return changed
+
+    def structures(self) -> tuple[str, ...]:
+        """What is kept of windows as a whole."""
+        return tuple(
+            f"~{whole.ranking.rows.name}: {whole.describe()}"
+            for window in self.windows.values()
+            if not isinstance(window, RowPane)
+            for whole in window.wholes.values()
+        )
+
+    def anew(self) -> tuple[Read, ...]:
+        """The windows that reductions of the query's own fold anew at each visit."""
+        found = {}
+        for node in reductions(self.definition):
+            own = self.assembly.own.get(node.reduction)
+            rows = self.objects[node.window.object]
+            if own is None:
+                continue
+            way = way_of(own, in_order=rows.layout.fifo, disjoint=rows.disjoint)
+            if way is Way.ANEW:
+                found[node.window] = Read(rows.name, node.window.start, node.window.end)
+        return tuple(found.values())
+
+    def reads(self) -> tuple[Read, ...]:
+        """What the loop reads of each object."""
+        points = (Read(p.object, p.offset - 1, p.offset) for p in self.cursors)
+        windows = (Read(w.object, w.start, w.end) for w in self.windows)
+        return (*points, *windows)
+
+
+def bound_of(rows: ObjectRows, node: EventBound, row: LExpr, exists: LExpr) -> Lowered:
+    """`start(~x[t])` or `end(~x[t])` of the row that the reference sees.
+
+    The end of a row that holds without end is φ.
+    """
+    if node.which == "start":
+        return Lowered(node.type, rows.start_at(row), exists)
+    end = rows.end_at(row)
+    if rows.layout.time is TimeLayout.SAMPLED:
+        return Lowered(node.type, end, exists)
+    return Lowered(node.type, end, conj(exists, lt(end, INF)))

@@ -1,0 +1,200 @@
+"""The different values of an element in order, found before the loop: ranks.
+
+Reductions over whole windows (`median`, `mode`, ...) do not compare values in the loop.
+All rows of the object that the kernel has been given are sorted once by the element,
+and each different value gets its number in that order, its *rank*. All windows over the
+same object and element, whoever's they are, share the ranks. What a window holds is an
+array with an entry for each rank, in which a row comes and goes in logarithmic time.
+
+The rows are those of a chunk and its halo: `chunk_sizing.MOST_RANKED`, or nine times as
+many as the longest window holds, whichever is more. The arrays here take 36 bytes a row
+at most, and those of a window 8 to 64: they are asked for as any others are, and
+refused where there is not enough memory. Rows and ranks are numbers of 32 bits: the
+runtime refuses chunks of more.
+"""
+
+from tiltpy.ir.nodes import Expr
+from tiltpy.loops.build import (
+    TRUE,
+    add,
+    convert,
+    disj,
+    eq,
+    greatest,
+    i64,
+    least,
+    load,
+    lt,
+    mul,
+    ne,
+    select,
+    sub,
+)
+from tiltpy.loops.nodes import Array, Bin, CallFn, For, LExpr, Num, Store, Var, While
+from tiltpy.lowering.emit.builder import Assembly, Block
+from tiltpy.lowering.emit.row_access import ObjectRows
+from tiltpy.lowering.sweep.radix_sort import RadixSort
+from tiltpy.lowering.sweep.window_elements import element_of
+from tiltpy.types import I32, I64, U64, Scalar, int_range
+
+NOWHERE = -1
+"""The rank of a row that does not contribute."""
+
+
+class Ranking:
+    """The ranks of one element of an object.
+
+    `rank` has one for each row, `value` the value of each rank (a zero is +0). There
+    are `count` of them; `leaves` is the least power of two that is no less. `nan` is
+    the rank of NaN, if there is one: always the last.
+    """
+
+    def __init__(self, assembly: Assembly, rows: ObjectRows, element: Expr) -> None:
+        self.assembly = assembly
+        self.rows = rows
+        self.element = element
+        assert isinstance(element.type, Scalar)
+        self.type = element.type
+        name = rows.name
+        trial = element_of(Block(assembly), rows, i64(0), element)
+        self.filtered = trial.valid != TRUE
+        self.sort = RadixSort.of(assembly, name)
+        self.rank = assembly.temporary(f"{name}.rank", I32, ((name, 1),), 1)
+        self.value = assembly.temporary(f"{name}.value", self.type, ((name, 1),), 1)
+        self.count = assembly.fresh(f"{name}.ranks")
+        self.leaves = assembly.fresh(f"{name}.leaves")
+        self.nan: Var | None = None
+        if self.type.is_float:
+            self.nan = assembly.fresh(f"{name}.nan")
+        self._done = False
+
+    def array(
+        self, name: str, scalar: Scalar, constant: int = 2, factor: int = 2
+    ) -> Array:
+        """An array with `factor` entries for each rank and `constant` more.
+
+        Of `leaves` there are less than twice as many as rows, and one at least.
+        """
+        rows = ((self.rows.name, factor),)
+        label = f"{self.rows.name}.{name}"
+        return self.assembly.temporary(label, scalar, rows, constant)
+
+    def value_at(self, rank: LExpr) -> LExpr:
+        """The value of a rank; any value where there is none."""
+        last = greatest(sub(self.count, i64(1)), i64(0))
+        return load(self.value, least(rank, last))
+
+    def start(self, block: Block) -> None:
+        """Find the ranks, unless an earlier loop of the kernel has."""
+        if self._done:
+            return
+        self._done = True
+        found = self.assembly.fresh(f"{self.rows.name}.found")
+        low = self.assembly.fresh(f"{self.rows.name}.low", U64)
+        self._read(block, found, low)
+        self._compare(block, found, low)
+        self.sort.emit(block, found)
+        self._number(block, found)
+        block.set(self.leaves, i64(1))
+        grow = block.inner()
+        grow.set(self.leaves, mul(self.leaves, i64(2)))
+        block.add(While(lt(self.leaves, self.count), grow.body()))
+
+    def _read(self, block: Block, found: Var, low: Var) -> None:
+        """The rows that contribute, and their keys."""
+        block.set(found, i64(0))
+        block.set(low, Num(2**64 - 1, U64))
+        row = self.assembly.fresh("row")
+        each = block.inner()
+        value = element_of(each, self.rows, row, self.element)
+        valid = each.name("ok", value.valid)
+        key = each.name("key", order_key(value.scalar, self.type))
+        each.add(
+            Store(self.sort.order, found, convert(row, I32)),
+            Store(self.sort.rest, found, key),
+        )
+        if self.filtered:
+            each.add(Store(self.rank, row, Num(NOWHERE, I32)))
+        each.set(low, least(low, select(valid, key, low)))
+        each.set(found, add(found, convert(valid, I64)))
+        block.add(For(row, i64(0), self.rows.count, each.body()))
+
+    def _compare(self, block: Block, found: Var, low: Var) -> None:
+        """Keys from 0 on: the closer the values, the fewer digits have to be sorted."""
+        span, rest = self.sort.span, self.sort.rest
+        block.set(span, Num(0, U64))
+        place = self.assembly.fresh("place")
+        each = block.inner()
+        key = each.name("key", Bin("-", load(rest, place), low, U64))
+        each.add(Store(rest, place, key))
+        each.set(span, greatest(span, key))
+        block.add(For(place, i64(0), found, each.body()))
+
+    def _number(self, block: Block, found: Var) -> None:
+        """A new rank wherever the key is another than the one before."""
+        base = self.sort.base
+        before = self.assembly.fresh(f"{self.rows.name}.before", U64)
+        block.set(self.count, i64(0))
+        block.set(before, Num(0, U64))
+        place = self.assembly.fresh("place")
+        each = block.inner()
+        row = each.name("row", convert(load(self.sort.order, place), I64))
+        value = element_of(each, self.rows, row, self.element).scalar
+        key = each.name("key", order_key(value, self.type))
+        other = each.name("other", disj(eq(place, base), ne(key, before)))
+        new = each.inner()
+        new.add(Store(self.value, self.count, _without_sign(value)))
+        new.set(self.count, add(self.count, i64(1)))
+        each.when(other, new)
+        each.add(Store(self.rank, row, convert(sub(self.count, i64(1)), I32)))
+        each.set(before, key)
+        block.add(For(place, base, add(base, found), each.body()))
+        if self.nan is not None:
+            greatest_key = Num(2**self.type.bits - 1, U64)
+            last = sub(self.count, i64(1))
+            there = eq(before, greatest_key)
+            block.set(self.nan, select(there, last, i64(NOWHERE)))
+
+
+def order_key(value: LExpr, scalar: Scalar) -> LExpr:
+    """A number that orders as values do and is the same for those that are one value.
+
+    All NaNs are one and the greatest, both zeros are one.
+    """
+    if not scalar.is_float and scalar.kind != "int":
+        return convert(value, U64)
+    if scalar.is_float:
+        kind = I32 if scalar.bits == I32.bits else I64
+        bits: LExpr = CallFn("max_key", (value,), kind)
+        minus_zero = Num(-1, kind)
+        value = select(eq(bits, minus_zero), Num(0, kind), bits)
+    signed = convert(value, I64)
+    least_value, greatest_value = int_range(I64)
+    if scalar.bits < I64.bits:
+        return convert(add(signed, i64(1 << (scalar.bits - 1))), U64)
+    below = convert(Bin("+", signed, i64(least_value), I64), U64)  # which wraps
+    above = Bin("+", convert(signed, U64), Num(greatest_value + 1, U64), U64)
+    return select(lt(signed, i64(0)), below, above)
+
+
+def _without_sign(value: LExpr) -> LExpr:
+    """The value; a zero is +0."""
+    scalar = value.type
+    if not scalar.is_float:
+        return value
+    return Bin("+", value, Num(0.0, scalar), scalar)
+
+
+class Rankings:
+    """The ranks of a kernel, by object and element."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        self.assembly = assembly
+        self.known: dict[tuple[str, Expr], Ranking] = {}
+
+    def of(self, rows: ObjectRows, element: Expr) -> Ranking:
+        """The ranks of an element of an object."""
+        key = rows.name, element
+        if key not in self.known:
+            self.known[key] = Ranking(self.assembly, rows, element)
+        return self.known[key]

@@ -1,0 +1,140 @@
+"""The map over rows: a loop that visits every row, without any search.
+
+It serves an object that depends on one input at the same time only, and is φ where that
+is: one row in, at most one snapshot out. Where that cannot be φ either, the times of
+the result are the row's own and only values are written; elsewhere they are packed.
+"""
+
+from tiltpy.abi import LANES, Loop, Read, Shape, SlotKind
+from tiltpy.ir.nodes import (
+    At,
+    CutPoint,
+    Element,
+    EventBound,
+    Reduce,
+    TemporalExpr,
+    Time,
+)
+from tiltpy.ir.traversal import walk
+from tiltpy.loops.build import FALSE, TRUE, add, convert, i64, least, sub
+from tiltpy.loops.nodes import (
+    Bin,
+    For,
+    Lane,
+    LExpr,
+    Var,
+)
+from tiltpy.lowering.emit.builder import Assembly, Block
+from tiltpy.lowering.emit.cell_arrays import Place, cells_of
+from tiltpy.lowering.emit.output_arrays import (
+    Written,
+    pack_snapshots,
+    write_snapshot,
+    write_value,
+)
+from tiltpy.lowering.emit.row_access import ObjectRows
+from tiltpy.lowering.emit.stream_stores import Outlet
+from tiltpy.lowering.emit.values import Lowered, lower_expr, phi
+from tiltpy.lowering.sweep.operands import bound_of
+from tiltpy.types import I64
+
+
+def maps_rows(definition: TemporalExpr, inputs: dict[str, ObjectRows]) -> bool:
+    """Whether an object is a map over the rows of one input."""
+    if len(definition.cuts) != 1 or definition.tdom.precision != 1:
+        return False
+    (cut,) = definition.cuts
+    if not isinstance(cut, CutPoint) or cut.offset != 0:
+        return False
+    if cut.object not in inputs or not inputs[cut.object].disjoint:
+        return False
+    if any(isinstance(node, Reduce | Time) for node in walk(definition.body)):
+        return False
+
+    def nothing(node: At | EventBound | Reduce | Time | Element) -> Lowered:
+        return phi(node.type)
+
+    trial = Block(Assembly({}))
+    return lower_expr(trial, nothing, definition.body).valid == FALSE
+
+
+class RowMap:
+    """A loop over the rows of one input."""
+
+    def __init__(
+        self,
+        assembly: Assembly,
+        definition: TemporalExpr,
+        objects: dict[str, ObjectRows],
+    ) -> None:
+        (cut,) = definition.cuts
+        assert isinstance(cut, CutPoint)
+        self.assembly = assembly
+        self.definition = definition
+        self.rows = objects[cut.object]
+        self.implicit = False
+
+    def lower(self, block: Block, out: Written) -> Var:
+        """Append the loop; returns the variable that counts the snapshots written."""
+        name = self.definition.name
+        first = self.assembly.number(SlotKind.FIRST, name)
+        last = self.assembly.number(SlotKind.LAST, name)
+        row = self.assembly.fresh("row")
+        body = block.inner()
+        value = self._value(body, row, self.rows.value(row, self.rows.exists(row)))
+        self.implicit = value.valid == TRUE
+        if self.implicit:
+            write_value(body, out, sub(row, first), value)
+            block.add(For(row, first, last, body.body()))
+            count = self.assembly.fresh(f"{name}.count")
+            block.set(count, sub(last, first))
+            return count
+        outlet = Outlet(self.assembly, name, out.arrays())
+        outlet.start(block, sub(last, first))
+        near, count = out.elsewhere(outlet.near), outlet.count
+        begin, end = self.rows.start_at(row), self.rows.end_at(row)
+        write_snapshot(body, near, count, value, begin, end)
+        body.set(count, add(count, convert(value.valid, I64)))
+        # The first row has none before it, and what is left is a number of vectors.
+        some = Bin("%", sub(sub(last, first), i64(1)), i64(LANES), I64)
+        alone = block.name("alone", add(first, add(some, i64(1))))
+        block.add(For(row, first, least(alone, last), body.body()))
+        lanes = block.inner()
+        self._pack(lanes, near, count, row)
+        outlet.pass_on(lanes)
+        block.add(For(row, alone, last, lanes.body(), LANES))
+        return outlet.finish(block)
+
+    def _value(self, block: Block, row: LExpr, given: Lowered) -> Lowered:
+        """What becomes of a row, or of a vector of them; `given` is its payload."""
+
+        def leaf(node: At | EventBound | Reduce | Time | Element) -> Lowered:
+            if isinstance(node, EventBound):
+                return bound_of(self.rows, node, row, given.valid)
+            return given
+
+        return lower_expr(block, leaf, self.definition.body)
+
+    def _pack(self, block: Block, out: Written, count: Var, row: Var) -> None:
+        """Those of a vector of rows, not the first, that become snapshots."""
+        rows, cells, place = self.rows, cells_of(self.rows), Place(row)
+        start, end = rows.wide_start(row), rows.wide_end(row)
+        cells.prefetch(block, row)
+        rows.prefetch_times(block, row)
+        given = cells.value(block, place)
+        value = self._value(block, add(row, Lane(I64)), given)
+        columns = out.columns(start, end, value)
+        pack_snapshots(block, out, count, columns, value.valid)
+
+    def describe(self) -> Loop:
+        """What the runtime must know of the loop."""
+        return Loop(
+            self.definition.name,
+            self.definition.tdom,
+            self.definition.type,
+            Shape.ROWS,
+            (Read(self.rows.name, -1, 0),),
+            ((self.rows.name, 1),),
+            every_cell=False,
+            implicit_times=self.implicit,
+        )

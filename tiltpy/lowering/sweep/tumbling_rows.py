@@ -1,0 +1,231 @@
+"""Windows that do not overlap, over rows of any length: folded anew at each visit.
+
+A row is in one of them, or in two if it crosses an edge. So nothing is kept from visit
+to visit: the rows of a window are found by their times, and then a loop goes over their
+values alone, sixteen at a time, in which there is no time.
+"""
+
+from tiltpy.abi import LANES, Layout, TimeLayout
+from tiltpy.ir.cuts import leaf_cuts
+from tiltpy.ir.nodes import CutWindow, Expr, Reduce, TemporalExpr, Window
+from tiltpy.loops.build import (
+    TRUE,
+    add,
+    conj,
+    convert,
+    disj,
+    eq,
+    greatest,
+    i64,
+    le,
+    least,
+    load,
+    lt,
+    mul,
+    negate,
+    select,
+    sub,
+)
+from tiltpy.loops.nodes import Array, CountTrue, Lane, LExpr, Prefetch, Var, While, Wide
+from tiltpy.lowering.aggregates.built_in import COUNT
+from tiltpy.lowering.aggregates.finalize import finish
+from tiltpy.lowering.aggregates.pane_fold import Pane
+from tiltpy.lowering.aggregates.pane_passes import States, states_of_rows
+from tiltpy.lowering.emit.builder import Assembly, Block
+from tiltpy.lowering.emit.cell_arrays import cells_of
+from tiltpy.lowering.emit.references import reductions
+from tiltpy.lowering.emit.row_access import AHEAD, ObjectRows
+from tiltpy.lowering.emit.values import Lowered
+from tiltpy.lowering.sweep.window_elements import element_of, kept_of, row_value
+from tiltpy.ops import REDUCTIONS, WHOLE_WINDOW
+from tiltpy.types import BOOL, I64
+
+SHORTEST = 32
+"""Ticks of a window that is folded anew, at least."""
+
+
+def folds_rows(definition: TemporalExpr, window: Window, layout: Layout) -> bool:
+    """Whether a window is long, apart from those before it, and folded as it is."""
+    precision = definition.tdom.precision
+    if layout.time not in (TimeLayout.CONTIGUOUS, TimeLayout.INTERVALS):
+        return False
+    if not SHORTEST <= window.end - window.start <= precision:
+        return False
+    names = {n.reduction for n in reductions(definition) if n.window == window}
+    if not names <= REDUCTIONS.keys() or not names.isdisjoint(WHOLE_WINDOW):
+        return False
+    return not any(
+        isinstance(cut, CutWindow) and cut.window == window and cut.bounds
+        for cut in leaf_cuts(definition.cuts)
+    )
+
+
+class RowPane:
+    """A window over rows without overlap: those from `lo` to before `hi` are in it.
+
+    `changed` and `count` of an element that cuts: whether other snapshots contribute
+    than at the visit before, and how many.
+    """
+
+    def __init__(self, assembly: Assembly, rows: ObjectRows, window: Window) -> None:
+        self.assembly = assembly
+        self.rows = rows
+        self.window = window
+        self.lo = assembly.fresh(f"{rows.name}.end")
+        self.hi = assembly.fresh(f"{rows.name}.start")
+        self.held = assembly.fresh(f"{rows.name}.held")
+        self.source = cells_of(rows)
+        self.names: dict[Expr, set[str]] = {}
+        self.states: dict[Expr, States] = {}
+        self.changed: dict[Expr, Var] = {}
+        self.count: dict[Expr, Var] = {}
+
+    def reduce(self, node: Reduce) -> None:
+        """Have a reduction over the window computed."""
+        self.names.setdefault(node.element, set()).add(node.reduction)
+
+    def start(self, block: Block) -> None:
+        """Before the loop: no row has come."""
+        for var in (self.lo, self.hi, self.held, *self.count.values()):
+            block.set(var, i64(0))
+
+    def advance(self, block: Block, now: LExpr) -> None:
+        """Find the rows at the loop's time, and fold them."""
+        before = self.assembly.fresh(f"{self.rows.name}.before")
+        block.set(before, self.hi)
+        self._find(block, now)
+        block.set(self.held, sub(self.hi, self.lo))
+        wanted = {
+            Pane(self.source, element, self.lo, self.held): needed
+            for element in self.names
+            if (needed := self._folded(element)) is not None
+        }
+        if wanted:
+            found = states_of_rows(block, wanted)
+            self.states = {pane.element: states for pane, states in found.items()}
+        for element in self.changed:
+            self._compare(block, element, before)
+
+    def _filtered(self, element: Expr) -> bool:
+        trial = element_of(Block(self.assembly), self.rows, i64(0), element)
+        return trial.valid != TRUE
+
+    def _folded(self, element: Expr) -> set[str] | None:
+        """The reductions for which a look at every row is needed; None: for nothing."""
+        names = self.names[element]
+        if self._filtered(element):
+            return names
+        return names - {"count", "first", "last"} or None
+
+    # Which rows
+
+    def _find(self, block: Block, now: LExpr) -> None:
+        """Those that have ended by the window's beginning, and started before its end.
+
+        Of the rows before only the last may not have ended: windows do not overlap.
+        """
+        rows = self.rows
+        assert rows.ends is not None
+        begin = block.name("begin", add(now, i64(self.window.start)))
+        final = block.name("final", add(now, i64(self.window.end - 1)))
+        ended = le(rows.end_or_never(self.lo), begin)
+        block.set(self.lo, greatest(sub(self.hi, i64(1)), i64(0)))
+        block.set(self.lo, add(self.lo, convert(ended, I64)))
+        more = block.inner()  # but for those between two windows
+        _seek(more, self.lo, rows.ends, begin, rows.count)
+        block.when(ended, more)
+        if rows.starts is not None:
+            block.set(self.hi, greatest(self.hi, self.lo))
+            self._fetch_ends(block)
+            if rows.layout.points:  # whose starts need not be read
+                _seek(block, self.hi, rows.ends, add(final, i64(1)), rows.count)
+            else:
+                _seek(block, self.hi, rows.starts, final, rows.count)
+            return
+        # All but the first start where the row before ends.
+        before = self.assembly.fresh(f"{rows.name}.ended")
+        block.set(before, least(self.lo, rows.last))
+        _seek(block, before, rows.ends, final, rows.last)
+        some = conj(lt(i64(0), rows.count), le(rows.start, final))
+        block.set(self.hi, select(some, add(before, i64(1)), i64(0)))
+
+    def _fetch_ends(self, block: Block) -> None:
+        """Ask for the ends that will decide what has left: nobody reads those between.
+
+        About there, if there are as many rows in the next windows as in the last.
+        """
+        rows = self.rows
+        assert rows.ends is not None
+        if not rows.layout.points:
+            there = add(self.hi, mul(self.held, i64(4)))
+            block.add(Prefetch(rows.ends, there))
+            block.add(Prefetch(rows.ends, add(there, i64(LANES // 2))))
+
+    def changes(self) -> list[LExpr]:
+        """The first times of the loop at which the window holds other rows."""
+        gone = sub(self.rows.end_or_never(self.lo), i64(self.window.start))
+        come = sub(self.rows.start_or_never(self.hi), i64(self.window.end - 1))
+        return [gone, come]
+
+    # What cuts
+
+    def cut(self, element: Expr, *, bounds: bool) -> LExpr:
+        """Whether other snapshots contribute than at the visit before."""
+        assert not bounds
+        if element not in self.changed:
+            self.names.setdefault(element, set())
+            self.changed[element] = self.assembly.fresh("changed", BOOL)
+            self.count[element] = self.assembly.fresh("count.before")
+        return self.changed[element]
+
+    def _compare(self, block: Block, element: Expr, before: Var) -> None:
+        """The same none, or the same one: two windows share a row at most."""
+        count, past = self._count(element), self.count[element]
+        shared = lt(self.lo, before)
+        if self._filtered(element):
+            row = block.name("row", self.rows.clamp(self.lo))
+            shared = conj(shared, element_of(block, self.rows, row, element).valid)
+        one = conj(eq(count, i64(1)), eq(past, i64(1)), shared)
+        none = conj(eq(count, i64(0)), eq(past, i64(0)))
+        block.set(self.changed[element], negate(disj(none, one)))
+        block.set(past, count)
+
+    # What they come to
+
+    def _count(self, element: Expr) -> LExpr:
+        if not self._filtered(element):
+            return self.held
+        (count,) = self.states[element][COUNT]
+        return count
+
+    def value(self, block: Block, node: Reduce) -> Lowered:
+        """The value of a reduction over the window as it is now."""
+        count = self._count(node.element)
+        if node.reduction == "count":
+            return Lowered(node.type, count, TRUE)
+        first = node.reduction == "first"
+        if first or node.reduction == "last":
+            row = self.lo if first else sub(self.hi, i64(1))
+            if self._filtered(node.element):
+                (row,) = self.states[node.element][kept_of(self.assembly, node)]
+            some = block.name("some", lt(i64(0), count))
+            return row_value(block, self.rows, node, row, some)
+        state = self.states[node.element][kept_of(self.assembly, node)]
+        return finish(block, node, state, count)
+
+
+def _seek(block: Block, at: Var, times: Array, time: LExpr, stop: LExpr) -> None:
+    """Move on behind all entries of ordered times that are at or before one.
+
+    A vector further for as long as its last entry is; then those of one are counted.
+    """
+    leap = block.inner()
+    last = least(add(at, i64(LANES - 1)), greatest(sub(stop, i64(1)), i64(0)))
+    further = conj(le(add(at, i64(LANES)), stop), le(load(times, last), time))
+    ahead = add(at, i64(AHEAD // 8))
+    leap.add(Prefetch(times, ahead), Prefetch(times, add(ahead, i64(LANES // 2))))
+    leap.set(at, add(at, i64(LANES)))
+    block.add(While(further, leap.body()))
+    inside = block.name("inside", lt(Lane(I64), sub(stop, at)))
+    passed = conj(inside, le(Wide(times, at, I64, inside), time))
+    block.set(at, add(at, CountTrue(passed, I64)))

@@ -1,0 +1,58 @@
+"""What the loop of a grid kernel finds for an object: values, and where each begins."""
+
+from dataclasses import dataclass
+
+from tiltpy.loops.build import TRUE
+from tiltpy.loops.nodes import Array, LExpr, Splat, Store
+from tiltpy.lowering.emit.builder import Block
+from tiltpy.lowering.emit.cell_arrays import Stored
+from tiltpy.lowering.emit.values import Lowered
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The cells of one round: a vector of them, or one.
+
+    `begins`: where a snapshot begins; None: wherever there is a value.
+    """
+
+    value: Lowered
+    begins: LExpr | None
+
+    @property
+    def parts(self) -> tuple[Lowered, ...]:
+        """The columns."""
+        return self.value.fields or (self.value,)
+
+    @property
+    def nullable(self) -> tuple[bool, ...]:
+        """Which columns are fields that may be φ."""
+        return tuple(one.valid != TRUE for one in self.value.fields) or (False,)
+
+    @property
+    def complete(self) -> bool:
+        """Whether there is a value in every cell."""
+        return self.value.valid == TRUE
+
+    @property
+    def full(self) -> bool:
+        """Whether each cell is a snapshot of its own."""
+        return self.complete and self.begins is None
+
+    def put(self, block: Block, stored: Stored, at: LExpr, *, lanes: bool) -> None:
+        """Store the cells in arrays, from an index on."""
+        index = block.name("to", at)
+
+        def store(array: object, value: LExpr) -> None:
+            if isinstance(array, Array):
+                given = Splat(value, array.type) if lanes else value
+                block.add(Store(array, index, given))
+
+        for part, values, flags in zip(
+            self.parts, stored.values, stored.validity, strict=True
+        ):
+            store(values, part.scalar)
+            store(flags, part.valid)
+        store(stored.alive, self.value.valid)
+        if self.begins is not None:
+            store(stored.begins, self.begins)

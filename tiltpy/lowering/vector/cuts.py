@@ -1,0 +1,133 @@
+"""Where the snapshots of an object begin that a loop over lanes computes."""
+
+from tiltpy.ir.nodes import (
+    Cut,
+    CutInlined,
+    CutPoint,
+    CutTime,
+    CutWindow,
+    Expr,
+    TemporalExpr,
+    Window,
+)
+from tiltpy.loops.build import TRUE, conj, disj, eq, i64, ne, negate
+from tiltpy.loops.nodes import Lane, LExpr
+from tiltpy.lowering.choice.vector_plan import Unfit
+from tiltpy.lowering.emit.axes import Step
+from tiltpy.lowering.emit.builder import Block
+from tiltpy.lowering.emit.cell_arrays import place, single
+from tiltpy.lowering.emit.values import Leaf, Lowered, lower_expr
+from tiltpy.lowering.vector.history import History
+from tiltpy.lowering.vector.operands import LaneView
+from tiltpy.types import BOOL, I64
+
+
+class LaneCuts:
+    """The cuts of a loop's objects, and what they have to remember."""
+
+    def __init__(self, view: LaneView, leaf: Leaf) -> None:
+        self.view = view
+        self.leaf = leaf
+        self.histories: list[History] = []
+
+    def start(self, block: Block) -> None:
+        """Before the loop."""
+        for history in self.histories:
+            history.start(block)
+
+    def advance(self, block: Block) -> None:
+        """At the end of a round."""
+        for history in self.histories:
+            history.advance(block)
+
+    def begins(self, definition: TemporalExpr, value: Lowered) -> LExpr | None:
+        """Where one begins; None: wherever there is a value."""
+        if any(self._always(cut) for cut in definition.cuts):
+            return None
+        cut = disj(*(self._cuts(one) for one in definition.cuts))
+        if cut == TRUE:
+            return None
+        block = self.view.block
+        cut = block.name("cut", cut)
+        if value.valid == TRUE:
+            return cut
+        before = self._before(f"{definition.name}.was", value.valid)
+        return block.name("begins", conj(value.valid, disj(cut, negate(before))))
+
+    def _before(self, name: str, flags: LExpr) -> LExpr:
+        """Flags of the cells one earlier."""
+        history = History(self.view.assembly, name, BOOL)
+        history.set(self.view.block, flags)
+        self.histories.append(history)
+        return history.at(self.view.block, 1)
+
+    def _always(self, cut: Cut) -> bool:
+        """Whether each cell sees other snapshots than the one before."""
+        grid, reader = self.view.grid, self.view.reader
+        match cut:
+            case CutTime():
+                return True
+            case CutPoint(object=name):
+                source, step = self.view.source(name), grid.point(reader, cut)
+                own = source.complete and source.always_begins
+                return own and step.times >= step.over
+            case CutWindow(window=window, element=element):
+                step = grid.window(reader, window).newest
+                moves = step.times >= step.over
+                return moves and self.view.certain(window.object, element)
+            case CutInlined():
+                return False
+
+    def _cuts(self, cut: Cut) -> LExpr:
+        match cut:
+            case CutTime():
+                return TRUE
+            case CutPoint(object=name):
+                return self._point(name, self.view.grid.point(self.view.reader, cut))
+            case CutWindow(window=window, element=element):
+                return self._window(window, element)
+            case CutInlined(value=value, cuts=cuts):
+                return self._inlined(value, cuts)
+
+    def _inlined(self, value: Expr, cuts: tuple[Cut, ...]) -> LExpr:
+        """An object that was fused in: its cuts count where it is no gap."""
+        block = self.view.block
+        inner = disj(*(self._cuts(one) for one in cuts))
+        now = block.name("is", lower_expr(block, self.leaf, value).valid)
+        if now == TRUE:
+            return inner
+        before = self._before(f"{self.view.reader.name}.inlined", now)
+        return block.name("cut", conj(inner, disj(now, before)))
+
+    def _point(self, name: str, step: Step) -> LExpr:
+        view = self.view
+        if step.regular:
+            return view.moved(name, view.after(step))
+        if step.times > step.over:
+            raise Unfit(f"~{name} may have gaps between the cells that are seen")
+        if view.stays(name, step):
+            moved = view.stored[name].moved(view.tile, view.place_in_tile(step))
+            here = view.block.name("moves", conj(eq(view.cell, view.first), moved))
+            return view.block.name("cut", conj(here, eq(Lane(I64), i64(0))))
+        at = view.place(step)
+        before = step.earlier(view.lag + 1)
+        if at.single:  # only the first lane can be in another cell than the one before
+            moves = ne(at.base, single(view.cell, before).base)
+            other = conj(eq(Lane(I64), i64(0)), view.block.name("moves", moves))
+        else:
+            other = ne(at.cell(), place(view.cell, before).cell())
+        moved = view.stored[name].moved(view.block, at)
+        return view.block.name("cut", conj(other, moved))
+
+    def _window(self, window: Window, element: Expr) -> LExpr:
+        """A snapshot that contributes has come, or one has gone."""
+        view, name = self.view, window.object
+        seen = view.grid.window(view.reader, window)
+        if not seen.newest.regular:
+            raise Unfit(f"a window of ~{name} may hold the same twice")
+        newest, oldest = view.after(seen.newest), view.after(seen.oldest)
+        new = view.element(view.block, name, element, newest).valid
+        gone = view.element(view.block, name, element, oldest - 1).valid
+        comes = conj(new, view.moved(name, newest))
+        goes = conj(gone, view.moved(name, oldest))
+        return view.block.name("cut", disj(comes, goes))

@@ -1,0 +1,198 @@
+"""Windows over cells, sixteen at a time, without a chain from cell to cell.
+
+A window that moves on with the cells is made by doubling: sums of 2 cells from two
+cells, of 4 from two of those 2 apart, and so on; then a window is a few of these side
+by side. Windows of one object share them. Each is in registers, or in a ring in memory;
+what is some cells back is a shuffle of two vectors. A long window is 16 cells by
+doubling and then a window over whole vectors, lane by lane (`blocks`), but for sums in
+single precision: blocks would round them too often, and doubling on costs less than
+doubles. Nothing runs on over time: a result depends on the cells of its window alone.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from tiltpy.abi import LANES
+from tiltpy.loops.nodes import Num, Splat
+from tiltpy.lowering.aggregates.aggregate import Kept, State
+from tiltpy.lowering.emit.builder import Assembly, Block
+from tiltpy.lowering.vector.block_windows import Blocks
+from tiltpy.lowering.vector.history import History
+from tiltpy.plan.costs import LONGEST_TREE
+
+LONGEST_NARROW_TREE = 4096
+"""`LONGEST_TREE` for sums in single precision: what they look back at stays in near
+caches."""
+
+
+class Sequence:
+    """The states of each round; a component that never changes stays a number."""
+
+    def __init__(
+        self, assembly: Assembly, name: str, kept: Kept, state: State, deepest: int
+    ) -> None:
+        self.histories = [
+            None
+            if isinstance(part, Num)
+            else History(assembly, f"{name}.{kept.name}", scalar, deepest)
+            for part, scalar in zip(state, kept.types, strict=True)
+        ]
+        self.constant = state
+
+    def set(self, block: Block, state: State) -> None:
+        """The state of this round."""
+        for history, part in zip(self.histories, state, strict=True):
+            if history is not None:
+                history.set(block, part)
+
+    def at(self, block: Block, back: int) -> State:
+        """The state that many cells ago."""
+        return tuple(
+            part if history is None else history.at(block, back)
+            for history, part in zip(self.histories, self.constant, strict=True)
+        )
+
+    def start(self, block: Block) -> None:
+        """Before the loop."""
+        for history in self.histories:
+            if history is not None:
+                history.start(block)
+
+    def advance(self, block: Block) -> None:
+        """At the end of a round."""
+        for history in self.histories:
+            if history is not None:
+                history.advance(block)
+
+
+def parts_of(cells: int) -> list[tuple[int, int]]:
+    """Powers of two side by side, and how many cells ago each ends."""
+    parts, back = [], 0
+    while back < cells:
+        size = 1 << ((cells - back).bit_length() - 1)
+        parts.append((size, back))
+        back += size
+    return parts
+
+
+@dataclass(slots=True)
+class Fold:
+    """All windows of one element of one object with one kind of state.
+
+    `lifted` is the state of each cell's own snapshot (the identity where none begins);
+    `certain`: one contributes in every cell. `lengths`: the cells of windows to come;
+    `deepest`: how far back their readers look for them.
+    """
+
+    assembly: Assembly
+    name: str
+    kept: Kept
+    certain: bool
+    lengths: Collection[int]
+    deepest: int
+    levels: dict[int, Sequence] = field(default_factory=dict)
+    windows: dict[int, tuple[Kept, Sequence]] = field(default_factory=dict)
+    blocks: list[Blocks] = field(default_factory=list)
+    delays: list[Sequence] = field(default_factory=list)
+
+    def lift(self, block: Block, lifted: State) -> None:
+        """The states of this round's cells."""
+        kept = lifted[:1] if self.certain and self.kept.ordered else ()
+        if not self.certain or self.kept.ordered:
+            lifted = tuple(
+                Splat(part, part.type) if isinstance(part, Num) else part
+                for part in lifted
+            )
+        lifted = (*kept, *lifted[len(kept) :])  # that there is something in each
+        self._level(block, 1, lifted)
+
+    def _level(self, block: Block, size: int, state: State) -> Sequence:
+        state = tuple(block.name(self.name, part) for part in state)
+        deepest = self._deepest(size)
+        found = Sequence(self.assembly, f"{self.name}{size}", self.kept, state, deepest)
+        found.set(block, state)
+        self.levels[size] = found
+        return found
+
+    def _deepest(self, size: int) -> int:
+        """How far back the states of so many cells will be looked for.
+
+        By the windows to come, and by the states of twice as many.
+        """
+        grown = filter(self._grows, self.lengths)
+        parts = [part for cells in grown for part in parts_of(cells)]
+        backs = [back for part, back in parts if part == size]
+        return max(*backs, size if any(part > size for part, _ in parts) else 0, 0)
+
+    def merge(self, block: Block, older: State, newer: State) -> State:
+        """Two states beside each other in time."""
+        return self.kept.join(block, older, newer, certain=self.certain)
+
+    def level(self, block: Block, size: int) -> Sequence:
+        """The states of so many cells (a power of two)."""
+        if size not in self.levels:
+            half = self.level(block, size // 2)
+            older, newer = half.at(block, size // 2), half.at(block, 0)
+            self._level(block, size, self.merge(block, older, newer))
+        return self.levels[size]
+
+    def window(self, block: Block, cells: int, back: int) -> tuple[Kept, State]:
+        """The state of that many cells, the newest of them `back` cells ago."""
+        if cells not in self.windows:
+            kept, state = self._window(block, cells)
+            name = f"{self.name}.window{cells}"
+            found = Sequence(self.assembly, name, kept, state, self.deepest)
+            found.set(block, state)
+            self.windows[cells] = kept, found
+        kept, found = self.windows[cells]
+        return kept, found.at(block, back)
+
+    def _grows(self, cells: int) -> bool:
+        """Whether a window is made by doubling alone."""
+        narrow = self.kept.wider is not None
+        return cells <= (LONGEST_NARROW_TREE if narrow else LONGEST_TREE)
+
+    def _window(self, block: Block, cells: int) -> tuple[Kept, State]:
+        if self._grows(cells):
+            return self.kept, self._tree(block, cells)
+        vectors, rest = divmod(cells, LANES)
+        kept = self.kept.wider or self.kept
+        whole = self.kept.widen(self.level(block, LANES).at(block, 0))
+        blocks = Blocks(self.assembly, self.name, kept, vectors, certain=self.certain)
+        self.blocks.append(blocks)
+        state = blocks.window(block, whole)
+        if rest:
+            tail = self.kept.widen(self._tree(block, rest))
+            name = f"{self.name}.rest{cells}"
+            delay = Sequence(self.assembly, name, kept, tail, vectors * LANES)
+            self.delays.append(delay)
+            delay.set(block, tail)
+            older = delay.at(block, vectors * LANES)
+            state = kept.join(block, older, state, certain=self.certain)
+        return kept, tuple(block.name(self.name, part) for part in state)
+
+    def _tree(self, block: Block, cells: int) -> State:
+        """Powers of two side by side, merged from the smallest and oldest on."""
+        (size, back), *rest = reversed(parts_of(cells))
+        state = self.level(block, size).at(block, back)
+        for size, back in rest:
+            newer = self.level(block, size).at(block, back)
+            merged = self.merge(block, state, newer)
+            state = tuple(block.name(self.name, part) for part in merged)
+        return state
+
+    def _sequences(self) -> list[Sequence]:
+        windows = [found for _, found in self.windows.values()]
+        return [*self.levels.values(), *windows, *self.delays]
+
+    def start(self, block: Block) -> None:
+        """Before the loop."""
+        for sequence in self._sequences():
+            sequence.start(block)
+        for blocks in self.blocks:
+            blocks.start(block)
+
+    def advance(self, block: Block) -> None:
+        """At the end of a round."""
+        for sequence in self._sequences():
+            sequence.advance(block)

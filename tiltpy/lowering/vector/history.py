@@ -1,0 +1,201 @@
+"""Objects that the loop under way computes, as it sees them itself: lane by lane.
+
+The vectors of this round and of those before are in variables; what is some cells back
+is a shuffle of two of them. What is far back is in a ring in memory.
+"""
+
+from dataclasses import dataclass, field
+
+from tiltpy.abi import LANES
+from tiltpy.loops.build import TRUE, add, disj, i64, lt, ne, sub
+from tiltpy.loops.nodes import (
+    Array,
+    Bin,
+    Earlier,
+    LExpr,
+    Num,
+    Splat,
+    Store,
+    Var,
+    While,
+    Wide,
+)
+from tiltpy.lowering.emit.builder import Assembly, Block
+from tiltpy.lowering.emit.values import Lowered, zero
+from tiltpy.types import I64, Scalar, Struct, Type, columns
+
+REGISTERS = 8
+"""Vectors of a stream's past that are kept in variables; older ones are in memory."""
+
+
+class History:
+    """A wide value of each round, and those of the rounds before.
+
+    `deepest` is the furthest that will be looked back, in cells, if that is far.
+    """
+
+    def __init__(
+        self, assembly: Assembly, name: str, scalar: Scalar, deepest: int = 0
+    ) -> None:
+        self.assembly = assembly
+        self.name = name
+        self.type = scalar
+        self.now: LExpr = Splat(zero(scalar), scalar)
+        self.past: list[Var] = []
+        self.ring: Array | None = None
+        if deepest > REGISTERS * LANES:
+            self.size = 1 << ((deepest // LANES + 2) * LANES - 1).bit_length()
+            self.ring = assembly.temporary(f"{name}.past", scalar, (), self.size)
+            self.position = assembly.fresh(f"{name}.position")
+
+    def set(self, block: Block, value: LExpr) -> None:
+        """The value of this round."""
+        self.now = block.name(self.name, value)
+        if self.ring is not None:
+            block.add(Store(self.ring, self.position, Splat(self.now, self.type)))
+
+    def at(self, block: Block, back: int) -> LExpr:
+        """The value that many cells ago."""
+        assert back >= 0
+        if isinstance(self.now, Num):
+            return self.now
+        whole, by = divmod(back, LANES)
+        late = self._vector(block, whole)
+        if by == 0:
+            return self._kept(block, late) if whole else late
+        early = self._vector(block, whole + 1)
+        return block.name(self.name, Earlier(late, early, by, self.type))
+
+    def _kept(self, block: Block, vector: LExpr) -> LExpr:
+        """A copy: at the end of a round its variable moves on, maybe before others."""
+        copy = self.assembly.fresh(self.name, self.type)
+        block.set(copy, vector)
+        return copy
+
+    def _vector(self, block: Block, rounds: int) -> LExpr:
+        if rounds == 0:
+            return self.now
+        if rounds <= (REGISTERS if self.ring is None else 1):
+            while len(self.past) < rounds:
+                name = f"{self.name}.before{len(self.past) + 1}"
+                self.past.append(self.assembly.fresh(name, self.type))
+            return self.past[rounds - 1]
+        assert self.ring is not None, f"{self.name} looks {rounds} vectors back"
+        at = self._wrapped(sub(self.position, i64(rounds * LANES)))
+        return block.name(self.name, Wide(self.ring, at, self.type))
+
+    def _wrapped(self, position: LExpr) -> LExpr:
+        """A place in the ring, whose size is a power of two."""
+        return Bin("%", position, i64(self.size), I64)
+
+    def start(self, block: Block) -> None:
+        """Before the loop: nothing has been."""
+        for var in self.past:
+            block.set(var, Splat(zero(self.type), self.type))
+        if self.ring is not None:
+            block.set(self.position, i64(0))
+            entry = self.assembly.fresh("entry")
+            clear = block.inner()
+            clear.add(Store(self.ring, entry, zero(self.type)))
+            clear.set(entry, add(entry, i64(1)))
+            block.set(entry, i64(0))
+            block.add(While(lt(entry, i64(self.size)), clear.body()))
+
+    def advance(self, block: Block) -> None:
+        """At the end of a round: it is one further back."""
+        vectors = [self.now, *self.past]
+        for newer, older in reversed(list(zip(vectors, self.past, strict=False))):
+            block.set(older, newer)
+        if self.ring is not None:
+            following = add(self.position, i64(LANES))
+            block.set(self.position, self._wrapped(following))
+
+
+@dataclass(slots=True)
+class Streamed:
+    """An object that the loop computes: its values and flags of each round.
+
+    `deepest` is the furthest that readers look back, in cells.
+    """
+
+    assembly: Assembly
+    name: str
+    type: Type
+    deepest: int
+    histories: list[History] = field(default_factory=list)
+    values: tuple[History, ...] = ()
+    validity: tuple[History | None, ...] = ()
+    alive: History | None = None
+    begins: History | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether there is a snapshot in every cell."""
+        return self.alive is None
+
+    @property
+    def always_begins(self) -> bool:
+        """Whether each cell is a snapshot or a gap of its own kind."""
+        return self.begins is None
+
+    def set(self, block: Block, value: Lowered, begins: LExpr | None) -> None:
+        """What this round has computed; `begins` None: wherever there is a value."""
+        parts = value.fields or (value,)
+        self.values = tuple(
+            self._history(block, "value", part.scalar) for part in parts
+        )
+        self.validity = tuple(
+            None if part is value else self._flags(block, "valid", part.valid)
+            for part in parts
+        )
+        self.alive = self._flags(block, "alive", value.valid)
+        if begins is not None:
+            self.begins = self._history(block, "begins", begins)
+
+    def _flags(self, block: Block, what: str, value: LExpr) -> History | None:
+        return None if value == TRUE else self._history(block, what, value)
+
+    def _history(self, block: Block, what: str, value: LExpr) -> History:
+        assert isinstance(value.type, Scalar)
+        name = f"{self.name}.{what}"
+        history = History(self.assembly, name, value.type, self.deepest)
+        history.set(block, value)
+        self.histories.append(history)
+        return history
+
+    def value(self, block: Block, back: int) -> Lowered:
+        """The payload that many cells ago."""
+        alive = self.living(block, back)
+        fields = tuple(
+            Lowered(
+                scalar,
+                history.at(block, back),
+                TRUE if valid is None else valid.at(block, back),
+            )
+            for (_, scalar), history, valid in zip(
+                columns(self.type), self.values, self.validity, strict=True
+            )
+        )
+        if isinstance(self.type, Struct):
+            return Lowered(self.type, None, alive, fields)
+        return Lowered(self.type, fields[0].value, alive)
+
+    def living(self, block: Block, back: int) -> LExpr:
+        """Where there was a snapshot that many cells ago."""
+        return TRUE if self.alive is None else self.alive.at(block, back)
+
+    def beginning(self, block: Block, back: int) -> LExpr:
+        """Where one began."""
+        if self.begins is None:
+            return self.living(block, back)
+        return self.begins.at(block, back)
+
+    def moved(self, block: Block, back: int) -> LExpr:
+        """Where there was another snapshot or gap than in the cell before."""
+        if self.begins is None and self.alive is None:
+            return TRUE
+        begins = self.beginning(block, back)
+        if self.alive is None:
+            return begins
+        changed = ne(self.living(block, back), self.living(block, back + 1))
+        return block.name("moved", disj(begins, changed))

@@ -1,0 +1,288 @@
+"""A query to a grid kernel, which computes `LANES` neighbouring grid points at once.
+
+For inputs whose rows stand on a grid, or are so short that they are spread over it: no
+cursors and no search, every reference is a fixed number of cells away (`lattice`).
+Objects go through registers from one to the next (`objects`), windows are built from
+neighbours (`folds`) or folded pane by pane (`panes`). Where a query needs several
+loops (`stages`), they run over a tile of time that stays in the cache, and then over
+the next: an input is read once and an output written once.
+"""
+
+from collections.abc import Mapping
+
+from tiltpy.abi import (
+    LANES,
+    Lattice,
+    Layout,
+    Loop,
+    Read,
+    Rows,
+    Shape,
+    Signature,
+    SlotKind,
+    Stretch,
+)
+from tiltpy.ir.nodes import Query, TemporalExpr
+from tiltpy.loops.build import add, i64, least, lt, sub
+from tiltpy.loops.nodes import Bin, For, Kernel, LExpr, While
+from tiltpy.lowering.choice.vector_plan import Grid, Stage, Unfit
+from tiltpy.lowering.emit.axes import whole_vectors
+from tiltpy.lowering.emit.builder import Assembly, Block
+from tiltpy.lowering.emit.cell_arrays import Bitmap, Stored
+from tiltpy.lowering.emit.row_access import ObjectRows, input_rows
+from tiltpy.lowering.lowered import LoweredKernel
+from tiltpy.lowering.vector.cell_values import Outcome
+from tiltpy.lowering.vector.densify import Spread
+from tiltpy.lowering.vector.loop import LaneLoop
+from tiltpy.lowering.vector.outputs import Output
+from tiltpy.lowering.vector.pane_loop import PaneLoop
+from tiltpy.lowering.vector.tile_buffers import Temporary
+from tiltpy.types import I64, Struct
+
+
+def lower_grid(
+    query: Query,
+    layouts: Mapping[str, Layout],
+    lattices: Mapping[str, Lattice],
+    *,
+    fused: bool = True,
+) -> LoweredKernel | None:
+    """The kernel for rows on these lattices; None where the query has no such form.
+
+    Without `fused` each object has a loop of its own over the whole stretch.
+    """
+    try:
+        return _GridKernel(Grid(query, layouts, lattices, fused=fused)).plan()
+    except Unfit:
+        return None
+
+
+def why_no_grid(
+    query: Query, layouts: Mapping[str, Layout], lattices: Mapping[str, Lattice]
+) -> str:
+    """Why a query that has no grid kernel has none."""
+    try:
+        _GridKernel(Grid(query, layouts, lattices, fused=True)).plan()
+    except Unfit as reason:
+        return str(reason)
+    raise AssertionError("it has one")
+
+
+class _GridKernel:
+    """The one kernel of a query, put together loop by loop."""
+
+    def __init__(self, grid: Grid) -> None:
+        self.grid = grid
+        self.assembly = Assembly(grid.layouts, grid.query.reductions)
+        self.block = Block(self.assembly)
+        self.starts = self.block.inner()
+        self.tile = grid.tile
+        self.warm = grid.warm_up()
+        self.low = self.assembly.number(SlotKind.LOW, "")
+        self.high = self.assembly.number(SlotKind.HIGH, "")
+        self.at = self.assembly.fresh("at")
+        self.ticks = self.assembly.fresh("ticks")
+        self.stored: dict[str, Stored] = {}
+        self.spreads: list[Spread] = []
+        self.temporaries: list[Temporary] = []
+        self.outputs: dict[str, Output] = {}
+
+    def plan(self) -> LoweredKernel:
+        """The kernel and its signature."""
+        for name in self._inputs():
+            self._bind(name)
+        body = self.block.inner()
+        for spread in self.spreads:
+            spread.fill(body, self.at, self.ticks)
+        loops = []
+        for stage in self.grid.stages:
+            loops += self._stage(body, stage)
+        for temporary in self.temporaries:
+            temporary.keep(body, self.ticks)
+        self._tiles(body)
+        for name in self.grid.query.outputs:
+            self.outputs[name].finish(self.block)
+        return self._finish(loops)
+
+    def _inputs(self) -> list[str]:
+        read = {n for d in self.grid.query.definitions for n in self.grid.objects(d)}
+        return [one.name for one in self.grid.query.inputs if one.name in read]
+
+    # Objects
+
+    def _bind(self, name: str) -> None:
+        """An input as cells: where it lies, or spread over the ticks."""
+        rows = input_rows(
+            self.assembly, self.block, name, self.grid.query.type_of(name)
+        )
+        if self.grid.sampled(name):
+            self.stored[name] = self._sampled(rows)
+            return
+        back, ahead = self.grid.span(name)
+        size, constant = self._capacity(1)
+        if size or self.grid.axes[name].period != 1:
+            raise Unfit("rows are spread over tiles, not over whole stretches")
+        spread = Spread.of(
+            self.assembly, rows, constant, whole_vectors(back), whole_vectors(ahead)
+        )
+        spread.start(self.starts, i64(-self.warm))
+        self.spreads.append(spread)
+        self.stored[name] = spread.cells
+
+    def _sampled(self, rows: ObjectRows) -> Stored:
+        """A sampled input; row 0 of the piece is any number of cells before `LOW`."""
+        flags = tuple(
+            None if bitmap is None else Bitmap(*bitmap) for bitmap in rows.validity
+        )
+        struct = isinstance(rows.type, Struct)
+        ticks = sub(self.low, rows.start)
+        first = self.block.name("first", Bin("//", ticks, rows.period, I64))
+        start = add(rows.start, Bin("*", first, rows.period, I64))
+        return Stored(
+            rows.name,
+            rows.type,
+            self.grid.axes[rows.name],
+            rows.values,
+            flags if struct else (None,),
+            None if struct else flags[0],
+            None,
+            first,
+            self.block.name("start", start),
+        )
+
+    def _capacity(self, period: int) -> tuple[Rows, int]:
+        """How many cells a tile has: with whole stretches, by its multiples."""
+        if self.tile is not None:
+            return (), self.tile // period
+        constant = (self.warm + self.grid.lag) // period + LANES
+        return (("", self.grid.multiple // period),), constant
+
+    # Loops
+
+    def _stage(self, body: Block, stage: Stage) -> list[Loop]:
+        first = body.name("first", _cells(self.at, stage.precision))
+        count = body.name("cells", _cells(self.ticks, stage.precision))
+        for definition in stage.definitions:
+            if self.grid.materialised(definition.name):
+                self._check_order(definition)
+        kind = PaneLoop if stage.panes else LaneLoop
+        loop = kind(self.grid, self.assembly, self.stored, self.low)
+        cell = self.assembly.fresh("cell")
+        tile, inner = body.inner(), body.inner()
+        loop.enter(tile, first)
+        found = []
+        for definition in stage.definitions:
+            name = definition.name
+            outcome = loop.define(inner, cell, definition)
+            if name in self.grid.query.outputs:
+                lanes = not stage.panes
+                output = Output(self.assembly, definition, outcome, lanes=lanes)
+                behind = inner.name("place", sub(cell, i64(self.grid.lags[name])))
+                output.store(inner, behind)
+                output.start(self.starts)
+                self.outputs[name] = output
+                found.append(self._describe(definition, loop.shape(), outcome))
+            if self.grid.materialised(name):
+                temporary = self._temporary(definition, outcome)
+                temporary.store(inner, cell, outcome, lanes=not stage.panes)
+                temporary.place(body, first)
+        loop.start(self.starts)
+        loop.advance(inner)
+        step = 1 if stage.panes else LANES
+        body.add(*tile.statements)
+        end = body.name("end", add(first, count))
+        body.add(For(cell, first, end, inner.body(), step))
+        return found
+
+    def _check_order(self, definition: TemporalExpr) -> None:
+        """Other loops must not look further ahead than a tile has been computed."""
+        if any(self.grid.lags.values()):
+            raise Unfit(f"~{definition.name} is read by another loop, and lags")
+        for reader in self.grid.query.definitions:
+            if self.grid.is_streamed(reader, definition.name):
+                continue
+            if not self.grid.sees_only_past(reader, definition.name):
+                ahead = f"~{reader.name} looks ahead in ~{definition.name}"
+                raise Unfit(f"{ahead}, which another loop computes tile by tile")
+
+    def _temporary(self, definition: TemporalExpr, outcome: Outcome) -> Temporary:
+        back, _ = self.grid.span(definition.name)
+        precision = definition.tdom.precision
+        history = whole_vectors(back)
+        size = self._capacity(precision)
+        temporary = Temporary.of(self.assembly, definition, outcome, history, size)
+        temporary.start(self.starts)
+        self.temporaries.append(temporary)
+        self.stored[definition.name] = temporary.stored
+        return temporary
+
+    def _tiles(self, body: Block) -> None:
+        """Everything, a tile after the other; without tiles in one go."""
+        block, length = self.block, sub(self.high, self.low)
+        end = block.name("end", add(length, i64(self.grid.lag)))
+        block.add(*self.starts.statements)
+        block.set(self.at, i64(-self.warm))
+        if self.tile is None:
+            block.set(self.ticks, sub(end, self.at))
+            block.add(*body.statements)
+            return
+        step = block.inner()
+        step.set(self.ticks, least(sub(end, self.at), i64(self.tile)))
+        step.add(*body.statements)
+        step.set(self.at, add(self.at, self.ticks))
+        block.add(While(lt(self.at, end), step.body()))
+
+    # The signature
+
+    def _describe(
+        self, definition: TemporalExpr, shape: Shape, outcome: Outcome
+    ) -> Loop:
+        return Loop(
+            definition.name,
+            definition.tdom,
+            definition.type,
+            shape,
+            (),
+            (),
+            every_cell=True,
+            implicit_times=outcome.full,
+        )
+
+    def _finish(self, loops: list[Loop]) -> LoweredKernel:
+        assembly = self.assembly
+        arrays = tuple(assembly.arrays.values())
+        kernel = Kernel(assembly.loaded(), arrays, self.block.body(), wide=True)
+        reads = tuple(self._read(name) for name in self._inputs())
+        multiple, around = self.grid.multiple, self.warm + self.grid.lag
+        stretch = Stretch(
+            multiple, self.grid.low % multiple, reads, around, self.grid.finest
+        )
+        outputs = self.grid.query.outputs
+        order = {loop.name: loop for loop in loops}
+        signature = Signature(
+            tuple(assembly.slots),
+            tuple(order[name] for name in outputs),
+            tuple(assembly.scratch),
+            outputs,
+            stretch,
+        )
+        return LoweredKernel(kernel, signature)
+
+    def _read(self, name: str) -> Read:
+        """What the loops touch, vectors that go too far included.
+
+        The last vector of a loop over lanes may have one cell that is wanted; a loop
+        over panes goes cell by cell.
+        """
+        back, ahead = self.grid.reach(name)
+        stages = self.grid.stages
+        in_lanes = (s.precision for s in stages if not s.panes or len(stages) == 1)
+        period = self.grid.axes[name].period
+        further = 5 * LANES * period + LANES * max(in_lanes, default=0)
+        low = -self.warm - back - 2 * period
+        spare = further if self.grid.sampled(name) else 0
+        return Read(name, low, self.grid.lag + ahead + further, spare)
+
+
+def _cells(ticks: LExpr, precision: int) -> LExpr:
+    return Bin("//", ticks, i64(precision), I64) if precision != 1 else ticks

@@ -1,0 +1,122 @@
+"""The loop over cells that move on together, sixteen at a time: map and stencil."""
+
+from collections.abc import Mapping
+
+from tiltpy.abi import Shape
+from tiltpy.ir.nodes import (
+    At,
+    CutPoint,
+    Element,
+    EventBound,
+    Reduce,
+    TemporalExpr,
+    Time,
+)
+from tiltpy.loops.build import TRUE, add, i64, mul
+from tiltpy.loops.nodes import Lane, LExpr, Var
+from tiltpy.lowering.choice.vector_plan import Grid
+from tiltpy.lowering.emit.builder import Assembly, Block
+from tiltpy.lowering.emit.cell_arrays import Stored
+from tiltpy.lowering.emit.values import Lowered, lower_expr
+from tiltpy.lowering.vector.cell_values import Outcome
+from tiltpy.lowering.vector.cuts import LaneCuts
+from tiltpy.lowering.vector.history import History, Streamed
+from tiltpy.lowering.vector.operands import LaneView
+from tiltpy.lowering.vector.windows import LaneWindows
+from tiltpy.types import I64
+
+
+class LaneLoop:
+    """One loop: its objects, their windows, and what they have been."""
+
+    def __init__(
+        self,
+        grid: Grid,
+        assembly: Assembly,
+        stored: Mapping[str, Stored],
+        low: LExpr,
+    ) -> None:
+        self.grid = grid
+        self.assembly = assembly
+        self.low = low
+        self.view = LaneView(grid, assembly, stored)
+        self.windows = LaneWindows(self.view)
+        self.cuts = LaneCuts(self.view, self._leaf)
+        self.has_windows = False
+
+    def shape(self) -> Shape:
+        """Whether it has looked at neighbours."""
+        past = any(history.past for history in self._histories())
+        looks = self.has_windows or self.cuts.histories or past
+        return Shape.STENCIL if looks else Shape.MAP
+
+    def _histories(self) -> list[History]:
+        streams = self.view.streams.values()
+        return [history for stream in streams for history in stream.histories]
+
+    def enter(self, tile: Block, first: LExpr) -> None:
+        """Before the loop over a tile, whose first cell is `first`."""
+        self.view.enter(tile, first)
+
+    def start(self, block: Block) -> None:
+        """Before the loop over the first tile."""
+        for history in self._histories():
+            history.start(block)
+        self.cuts.start(block)
+        self.windows.start(block)
+
+    def advance(self, block: Block) -> None:
+        """At the end of a round."""
+        for history in self._histories():
+            history.advance(block)
+        self.cuts.advance(block)
+        self.windows.advance(block)
+
+    def define(self, block: Block, cell: Var, definition: TemporalExpr) -> Outcome:
+        """Append what computes an object; `cell` counts the first lane's cell."""
+        self.view.turn_to(block, cell, definition)
+        value = _named(block, lower_expr(block, self._leaf, definition.body))
+        begins = self.cuts.begins(definition, value)
+        stream = self._stream(definition)
+        stream.set(block, value, begins)
+        self.view.streams[definition.name] = stream
+        return Outcome(value, begins)
+
+    def _stream(self, definition: TemporalExpr) -> Streamed:
+        """The object for those that the loop computes next."""
+        name = definition.name
+        stage = self.grid.stage_of[name]
+        lag = max(self.grid.lags[reader.name] for reader in stage.definitions)
+        deepest = sum(self.grid.reach(name)) // definition.tdom.precision + lag + 1
+        return Streamed(self.assembly, name, definition.type, deepest)
+
+    def _leaf(self, node: At | EventBound | Reduce | Time | Element) -> Lowered:
+        match node:
+            case At(object=name, offset=offset):
+                step = self.grid.point(self.view.reader, CutPoint(name, offset))
+                return self.view.value(name, step)
+            case Time(offset=offset):
+                return Lowered(node.type, self._time(offset), TRUE)
+            case EventBound():
+                return self.view.bound(node)
+            case Reduce():
+                self.has_windows = True
+                return self.windows.reduce(node)
+            case _:
+                raise AssertionError("an element outside of a window")
+
+    def _time(self, offset: int) -> LExpr:
+        """The grid points of the reader's cells, `offset` ticks on."""
+        view, precision = self.view, self.view.reader.tdom.precision
+        ticks = mul(add(view.cell, i64(1 - view.lag)), i64(precision))
+        first = view.block.name("time", add(add(self.low, ticks), i64(offset)))
+        return add(first, mul(Lane(I64), i64(precision)))
+
+
+def _named(block: Block, value: Lowered) -> Lowered:
+    """The same in variables."""
+    if value.fields:
+        fields = tuple(_named(block, field) for field in value.fields)
+        return Lowered(value.type, None, block.name("ok", value.valid), fields)
+    named = block.name("v", value.scalar)
+    return Lowered(value.type, named, block.name("ok", value.valid))

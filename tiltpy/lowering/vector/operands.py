@@ -1,0 +1,175 @@
+"""Objects as a loop over lanes sees them: in memory, or computed by the loop itself.
+
+A reference is a number of cells after the loop's counter. A streamed object lags behind
+the counter, so that what is ahead of its reader has been computed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tiltpy.abi import LANES
+from tiltpy.ir.nodes import CutPoint, Element, EventBound, Expr, TemporalExpr
+from tiltpy.loops.build import TRUE, add, conj, i64, mul
+from tiltpy.loops.nodes import Lane, LExpr
+from tiltpy.lowering.choice.vector_plan import Grid, Unfit
+from tiltpy.lowering.emit.axes import Step
+from tiltpy.lowering.emit.builder import Assembly, Block
+from tiltpy.lowering.emit.cell_arrays import Place, Stored, place
+from tiltpy.lowering.emit.values import Lowered, lower_expr
+from tiltpy.lowering.vector.history import Streamed
+from tiltpy.types import I64
+
+
+class LaneView:
+    """What the definition under way, the reader, sees from where the counter is."""
+
+    def __init__(
+        self, grid: Grid, assembly: Assembly, stored: Mapping[str, Stored]
+    ) -> None:
+        self.grid = grid
+        self.assembly = assembly
+        self.stored = stored
+        self.streams: dict[str, Streamed] = {}
+        self.block = Block(assembly)
+        self.cell: LExpr = i64(0)
+        self.reader: TemporalExpr
+        self.lag = 0
+        self.fetched: set[str] = set()
+        self.tile = Block(assembly)
+        self.first: LExpr = i64(0)
+
+    def enter(self, tile: Block, first: LExpr) -> None:
+        """Before a loop over a tile, whose first cell is `first`."""
+        self.tile, self.first = tile, first
+
+    def turn_to(self, block: Block, cell: LExpr, reader: TemporalExpr) -> None:
+        """Go on with another definition; `cell` counts the first lane's cell."""
+        self.block, self.cell, self.reader = block, cell, reader
+        self.lag = self.grid.lags[reader.name]
+
+    def streams_here(self, name: str) -> bool:
+        """Whether this loop computes an object."""
+        return self.grid.is_streamed(self.reader, name)
+
+    def source(self, name: str) -> Stored | Streamed:
+        """An object, wherever it is."""
+        return self.streams[name] if self.streams_here(name) else self.stored[name]
+
+    def after(self, step: Step) -> int:
+        """How many cells after the counter's a regular reference sees."""
+        return step.plus - self.lag
+
+    def place(self, step: Step) -> Place:
+        """Where a stored object has the cells that a reference sees."""
+        found = place(self.cell, step.earlier(self.lag))
+        return replace(found, base=self.block.name("base", found.base))
+
+    def _back(self, name: str, after: int) -> int:
+        """How many cells ago the loop has computed those after the counter's."""
+        return -self.grid.lags[name] - after
+
+    def _cells(self, after: int) -> Place:
+        return Place(add(self.cell, i64(after)))
+
+    # Points
+
+    def value(self, name: str, step: Step) -> Lowered:
+        """The payload in the cells that a reference sees."""
+        if self.streams_here(name):
+            assert step.regular, "cells of one loop move on together"
+            back = self._back(name, self.after(step))
+            return self.streams[name].value(self.block, back)
+        if self.stays(name, step):
+            return self.stored[name].value(self.tile, self.place_in_tile(step))
+        at = self.place(step)
+        if at.contiguous or at.near:
+            self._prefetch(name, at.base)
+        return self.stored[name].value(self.block, at)
+
+    def stays(self, name: str, step: Step) -> bool:
+        """Whether a reference sees one cell of an object all over a tile."""
+        source, tile = self.stored[name], self.grid.tile
+        seen = step.earlier(self.lag)
+        whole = seen.times == 1 and seen.over % LANES == 0 and seen.plus == 0
+        return whole and source.axis.period == tile
+
+    def place_in_tile(self, step: Step) -> Place:
+        """Where that cell is."""
+        found = place(self.first, step.earlier(self.lag))
+        return replace(found, base=self.tile.name("base", found.base))
+
+    def bound(self, node: EventBound) -> Lowered:
+        """`start` or `end` of a row of a sampled input."""
+        source = self.stored[node.object]
+        if source.start is None:
+            raise Unfit(f"the rows of ~{node.object} are spread over ticks")
+        at = self.place(
+            self.grid.point(self.reader, CutPoint(node.object, node.offset))
+        )
+        base = add(at.base, i64(int(node.which == "end")))
+        lanes = Lane(I64) if at.lanes is None else at.lanes
+        period = i64(source.axis.period)
+        first = self.block.name("time", add(source.start, mul(base, period)))
+        alive = source.living(self.block, at)
+        return Lowered(node.type, add(first, mul(lanes, period)), alive)
+
+    def _prefetch(self, name: str, cell: LExpr) -> None:
+        """Ask for what a loop over an input, now at a cell, will come to.
+
+        Where another loop has read the tile already, that is the next one.
+        """
+        source = self.stored[name]
+        if source.start is not None and name not in self.fetched:
+            self.fetched.add(name)
+            again = self.grid.reads_before(self.reader, name) and self.grid.tile
+            ahead = again // source.axis.period if again else 0
+            source.prefetch(self.block, cell, ahead)
+
+    # Elements of windows
+
+    def element(
+        self, block: Block, name: str, element: Expr, at: int | Place
+    ) -> Lowered:
+        """The element of the snapshots in a vector of cells.
+
+        `at`: how many cells after the counter's they are, or where in memory.
+        """
+        if isinstance(at, Place):
+            given = self.stored[name].value(block, at)
+        elif self.streams_here(name):
+            given = self.streams[name].value(block, self._back(name, at))
+        else:
+            base = block.name("base", self._cells(at).base)
+            given = self.stored[name].value(block, Place(base))
+            self._prefetch(name, base)
+
+        def leaf(node: object) -> Lowered:
+            assert isinstance(node, Element)
+            return given
+
+        value = lower_expr(block, leaf, element)
+        valid = block.name("in", conj(given.valid, value.valid))
+        return Lowered(value.type, value.value, valid, value.fields)
+
+    def certain(self, name: str, element: Expr) -> bool:
+        """Whether each cell has a snapshot of its own that contributes."""
+        source = self.source(name)
+        if not (source.complete and source.always_begins):
+            return False
+        computed = -self.grid.lags[name] if self.streams_here(name) else 0
+        trial = self.element(Block(self.assembly), name, element, computed)
+        return trial.valid == TRUE
+
+    # Snapshots
+
+    def beginning(self, name: str, after: int) -> LExpr:
+        """In which cells after the counter's a snapshot begins."""
+        if self.streams_here(name):
+            return self.streams[name].beginning(self.block, self._back(name, after))
+        return self.stored[name].beginning(self.block, self._cells(after))
+
+    def moved(self, name: str, after: int) -> LExpr:
+        """In which of them another snapshot or gap is than in the one before."""
+        if self.streams_here(name):
+            return self.streams[name].moved(self.block, self._back(name, after))
+        return self.stored[name].moved(self.block, self._cells(after))

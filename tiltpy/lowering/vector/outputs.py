@@ -1,0 +1,181 @@
+"""Writing the outputs of a grid kernel: cells, or the snapshots among them, packed.
+
+Where every cell is a snapshot its value goes to the cell's place. Elsewhere the values
+are packed, and a bitmap says in which cells snapshots begin (see `abi.Stretch`).
+"""
+
+from tiltpy.abi import LANES, SlotKind
+from tiltpy.ir.nodes import TemporalExpr
+from tiltpy.loops.build import (
+    FALSE,
+    add,
+    conj,
+    convert,
+    eq,
+    i64,
+    le,
+    lt,
+    select,
+    sub,
+)
+from tiltpy.loops.nodes import (
+    Array,
+    Bin,
+    CountTrue,
+    Lane,
+    LExpr,
+    Pack,
+    Splat,
+    Store,
+    Var,
+    WriteSlot,
+)
+from tiltpy.lowering.emit.builder import Assembly, Block
+from tiltpy.lowering.emit.stream_stores import Outlet
+from tiltpy.lowering.vector.cell_values import Outcome
+from tiltpy.types import BOOL, I32, I64, columns
+
+MUCH = 1 << 18
+"""Cells of a stretch from which on they are written past the caches."""
+
+
+class Output:
+    """Where the loop of an output puts its cells."""
+
+    def __init__(
+        self,
+        assembly: Assembly,
+        definition: TemporalExpr,
+        outcome: Outcome,
+        *,
+        lanes: bool,
+    ) -> None:
+        self.assembly = assembly
+        self.lanes = lanes
+        self.name = name = definition.name
+        self.precision = definition.tdom.precision
+        self.outcome = outcome
+        self.values = tuple(
+            assembly.array(SlotKind.OUT_VALUES, name, scalar, j, written=True)
+            for j, (_, scalar) in enumerate(columns(definition.type))
+        )
+        self.validity = tuple(
+            assembly.array(SlotKind.OUT_VALIDITY, name, BOOL, j, written=True)
+            if outcome.value.fields
+            else None
+            for j in range(len(self.values))
+        )
+        self.total = assembly.fresh(f"{name}.cells")
+        self.past = assembly.fresh(f"{name}.past", BOOL)
+        self.outlet: Outlet | None = None
+        self.masks: dict[SlotKind, Var] = {}
+        if outcome.full:
+            return
+        if lanes:
+            self.outlet = Outlet(assembly, name, self._arrays())
+            self.count = self.outlet.count
+            return
+        self.count = assembly.fresh(f"{name}.count")
+        for kind in (SlotKind.OUT_BEGINS, SlotKind.OUT_COVERED):
+            self.masks[kind] = assembly.fresh(f"{name}.{kind.value}", BOOL)
+
+    def start(self, block: Block) -> None:
+        """Before the loops."""
+        low = self.assembly.number(SlotKind.LOW, "")
+        high = self.assembly.number(SlotKind.HIGH, "")
+        length = sub(high, low)
+        block.set(self.total, Bin("//", length, i64(self.precision), I64))
+        if self.outlet is not None:
+            self.outlet.start(block, self.total)
+        elif self.outcome.full:
+            block.set(self.past, self._may_pass())
+        else:
+            block.set(self.count, i64(0))
+        for mask in self.masks.values():
+            block.set(mask, Splat(FALSE, BOOL))
+
+    def store(self, block: Block, cell: LExpr) -> None:
+        """Write a round's cells, of which `cell` is the first, if they are wanted."""
+        inner = block.inner()
+        if self.outcome.full:
+            self._put(inner, cell)
+        elif self.outlet is not None:
+            self._pack(inner, cell, self.outlet)
+        else:
+            self._append(inner, cell)
+        block.when(conj(le(i64(0), cell), lt(cell, self.total)), inner)
+
+    def _put(self, block: Block, cell: LExpr) -> None:
+        """Every cell to its place: past the caches where there are more than fit."""
+        near, past = block.inner(), block.inner()
+        for array, value in zip(self._arrays(), self._columns(), strict=True):
+            given = block.name("v", Splat(value, array.type)) if self.lanes else value
+            near.add(Store(array, cell, given))
+            past.add(Store(array, cell, given, past=True))
+        if self.lanes:
+            block.either(self.past, past, near)
+        else:
+            block.add(*near.statements)
+
+    def _may_pass(self) -> LExpr:
+        """Whether there is much to write, to addresses that are aligned for it."""
+        places = map(self.assembly.place, self._arrays())
+        aligned = (eq(Bin("%", place, i64(64), I64), i64(0)) for place in places)
+        return conj(lt(i64(MUCH), self.total), *aligned)
+
+    def _arrays(self) -> list[Array]:
+        """What is written but for the bitmaps: the columns, each before its flags."""
+        pairs = zip(self.values, self.validity, strict=True)
+        return [array for pair in pairs for array in pair if array is not None]
+
+    def _columns(self) -> list[LExpr]:
+        """What goes to these arrays."""
+        pairs = zip(self.outcome.parts, self.validity, strict=True)
+        found = ((p.scalar, None if f is None else p.valid) for p, f in pairs)
+        return [value for pair in found for value in pair if value is not None]
+
+    def _bitmap(self, kind: SlotKind) -> Array:
+        return self.assembly.array(kind, self.name, BOOL, written=True, bits=True)
+
+    def _begins(self) -> LExpr:
+        begins = self.outcome.begins
+        return self.outcome.value.valid if begins is None else begins
+
+    def _pack(self, block: Block, cell: LExpr, outlet: Outlet) -> None:
+        left = convert(sub(self.total, cell), I32)
+        inside = lt(Lane(I32), left)
+        mask = block.name("mask", conj(self._begins(), inside))
+        block.add(Store(self._bitmap(SlotKind.OUT_BEGINS), cell, mask))
+        if self.outcome.begins is not None:
+            covered = conj(self.outcome.value.valid, inside)
+            block.add(Store(self._bitmap(SlotKind.OUT_COVERED), cell, covered))
+        for array, value in zip(outlet.near, self._columns(), strict=True):
+            block.add(Pack(array, self.count, value, mask))
+        block.set(self.count, add(self.count, CountTrue(mask, I64)))
+        outlet.pass_on(block)
+
+    def _append(self, block: Block, cell: LExpr) -> None:
+        """One cell; the bits of its vector are put together in masks."""
+        begins = block.name("begins", self._begins())
+        self._bit(block, cell, SlotKind.OUT_BEGINS, begins)
+        if self.outcome.begins is not None:
+            self._bit(block, cell, SlotKind.OUT_COVERED, self.outcome.value.valid)
+        for array, value in zip(self._arrays(), self._columns(), strict=True):
+            block.add(Store(array, self.count, value))
+        block.set(self.count, add(self.count, convert(begins, I64)))
+
+    def _bit(self, block: Block, cell: LExpr, kind: SlotKind, value: LExpr) -> None:
+        mask = self.masks[kind]
+        lane = block.name("lane", Bin("%", cell, i64(LANES), I64))
+        kept = select(eq(lane, i64(0)), FALSE, mask)
+        block.set(mask, select(eq(Lane(I64), lane), value, kept))
+        block.add(Store(self._bitmap(kind), sub(cell, lane), mask))
+
+    def finish(self, block: Block) -> None:
+        """Behind the loops."""
+        if self.outlet is not None:
+            count = self.outlet.finish(block)
+        else:
+            count = self.total if self.outcome.full else self.count
+        slot = self.assembly.slot(SlotKind.OUT_COUNT, self.name)
+        block.add(WriteSlot(slot, count))

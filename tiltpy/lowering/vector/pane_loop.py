@@ -1,0 +1,223 @@
+"""The loop over cells that each fold many finer ones: a cell at a time, in lanes."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+
+from tiltpy.abi import Shape
+from tiltpy.ir.nodes import (
+    At,
+    CutPoint,
+    CutTime,
+    CutWindow,
+    Element,
+    EventBound,
+    Expr,
+    Reduce,
+    TemporalExpr,
+    Time,
+    Window,
+)
+from tiltpy.loops.build import TRUE, add, conj, disj, i64, lt, mul, negate
+from tiltpy.loops.nodes import Extract, LExpr, Var
+from tiltpy.lowering.aggregates.aggregate import Kept, State
+from tiltpy.lowering.aggregates.built_in import COUNT, kept_for
+from tiltpy.lowering.aggregates.finalize import finished
+from tiltpy.lowering.aggregates.pane_fold import Pane
+from tiltpy.lowering.aggregates.pane_passes import states_of
+from tiltpy.lowering.choice.vector_plan import Grid, Seen, Unfit, looks_at_whole
+from tiltpy.lowering.emit.builder import Assembly, Block
+from tiltpy.lowering.emit.cell_arrays import Place, Stored, single
+from tiltpy.lowering.emit.references import reductions
+from tiltpy.lowering.emit.values import Lowered, lower_expr, zero
+from tiltpy.lowering.vector.cell_values import Outcome
+from tiltpy.lowering.vector.pane_ring import Hop, PaneRing
+from tiltpy.ops import WHOLE_WINDOW
+from tiltpy.types import BOOL
+
+
+class PaneLoop:
+    """One loop and the panes that its objects fold."""
+
+    def __init__(
+        self,
+        grid: Grid,
+        assembly: Assembly,
+        stored: Mapping[str, Stored],
+        low: LExpr,
+    ) -> None:
+        self.grid = grid
+        self.assembly = assembly
+        self.stored = stored
+        self.low = low
+        self.block = Block(assembly)
+        self.cell: LExpr = i64(0)
+        self.reader: TemporalExpr
+        self.states: dict[tuple[Window, Expr, Kept], State] = {}
+        self.before: list[tuple[Var, LExpr]] = []
+        self.rings: list[PaneRing] = []
+
+    def shape(self) -> Shape:
+        """What it is."""
+        return Shape.PANES
+
+    def enter(self, tile: Block, first: LExpr) -> None:
+        """Before the loop over a tile: nothing is common to its cells."""
+
+    def start(self, block: Block) -> None:
+        """Before the loop: the pane before the first was empty."""
+        for var, _ in self.before:
+            block.set(var, zero(var.type))
+        for ring in self.rings:
+            ring.start(block)
+
+    def advance(self, block: Block) -> None:
+        """At the end of a round."""
+        for var, count in self.before:
+            block.set(var, count)
+
+    def define(self, block: Block, cell: Var, definition: TemporalExpr) -> Outcome:
+        """Append what computes an object in the cell that is counted."""
+        self.block, self.cell, self.reader = block, cell, definition
+        if not self.states:
+            self._fold_together()
+        value = lower_expr(block, self._leaf, definition.body)
+        begins = self._begins(definition, value)
+        return Outcome(value, begins)
+
+    def _leaf(self, node: At | EventBound | Reduce | Time | Element) -> Lowered:
+        match node:
+            case At(object=name, offset=offset):
+                step = self.grid.point(self.reader, CutPoint(name, offset))
+                return self.stored[name].value(self.block, single(self.cell, step))
+            case Time(offset=offset):
+                ticks = mul(add(self.cell, i64(1)), i64(self.reader.tdom.precision))
+                time = add(add(self.low, ticks), i64(offset))
+                return Lowered(node.type, time, TRUE)
+            case Reduce():
+                return self._reduce(node)
+            case _:
+                raise Unfit("the bounds of an event beside panes")
+
+    # Windows
+
+    def _pane(self, window: Window, element: Expr) -> Pane:
+        seen = self.grid.window(self.reader, window)
+        if not seen.newest.strided:
+            raise Unfit(f"a window of ~{window.object} has cells of varying number")
+        base = self.block.name("base", single(self.cell, seen.oldest).base)
+        return Pane(self.stored[window.object], element, base, seen.cells)
+
+    def _fold_together(self) -> None:
+        """Fold what needs one pass: all reductions of a window, whoever's they are."""
+        groups: dict[tuple[Window, Expr], set[str]] = {}
+        stage = self.grid.stage_of[self.reader.name]
+        for node in (n for each in stage.definitions for n in reductions(each)):
+            if node.reduction in WHOLE_WINDOW:
+                raise looks_at_whole(node)
+            if node.reduction in ("first", "last"):
+                raise Unfit(f"{node.reduction} of a pane")
+            key = node.window, node.element
+            groups.setdefault(key, set()).add(node.reduction)
+        for key, names in groups.items():
+            self._fold_window(*key, names)
+
+    def _fold_window(self, window: Window, element: Expr, names: set[str]) -> None:
+        pane = self._pane(window, element)
+        seen = self.grid.window(self.reader, window)
+        if seen.cells > seen.newest.times:
+            found = self._hopping(pane, seen, names)
+        else:
+            found = states_of(self.block, pane, names)
+        for kept, state in found.items():
+            self.states[window, element, kept] = state
+
+    def _hopping(self, pane: Pane, seen: Seen, names: set[str]) -> dict[Kept, State]:
+        """Windows that overlap: of panes which they share."""
+        hop = Hop.of(seen.cells, seen.newest.times)
+        if hop is None or not pane.certain(self.block):
+            raise Unfit(f"windows of ~{pane.source.name} have no common panes")
+        ring = PaneRing(self.assembly, hop)
+        self.rings.append(ring)
+        fold = partial(states_of, names=names)
+        return ring.window(self.block, self.cell, pane, fold)
+
+    def _reduce(self, node: Reduce) -> Lowered:
+        window, element = node.window, node.element
+        count = self._count(window, element)
+        if node.reduction == "count":
+            return Lowered(node.type, count, TRUE)
+        kept = kept_for(node.reduction, element.type, self.assembly.own)
+        state = self.states[window, element, kept]
+        certain = self._pane(window, element).certain(self.block)
+        cells = self.grid.window(self.reader, window).cells
+        found = finished(self.block, node, state, count, certain=certain, cells=cells)
+        if found.fields:
+            return found
+        return replace(found, value=self.block.name("v", found.scalar))
+
+    def _count(self, window: Window, element: Expr) -> LExpr:
+        known = self.states.get((window, element, COUNT))
+        if known is not None:
+            return known[0]
+        return self._pane(window, element).size
+
+    # Where snapshots begin
+
+    def _begins(self, definition: TemporalExpr, value: Lowered) -> LExpr | None:
+        """Where one begins; None: wherever there is a value."""
+        cuts = []
+        for cut in definition.cuts:
+            match cut:
+                case CutTime():
+                    return None
+                case CutPoint(object=name):
+                    step = self.grid.point(self.reader, cut)
+                    source = self.stored[name]
+                    regular = source.complete and source.always_begins
+                    if regular and step.times >= step.over:
+                        return None
+                    raise Unfit(f"~{name} may have gaps beside panes")
+                case CutWindow(window=window, element=element):
+                    cuts.append(self._window_cuts(window, element))
+                case _:
+                    raise Unfit("an object that was fused in may be a gap")
+        cut_here = disj(*cuts)
+        if cut_here == TRUE:
+            return None
+        if value.valid == TRUE:
+            return self.block.name("cut", cut_here)
+        valid = self.block.name("ok", value.valid)
+        before = self.assembly.fresh("was", BOOL)
+        self.before.append((before, valid))
+        begins = conj(valid, disj(cut_here, negate(before)))
+        return self.block.name("begins", begins)
+
+    def _window_cuts(self, window: Window, element: Expr) -> LExpr:
+        """Whether other snapshots contribute than to the pane before."""
+        pane = self._pane(window, element)
+        if pane.certain(self.block):
+            return TRUE
+        seen = self.grid.window(self.reader, window)
+        if seen.cells > seen.newest.times:
+            raise Unfit(f"windows of ~{window.object} overlap and may have gaps")
+        if (window, element, COUNT) not in self.states:  # no reduction needs it
+            self._fold_window(window, element, {"count"})
+        count = self._count(window, element)
+        before = self.assembly.fresh("count.before")
+        self.before.append((before, count))
+        some = self.block.name("some", disj(lt(i64(0), count), lt(i64(0), before)))
+        if pane.source.begins is None:
+            return some
+        if seen.cells != seen.newest.times:
+            raise Unfit(f"a snapshot of ~{window.object} may lie between two panes")
+        return conj(some, self._differ(pane, count, before))
+
+    def _differ(self, pane: Pane, count: LExpr, before: LExpr) -> LExpr:
+        """Unless one snapshot is all that both panes have."""
+        first = Place(pane.base)
+        goes_on = pane.value(self.block, first).valid
+        begins = pane.source.beginning(self.block, first)
+        fresh = Extract(begins, 0, BOOL)
+        alone = conj(lt(count, i64(2)), lt(before, i64(2)), Extract(goes_on, 0, BOOL))
+        return disj(fresh, lt(i64(1), count), lt(i64(1), before), negate(alone))

@@ -1,0 +1,79 @@
+"""Variances of a few `f32`: in single precision, as long as nothing can get lost."""
+
+from tiltpy.abi import LANES
+from tiltpy.ir.nodes import Reduce
+from tiltpy.loops.build import TRUE, add, conj, convert, disj, i64, le, lt
+from tiltpy.loops.nodes import CallFn, CountTrue, For, LExpr, Num, Splat
+from tiltpy.lowering.aggregates.aggregate import State
+from tiltpy.lowering.emit.builder import Block
+from tiltpy.lowering.emit.cell_arrays import Place
+from tiltpy.lowering.emit.floats import minus, over, plus, times
+from tiltpy.lowering.emit.values import Lowered
+from tiltpy.lowering.vector.operands import LaneView
+from tiltpy.plan.costs import LONGEST_TREE
+from tiltpy.types import BOOL, F32, F64, I64
+
+
+def is_short_spread(view: LaneView, node: Reduce, cells: int) -> bool:
+    """Whether it is the variance of a few `f32` that lie in memory."""
+    few = max(node.ddof, 1) < cells <= LONGEST_TREE
+    spread = node.reduction in ("var", "std") and node.element.type == F32
+    return few and spread and not view.streams_here(node.window.object)
+
+
+def lower_short_spread(
+    view: LaneView, node: Reduce, moments: State, newest: int, cells: int
+) -> Lowered:
+    """A variance from moments in single precision.
+
+    Squares of values beyond these bounds leave the range of `f32`; such vectors, and
+    those with a NaN, are computed again in double precision, to the root. A small
+    variance is safe if it is that of large values, which is looked at only where there
+    is one.
+    """
+    block = view.block
+    total, squares = moments[1], moments[3]
+    share = Num(0.5 / (cells - node.ddof), F32)
+    variance = block.name("variance", times(squares, share))
+    found = view.assembly.fresh("spread", F32)
+    is_root = node.reduction == "std"
+    block.set(found, CallFn("sqrt", (variance,), F32) if is_root else variance)
+    not_large = le(variance, Num(2.0**100, F32))
+    usual = conj(le(Num(2.0**-90, F32), variance), not_large)
+    small, again = block.inner(), block.inner()
+    size = CallFn("abs", (total,), F32)
+    safe = disj(usual, conj(le(Num(2.0**-30 * cells, F32), size), not_large))
+    again.set(found, _spread_again(view, again, node, newest, cells))
+    small.when(_not_all(small, safe), again)
+    block.when(_not_all(block, usual), small)
+    return Lowered(node.type, found, TRUE)
+
+
+def _not_all(block: Block, test: LExpr) -> LExpr:
+    """Whether there is a lane in which a test fails."""
+    return block.name("some", lt(CountTrue(Splat(test, BOOL), I64), i64(LANES)))
+
+
+def _spread_again(
+    view: LaneView, block: Block, node: Reduce, newest: int, cells: int
+) -> LExpr:
+    """The variance or its root by Welford's method, in double precision."""
+    fresh = view.assembly.fresh
+    number, mean, squares = fresh("n"), fresh("mean", F64), fresh("squares", F64)
+    for var in (mean, squares):
+        block.set(var, Splat(Num(0.0, F64), F64))
+    inner = block.inner()
+    first = add(view.cell, i64(newest - cells + 1))
+    at = Place(inner.name("base", add(first, number)))
+    value = view.element(inner, node.window.object, node.element, at)
+    wide = inner.name("x", convert(value.scalar, F64))
+    delta = inner.name("d", minus(wide, mean))
+    count = convert(add(number, i64(1)), F64)
+    inner.set(mean, plus(mean, over(delta, count)))
+    inner.set(squares, plus(squares, times(delta, minus(wide, mean))))
+    block.add(For(number, i64(0), i64(cells), inner.body()))
+    free = Num(float(cells - node.ddof), F64)
+    spread = over(squares, free)
+    if node.reduction == "std":
+        spread = CallFn("sqrt", (spread,), F64)
+    return block.name("w", convert(spread, F32))

@@ -1,0 +1,84 @@
+"""Definitions that another loop of a grid kernel reads: a tile of them, in arrays."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tiltpy.abi import LANES, Rows
+from tiltpy.ir.nodes import TemporalExpr
+from tiltpy.loops.build import add, i64, sub
+from tiltpy.loops.nodes import Array, Bin, For, LExpr, Splat, Store, Var, Wide
+from tiltpy.lowering.emit.axes import Axis
+from tiltpy.lowering.emit.builder import Assembly, Block
+from tiltpy.lowering.emit.cell_arrays import Stored
+from tiltpy.lowering.emit.values import zero
+from tiltpy.lowering.vector.cell_values import Outcome
+from tiltpy.types import BOOL, I64, Scalar, columns
+
+
+@dataclass(frozen=True, slots=True)
+class Temporary:
+    """A tile of an object, behind the `history` cells that were before it."""
+
+    stored: Stored
+    history: int
+    precision: int
+    offset: Var
+
+    @staticmethod
+    def of(
+        assembly: Assembly,
+        definition: TemporalExpr,
+        outcome: Outcome,
+        history: int,
+        size: tuple[Rows, int],
+    ) -> "Temporary":
+        """The arrays for what a loop has found, `size` cells a tile."""
+        name, kind = definition.name, definition.type
+        rows, constant = size
+
+        def array(what: str, scalar: Scalar) -> Array:
+            most = history + constant + 2 * LANES
+            return assembly.temporary(f"{name}.{what}", scalar, rows, most)
+
+        def flags(what: str, *, needed: bool) -> Array | None:
+            return array(what, BOOL) if needed else None
+
+        offset = assembly.fresh(f"{name}.offset")
+        stored = Stored(
+            name,
+            kind,
+            Axis.of(definition.tdom),
+            tuple(array("cells", scalar) for _, scalar in columns(kind)),
+            tuple(flags("valid", needed=one) for one in outcome.nullable),
+            flags("alive", needed=not outcome.complete),
+            flags("begins", needed=outcome.begins is not None),
+            offset,
+        )
+        return Temporary(stored, history, definition.tdom.precision, offset)
+
+    def start(self, block: Block) -> None:
+        """Before the first tile: nothing has been."""
+        self._shift(block, lambda array, _: Splat(zero(array.type), array.type))
+
+    def place(self, block: Block, first: LExpr) -> None:
+        """At a tile, whose first cell stands behind the history."""
+        block.set(self.offset, sub(i64(self.history), first))
+
+    def store(
+        self, block: Block, cell: LExpr, outcome: Outcome, *, lanes: bool
+    ) -> None:
+        """Put down what the loop has found."""
+        outcome.put(block, self.stored, add(cell, self.offset), lanes=lanes)
+
+    def keep(self, block: Block, ticks: LExpr) -> None:
+        """Behind a tile: its last cells become the history of the next."""
+        cells = block.name("cells", Bin("//", ticks, i64(self.precision), I64))
+        self._shift(block, lambda array, at: Wide(array, add(at, cells), array.type))
+
+    def _shift(self, block: Block, entries: Callable[[Array, LExpr], LExpr]) -> None:
+        """Write the history anew, from its oldest cell on."""
+        at = block.assembly.fresh("at")
+        inner = block.inner()
+        for array in self.stored.arrays():
+            inner.add(Store(array, at, entries(array, at)))
+        block.add(For(at, i64(0), i64(self.history), inner.body(), LANES))

@@ -1,0 +1,207 @@
+"""Windows of the objects that a loop over lanes sees, one for each lane's cell.
+
+Those that move on with the cells are made of their neighbours' (`folds`). Those whose
+cells are a few finer ones are gathered, each lane its own.
+"""
+
+from dataclasses import replace
+
+from tiltpy.ir.nodes import Expr, Reduce, TemporalExpr
+from tiltpy.loops.build import TRUE, conj, i64
+from tiltpy.loops.nodes import LExpr, Num, Splat
+from tiltpy.lowering.aggregates.aggregate import Kept, State, lift_where
+from tiltpy.lowering.aggregates.built_in import SHORT_COUNT, kept_for, narrow_for
+from tiltpy.lowering.aggregates.central_moments import SHORT_SPREAD, is_masked_spread
+from tiltpy.lowering.aggregates.finalize import finished
+from tiltpy.lowering.aggregates.masked_variance import MaskedSpread, Values, in_lanes
+from tiltpy.lowering.choice.vector_plan import Seen, Unfit, looks_at_whole
+from tiltpy.lowering.emit.builder import Block
+from tiltpy.lowering.emit.references import reductions
+from tiltpy.lowering.emit.values import Lowered
+from tiltpy.lowering.vector.doubling_windows import Fold
+from tiltpy.lowering.vector.operands import LaneView
+from tiltpy.lowering.vector.quantiles import lower_order
+from tiltpy.lowering.vector.short_variance import is_short_spread, lower_short_spread
+from tiltpy.ops import WHOLE_WINDOW
+from tiltpy.types import F32, F64
+
+
+class LaneWindows:
+    """All windows of a loop; those of one element share what they are made of."""
+
+    def __init__(self, view: LaneView) -> None:
+        self.view = view
+        self.folds: dict[tuple[str, Expr, Kept], Fold] = {}
+        self.ends: dict[tuple[str, Expr], tuple[int, int]] = {}
+
+    def start(self, block: Block) -> None:
+        """Before the loop."""
+        for fold in self.folds.values():
+            fold.start(block)
+
+    def advance(self, block: Block) -> None:
+        """At the end of a round."""
+        for fold in self.folds.values():
+            fold.advance(block)
+
+    def reduce(self, node: Reduce) -> Lowered:
+        """A reduction over the window of each lane."""
+        seen = self.view.grid.window(self.view.reader, node.window)
+        if seen.newest.regular:
+            return self._sliding(node, seen)
+        if seen.newest.strided:
+            return self._strided(node, seen)
+        raise Unfit(f"a window of ~{node.window.object} has cells of varying number")
+
+    # Windows that move on with the cells
+
+    def _sliding(self, node: Reduce, seen: Seen) -> Lowered:
+        view, name, element = self.view, node.window.object, node.element
+        certain = view.certain(name, element)
+        newest, cells = view.after(seen.newest), seen.cells
+        if node.reduction in ("first", "last"):
+            at = view.after(seen.oldest) if node.reduction == "first" else newest
+            found = view.element(view.block, name, element, at)
+            if found.valid != TRUE:
+                raise Unfit(f"{node.reduction} of a window that may have gaps")
+            return found
+        if node.reduction in WHOLE_WINDOW:
+            return lower_order(view, node, newest, cells)
+        if node.reduction == "count":
+            count = self._count(node, newest, cells, certain=certain)
+            return finished(view.block, node, (), count, certain=certain, cells=cells)
+        if certain and is_short_spread(view, node, cells):
+            moments = self._window(node, SHORT_SPREAD, newest, cells, certain=True)
+            return lower_short_spread(view, node, moments, newest, cells)
+        if not certain and is_masked_spread(node, cells):
+            count = self._count(node, newest, cells, certain=False)
+            values = self._values(node, newest, cells)
+            total = None
+            if element.type == F32:
+                kept = narrow_for("sum", F32, view.assembly.own)
+                (total,) = self._window(node, kept, newest, cells, certain=False)
+            spread = MaskedSpread(view.assembly, node, values)
+            return spread.value(view.block, count, total)
+        kept = narrow_for(node.reduction, element.type, view.assembly.own)
+        state = self._window(node, kept, newest, cells, certain=certain)
+        count = self._count(node, newest, cells, certain=certain)
+        if node.type == F32 and state[0].type == F64:
+            # Beside a fold of doubles a division of all lanes takes no time of its own.
+            count = Splat(count, count.type)
+        return finished(view.block, node, state, count, certain=certain, cells=cells)
+
+    def _count(self, node: Reduce, newest: int, cells: int, *, certain: bool) -> LExpr:
+        """How many snapshots contribute."""
+        if certain:
+            return i64(cells)
+        (count,) = self._window(node, SHORT_COUNT, newest, cells, certain=False)
+        return count
+
+    def _values(self, node: Reduce, newest: int, cells: int) -> Values:
+        """Those of a window's cells; of what began before it, its first cell has it."""
+        view, name = self.view, node.window.object
+        oldest = newest - cells + 1
+        found = []
+        for cell in range(oldest, newest + 1):
+            value = view.element(view.block, name, node.element, cell)
+            here = value.valid
+            if cell > oldest and not view.source(name).always_begins:
+                here = conj(here, view.beginning(name, cell))
+            named = view.block.name("x", in_lanes(value)), view.block.name("in", here)
+            found.append(named)
+        return found
+
+    def _window(
+        self, node: Reduce, kept: Kept, newest: int, cells: int, *, certain: bool
+    ) -> State:
+        """The state of a window; of what began before it, its first cell has it."""
+        view, name, element = self.view, node.window.object, node.element
+        fold = self._fold(name, element, kept, certain=certain)
+        _, anchor = self._ends(name, element)
+        back = anchor - newest
+        if view.source(name).always_begins:
+            _, state = fold.window(view.block, cells, back)
+            return state
+        oldest = newest - cells + 1
+        first = view.element(view.block, name, element, oldest)
+        state = lift_where(view.block, kept, first, first.valid, i64(0))
+        if cells == 1:
+            return state
+        wider, rest = fold.window(view.block, cells - 1, back)
+        if wider != kept:
+            state = kept.widen(state)
+        merged = wider.merge(view.block, state, rest)
+        return tuple(view.block.name("w", part) for part in merged)
+
+    def _fold(self, name: str, element: Expr, kept: Kept, *, certain: bool) -> Fold:
+        """What all windows of an element are made of.
+
+        Its cells are taken in as early as the furthest window of the loop needs them.
+        """
+        key = name, element, kept
+        if key not in self.folds:
+            view = self.view
+            first, anchor = self._ends(name, element)
+            label = f"{name}.{kept.name}"
+            lengths = {seen.cells for _, seen in self._seen(name, element)}
+            if not view.source(name).always_begins:  # the oldest cell is a case apart
+                lengths = {cells - 1 for cells in lengths}
+            back = anchor - first
+            fold = Fold(view.assembly, label, kept, certain, lengths, back)
+            value = view.element(view.block, name, element, anchor)
+            if isinstance(value.value, Num):  # a number in a state is a count
+                value = replace(value, value=Splat(value.value, value.value.type))
+            contributes = value.valid
+            if not view.source(name).always_begins:
+                contributes = conj(value.valid, view.beginning(name, anchor))
+            lifted = lift_where(view.block, kept, value, contributes, i64(0))
+            fold.lift(view.block, lifted)
+            self.folds[key] = fold
+        return self.folds[key]
+
+    def _ends(self, name: str, element: Expr) -> tuple[int, int]:
+        """The first and last of the cells after the counter's at which windows end."""
+        if (name, element) not in self.ends:
+            found = [
+                seen.newest.plus - self.view.grid.lags[reader.name]
+                for reader, seen in self._seen(name, element)
+            ]
+            self.ends[name, element] = min(found), max(found)
+        return self.ends[name, element]
+
+    def _seen(self, name: str, element: Expr) -> list[tuple[TemporalExpr, Seen]]:
+        """Who in the loop looks at windows of an element, and what each sees."""
+        grid = self.view.grid
+        return [
+            (reader, grid.window(reader, node.window))
+            for reader in grid.stage_of[self.view.reader.name].definitions
+            for node in reductions(reader)
+            if (node.window.object, node.element) == (name, element)
+        ]
+
+    # Short windows of finer cells
+
+    def _strided(self, node: Reduce, seen: Seen) -> Lowered:
+        """A window in whole: each lane gathers its own cells."""
+        view, name, element = self.view, node.window.object, node.element
+        if node.reduction in WHOLE_WINDOW:
+            raise looks_at_whole(node)
+        if view.streams_here(name) or not view.certain(name, element):
+            raise Unfit(f"a short window of finer ~{name} may have gaps")
+        if node.reduction in ("first", "last"):
+            step = seen.oldest if node.reduction == "first" else seen.newest
+            return view.element(view.block, name, element, view.place(step))
+        if node.reduction == "count":
+            return Lowered(node.type, i64(seen.cells), TRUE)
+        kept = kept_for(node.reduction, element.type, view.assembly.own)
+        state: State | None = None
+        for cell in range(seen.cells):
+            at = view.place(seen.oldest.further(cell))
+            value = view.element(view.block, name, element, at)
+            lifted = lift_where(view.block, kept, value, TRUE, i64(0))
+            if state is not None:
+                lifted = kept.join(view.block, state, lifted, certain=True)
+            state = tuple(view.block.name("w", part) for part in lifted)
+        assert state is not None
+        count = i64(seen.cells)
+        return finished(view.block, node, state, count, certain=True, cells=seen.cells)

@@ -1,1 +1,0 @@
-"""A query at a glance: what refers to what, as a tree, JSON, DOT, Mermaid or HTML."""

@@ -1,0 +1,173 @@
+"""Windows seen through maps: which objects have one snapshot for each of another's.
+
+If `~a[t]` is computed from `~x[t+d]` alone and is φ where that is, then the snapshots
+of `~a` are those of `~x` on which the body is not φ. A reduction of a window of `~a` is
+one of a window of `~x` whose element is the body.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from tiltpy.ir.cuts import expressions, leaf_cuts
+from tiltpy.ir.nodes import (
+    At,
+    Cut,
+    CutInlined,
+    CutPoint,
+    CutWindow,
+    Element,
+    EventBound,
+    Exists,
+    Expr,
+    Field,
+    If,
+    Input,
+    Phi,
+    Reduce,
+    TemporalExpr,
+    Window,
+)
+from tiltpy.ir.traversal import rewrite, walk
+from tiltpy.passes.analyses.strictness import never_phi, strict_in
+from tiltpy.passes.analyses.substitution import (
+    access,
+    expand_lets,
+    expanded_size,
+    inline_element,
+)
+from tiltpy.types import BOOL, Struct
+
+MAX_ELEMENT = 64
+"""How many nodes an element may have: it is evaluated for every snapshot of every
+window that reads it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """`~a[t]` as `value` over the snapshot of `~object[t+offset]`."""
+
+    object: str
+    offset: int
+    value: Expr
+
+
+def map_of(
+    definition: TemporalExpr, objects: Callable[[str], Input | TemporalExpr]
+) -> Map | None:
+    """What a definition is a map of, if it has one snapshot for each it reads."""
+    if not definition.tdom.is_infinite or len(definition.cuts) != 1:
+        return None
+    cut = definition.cuts[0]
+    if not isinstance(cut, CutPoint) or cut not in strict_in(definition.body):
+        return None
+    if not _boundaries_on_grid(objects(cut.object), cut.offset, definition):
+        return None
+    if expanded_size(definition.body) > MAX_ELEMENT:
+        return None
+    body = expand_lets(definition.body)
+    if any(isinstance(node, EventBound) for node in walk(body)):
+        return None
+
+    def rule(node: Expr) -> Expr:
+        match node:
+            case At():
+                return Element(node.type, node.span)
+            case Field():
+                return access(node)
+            case _:
+                return node
+
+    return Map(cut.object, cut.offset, rewrite(body, rule))
+
+
+def _boundaries_on_grid(
+    seen: Input | TemporalExpr, offset: int, reader: TemporalExpr
+) -> bool:
+    """Whether an object never overlaps, and no cell of its reader spans its bounds."""
+    tdom = reader.tdom
+    if isinstance(seen, Input):
+        return seen.disjoint and tdom.precision == 1
+    if tdom.precision == 1:
+        return True
+    aligned = (seen.tdom.offset - offset - tdom.offset) % tdom.precision == 0
+    return (
+        seen.tdom.is_infinite and seen.tdom.precision % tdom.precision == 0 and aligned
+    )
+
+
+def see_through(reader: TemporalExpr, object: str, map: Map) -> TemporalExpr | None:
+    """The reader with its windows of an object replaced by windows of what it maps.
+
+    None if an element would grow too large, or if it matters where the snapshots start
+    and end and the map looks elsewhere: its own do so at other times.
+    """
+    if map.offset and any(_sees_bounds(cut, object) for cut in leaf_cuts(reader.cuts)):
+        return None
+    if any(expanded_size(each) > MAX_ELEMENT for each in _elements(reader.cuts)):
+        return None
+
+    folded = set(_folded_structs(reader, object))
+
+    def mapped(element: Expr) -> Expr:
+        return _mapped(element, map, counted=element not in folded)
+
+    def rule(node: Expr) -> Expr:
+        if not isinstance(node, Reduce) or node.window.object != object:
+            return node
+        window = _moved(node.window, map)
+        return replace(node, window=window, element=mapped(node.element))
+
+    def seen(cut: Cut) -> Cut:
+        match cut:
+            case CutWindow() if cut.window.object == object:
+                window, element = _moved(cut.window, map), mapped(cut.element)
+                return replace(cut, window=window, element=element)
+            case CutInlined():
+                inner = tuple(seen(each) for each in cut.cuts)
+                return CutInlined(rewrite(cut.value, rule), inner)
+            case _:
+                return cut
+
+    cuts = tuple(dict.fromkeys(seen(cut) for cut in reader.cuts))
+    if any(expanded_size(each) > MAX_ELEMENT for each in _elements(cuts)):
+        return None
+    return replace(reader, body=rewrite(reader.body, rule), cuts=cuts)
+
+
+def _folded_structs(reader: TemporalExpr, object: str) -> Iterator[Expr]:
+    """The structs of an object's windows that more is done with than to count them."""
+    for node in (node for expr in expressions(reader) for node in walk(expr)):
+        if not isinstance(node, Reduce) or node.window.object != object:
+            continue
+        if isinstance(node.element.type, Struct) and node.reduction != "count":
+            yield node.element
+
+
+def _sees_bounds(cut: Cut, object: str) -> bool:
+    return isinstance(cut, CutWindow) and cut.bounds and cut.window.object == object
+
+
+def _elements(cuts: tuple[Cut, ...]) -> Iterator[Expr]:
+    """The elements of all windows that cut."""
+    return (cut.element for cut in leaf_cuts(cuts) if isinstance(cut, CutWindow))
+
+
+def _moved(window: Window, map: Map) -> Window:
+    start, end = window.start + map.offset, window.end + map.offset
+    return replace(window, object=map.object, start=start, end=end)
+
+
+def _mapped(element: Expr, map: Map, *, counted: bool) -> Expr:
+    """The element over the map's own: φ too where the map has no snapshot."""
+    mapped = inline_element(element, map.value, counted=counted)
+    if never_phi(map.value) or _is_strict_in_element(element):
+        return mapped
+    exists = Exists(map.value, BOOL, map.value.span)
+    return If(exists, mapped, Phi(mapped.type, mapped.span), mapped.span)
+
+
+def _is_strict_in_element(element: Expr) -> bool:
+    def rule(node: Expr) -> Expr:
+        return At("", 0, node.type) if isinstance(node, Element) else node
+
+    return CutPoint("", 0) in strict_in(rewrite(element, rule))

@@ -1,0 +1,118 @@
+"""What the caller of a run gives besides the data: checked, and in ticks."""
+
+from collections.abc import Callable, Collection, Mapping
+
+from tiltpy.errors import DataError, TiltError
+from tiltpy.given import checked
+from tiltpy.ir.nodes import Query
+from tiltpy.runtime.concurrency.offload import reported
+from tiltpy.runtime.execution.time_domain import Request, check_request
+from tiltpy.runtime.execution.time_run import Progress, RunOptions
+from tiltpy.time_literals import Length, Moment, ticks_of, time_of, whole_number
+from tiltpy.types import Unit
+
+
+class Arguments:
+    """What runs of a query are given by name: inputs, and bounds of time domains."""
+
+    def __init__(self, query: Query) -> None:
+        self._query = query
+        self._inputs = [declared.name for declared in query.inputs]
+        self._bounds = run_time_bounds(query)
+
+    def read(
+        self,
+        start: Moment | None,
+        end: Moment | None,
+        given: Mapping[str, object],
+        taken: Collection[str],
+    ) -> tuple[Request, dict[str, object]]:
+        """The domain and the run-time bounds of a run, and what is given besides.
+
+        `taken` are the arguments of the run itself, which no input may be called, and
+        no bound but those called `start` and `end`: they are the run's.
+        """
+        unit, frames = self._query.unit, dict(given)
+        for name in self._inputs:
+            _check_free(name, taken)
+        limits: dict[str, int] = {}
+        bounds: dict[str, int] = {}
+        for name, time in (("start", start), ("end", end)):
+            if time is not None:
+                limits[name] = in_ticks(name, time_of, time, unit)
+        for name in self._bounds:
+            if name not in ("start", "end"):
+                _check_free(name, taken)
+            if name in limits:
+                bounds[name] = limits[name]
+            elif name in given:
+                bounds[name] = in_ticks(name, time_of, given[name], unit)
+            else:
+                raise DataError(
+                    f"the time domain's bound '{name}' is not given; "
+                    f"give it as run({name}=...)"
+                )
+            frames.pop(name, None)
+        request = Request(limits.get("start"), limits.get("end"), bounds)
+        check_request(self._query, request)
+        return request, frames
+
+
+def read_options(
+    unit: Unit | None,
+    workers: int | None,
+    chunk: Length | None,
+    *,
+    allow_sort: bool = True,
+    progress: Progress | None = None,
+) -> RunOptions:
+    """How to run."""
+    interval = None if chunk is None else in_ticks("chunk", ticks_of, chunk, unit)
+    _check_positive("chunk", interval)
+    _check_positive("workers", workers)
+    checked("allow_sort", allow_sort, bool, "True or False")
+    if progress is None:
+        return RunOptions(workers, interval, allow_sort)
+    if not callable(progress):
+        raise TiltError("progress: expected a function of two numbers")
+    return RunOptions(workers, interval, allow_sort, reported(progress))
+
+
+def in_ticks(
+    name: str,
+    convert: Callable[[object, Unit | None], int],
+    given: object,
+    unit: Unit | None,
+) -> int:
+    """What is given, converted; an error says the argument's name."""
+    try:
+        return convert(given, unit)
+    except TiltError as error:
+        raise TiltError(f"{name}={given}: {error}") from None
+
+
+def run_time_bounds(query: Query) -> list[str]:
+    """The names that stand for bounds of time domains, given at run time."""
+    found: list[str] = []
+    for definition in query.definitions:
+        for bound in (definition.tdom.start, definition.tdom.end):
+            if isinstance(bound, str) and bound not in found:
+                found.append(bound)
+    return found
+
+
+def _check_positive(name: str, value: object) -> None:
+    if value is None:
+        return
+    number = whole_number(value)
+    if number is None or number < 1:
+        raise TiltError(f"{name}={value}: expected a whole number, 1 or more")
+
+
+def _check_free(name: str, taken: Collection[str]) -> None:
+    """Refuse what could not be told from the other arguments of a run."""
+    if name in taken:
+        raise TiltError(
+            f"'{name}' is an argument of run() itself; give it another name in the "
+            "query"
+        )

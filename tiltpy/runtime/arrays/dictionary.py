@@ -1,0 +1,141 @@
+"""Strings and their codes: what a kernel computes with instead of them.
+
+A column of strings is a column of codes, and the dictionary that says what each stands
+for. `encode` makes both, and one dictionary for all columns of a run.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from tiltpy.abi import SlotKind
+from tiltpy.ops import STRING_TESTS
+from tiltpy.string_tests import among, array_of, ask
+
+Codes = NDArray[np.int32]
+Integer = TypeVar("Integer", bound=np.integer)
+Numbers = Codes | None
+"""The codes that take the place of a dictionary's own; None where they stay."""
+MOST_BYTES = 2**31 - 1
+"""Of text in one Arrow array of strings."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Strings:
+    """Distinct strings, at least one; the place of each is its code.
+
+    `values` is a plain array of large strings without nulls. `codes`,
+    `answers` and `joined` are what was found out before.
+    """
+
+    values: pa.LargeStringArray
+    codes: dict[str, int] = field(default_factory=dict)
+    answers: dict[tuple[SlotKind, str], NDArray[np.uint8]] = field(default_factory=dict)
+    joined: dict[object, "tuple[Strings, Numbers]"] = field(default_factory=dict)
+
+    @staticmethod
+    def of(values: Sequence[str]) -> "Strings":
+        """Some strings, all of them different."""
+        return Strings(array_of(values or [""]))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def code(self, string: str) -> int:
+        """The code of a string that is there."""
+        if string not in self.codes:
+            found = pc.index_in(array_of([string]), value_set=self.values)
+            assert found.null_count == 0, f"{string!r} has no code"
+            self.codes[string] = int(found[0].as_py())
+        return self.codes[string]
+
+    def answer(self, kind: SlotKind, pattern: str) -> NDArray[np.uint8]:
+        """What is asked of every string: a byte for each code, 1 or 0."""
+        key = kind, pattern
+        if key not in self.answers:
+            found = self._ask(kind, pattern)
+            bits = np.frombuffer(found.buffers()[1], np.uint8)
+            answers = np.unpackbits(bits, bitorder="little")[found.offset :]
+            # Whoever was first has given its address to a kernel.
+            self.answers.setdefault(key, answers)
+        return self.answers[key]
+
+    def _ask(self, kind: SlotKind, pattern: str) -> pa.BooleanArray:
+        if kind is SlotKind.AMONG:
+            return among(self.values, pattern)
+        test = next(test for test in STRING_TESTS if test == kind.value)
+        return ask(test, self.values, pattern)
+
+    def slot(self, kind: SlotKind, string: str) -> int | NDArray[np.uint8]:
+        """What a kernel must know: a number, or an array whose address it wants."""
+        match kind:
+            case SlotKind.CODE:
+                return self.code(string)
+            case SlotKind.STRINGS:
+                return len(self)
+            case _:
+                return self.answer(kind, string)
+
+    def decoded(self, codes: pa.Array) -> pa.Array:
+        """The strings of some codes, null where those are; they must fit."""
+        return self.values.take(codes).cast(pa.string())
+
+    def bytes_of(self, codes: pa.Array) -> int:
+        """How much text some codes stand for; or more, if that is little anyway."""
+        lengths = pc.binary_length(self.values)
+        most = len(codes) * int(pc.max(lengths).as_py())
+        if most <= MOST_BYTES:
+            return most
+        return int(pc.sum(lengths.take(codes)).as_py() or 0)
+
+
+def fitting(
+    columns: Sequence[tuple[Strings, pa.Array]], rows: int, first: int = 0
+) -> Iterator[slice]:
+    """All rows from `first` on, in stretches whose text fits into one Arrow array."""
+    part = slice(first, first + rows)
+    if rows > 1 and any(
+        strings.bytes_of(codes[part]) > MOST_BYTES for strings, codes in columns
+    ):
+        half = rows // 2
+        yield from fitting(columns, half, first)
+        yield from fitting(columns, rows - half, first + half)
+    else:
+        yield part
+
+
+NO_STRINGS = Strings.of([])
+"""The dictionary of a run in which no string occurs."""
+
+
+def distinct(
+    parts: Sequence[pa.LargeStringArray], *, ordered: bool
+) -> tuple[Strings, tuple[Codes, ...]]:
+    """The strings of several dictionaries, each once, and the code of each part's.
+
+    `ordered`: the codes are in order of the strings' UTF-8 bytes.
+    """
+    chunks = pa.chunked_array(list(parts), pa.large_string())
+    encoded = chunks.dictionary_encode().unify_dictionaries()
+    values = encoded.chunk(0).dictionary
+    numbers = [_integers(chunk.indices, np.int32) for chunk in encoded.chunks]
+    if ordered:
+        order = pc.sort_indices(values)
+        values = values.take(order)
+        ranks = np.empty(len(order), np.int32)
+        places = _integers(order, np.uint64).view(np.int64)
+        ranks[places] = np.arange(len(order), dtype=np.int32)
+        numbers = [ranks[one] for one in numbers]
+    return Strings(values), tuple(numbers)
+
+
+def _integers(array: pa.Array, kind: type[Integer]) -> NDArray[Integer]:
+    """A view of the integers of an array without nulls."""
+    size = np.dtype(kind).itemsize
+    place = array.offset * size
+    return np.frombuffer(array.buffers()[1], kind, len(array), place)

@@ -1,0 +1,226 @@
+"""Snapshot buffers in memory: numpy views that kernels read, cut without copying.
+
+The arrays are those `tiltpy.abi` documents. They may be views of Arrow memory, whose
+owner numpy keeps alive; nobody writes to them once they stand in a buffer.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiltpy.abi import Layout, TimeLayout
+from tiltpy.runtime.arrays.dictionary import Strings
+from tiltpy.runtime.arrays.pool import allocate, dtype_of
+from tiltpy.types import I64, MAX_TIME, Type, columns
+
+TILE = 1 << 15
+"""Items of a temporary that stays in the cache."""
+Times = NDArray[np.int64]
+Bits = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """One payload column: row `i` is `values[i]`, null where its validity bit is 0.
+
+    `validity` is Arrow's bitmap (least significant bit first), or None where no row is
+    null; row 0 is its bit `offset`. `strings` is what the values are codes of, null
+    rows too, if a column of strings has a dictionary of its own.
+    """
+
+    values: NDArray[np.generic]
+    validity: Bits | None = None
+    offset: int = 0
+    strings: Strings | None = None
+
+    def slice(self, start: int, count: int) -> "Column":
+        """A view of some rows, of one readable row where there are none."""
+        values = self.values[start : start + max(1, count)]
+        offset = self.offset + start if self.validity is not None else 0
+        return Column(values, self.validity, offset, self.strings)
+
+    def valid(self, count: int) -> NDArray[np.bool_]:
+        """Which of the first `count` rows are not null."""
+        if self.validity is None:
+            return np.ones(count, np.bool_)
+        first, skip = divmod(self.offset, 8)
+        taken = self.validity[first : first + (skip + count + 7) // 8]
+        bits = np.unpackbits(taken, count=skip + count, bitorder="little")
+        return bits[skip:].view(np.bool_)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SnapshotBuffer:
+    """The rows of one temporal object in order of start, then tie order.
+
+    `start` belongs to sampled and contiguous buffers, `period` to sampled ones,
+    `starts` to intervals and overlapping ones, `ends` to all but sampled ones. Times
+    are ticks. Without rows the arrays still have one readable element.
+    """
+
+    layout: TimeLayout
+    n: int
+    start: int
+    period: int
+    starts: Times | None
+    ends: Times | None
+    columns: tuple[Column, ...]
+    fifo: bool = True
+    points: bool = False
+    """Whether every row is known to last one tick."""
+    domain_end: int | None = None
+    """Where the rows end for a domain, if not where they do: rows that are the last of
+    `until_next` hold on, but move no domain."""
+    _ends_so_far: list[Times] = field(default_factory=list, init=False, repr=False)
+    """The running maximum of `ends`, once `find` has needed it (ends out of order)."""
+
+    @staticmethod
+    def empty(payload: Type) -> "SnapshotBuffer":
+        """A buffer without rows."""
+        dummies = (Column(np.zeros(1, dtype_of(t))) for _, t in columns(payload))
+        return SnapshotBuffer(
+            TimeLayout.SAMPLED, 0, 0, 1, None, None, tuple(dummies), fifo=True
+        )
+
+    def abi_layout(self) -> Layout:
+        """What a kernel over this buffer is specialised for."""
+        nullable = tuple([column.validity is not None for column in self.columns])
+        return Layout(self.layout, nullable, self.fifo, self.points)
+
+    def bounds(self) -> tuple[int, int] | None:
+        """The smallest start and the largest end; None where there are no rows.
+
+        An end is what counts for a domain (`domain_end`).
+        """
+        if self.n == 0:
+            return None
+        if self.layout is TimeLayout.SAMPLED:
+            first, last = self.start, self.start + self.n * self.period
+        else:
+            assert self.ends is not None
+            first = self.start if self.starts is None else int(self.starts[0])
+            last = int(
+                self.ends[self.n - 1] if self.fifo else self.ends[: self.n].max()
+            )
+        return first, last if self.domain_end is None else min(last, self.domain_end)
+
+    def row(self, number: int) -> tuple[int, int]:
+        """The start and the end of one row."""
+        if self.layout is TimeLayout.SAMPLED:
+            start = self.start + number * self.period
+            return start, start + self.period
+        assert self.ends is not None
+        end = int(self.ends[number])
+        if self.starts is not None:
+            return int(self.starts[number]), end
+        return int(self.ends[number - 1]) if number else self.start, end
+
+    def times(self) -> tuple[Times, Times]:
+        """The starts and the ends of all rows; computed where they are not stored."""
+        if self.layout is TimeLayout.SAMPLED:
+            steps = equally_spaced(self.start, self.period, self.n + 1)
+            return steps[:-1], steps[1:]
+        assert self.ends is not None
+        ends = self.ends[: self.n]
+        if self.starts is not None:
+            return self.starts[: self.n], ends
+        starts = np.empty(self.n, np.int64)
+        starts[:1] = self.start
+        starts[1:] = ends[:-1]
+        return starts, ends
+
+    def slice(self, start: int, stop: int) -> "SnapshotBuffer":
+        """The rows `start` to `stop` (exclusive) as a view; nothing is copied."""
+        assert 0 <= start <= stop <= self.n
+        count = stop - start
+        kept = slice(start, start + max(1, count))
+        if count == 0:  # any row serves as the one that must be readable
+            kept = slice(max(0, min(start, self.n - 1)), None)
+        columns = tuple([c.slice(kept.start, count) for c in self.columns])
+        first = self.start
+        if self.layout is TimeLayout.SAMPLED:
+            first += start * self.period
+        elif self.starts is None and start > 0:
+            assert self.ends is not None
+            first = int(self.ends[start - 1])
+        return SnapshotBuffer(
+            self.layout,
+            count,
+            first,
+            self.period,
+            None if self.starts is None else self.starts[kept],
+            None if self.ends is None else self.ends[kept],
+            columns,
+            self.fifo,
+            self.points,
+            self.domain_end,
+        )
+
+    def with_columns(self, columns: tuple[Column, ...]) -> "SnapshotBuffer":
+        """The same rows with other payload columns."""
+        return SnapshotBuffer(
+            self.layout,
+            self.n,
+            self.start,
+            self.period,
+            self.starts,
+            self.ends,
+            columns,
+            self.fifo,
+            self.points,
+            self.domain_end,
+        )
+
+    def find(self, low: int, high: int) -> tuple[int, int]:
+        """The rows that cover every event which overlaps the stretch `(low, high]`.
+
+        Overlapping buffers may have others between them. An empty stretch has no rows.
+        """
+        if self.n == 0 or low >= high:
+            return 0, 0
+        if self.layout is TimeLayout.SAMPLED:
+            first = (low - self.start) // self.period
+            stop = -((self.start - high) // self.period)
+        else:
+            first = int(self.ordered_ends().searchsorted(low, "right"))
+            stop = self._rows_started_before(high)
+        first = min(max(first, 0), self.n)
+        return first, max(first, min(stop, self.n))
+
+    def _rows_started_before(self, time: int) -> int:
+        if self.starts is not None:
+            return int(self.starts[: self.n].searchsorted(time))
+        assert self.ends is not None
+        if self.start >= time:
+            return 0
+        return 1 + int(self.ends[: self.n].searchsorted(time))
+
+    def ordered_ends(self) -> Times:
+        """Ends in order: row `i`'s own, or the largest of rows 0 to `i`."""
+        assert self.ends is not None
+        if self.fifo:
+            return self.ends[: self.n]
+        if not self._ends_so_far:
+            self._ends_so_far.append(np.maximum.accumulate(self.ends[: self.n]))
+        return self._ends_so_far[0]
+
+
+def pack_validity(valid: NDArray[np.uint8] | NDArray[np.bool_]) -> Bits | None:
+    """Arrow's bitmap of one byte per row (0 is null); None where no row is null."""
+    if valid.all():
+        return None
+    return np.packbits(valid, bitorder="little")
+
+
+def equally_spaced(start: int, period: int, count: int) -> Times:
+    """That many times, written once; computed in a piece that stays in the cache."""
+    if period > MAX_TIME:  # of the one row that is longer than any step of numpy's
+        return np.array([start + i * period for i in range(count)], np.int64)
+    times = allocate(I64, count).view(np.int64)
+    steps = np.arange(min(count, TILE), dtype=np.int64)
+    steps *= period
+    for first in range(0, count, TILE):
+        part = times[first : first + TILE]
+        np.add(steps[: len(part)], start + first * period, out=part)
+    return times

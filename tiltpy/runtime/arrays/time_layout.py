@@ -1,0 +1,122 @@
+"""Finding a buffer's time layout: one look at the times, in cache-sized pieces.
+
+Facts about the data decide which kernel runs, so they must be cheap to find: the scan
+compares neighbours in pieces whose temporaries stay in the cache, asks in each piece
+only what the pieces before left possible, and stops where nothing is left to ask.
+
+Rows of several keys lie in segments, one behind the other. `breaks` are the rows with
+which a segment starts behind another one; what a buffer says of its rows holds within
+every segment, and neighbours on the two sides of a break are not compared.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiltpy.abi import TimeLayout
+from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, Times
+from tiltpy.types import MAX_OFFSET
+
+PIECE = 1 << 15
+Breaks = NDArray[np.int64]
+NO_BREAKS: Breaks = np.zeros(0, np.int64)
+Mask = NDArray[np.bool_]
+
+
+def pieces(rows: int) -> Iterator[slice]:
+    """The ranges of `i` over pairs of neighbours `(i, i + 1)` of that many rows."""
+    for first in range(0, rows - 1, PIECE):
+        yield slice(first, min(first + PIECE, rows - 1))
+
+
+def after(piece: slice) -> slice:
+    """The right neighbours of a piece."""
+    return slice(piece.start + 1, piece.stop + 1)
+
+
+def anywhere(broken: Mask, piece: slice, breaks: Breaks) -> bool:
+    """Whether something is so of neighbours in a piece, but for those at breaks."""
+    if len(breaks):
+        low, high = breaks.searchsorted([piece.start + 1, piece.stop + 1])
+        broken[breaks[low:high] - (piece.start + 1)] = False
+    return bool(broken.any())
+
+
+def find_period(stamps: Times) -> int | None:
+    """The step between stamps that are equally spaced in order; None if they are not.
+
+    One stamp alone, or none, has no step.
+    """
+    if len(stamps) < 2:
+        return None
+    step = int(stamps[1]) - int(stamps[0])
+    if step <= 0 or int(stamps[-1]) - int(stamps[0]) != step * (len(stamps) - 1):
+        return None
+    return step if has_period(stamps, step) else None
+
+
+def has_period(stamps: Times, period: int, breaks: Breaks = NO_BREAKS) -> bool:
+    """Whether each stamp is so far from the one before it."""
+    return not any(
+        anywhere((stamps[after(piece)] - stamps[piece]) != period, piece, breaks)
+        for piece in pieces(len(stamps))
+    )
+
+
+def sampled(
+    start: int, period: int, n: int, columns: tuple[Column, ...]
+) -> SnapshotBuffer:
+    """A buffer of `n` rows of one length, without gaps, from `start` on."""
+    return SnapshotBuffer(TimeLayout.SAMPLED, n, start, period, None, None, columns)
+
+
+def contiguous(
+    firsts: Times, ends: Times, columns: tuple[Column, ...], breaks: Breaks = NO_BREAKS
+) -> SnapshotBuffer:
+    """A buffer of at least one row without gaps; sampled if the rows are of one length.
+
+    `firsts` are the starts of the segments. A period is an offset to a kernel, so that
+    longer rows keep their `ends`.
+    """
+    n, start = len(ends), int(firsts[0])
+    length = int(ends[0]) - start
+    if length <= MAX_OFFSET and _all_last(length, firsts, ends, breaks):
+        return sampled(start, length, n, columns)
+    return SnapshotBuffer(TimeLayout.CONTIGUOUS, n, start, 0, None, ends, columns)
+
+
+def _all_last(length: int, firsts: Times, ends: Times, breaks: Breaks) -> bool:
+    """Whether rows without gaps are of one length, the first row's."""
+    if not len(breaks):
+        return len(ends) == 1 or find_period(ends) == length
+    heads = ends[breaks] - firsts[1:] == length
+    return bool(heads.all()) and has_period(ends, length, breaks)
+
+
+def lay_out(
+    starts: Times, ends: Times, columns: tuple[Column, ...], breaks: Breaks = NO_BREAKS
+) -> SnapshotBuffer:
+    """A buffer of at least one row, its starts in order, in the tightest layout."""
+    layout, fifo = _neighbours(starts, ends, breaks)
+    first = int(starts[0])
+    if layout is TimeLayout.CONTIGUOUS:
+        firsts = np.concatenate((starts[:1], starts[breaks]))
+        return contiguous(firsts, ends, columns, breaks)
+    return SnapshotBuffer(layout, len(starts), first, 0, starts, ends, columns, fifo)
+
+
+def _neighbours(starts: Times, ends: Times, breaks: Breaks) -> tuple[TimeLayout, bool]:
+    """How each row meets the next one, and whether the ends are in order."""
+    layout = TimeLayout.CONTIGUOUS
+    for piece in pieces(len(starts)):
+        left, right = ends[piece], starts[after(piece)]
+        if layout is TimeLayout.CONTIGUOUS and anywhere(left != right, piece, breaks):
+            layout = TimeLayout.INTERVALS
+        if layout is TimeLayout.INTERVALS and anywhere(left > right, piece, breaks):
+            layout = TimeLayout.OVERLAPPING
+        if layout is TimeLayout.OVERLAPPING and anywhere(
+            left > ends[after(piece)], piece, breaks
+        ):
+            return layout, False
+    return layout, True

@@ -1,0 +1,86 @@
+"""Arrow arrays as numpy views and back, sharing memory in both directions."""
+
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tiltpy.runtime.arrays.pool import dtype_of
+from tiltpy.runtime.arrays.snapshot_buffer import Bits, Column
+from tiltpy.types import Scalar
+
+Number = TypeVar("Number", bound=np.generic)
+
+
+def arrow_type(scalar: Scalar) -> pa.DataType:
+    """The Arrow type that a scalar's values have in memory: times are `int64` ticks."""
+    if scalar.is_temporal:
+        return pa.int64()
+    if scalar.kind == "bool":
+        return pa.bool_()
+    if scalar.kind == "string":
+        return pa.string()
+    if scalar.kind == "float":
+        return {32: pa.float32(), 64: pa.float64()}[scalar.bits]
+    return pa.type_for_alias(f"{scalar.kind}{scalar.bits}")
+
+
+def values_of(array: pa.Array, dtype: np.dtype[Number]) -> NDArray[Number]:
+    """The values of a fixed-width array; anything where it is null. Not bools.
+
+    A view, but for memory that is not aligned for its type.
+    """
+    if len(array) == 0:
+        return np.zeros(0, dtype)
+    values = np.frombuffer(
+        array.buffers()[1], dtype, len(array), array.offset * dtype.itemsize
+    )
+    return values if values.flags.aligned else values.copy()
+
+
+def validity_of(array: pa.Array) -> tuple[Bits | None, int]:
+    """The validity bitmap and the bit of row 0; None where no row is null."""
+    if array.null_count == 0:
+        return None, 0
+    return np.frombuffer(array.buffers()[0], np.uint8), array.offset
+
+
+def bools_of(array: pa.Array) -> NDArray[np.uint8]:
+    """The values of a bool array, a byte each (Arrow has bits: a copy)."""
+    bits = Column(np.empty(0), *_bits(array)).valid(len(array))
+    return bits.view(np.uint8)
+
+
+def _bits(array: pa.Array) -> tuple[Bits | None, int]:
+    if len(array) == 0:
+        return None, 0
+    return np.frombuffer(array.buffers()[1], np.uint8), array.offset
+
+
+def array_of(
+    values: NDArray[np.generic], validity: Bits | None, type: pa.DataType
+) -> pa.Array:
+    """An Arrow array over contiguous values (bools: bytes) and a bitmap from bit 0."""
+    data = values
+    if pa.types.is_boolean(type):
+        data = np.packbits(values.view(np.uint8), bitorder="little")
+    nulls = None if validity is None else pa.py_buffer(validity)
+    return pa.Array.from_buffers(type, len(values), [nulls, pa.py_buffer(data)])
+
+
+def column_array(column: Column, count: int, scalar: Scalar) -> pa.Array:
+    """The first `count` rows of a column; values are shared, a moved bitmap is not.
+
+    Of strings these are the codes.
+    """
+    values = column.values[:count]
+    assert values.dtype == dtype_of(scalar), f"{values.dtype} is not {scalar}"
+    validity = column.validity
+    if validity is not None:
+        if column.offset % 8:
+            validity = np.packbits(column.valid(count), bitorder="little")
+        else:
+            validity = validity[column.offset // 8 :]
+    kind = pa.int32() if scalar.kind == "string" else arrow_type(scalar)
+    return array_of(values, validity, kind)

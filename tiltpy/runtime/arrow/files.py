@@ -1,0 +1,176 @@
+"""Tables in files: Parquet, CSV and Arrow (Feather) in, and out whole or not at all.
+
+The format follows the file's suffix. Whatever is written is written beside its place,
+synced to the disk, and renamed onto it when everything is there: after a crash, a full
+disk or Ctrl-C the place holds what it held before. Arrow reads and writes beside the
+caller's thread (`offload`), into files that are open already: what goes on after an
+interrupt writes to a file without a name.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.ipc as pi
+import pyarrow.parquet as pq
+
+from tiltpy.errors import DataError
+from tiltpy.runtime.arrow.draft_files import drafted
+from tiltpy.runtime.concurrency.offload import offload
+
+FORMATS = {
+    ".parquet": "Parquet",
+    ".csv": "CSV",
+    ".arrow": "Arrow",
+    ".feather": "Arrow",
+}
+"""The format of each suffix. Feather (version 2) is another name of Arrow's files."""
+
+_ARROW_FILE_MAGIC = b"ARROW1"
+
+
+def format_of(path: Path) -> str:
+    """The format that a path's suffix stands for; `DataError` if none does."""
+    found = FORMATS.get(path.suffix.lower())
+    if found is None:
+        what = f"the suffix '{path.suffix}'" if path.suffix else "a name without suffix"
+        raise DataError(
+            f"{path}: {what} says no format that is known; use {', '.join(FORMATS)}"
+        )
+    return found
+
+
+def read_table(path: Path) -> pa.Table:
+    """Read a whole file; `DataError` if it is missing, broken or of no known format."""
+    form = format_of(path)
+    try:
+        return offload(partial(_read, path, form))
+    except FileNotFoundError:
+        raise DataError(f"{path}: there is no such file") from None
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: not readable as {form}: {reason(error)}") from error
+
+
+def _read(path: Path, form: str) -> pa.Table:
+    match form:
+        case "Parquet":
+            with pq.ParquetFile(path) as file:
+                return file.read()
+        case "CSV":
+            table = pc.read_csv(path)
+            # Names that are no text raise here, where the file is known.
+            return table.rename_columns(table.column_names)
+        case _:
+            return _read_arrow(path)
+
+
+def read_texts(path: Path, names: Sequence[str]) -> pa.Table:
+    """Columns of a CSV file as the texts that stand there; nothing at all is null."""
+    options = pc.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.string()),
+        include_columns=names,
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
+    try:
+        return offload(partial(pc.read_csv, path, convert_options=options))
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: not readable as CSV: {reason(error)}") from error
+
+
+def write_tables(tables: Mapping[Path, pa.Table]) -> None:
+    """Write each table to its path: all of them or, if anything goes wrong, none."""
+    forms = [format_of(path) for path in tables]
+    with replacing(*tables) as places:
+        for path, place, form in zip(tables, places, forms, strict=True):
+            try:
+                _write(tables[path], place, form)
+            except pa.ArrowException as error:
+                raise DataError(f"{path}: not written: {reason(error)}") from error
+
+
+@contextmanager
+def replacing(*paths: Path) -> Iterator[tuple[Path, ...]]:
+    """Places beside `paths` to write to; at the end they become `paths`, all or none.
+
+    What cannot be written is a `DataError`. If the body raises, nothing is replaced.
+    """
+    targets = [Path(os.path.realpath(path)) for path in paths]
+    try:
+        with ExitStack() as drafts:
+            places = tuple(
+                drafts.enter_context(_drafted(path, target))
+                for path, target in zip(paths, targets, strict=True)
+            )
+            yield places
+            for place in places:
+                offload(partial(_sync, place))
+            for target, place in zip(targets, places, strict=True):
+                place.replace(target)
+            for folder in {target.parent for target in targets}:
+                _sync(folder)
+    except OSError as error:
+        names = ", ".join(str(path) for path in paths)
+        raise DataError(f"{names}: not written: {reason(error)}") from error
+
+
+@contextmanager
+def _drafted(path: Path, target: Path) -> Iterator[Path]:
+    """A draft with the rights of the file that it will replace."""
+    if target.is_dir():
+        raise DataError(f"{path}: is a directory; name a file in it")
+    if not target.parent.is_dir():
+        raise DataError(f"{path}: there is no directory {path.parent}; make it first")
+    with drafted(target) as place:
+        if target.exists():
+            place.chmod(target.stat().st_mode & 0o777)
+        yield place
+
+
+def _sync(path: Path) -> None:
+    """Have the disk hold what was written to a file or a directory."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _read_arrow(path: Path) -> pa.Table:
+    # Not memory-mapped: a file that shrinks under a mapping kills the process.
+    with pa.OSFile(str(path)) as file:
+        magic = file.read(len(_ARROW_FILE_MAGIC))
+        file.seek(0)
+        is_file = magic == _ARROW_FILE_MAGIC
+        table = (pi.open_file if is_file else pi.open_stream)(file).read_all()
+    table.validate(full=True)
+    return table
+
+
+def _write(table: pa.Table, place: Path, form: str) -> None:
+    offload(partial(_write_to, pa.OSFile(str(place), "wb"), table, form))
+
+
+def _write_to(sink: pa.OSFile, table: pa.Table, form: str) -> None:
+    with sink:
+        match form:
+            case "Parquet":
+                pq.write_table(table, sink)
+            case "CSV":
+                pc.write_csv(table.flatten(), sink)  # `bid.price` for a field
+            case _:
+                with pi.new_file(sink, table.schema) as writer:
+                    writer.write_table(table)
+
+
+def reason(error: Exception) -> str:
+    """The first line of what went wrong, without the file's name once more."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    lines = str(error).splitlines()
+    return lines[0] if lines else type(error).__name__

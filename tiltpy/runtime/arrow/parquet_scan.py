@@ -1,0 +1,269 @@
+"""Parquet datasets that are read piece by piece: some columns, some stretch of time.
+
+Only the footers of the files are read at once. They say which columns there are, in
+which order of time the files are to be read, and which row groups end before a time.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from glob import glob, has_magic
+from itertools import islice
+from os import PathLike
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tiltpy.errors import DataError
+from tiltpy.given import path_of
+from tiltpy.runtime.concurrency.offload import offload
+from tiltpy.types import NANOSECONDS, Unit
+
+SUFFIX = ".parquet"
+BUFFER = 1 << 20
+"""Bytes that are read from a column of a file at once."""
+UNITS: dict[str, Unit] = {
+    "milliseconds": "ms",
+    "microseconds": "us",
+    "nanoseconds": "ns",
+}
+
+Place = str | PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some rows, and where they come from: from row `first` on of `place`."""
+
+    table: pa.Table
+    place: str
+    first: int
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetScan:
+    """Parquet files that stand for one frame; made by `scan_parquet`."""
+
+    paths: tuple[Path, ...]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the first file; the others must have those that are used."""
+        with opened(self.paths[0]) as file:
+            return file.schema_arrow
+
+    def batches(
+        self, used: Sequence[str], rows: int, times: "TimeRange | None" = None
+    ) -> Iterator[Batch]:
+        """The rows of some columns, at most so many at once, the files in time order.
+
+        `times` leaves out row groups that lie before it as a whole, and tells in which
+        order to read the files; without it, or without statistics, they stay as given.
+        """
+        schema = self.schema
+        types = {name: schema.field(name).type for name in used}
+        for path in self._in_order(times):
+            with opened(path) as file:
+                _check_types(path, file.schema_arrow, types)
+                first = 0
+                groups = list(range(file.num_row_groups))
+                skipped = 0 if times is None else times.groups_before(file)
+                sizes = (file.metadata.row_group(group).num_rows for group in groups)
+                first = sum(islice(sizes, skipped))
+                for table in _tables(path, file, groups[skipped:], used, rows):
+                    yield Batch(table, str(path), first)
+                    first += table.num_rows
+
+    def _in_order(self, times: "TimeRange | None") -> Sequence[Path]:
+        if times is None or len(self.paths) == 1:
+            return self.paths
+        starts = {}
+        for path in self.paths:
+            with opened(path) as file:
+                if file.metadata.num_rows:
+                    starts[path] = times.first(file)
+        if None in starts.values():
+            return self.paths
+        return sorted(starts, key=lambda path: starts[path] or 0)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """All columns and rows, for whoever reads them as a frame: `run`, Polars."""
+        schema = self.schema
+        batches = (
+            part
+            for batch in self.batches(schema.names, 1 << 20)
+            for part in batch.table.to_batches()
+        )
+        reader = pa.RecordBatchReader.from_batches(schema, batches)
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        more = f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else ""
+        return f"<scan of {self.paths[0]}{more}>"
+
+
+def scan_parquet(source: Place | Sequence[Place]) -> ParquetScan:
+    """A Parquet dataset as the input of `stream` and `run_to`: read piece by piece.
+
+    `source` is a file, a directory (all `*.parquet` files in it and below), a pattern
+    like "trades/2024-*.parquet", or a list of files. Rows must be in order of time in
+    each file; the files are put into order by what their footers say of the time
+    column. Columns that a query does not use are never read, nor row groups that lie
+    before the `start` of a run. Files are read when they are needed.
+    """
+    if isinstance(source, str | PathLike):
+        return ParquetScan(_files(str(path_of("source", source))))
+    if not isinstance(source, Iterable) or isinstance(source, bytes):
+        path_of("source", source)
+    paths = tuple(path_of("source", one) for one in source)
+    if not paths:
+        raise DataError("no Parquet file is given; give a path, or a list of them")
+    for path in paths:
+        if not path.is_file():
+            raise DataError(f"{path}: there is no such file")
+    return ParquetScan(paths)
+
+
+def _files(source: str) -> tuple[Path, ...]:
+    """The files that a path or a pattern stands for, by name."""
+    path = Path(source)
+    if path.is_file():
+        return (path,)
+    if path.is_dir():
+        found = tuple(sorted(path.rglob(f"*{SUFFIX}")))
+    elif has_magic(source):
+        found = tuple(sorted(Path(one) for one in glob(source, recursive=True)))  # noqa: PTH207
+    else:
+        raise DataError(f"{source}: there is no such file or directory")
+    if not found:
+        raise DataError(f"{source}: there are no {SUFFIX} files")
+    return found
+
+
+def rows_of(frame: object) -> int:
+    """How many rows a frame has; 0 where only reading it can tell."""
+    if isinstance(frame, ParquetScan):
+        total = 0
+        for path in frame.paths:
+            with opened(path) as file:
+                total += int(file.metadata.num_rows)
+        return total
+    return int(frame.num_rows) if isinstance(frame, pa.Table) else 0
+
+
+def opened(path: Path) -> pq.ParquetFile:
+    """A Parquet file whose footer was read."""
+    try:
+        # Otherwise the columns of all row groups would be read at once, and kept.
+        return pq.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False)
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: Path, error: Exception) -> DataError:
+    """That a file cannot be read, and why."""
+    lines = str(error).splitlines()
+    return DataError(f"{path}: not readable as Parquet: {lines[0] if lines else error}")
+
+
+def _check_types(path: Path, schema: pa.Schema, types: dict[str, pa.DataType]) -> None:
+    """A file must have the used columns as the first file has them."""
+    for name, wanted in types.items():
+        index = schema.get_field_index(name)
+        found = schema.field(index).type if index >= 0 else None
+        if found != wanted:
+            what = "is missing" if found is None else f"is {found}"
+            raise DataError(
+                f"{path}: the column {what}, but is {wanted} in the first file; write "
+                "all files with one schema",
+                column=name,
+            )
+
+
+def _tables(
+    path: Path, file: pq.ParquetFile, groups: list[int], used: Sequence[str], rows: int
+) -> Iterator[pa.Table]:
+    batches = file.iter_batches(rows, row_groups=groups, columns=list(used))
+    while True:
+        try:
+            batch = offload(lambda: next(batches, None))
+        except (OSError, pa.ArrowException) as error:
+            raise unreadable(path, error) from error
+        if batch is None:
+            return
+        yield pa.Table.from_batches([batch])
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRange:
+    """Which rows are needed: events that end after `low` (ticks), or all of them.
+
+    `column` orders the rows. An event ends by `ends`, at most `longest` ticks after the
+    stamp there; with `held` it lasts until the next row's stamp.
+    """
+
+    column: str
+    ends: str
+    unit: Unit | None
+    longest: int = 0
+    held: bool = False
+    low: int | None = None
+
+    def first(self, file: pq.ParquetFile) -> int | None:
+        """About when the rows of a file start; None where it does not say."""
+        for group in range(file.num_row_groups):
+            if file.metadata.row_group(group).num_rows:
+                found = self._statistics(file, group, self.column)
+                return None if found is None else found[0]
+        return None
+
+    def groups_before(self, file: pq.ParquetFile) -> int:
+        """How many row groups, the first ones, end before the range."""
+        if self.low is None:
+            return 0
+        ended = 0
+        for group in range(file.num_row_groups):
+            found = self._statistics(file, group, self.ends)
+            if found is None or found[1] + self.longest > self.low:
+                break
+            ended += 1
+        return max(0, ended - self.held)
+
+    def _statistics(
+        self, file: pq.ParquetFile, group: int, column: str
+    ) -> tuple[int, int] | None:
+        """The least and the greatest time in a row group, rounded outwards."""
+        row_group = file.metadata.row_group(group)
+        for number in range(row_group.num_columns):
+            chunk = row_group.column(number)
+            if chunk.path_in_schema == column:
+                found = chunk.statistics if chunk.is_stats_set else None
+                if found is None or not found.has_min_max:
+                    return None
+                unit = _unit(file.schema.column(number), self.unit)
+                if unit is None:
+                    return None
+                ns, tick = unit
+                low, high = int(found.min_raw), int(found.max_raw)
+                return low * ns // tick, -(-high * ns // tick)
+        return None
+
+
+def _unit(column: pq.ColumnSchema, tick: Unit | None) -> tuple[int, int] | None:
+    """Nanoseconds of what a column of times counts, and of a tick; None: no times."""
+    if column.physical_type not in ("INT32", "INT64"):
+        return None
+    kind = json.loads(column.logical_type.to_json())
+    length = 1 if tick is None else NANOSECONDS[tick]
+    match kind.get("Type"):
+        case "Timestamp":
+            return NANOSECONDS[UNITS[kind["timeUnit"]]], length
+        case "Date":
+            return NANOSECONDS["d"], length
+        case "None":
+            return 1, 1
+        case "Int" if kind.get("isSigned"):
+            return 1, 1
+        case _:
+            return None

@@ -1,0 +1,252 @@
+"""Whatever a user binds, as an Arrow table: the Arrow PyCapsule interface."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tiltpy.errors import DataError
+from tiltpy.runtime.arrow.encode_strings import coded, is_string
+from tiltpy.runtime.arrow.select_columns import Choice
+from tiltpy.runtime.arrow.validation import broken
+from tiltpy.runtime.concurrency.offload import in_caller
+from tiltpy.types import Scalar
+
+IN_MEMORY = ("numpy", "pyarrow", "pandas", "polars")
+"""Packages whose frames run no code of the caller's when they are read."""
+ENDING = {one.__name__: one for one in (KeyboardInterrupt, SystemExit, GeneratorExit)}
+"""What is no error, and means the end."""
+_SPENT: WeakSet[pa.RecordBatchReader] = WeakSet()
+"""Readers that were read: they would pass for frames without rows."""
+
+
+def read_chosen(
+    input: str, frame: object, choose: Callable[[pa.Schema], Choice]
+) -> tuple[pa.Table, Choice]:
+    """A table with at least the columns that are chosen from the frame's, and those.
+
+    Frames that would convert or compute their columns are asked for no others.
+    """
+    empty = _without_rows(frame)
+    if empty is None:
+        table = read_frame(input, frame)
+        return table, choose(table.schema)
+    choice = choose(read_frame(input, empty).schema)
+    return read_frame(input, _with_columns(frame, choice.used)), choice
+
+
+def _without_rows(frame: Any) -> Any:
+    """The frame's schema as a frame; None where only its rows can tell it."""
+    match type(frame).__module__.partition(".")[0], type(frame).__name__:
+        case "polars", "DataFrame":
+            return frame.clear()
+        case "duckdb" | "_duckdb", "DuckDBPyRelation":
+            return in_caller(lambda: frame.limit(0))
+        case "pandas", "DataFrame":
+            # What is in a column of objects is seen when it is read.
+            known = frame.columns.is_unique and "object" not in set(frame.dtypes)
+            return frame.iloc[:0] if known else None
+        case _:
+            return None
+
+
+def _with_columns(frame: Any, names: list[str]) -> Any:
+    """The frame with no other columns than these."""
+    match type(frame).__module__.partition(".")[0]:
+        case "polars":
+            return frame.select(names)
+        case "pandas":  # the index comes along; it may be the time
+            return frame[[name for name in names if name in frame.columns]]
+        case _:
+            quoted = (name.replace('"', '""') for name in names)
+            columns = ", ".join(f'"{name}"' for name in quoted)
+            return in_caller(lambda: frame.project(columns))
+
+
+def read_frame(input: str, frame: object) -> pa.Table:
+    """The frame as a table, still unchecked; streams are read to their end.
+
+    Takes everything with `__arrow_c_stream__` or `__arrow_c_array__`: pyarrow, Polars,
+    pandas (2.2 and later), DuckDB relations, and others.
+    """
+    try:
+        table = own_table(input, frame)
+        if table is None:
+            _check_kind(input, frame)
+            if type(frame).__module__.partition(".")[0] in IN_MEMORY:
+                return pa.table(frame)
+            return in_caller(lambda: pa.table(frame))
+    except (pa.ArrowException, OSError, TypeError, ValueError) as error:
+        raise unreadable(input, error) from error
+    return table
+
+
+def own_table(input: str, frame: object) -> pa.Table | None:
+    """A frame of pyarrow itself as a table; None for any other.
+
+    Not through the C interface, in which buffers lose their sizes. (And of a table,
+    `pa.table` would import pandas.)
+    """
+    if isinstance(frame, pa.Table):
+        return frame
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame])
+    if isinstance(frame, pa.RecordBatchReader):
+        return in_caller(spend(input, frame).read_all)
+    if isinstance(frame, pa.Array | pa.ChunkedArray) and pa.types.is_struct(frame.type):
+        frame.validate()
+        return pa.Table.from_struct_array(frame)
+    return None
+
+
+def spend(input: str, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """Take a reader to read it to its end, which can be done once."""
+    if reader in _SPENT:
+        raise DataError(
+            "the reader was read by an earlier run, and has no rows any more; bind a "
+            "table, like reader.read_all(), to use it again",
+            input=input,
+        )
+    _SPENT.add(reader)
+    return reader
+
+
+def _check_kind(input: str, frame: object) -> None:
+    """Refuse what is no frame, with a way out."""
+    kind = type(frame)
+    package = kind.__module__.partition(".")[0]
+    if package == "pyspark":
+        raise DataError(
+            "a Spark DataFrame would be pulled to the driver; leave its rows where "
+            "they are with tiltpy.spark.apply(query, {...}), or collect it first: "
+            "toArrow()",
+            input=input,
+        )
+    if package == "polars" and kind.__name__ == "LazyFrame":
+        raise DataError("a LazyFrame has no rows yet; collect it first", input=input)
+    if kind.__name__ == "Series":
+        raise DataError(
+            f"a {package} Series is one column; give a frame that has the times too",
+            input=input,
+        )
+    if isinstance(frame, str | Path):
+        way = f"read it first, like pyarrow.parquet.read_table({str(frame)!r})"
+        raise DataError(f"found the path of a file; {way}", input=input)
+    if isinstance(frame, dict | list):
+        way = "make it a table first, like pyarrow.table({'ts': ..., 'price': ...})"
+        raise DataError(f"found a {kind.__name__}; {way}", input=input)
+    if not any(hasattr(frame, f"__arrow_c_{how}__") for how in ("stream", "array")):
+        raise DataError(
+            "expected a table (pyarrow, Polars, pandas, DuckDB, or anything with the "
+            f"Arrow PyCapsule interface), found {kind.__module__}.{kind.__qualname__}",
+            input=input,
+        )
+
+
+def unreadable(input: str, error: Exception) -> DataError:
+    """That a frame cannot be read. What ends a program is raised as what it is.
+
+    Arrow's C interface hands on the text of an exception alone.
+    """
+    last = str(error).rstrip().rpartition("\n")[2].partition(":")[0]
+    if "Python exception: " in str(error) and last in ENDING:
+        raise ENDING[last] from error
+    return DataError(f"Arrow cannot read it: {error}", input=input)
+
+
+def flat_column(input: str, table: pa.Table, *path: str) -> pa.Array:
+    """A column (or a field of a struct column) that was checked, in one piece, decoded.
+
+    Chunks are joined (a copy where there are several), dictionaries and run ends are
+    replaced by what they stand for.
+    """
+    try:
+        array = _at(_in_one_piece(table.column(path[0])), path[1:])
+        if isinstance(array, pa.DictionaryArray):
+            array = _take(array.dictionary, array.indices)
+    except (pa.ArrowException, OSError) as error:
+        raise broken(error, input, path) from error
+    return array
+
+
+def payload_array(input: str, table: pa.Table, scalar: Scalar, *path: str) -> pa.Array:
+    """The same for a value of a payload; strings as `coded` makes them."""
+    if scalar.kind != "string":
+        return flat_column(input, table, *path)
+    column = table.column(path[0])
+    found = column.type
+    for step in path[1:]:
+        found = found.field(step).type
+    if not is_string(found):
+        return flat_column(input, table, *path)
+    try:
+        return coded([_at(chunk, path[1:]) for chunk in column.chunks])
+    except (pa.ArrowException, OSError) as error:
+        raise broken(error, input, path) from error
+
+
+def _at(array: pa.Array, steps: Sequence[str]) -> pa.Array:
+    """A column, or the field of a struct column, without run ends."""
+    for step in steps:
+        array = _field(array, step)
+    return _without_run_ends(array)
+
+
+def _in_one_piece(column: pa.ChunkedArray) -> pa.Array:
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays(column.chunks or [pa.array([], plain_type(column.type))])
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """The type without dictionaries and run ends, of which Arrow makes no empty array.
+
+    Those of the fields of a struct, too.
+    """
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        return plain_type(kind.value_type)
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, plain_type(field.type)) for field in kind])
+    return kind
+
+
+def _field(array: pa.Array, name: str) -> pa.Array:
+    """A field of a struct array, null where the struct is."""
+    place = array.type.get_field_index(name)
+    if not pa.types.is_run_end_encoded(array.type.field(place).type):
+        return array.flatten()[place]
+    # Runs have no bits of their own that could say which structs are null.
+    plain = _without_run_ends(array.field(place))
+    return pc.if_else(array.is_valid(), plain, pa.scalar(None, plain.type))
+
+
+def says_no_type(array: pa.Array) -> bool:
+    """Whether a column is one of a frame without rows that never knew its type.
+
+    Only nulls; or floats: what pandas makes of an empty list.
+    """
+    return len(array) == 0 and (
+        pa.types.is_null(array.type) or pa.types.is_float64(array.type)
+    )
+
+
+def _without_run_ends(array: pa.Array) -> pa.Array:
+    """One value per row; `take` and not `run_end_decode`, whose module loads slowly."""
+    if not isinstance(array, pa.RunEndEncodedArray):
+        return array
+    rows = np.arange(array.offset, array.offset + len(array))
+    runs = np.searchsorted(array.run_ends.to_numpy(), rows, side="right")
+    return _take(array.values, pa.array(runs))
+
+
+def _take(values: pa.Array, places: pa.Array) -> pa.Array:
+    """Some values of an array, of views too, of which Arrow takes none."""
+    if pa.types.is_string_view(values.type):
+        values = values.cast(pa.large_string())
+    elif pa.types.is_binary_view(values.type):
+        values = values.cast(pa.large_binary())
+    return values.take(places)

@@ -1,0 +1,221 @@
+"""Choosing a frame's columns: which are times, payload and tie order.
+
+What the declaration or the binding names is taken. The rest is guessed only where there
+is no second candidate; otherwise the candidates are listed and the user chooses.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from tiltpy.errors import DataError
+from tiltpy.ir.nodes import Input
+from tiltpy.messages import closest
+from tiltpy.types import Interval, Struct
+
+TIME_NAMES = ("t", "ts", "time", "timestamp", "date", "datetime")
+"""What a time column of integers may be called (in any case) to be found by name."""
+
+PANDAS_INDEX = "__index_level_"
+"""How pandas calls index columns without a name: row numbers, or the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The columns of an input: one stamp column or start and end, payload, order, keys.
+
+    A payload column is a path: a column, or a struct column and a field of it.
+    """
+
+    times: tuple[str, ...]
+    payload: tuple[tuple[str, ...], ...]
+    order: tuple[str, ...]
+    keys: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """What of it decides the order of rows: all but the payload."""
+        return self.times, self.order, self.keys
+
+    @property
+    def paths(self) -> list[tuple[str, ...]]:
+        """All columns, and fields of struct columns, that are read."""
+        names = (*self.times, *self.order, *self.keys)
+        return [*((name,) for name in names), *self.payload]
+
+    @property
+    def used(self) -> list[str]:
+        """The names of the frame's columns among them, each once."""
+        payload = (path[0] for path in self.payload)
+        return list(dict.fromkeys([*self.times, *payload, *self.order, *self.keys]))
+
+
+def choose_columns(declared: Input, column: str | None, schema: pa.Schema) -> Choice:
+    """The columns of a frame for an input whose lifetime is known."""
+    for name in (*declared.order, *declared.keys):
+        existing(declared, schema, name)
+    if column is not None:
+        existing(declared, schema, column)
+    times = _choose_times(declared, column, schema)
+    if isinstance(declared.type, Struct):
+        payload = choose_fields(declared, declared.type, column, schema)
+    else:
+        payload = (_choose_value(declared, column, times, schema),)
+    return Choice(times, payload, declared.order, declared.keys)
+
+
+def _choose_times(
+    declared: Input, column: str | None, schema: pa.Schema
+) -> tuple[str, ...]:
+    if isinstance(declared.lifetime, Interval):
+        both = declared.lifetime.start, declared.lifetime.end
+        return tuple(existing(declared, schema, name) for name in both)
+    if declared.time is not None:
+        return (existing(declared, schema, declared.time),)
+    taken = {*declared.order, *declared.keys, column, declared.name}
+    if isinstance(declared.type, Struct):
+        taken.update(name for name, _ in declared.type.fields)
+    open_ = [field for field in schema if field.name not in taken]
+    stamps = [
+        field.name
+        for field in open_
+        if pa.types.is_timestamp(field.type) or pa.types.is_date(field.type)
+    ]
+    named = [field.name for field in open_ if field.name.lower() in TIME_NAMES]
+    found = stamps or named
+    if len(found) != 1:
+        what = f"{_list(found)} could all be" if found else f"none of {_all(schema)} is"
+        raise DataError(
+            f"{what} the time column; name it: `time NAME` in the query, "
+            "bind(frame, time=...), or --time on the command line",
+            input=declared.name,
+        )
+    return (existing(declared, schema, found[0]),)
+
+
+def _choose_value(
+    declared: Input, column: str | None, times: tuple[str, ...], schema: pa.Schema
+) -> tuple[str, ...]:
+    if column is not None:
+        return (column,)
+    named = declared.name in schema.names
+    if named and declared.name not in (*times, *declared.keys):
+        return (existing(declared, schema, declared.name),)
+    taken = {*times, *declared.order, *declared.keys}
+    found = [
+        name
+        for name in schema.names
+        if name not in taken and not name.startswith(PANDAS_INDEX)
+    ]
+    if len(found) != 1:
+        what = f"{_list(found)} could all be" if found else f"none of {_all(schema)} is"
+        raise DataError(
+            f"{what} the payload; call it '{declared.name}', or name it: "
+            "bind(frame, column=...), or --column on the command line",
+            input=declared.name,
+        )
+    return (found[0],)
+
+
+def choose_fields(
+    declared: Input, payload: Struct, column: str | None, schema: pa.Schema
+) -> tuple[tuple[str, ...], ...]:
+    """The columns of a struct's fields, or the fields of one struct column."""
+    wanted = [name for name, _ in payload.fields]
+    if column is None:
+        if set(wanted) <= set(schema.names):
+            for name in wanted:
+                existing(declared, schema, name)
+            found = {field.name: field.type for field in schema}
+            return _paths(declared, payload, found, ())
+        column = _struct_column(wanted, declared.name, schema)
+    if column is None:
+        missing = next(name for name in wanted if name not in schema.names)
+        raise _missing(declared, missing, schema.names)
+    struct = schema.field(column).type
+    _check_struct(declared, payload, (column,), struct)
+    return _paths(declared, payload, {f.name: f.type for f in struct}, (column,))
+
+
+def _paths(
+    declared: Input,
+    payload: Struct,
+    found: Mapping[str, pa.DataType],
+    place: tuple[str, ...],
+) -> tuple[tuple[str, ...], ...]:
+    """The paths of a struct's columns, and those of the structs in it."""
+    paths: list[tuple[str, ...]] = []
+    for name, of in payload.fields:
+        path = (*place, name)
+        paths.append(path)
+        if isinstance(of, Struct):
+            _check_struct(declared, of, path, found[name])
+            paths += [(*path, inner) for inner, _ in of.fields]
+    return tuple(paths)
+
+
+def _check_struct(
+    declared: Input, payload: Struct, path: tuple[str, ...], found: pa.DataType
+) -> None:
+    """Refuse a column without the fields of a struct in a struct."""
+    wanted = [name for name, _ in payload.fields]
+    column = ".".join(path)
+    if not pa.types.is_struct(found):
+        raise DataError(
+            f"found {found}, expected a struct column with the fields {_list(wanted)}",
+            input=declared.name,
+            column=column,
+        )
+    inside = [field.name for field in found]
+    for name in wanted:
+        if inside.count(name) != 1:
+            raise _missing(declared, name, inside, within=column)
+
+
+def _struct_column(wanted: list[str], input: str, schema: pa.Schema) -> str | None:
+    """The only struct column with all the fields, or the one named as the input."""
+    found = [
+        field.name
+        for field in schema
+        if pa.types.is_struct(field.type)
+        and set(wanted) <= {inner.name for inner in field.type}
+    ]
+    if input in found:
+        return input
+    return found[0] if len(found) == 1 else None
+
+
+def existing(declared: Input, schema: pa.Schema, name: str) -> str:
+    """The name of a column that is there once."""
+    count = schema.names.count(name)
+    if count == 0:
+        raise _missing(declared, name, schema.names)
+    if count > 1:
+        raise DataError(
+            f"{count} columns have this name; rename them",
+            input=declared.name,
+            column=name,
+        )
+    return name
+
+
+def _missing(
+    declared: Input, name: str, found: list[str], within: str | None = None
+) -> DataError:
+    near = closest(name, found)
+    hint = f"did you mean '{near}'?" if near else "rename one, or name another"
+    place = f"in the struct column '{within}' " if within else ""
+    return DataError(
+        f"there is no such column {place}among {_list(found) or 'no columns'}; {hint}",
+        input=declared.name,
+        column=name,
+    )
+
+
+def _all(schema: pa.Schema) -> str:
+    return _list(schema.names) or "no columns"
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)

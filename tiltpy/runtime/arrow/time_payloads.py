@@ -1,0 +1,182 @@
+"""Payload columns of times and durations: Arrow's types in and out, ticks between.
+
+What holds for the times of rows holds here: a value is a whole number of ticks, zones
+never change an instant, and integers are ticks. But a payload may be null.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tiltpy.errors import DataError
+from tiltpy.runtime.arrays.snapshot_buffer import Column
+from tiltpy.runtime.arrays.views import column_array, values_of
+from tiltpy.runtime.arrow.payload_types import way_out
+from tiltpy.runtime.arrow.timestamps import (
+    OutputStamp,
+    StampType,
+    show,
+    stamp_type,
+    timestamp,
+)
+from tiltpy.types import NANOSECONDS, Scalar, Unit
+
+Mask = NDArray[np.bool_]
+Integers = NDArray[np.integer]
+
+
+@dataclass(frozen=True, slots=True)
+class TickColumn:
+    """A payload column on its way to ticks; the names are for errors."""
+
+    input: str
+    name: str
+    array: pa.Array
+    scalar: Scalar
+    tick: Unit | None
+
+    def error(self, message: str, row: int | None = None) -> DataError:
+        """An error about the column, or about a row of it (counted from 0)."""
+        return DataError(message, input=self.input, column=self.name, row=row)
+
+
+def ticks_column(column: TickColumn) -> pa.Array:
+    """The values as ticks, nulls where they were: a view where they are `int64`."""
+    array = column.array
+    if pa.types.is_null(array.type):
+        return array.cast(pa.int64())
+    unit = _unit_of(column)
+    if array.type == pa.int64():
+        return array
+    letter = "u" if pa.types.is_unsigned_integer(array.type) else "i"
+    raw = values_of(array, np.dtype(f"{letter}{array.type.bit_width // 8}"))
+    there: Mask | None = None
+    if array.null_count:
+        there = array.is_valid().to_numpy(zero_copy_only=False)
+        raw = np.where(there, raw, 0)
+    if unit is None or column.tick is None:
+        ticks = _within(column, raw, 1)
+    elif NANOSECONDS[unit] >= NANOSECONDS[column.tick]:
+        ticks = _within(column, raw, NANOSECONDS[unit] // NANOSECONDS[column.tick])
+    else:
+        ticks = _divided(column, raw, NANOSECONDS[column.tick] // NANOSECONDS[unit])
+    return pa.array(ticks, mask=None if there is None else ~there)
+
+
+def _unit_of(column: TickColumn) -> Unit | None:
+    """What the column's integers count; None for ticks. Refuses other types."""
+    found, what = column.array.type, column.scalar.name
+    if pa.types.is_integer(found):
+        return None
+    kind = stamp_type(found)
+    if what == "time" and kind is not None:
+        unit: Unit | None = kind.unit
+    elif what == "duration" and pa.types.is_duration(found):
+        unit = found.unit
+    else:
+        wanted = {
+            "time": "timestamps, dates or integer ticks",
+            "duration": "durations (Arrow's duration[...]) or integer ticks",
+        }
+        raise column.error(f"found {found}, expected {wanted[what]}; {way_out(found)}")
+    if column.tick is None:
+        raise column.error(
+            f"found {found}, but the query has no unit and counts plain ticks; "
+            f"write `unit {unit}` in the query, or bind integers"
+        )
+    return unit
+
+
+def _within(column: TickColumn, raw: Integers, factor: int) -> Integers:
+    """The integers times a factor, which must fit into 64 bits."""
+    limits, own = np.iinfo(np.int64), np.iinfo(raw.dtype)
+    low, high = -(-int(limits.min) // factor), int(limits.max) // factor
+    outside = np.zeros(len(raw), np.bool_)
+    if low > own.min:
+        outside |= raw < low
+    if high < own.max:
+        outside |= raw > high
+    if outside.any():
+        row = int(outside.argmax())
+        raise column.error(
+            f"{_shown(column, int(raw[row]))} is beyond 64 bits of ticks"
+            f"{_of(column.tick)}; write a coarser unit in the query",
+            row,
+        )
+    return raw.astype(np.int64) * factor
+
+
+def _divided(column: TickColumn, raw: Integers, factor: int) -> Integers:
+    """Integers of a finer unit, each of which must be a whole number of ticks."""
+    whole = raw.astype(np.int64) // factor
+    broken = whole * factor != raw
+    if broken.any():
+        row = int(broken.argmax())
+        finer = (
+            "ms" if pa.types.is_date64(column.array.type) else column.array.type.unit
+        )
+        raise column.error(
+            f"{_shown(column, int(raw[row]))} is no whole number of ticks"
+            f"{_of(column.tick)}; write `unit {finer}` in the query, or round the "
+            "column",
+            row,
+        )
+    return whole
+
+
+def _shown(column: TickColumn, value: int) -> str:
+    found = column.array.type
+    if pa.types.is_duration(found):
+        return f"{value}{found.unit}"
+    return show(value, stamp_type(found) or StampType("ticks"))
+
+
+def _of(tick: Unit | None) -> str:
+    return f" of 1 {tick}" if tick else ""
+
+
+def output_type(scalar: Scalar, times: OutputStamp) -> OutputStamp:
+    """How an output's column of times or durations goes out, given that of its times.
+
+    Plain ticks stay `int64`. Else times have the type of `start` and `end`, or where
+    those are integers a timestamp without a zone; durations have the unit of those.
+    """
+    tick = times.tick
+    if tick is None:
+        return times
+    unit: Unit = "s"
+    if pa.types.is_timestamp(times.type):
+        unit = times.type.unit
+    elif times.type == pa.int64():
+        unit = timestamp(tick, zoned=False).unit or "s"
+    factor = NANOSECONDS[tick] // NANOSECONDS[unit]
+    if scalar.kind == "duration":
+        return OutputStamp(pa.duration(unit), factor, tick)
+    if times.type == pa.int64():
+        return OutputStamp(pa.timestamp(unit), factor, tick)
+    return times
+
+
+def ticks_array(
+    column: Column, count: int, scalar: Scalar, kind: OutputStamp, output: str
+) -> pa.Array:
+    """The first `count` rows of a column of ticks, in the type that goes out."""
+    array = column_array(column, count, scalar)
+    width = kind.type.bit_width
+    if kind.factor == 1 and width == 64:
+        return array.view(kind.type)
+    limit = np.iinfo(np.dtype(f"i{width // 8}")).max // kind.factor
+    values = column.values[:count].view(np.int64)
+    outside = ((values < -limit) | (values > limit)) & column.valid(count)
+    if outside.any():
+        value = int(values[outside.argmax()])
+        raise DataError(
+            f"output '{output}': the {scalar} {value} (ticks{_of(kind.tick)}) does not "
+            f"fit into {kind.type}; write a finer unit in the query, or put out its "
+            "ticks, i64(...)"
+        )
+    scaled = (values * kind.factor).astype(f"i{width // 8}")
+    found = pa.array(scaled, mask=~column.valid(count)) if array.null_count else None
+    return (pa.array(scaled) if found is None else found).view(kind.type)

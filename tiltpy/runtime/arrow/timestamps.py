@@ -1,0 +1,287 @@
+"""Time stamps in Arrow's types and in ticks: units, zones, and what does not fit.
+
+Zones never change an instant: Arrow stores zoned stamps in UTC, and ticks count from
+1970 in UTC. A stamp without a zone counts from 1970 in its own wall-clock time.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tiltpy.errors import DataError
+from tiltpy.runtime.arrays.snapshot_buffer import Times
+from tiltpy.runtime.arrays.time_layout import PIECE, after, pieces
+from tiltpy.runtime.arrays.views import array_of, values_of
+from tiltpy.types import MAX_TIME, NANOSECONDS, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class StampType:
+    """What a time column holds: plain ticks (integers), dates or timestamps.
+
+    `unit` is what its integers count, None for plain ticks.
+    """
+
+    kind: Literal["ticks", "date", "timestamp"]
+    unit: Unit | None = None
+    zone: str | None = None
+
+    @property
+    def precision(self) -> Unit | None:
+        """The finest unit that the stamps can tell apart."""
+        return "d" if self.kind == "date" else self.unit
+
+
+NUMPY_UNITS = {"d": "D"}
+"""Units that numpy spells in another way."""
+
+PLAIN_TICKS = StampType("ticks")
+
+
+@dataclass(frozen=True, slots=True)
+class Stamps:
+    """A time column in ticks; `in_order` says that no stamp is below the one before."""
+
+    ticks: Times
+    in_order: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OutputStamp:
+    """The Arrow type of an output's times, of which a tick has `factor`."""
+
+    type: pa.DataType
+    factor: int
+    tick: Unit | None
+
+
+def stamp_type(type: pa.DataType) -> StampType | None:
+    """What a column of an Arrow type holds as times; None if it cannot be one."""
+    if pa.types.is_timestamp(type):
+        return StampType("timestamp", type.unit, type.tz)
+    if pa.types.is_date32(type):
+        return StampType("date", "d")
+    if pa.types.is_date64(type):
+        return StampType("date", "ms")
+    return PLAIN_TICKS if pa.types.is_integer(type) else None
+
+
+def timestamp(tick: Unit | None, *, zoned: bool) -> StampType:
+    """What a column has whose stamps are whole ticks; its zone, if any, is UTC."""
+    unit = min(tick or "s", "s", key=NANOSECONDS.__getitem__)
+    return StampType("timestamp", unit, "UTC" if zoned else None)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeColumn:
+    """A time column on its way to ticks; the names are for errors.
+
+    `low` and `high` bound its ticks: what a lifetime adds to them must fit too.
+    """
+
+    input: str
+    name: str
+    array: pa.Array
+    tick: Unit | None
+    low: int = -MAX_TIME
+    high: int = MAX_TIME
+
+    def error(self, message: str, row: int | None = None) -> DataError:
+        """An error about the column, or about a row of it (counted from 0)."""
+        return DataError(message, input=self.input, column=self.name, row=row)
+
+
+def to_ticks(column: TimeColumn) -> tuple[Stamps, StampType]:
+    """The stamps in ticks: a view where the column counts ticks in 64 bits already."""
+    kind = _checked_type(column)
+    raw = _integers(column.array)
+    in_order = first_disorder(raw) is None
+    if kind.unit is None or column.tick is None or kind.unit == column.tick:
+        _check_range(column, kind, raw, column.low, column.high, in_order=in_order)
+        return Stamps(raw.astype(np.int64, copy=False), in_order), kind
+    unit, tick = NANOSECONDS[kind.unit], NANOSECONDS[column.tick]
+    if unit >= tick:
+        factor = unit // tick
+        low, high = -(-column.low // factor), column.high // factor
+        _check_range(column, kind, raw, low, high, in_order=in_order)
+        return Stamps(raw.astype(np.int64) * factor, in_order), kind
+    factor = tick // unit
+    low, high = column.low * factor, column.high * factor
+    _check_range(column, kind, raw, low, high, in_order=in_order)
+    return Stamps(_divide(column, kind, raw, factor), in_order), kind
+
+
+def first_disorder(stamps: NDArray[np.integer]) -> int | None:
+    """The first row whose stamp is below that of the row before; None in order."""
+    for piece in pieces(len(stamps)):
+        below = stamps[after(piece)] < stamps[piece]
+        if below.any():
+            return int(piece.start + 1 + below.argmax())
+    return None
+
+
+def _checked_type(column: TimeColumn) -> StampType:
+    found = column.array.type
+    kind = stamp_type(found)
+    if kind is None:
+        raise column.error(
+            f"found {found}, expected times (timestamps, dates or integer ticks); "
+            f"cast it{_in_csv(found)}"
+        )
+    if kind.unit is not None and column.tick is None:
+        raise column.error(
+            f"found {found}, but the query has no unit and counts plain ticks; "
+            f"write `unit {kind.precision}` in the query, or bind integers"
+        )
+    if column.array.null_count:
+        row = int(column.array.is_null().index(pa.scalar(True)).as_py())
+        raise column.error("the time is null; fill it in, or drop the row", row)
+    return kind
+
+
+def _in_csv(found: pa.DataType) -> str:
+    text = pa.types.is_string(found) or pa.types.is_large_string(found)
+    return ", or write it like 2013-03-01 09:30:00 in CSV" if text else ""
+
+
+def _integers(array: pa.Array) -> NDArray[np.integer]:
+    letter = "u" if pa.types.is_unsigned_integer(array.type) else "i"
+    return values_of(array, np.dtype(f"{letter}{array.type.bit_width // 8}"))
+
+
+def _check_range(
+    column: TimeColumn,
+    kind: StampType,
+    raw: NDArray[np.integer],
+    low: int,
+    high: int,
+    *,
+    in_order: bool,
+) -> None:
+    if len(raw) == 0:
+        return
+    least, greatest = (raw[0], raw[-1]) if in_order else (raw.min(), raw.max())
+    if low <= int(least) and int(greatest) <= high:
+        return
+    # the bounds may lie outside the integers' own range
+    limits = np.iinfo(raw.dtype)
+    outside = np.zeros(len(raw), np.bool_)
+    if low > limits.min:
+        outside |= raw < low
+    if high < limits.max:
+        outside |= raw > high
+    row = int(outside.argmax())
+    raise column.error(
+        f"the time {show(int(raw[row]), kind)} is too far from 0: with its lifetime "
+        f"it must lie within ±2**62 ticks{_of(column.tick)}",
+        row,
+    )
+
+
+def _divide(
+    column: TimeColumn, kind: StampType, raw: NDArray[np.integer], factor: int
+) -> Times:
+    """Stamps finer than the tick, each of which must be a whole number of ticks."""
+    ticks = np.empty(len(raw), np.int64)
+    for first in range(0, len(raw), PIECE):
+        part = raw[first : first + PIECE].astype(np.int64, copy=False)
+        whole = part // factor
+        broken = whole * factor != part
+        if broken.any():
+            row = first + int(broken.argmax())
+            raise column.error(
+                f"stamp {show(int(raw[row]), kind)} is no whole number of ticks"
+                f"{_of(column.tick)}; write `unit {kind.unit}` in the query, or round "
+                "the column",
+                row,
+            )
+        ticks[first : first + PIECE] = whole
+    return ticks
+
+
+def _of(tick: Unit | None) -> str:
+    return f" of 1 {tick}" if tick else ""
+
+
+def show(value: int, kind: StampType) -> str:
+    """A stored stamp as a person writes it."""
+    if kind.unit is None:
+        return str(value)
+    unit = NUMPY_UNITS.get(kind.unit, kind.unit)
+    text = str(np.array(value, np.int64).view(f"M8[{unit}]"))
+    return text.replace("T", " ") + (" UTC" if kind.zone else "")
+
+
+def in_ticks(kind: StampType, tick: Unit | None) -> StampType:
+    """What the column's times are once they count ticks."""
+    return kind if kind.unit is None else replace(kind, unit=tick)
+
+
+def no_stamps(tick: Unit | None) -> pa.Array:
+    """No stamps, for a frame without rows that does not say what its times would be."""
+    if tick is None:
+        return pa.array([], pa.int64())
+    return pa.array([], pa.timestamp(min(tick, "s", key=NANOSECONDS.__getitem__)))
+
+
+def joined(first: StampType, second: StampType) -> StampType | None:
+    """What holds the stamps of both; None where one has ticks and the other not."""
+    if first == second:
+        return first
+    if first.precision is None or second.precision is None:
+        return None
+    both: tuple[Unit, ...] = ("s", first.precision, second.precision)
+    unit = min(both, key=NANOSECONDS.__getitem__)
+    zone = first.zone if first.zone == second.zone else "UTC"
+    return StampType("timestamp", unit, zone)
+
+
+def output_stamp(inputs: Mapping[str, StampType], tick: Unit | None) -> OutputStamp:
+    """The type of an output's times, from those of all inputs of the query, by name.
+
+    Plain ticks stay int64. Otherwise it is the finer of the tick and the inputs' finest
+    unit (`s` where Arrow has none as coarse; dates where all are dates and the tick is
+    a day) in the inputs' zone, or in UTC where they do not agree on one.
+    """
+    stamps = tuple(inputs.values())
+    plain: list[str] = []
+    timed: list[str] = []
+    for name, stamp in inputs.items():
+        (plain if stamp.kind == "ticks" else timed).append(name)
+    if plain and timed:
+        raise DataError(
+            f"input '{plain[0]}' has integer ticks and input '{timed[0]}' has "
+            "timestamps; bind one kind of times in one query"
+        )
+    if plain or tick is None:
+        return OutputStamp(pa.int64(), 1, tick)
+    if stamps and tick == "d" and all(stamp.kind == "date" for stamp in stamps):
+        return OutputStamp(pa.date32(), 1, tick)
+    units: list[Unit] = [tick, "s", *(s.precision for s in stamps if s.precision)]
+    unit = min(units, key=NANOSECONDS.__getitem__)
+    zones = {stamp.zone for stamp in stamps}
+    zone = zones.pop() if len(zones) == 1 else "UTC" if zones else None
+    factor = NANOSECONDS[tick] // NANOSECONDS[unit]
+    return OutputStamp(pa.timestamp(unit, zone), factor, tick)
+
+
+def from_ticks(times: Times, stamp: OutputStamp, output: str) -> pa.Array:
+    """Times as an Arrow column: a view where the type counts ticks in 64 bits."""
+    width = np.dtype(f"i{stamp.type.bit_width // 8}")
+    limit = np.iinfo(width).max // stamp.factor
+    if limit < MAX_TIME and len(times):
+        outside = (times < -limit) | (times > limit)
+        if outside.any():
+            time = int(times[outside.argmax()])
+            raise DataError(
+                f"output '{output}': the time {time} (ticks{_of(stamp.tick)}) does not "
+                f"fit into {stamp.type}; bind inputs with coarser stamps, or cut the "
+                "run with start= and end="
+            )
+    if stamp.factor != 1:
+        times = times * stamp.factor
+    return array_of(times.astype(width, copy=False), None, stamp.type)

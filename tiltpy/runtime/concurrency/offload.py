@@ -1,0 +1,274 @@
+"""Long work in a thread of its own, so that the caller's hears of interrupts.
+
+Python handles a signal in the main thread, between two bytecodes: while that thread
+sorts a column, compiles or runs a kernel, nothing is heard of Ctrl-C. So it hands long
+work to another thread and waits for the outcome, which a signal ends at once. What the
+caller gave stays in the caller's thread: frames that run Python code when they are read
+(`in_caller`), and `progress`.
+
+An interrupt sets the work's stop flag, which kernels and the loops over their calls
+poll (`codegen.drivers`), and raises `Stopped` in its thread. A call into another
+library that is under way there goes on to its end, and nobody looks at what it gives.
+"""
+
+import ctypes
+from collections.abc import Callable
+from functools import partial
+from queue import Empty, SimpleQueue
+from threading import current_thread, get_ident, local, main_thread
+from typing import Any, Generic, TypeVar
+from weakref import WeakSet
+
+import numpy as np
+
+from tiltpy.errors import TiltError
+from tiltpy.forks import Guarded
+from tiltpy.runtime.concurrency.threads import Stopped, start
+
+T = TypeVar("T")
+R = TypeVar("R")
+Progress = Callable[[int, int], None]
+
+HEARTBEAT = 0.2
+"""Seconds without news after which `progress` is told the old ones again, and a signal
+is heard that came to another thread."""
+GRACE = 0.05
+"""Seconds that stopped work has to end, before its caller leaves it."""
+QUESTION = 0.1
+"""Seconds after which who waits for the caller looks whether it is still there."""
+
+
+class StopFlag:
+    """A flag for kernels to poll, at a `place` in memory: they end when it is set."""
+
+    __slots__ = ("_flag", "place")
+
+    def __init__(self) -> None:
+        self._flag = np.zeros(1, np.int64)
+        self.place = int(self._flag.ctypes.data)
+
+    def set(self) -> None:
+        """Have them end."""
+        self._flag[0] = 1
+
+    @property
+    def is_set(self) -> bool:
+        """Whether they shall."""
+        return bool(self._flag[0])
+
+
+_NEVER_SET = StopFlag()
+
+
+class Work(Guarded, Generic[T]):
+    """Work in another thread, and what it and the caller tell each other."""
+
+    def __init__(self, task: Callable[[], T], *, attended: bool) -> None:
+        super().__init__()
+        self.flag = StopFlag()
+        self.attended = attended
+        """Whether the caller wants to hear of progress."""
+        self._task: Callable[[], T] | None = task
+        self._messages: SimpleQueue[Callable[[], None] | tuple[int, int] | None] = (
+            SimpleQueue()
+        )
+        """What the caller is to do, or progress; None at the end."""
+        self.is_over = False
+        """Whether its thread is done with it."""
+        self._thread: int | None = None
+        self._left = self._ended = False
+        self._result: list[T] = []
+        self._error: BaseException | None = None
+
+    def after_fork(self) -> None:
+        """In a child that its own caller forked while it waited: nobody works here."""
+        super().after_fork()
+        self._error = TiltError("the process that runs this query forked this one")
+        self._messages = SimpleQueue()
+        self._messages.put(None)
+
+    # In its thread
+
+    def run(self) -> None:
+        """Do it. `Stopped`, if nobody waits any more: the thread shall end, too."""
+        with self._lock:
+            if self._left:
+                return
+            self._thread = get_ident()
+        _here.work = self
+        try:
+            task, self._task = self._task, None
+            assert task is not None
+            self._result.append(task())
+        except BaseException as error:
+            self._error = error
+        finally:
+            del task
+            _here.work = None
+        with self._lock:
+            self._ended = True
+        if self._left:
+            self._error = None
+            raise Stopped
+
+    def tell(self) -> None:
+        """Have the caller know that this is the end."""
+        self.is_over = True
+        self._messages.put(None)
+
+    def report(self, done: int, total: int) -> None:
+        """Have the caller told how far it is."""
+        self._messages.put((done, total))
+
+    def ask(self, task: Callable[[], R]) -> R:
+        """Have the caller do something, and wait for it."""
+        answers: SimpleQueue[tuple[list[R], Exception | None]] = SimpleQueue()
+
+        def answer() -> None:
+            try:
+                answers.put(([task()], None))
+            except Exception as error:
+                answers.put(([], error))
+
+        self._messages.put(answer)
+        while True:
+            try:
+                result, error = answers.get(timeout=QUESTION)
+            except Empty:
+                self.check()
+            else:
+                break
+        if error is not None:
+            raise error
+        return result[0]
+
+    def check(self) -> None:
+        """`Stopped`, if it has been."""
+        if self.flag.is_set:
+            raise Stopped
+
+    # In the caller's
+
+    def outcome(self, progress: Progress | None, latest: tuple[int, int]) -> T:
+        """What it gives, or its error, when it has ended."""
+        while True:
+            try:
+                message = self._messages.get(timeout=HEARTBEAT)
+            except Empty:
+                message = latest
+            match message:
+                case None:
+                    break
+                case tuple():
+                    latest = message
+                    if progress is not None:
+                        progress(*latest)
+                case _:
+                    message()
+        try:
+            if self._error is not None:
+                raise self._error
+            return self._result.pop()
+        finally:
+            self._error = None  # whose traceback would keep this frame, and that this
+
+    def leave(self) -> None:
+        """Stop it, and wait a little for its end."""
+        self.flag.set()
+        with self._lock:
+            if self._ended:
+                return
+            self._left = True
+            if self._thread is None:  # it will not begin any more
+                self.is_over = True
+                return
+            _raise_in(self._thread)
+        try:
+            while self._messages.get(timeout=GRACE) is not None:
+                pass
+        except Empty:
+            _abandoned.add(self)
+
+
+_abandoned: WeakSet[Work[Any]] = WeakSet()
+
+
+def is_abandoned() -> bool:
+    """Whether any work goes on for which nobody waits."""
+    return not all(one.is_over for one in _abandoned)
+
+
+class _Here(local):
+    """What a thread works on."""
+
+    work: Work[Any] | None = None
+
+
+_here = _Here()
+
+
+def offload(
+    task: Callable[[], T],
+    progress: Progress | None = None,
+    latest: tuple[int, int] = (0, 1),
+) -> T:
+    """Do long work, in another thread if the caller's is to hear of interrupts.
+
+    That is the main thread, and any that is to call `progress`: for each report of the
+    work, and at least a few times a second with the latest one.
+    """
+    if _here.work is not None:
+        return task()
+    if progress is None and current_thread() is not main_thread():
+        return task()
+    work = Work(task, attended=progress is not None)
+    try:
+        try:
+            start(work.run, work.tell)
+        except RuntimeError:  # no more threads
+            return task()
+        return work.outcome(progress, latest)
+    except BaseException:
+        work.leave()
+        raise
+
+
+def in_caller(task: Callable[[], T]) -> T:
+    """Do what is the caller's, in its thread: where that waits for work done here."""
+    return task() if _here.work is None else _here.work.ask(task)
+
+
+def reported(progress: Progress) -> Progress:
+    """The same to be called where the work is done: the caller's thread hears of it."""
+    return partial(_report, progress)
+
+
+def _report(progress: Progress, done: int, total: int) -> None:
+    work = _here.work
+    if work is None or not work.attended:
+        progress(done, total)
+    else:
+        work.report(done, total)
+
+
+def stop_flag() -> StopFlag:
+    """The flag for kernels that this thread calls."""
+    work = _here.work
+    return _NEVER_SET if work is None else work.flag
+
+
+def current_work() -> Work[Any] | None:
+    """What this thread works on, for others that it has help."""
+    return _here.work
+
+
+def adopt(work: Work[Any] | None) -> None:
+    """Have this thread help with some work."""
+    _here.work = work
+
+
+def _raise_in(thread: int) -> None:
+    """Have `Stopped` raised in a thread, when it comes back to Python."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+        ctypes.c_ulong(thread), ctypes.py_object(Stopped)
+    )

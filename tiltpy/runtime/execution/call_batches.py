@@ -1,0 +1,71 @@
+"""Rounds of a run: some chunks, computed by all workers together.
+
+All calls of a round are prepared before the first one, those of the other workers too,
+and then made without Python in between: what it needs has left the caches when a kernel
+is done, so that between two chunks it would cost a tenth of them, and two threads that
+want it would wait for each other.
+
+A round ends where its outputs could be large: their memory is taken before the first
+call. What they do not need of it is never touched.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from tiltpy.runtime.arrays.pool import Memory
+from tiltpy.runtime.execution.call_queue import Batch, Calls
+from tiltpy.runtime.execution.stitch import Piece
+from tiltpy.runtime.execution.time_domain import Cells
+
+ROUND = 64
+"""Chunks in a round: few enough for an interrupt to be heard in between."""
+MUCH = 1 << 23
+"""Snapshots that a round of several chunks may have."""
+
+Done = tuple[int, Mapping[str, Piece], Mapping[str, Cells]]
+"""How many chunks are done, their outputs' pieces, and the cells of those pieces that
+may have more than their own."""
+
+
+class Task(Protocol):
+    """One chunk, or several, that a kernel computes."""
+
+    @property
+    def count(self) -> int:
+        """How many chunks."""
+
+    @property
+    def most(self) -> int:
+        """How many snapshots they may have, where memory is taken for all of them."""
+
+    def batch(self) -> Batch:
+        """The calls of the kernel, prepared."""
+
+    def results(self) -> Iterator[Done]:
+        """What was written, when they have been made."""
+
+
+def in_rounds(tasks: Iterable[Task]) -> Iterator[Sequence[Task]]:
+    """The chunks in rounds."""
+    some: list[Task] = []
+    count = most = 0
+    for task in tasks:
+        if some and (count + task.count > ROUND or most + task.most > MUCH):
+            yield some
+            some, count, most = [], 0, 0
+        some.append(task)
+        count += task.count
+        most += task.most
+    if some:
+        yield some
+
+
+def compute(tasks: Sequence[Task], scratch: Sequence[Memory]) -> Iterator[Done]:
+    """A round: what the chunks found, in order.
+
+    There is a thread for each of the scratch memories, the caller's among them.
+    """
+    threads = scratch[: sum(task.count for task in tasks)]
+    Calls([task.batch() for task in tasks], threads).run()
+    for task in tasks:
+        yield from task.results()

@@ -1,0 +1,85 @@
+"""Rows that a result for each row of an input does not show.
+
+A point reference sees one of the rows that share a stamp. Where an input of points
+decides at which ticks there is a result (`passes.row_inputs`), the others are hidden:
+legal, but seldom meant, so a run counts them and says so.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tiltpy.abi import TimeLayout
+from tiltpy.ir.nodes import Query
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.execution.time_domain import Request
+from tiltpy.runtime.ingest.group_by_code import Numbers
+from tiltpy.runtime.ingest.keys import Groups
+from tiltpy.types import TDom
+
+DomainsOf = Callable[[], Mapping[str, Sequence[TDom]]]
+
+
+@dataclass(slots=True)
+class HiddenRows:
+    """Counts the hidden rows of each input.
+
+    `domains_of` gives the domains of the outputs that an input decides; it is asked
+    once there are rows that share a stamp.
+    """
+
+    query: Query
+    domains_of: DomainsOf
+    request: Request
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def add(
+        self, name: str, rows: SnapshotBuffer, groups: Groups | None = None
+    ) -> None:
+        """Count among some rows of an input, all of each of their stamps."""
+        # Rows of a tick overlap where they share it, and nowhere else.
+        if not rows.points or rows.layout is not TimeLayout.OVERLAPPING:
+            return
+        domains = self.domains_of().get(name)
+        if domains:
+            offsets = None if groups is None else groups.offsets
+            count = self._hidden(rows, offsets, domains)
+            if count:
+                self.counts[name] = self.counts.get(name, 0) + count
+
+    def _hidden(
+        self, rows: SnapshotBuffer, offsets: Numbers | None, domains: Sequence[TDom]
+    ) -> int:
+        """How many rows have the stamp of the next one, where an output is wanted."""
+        assert rows.ends is not None
+        stamps = rows.ends[: rows.n]
+        same = stamps[1:] == stamps[:-1]
+        if offsets is not None:
+            firsts = offsets[1:-1]
+            same[firsts[(firsts > 0) & (firsts < rows.n)] - 1] = False
+        limits = [self.request.limits(tdom) for tdom in domains]
+        starts, ends = ([one[i] for one in limits] for i in range(2))
+        if None not in starts:
+            same &= stamps[1:] > min(start for start in starts if start is not None)
+        if None not in ends:
+            same &= stamps[1:] <= max(end for end in ends if end is not None)
+        return int(np.count_nonzero(same))
+
+    def message(self) -> str | None:
+        """What to tell the user; None where nothing is hidden."""
+        if not self.counts:
+            return None
+        hidden = " and ".join(
+            f"{count:,} row{'s' * (count > 1)} of input '{name}'"
+            for name, count in self.counts.items()
+        )
+        name = next(iter(self.counts))
+        declared = self.query.input(name)
+        keys = ", ".join((*(declared.keys if declared else ()), "n"))
+        return (
+            f"{hidden} hidden behind another of the same stamp: a result that is φ "
+            f"wherever ~{name} is has one snapshot for each stamp, from the last of "
+            "its rows; to see each row, number those of a stamp in a column and make "
+            f"that a key, as in 'input {name} by {keys}'"
+        )

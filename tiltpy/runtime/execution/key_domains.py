@@ -1,0 +1,117 @@
+"""Over which times each key of an output is computed, for all keys at once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.execution.time_domain import Domain, Request
+from tiltpy.runtime.ingest.keys import Groups
+from tiltpy.types import TDom
+
+Times = NDArray[np.int64]
+Rows = Groups | SnapshotBuffer
+"""An input's rows: by key, or the same ones for every key."""
+LATEST = np.int64(2**63 - 1)
+EARLIEST = np.int64(-(2**63))
+"""What is neither a time nor a grid point."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Domains:
+    """The stretch `(start[k], end[k]]` over which an output is wanted for key `k`.
+
+    Nothing is, where start and end are the same.
+    """
+
+    start: Times
+    end: Times
+
+    @property
+    def wanted(self) -> NDArray[np.bool_]:
+        """Of which keys there is something to compute."""
+        return self.start < self.end
+
+    def of(self, keys: NDArray[np.int64]) -> "Domains":
+        """Those of some keys."""
+        return Domains(self.start[keys], self.end[keys])
+
+    def one(self, key: int) -> Domain:
+        """That of a single key."""
+        return Domain(int(self.start[key]), int(self.end[key]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Owned:
+    """The cells of an output that each of some calls computes, by their grid points.
+
+    They are `first[k]` to `last[k]`, none where that is before the first. `seam[k]`
+    tells that the output has a cell before them.
+    """
+
+    first: Times
+    last: Times
+    seam: NDArray[np.bool_]
+
+    @property
+    def some(self) -> NDArray[np.bool_]:
+        """Which calls have any."""
+        return self.first <= self.last
+
+    @staticmethod
+    def all_of(tdom: TDom, domains: Domains) -> "Owned":
+        """All cells of each domain."""
+        first = tdom_ceil(tdom, domains.start + 1)
+        last = np.where(domains.wanted, tdom_ceil(tdom, domains.end), first - 1)
+        return Owned(first, last, np.zeros(len(first), np.bool_))
+
+
+def key_domains(
+    tdom: TDom, inputs: Sequence[Rows], count: int, request: Request
+) -> Domains:
+    """The domains of an output that refers to these inputs; `count` keys.
+
+    A key without a row in any of its keyed inputs has none.
+    """
+    first, last, there = _spans(inputs, count)
+    start, end = request.limits(tdom)
+    low = first if start is None else np.full(count, start)
+    high = tdom_ceil(tdom, last) if end is None else np.full(count, end)
+    wanted = there & (low < high)
+    return Domains(np.where(wanted, low, 0), np.where(wanted, high, 0))
+
+
+def _spans(
+    inputs: Sequence[Rows], count: int
+) -> tuple[Times, Times, NDArray[np.bool_]]:
+    """The smallest start and the largest end for each key, and which keys have rows."""
+    first, last = np.full(count, LATEST), np.full(count, EARLIEST)
+    there = np.zeros(count, np.bool_)
+    for rows in inputs:
+        if isinstance(rows, Groups):
+            some = rows.offsets[1:] > rows.offsets[:-1]
+            np.minimum(first, rows.firsts, out=first, where=some)
+            np.maximum(last, rows.lasts, out=last, where=some)
+            there |= some
+    for rows in inputs:
+        bounds = rows.bounds() if isinstance(rows, SnapshotBuffer) else None
+        if bounds is not None:
+            np.minimum(first, bounds[0], out=first)
+            np.maximum(last, bounds[1], out=last)
+    return np.where(there, first, 0), np.where(there, last, 0), there
+
+
+def tdom_ceil(tdom: TDom, times: Times) -> Times:
+    """The first grid points at or after some times."""
+    return times + (tdom.offset - times) % tdom.precision
+
+
+def rows_by_key(inputs: Mapping[str, Rows], count: int) -> Times:
+    """How many rows of all keyed inputs each key has."""
+    total = np.zeros(count, np.int64)
+    for rows in inputs.values():
+        if isinstance(rows, Groups):
+            total += np.diff(rows.offsets)
+    return total

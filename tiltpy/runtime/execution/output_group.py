@@ -1,0 +1,27 @@
+"""The outputs of a query that have the same keys, and what all runs of them ask."""
+
+from collections.abc import Callable, Mapping
+from typing import Generic, TypeVar
+
+from tiltpy.abi import Layout
+from tiltpy.ir.nodes import Query
+from tiltpy.runtime.arrow.encode_strings import Vocabulary
+from tiltpy.runtime.execution.chunk_call import Kernels
+
+K_co = TypeVar("K_co", bound=Kernels, covariant=True)
+
+
+class Part(Generic[K_co]):
+    """A query whose outputs have the same keys, or none, and its kernels.
+
+    What is asked of it in each run is found once: the names of its inputs, and what it
+    says of strings.
+    """
+
+    def __init__(
+        self, query: Query, compile_for: Callable[[Mapping[str, Layout]], K_co]
+    ) -> None:
+        self.query = query
+        self.compile_for = compile_for
+        self.inputs = {declared.name for declared in query.inputs}
+        self.vocabulary = Vocabulary.of(query)

@@ -1,0 +1,165 @@
+"""Putting an output's pieces together: a seam splits no snapshot and joins no two.
+
+A piece holds every snapshot that overlaps its chunk. One that begins before the chunk
+stands in the piece before it already: there it is made longer, and the piece starts
+with its next row. A sweep starts one cell early to know where its first snapshot
+begins; a grid kernel says that its first cell goes on. Rows are never moved.
+"""
+
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+
+from tiltpy.abi import TimeLayout
+from tiltpy.runtime.arrays.bitmap_snapshots import CellPiece
+from tiltpy.runtime.arrays.pool import Array
+from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
+from tiltpy.runtime.arrays.time_layout import sampled
+from tiltpy.runtime.execution.kernel_arguments import address
+from tiltpy.runtime.execution.time_domain import Cells, Domain
+from tiltpy.runtime.ingest.drop_nulls import keep_rows
+from tiltpy.types import Scalar, TDom, Type
+
+Piece = SnapshotBuffer | CellPiece
+"""Some snapshots of an output, in order."""
+Made = TypeVar("Made")
+
+
+def events_of(piece: Made, type: Type) -> Made | SnapshotBuffer:
+    """The piece without the rows of a scalar that are null: they are no snapshots."""
+    if not isinstance(piece, SnapshotBuffer) or not isinstance(type, Scalar):
+        return piece
+    if piece.columns[0].validity is None:
+        return piece
+    valid = piece.columns[0].valid(piece.n)
+    return piece if valid.all() else keep_rows(piece, valid, type)
+
+
+class Stitcher:
+    """Takes an output's pieces in order of time.
+
+    Where a run starts in the middle of an output's domain, `carried` is the end of the
+    snapshot that goes on from before; it stands in none of the pieces.
+    """
+
+    def __init__(self, tdom: TDom, domain: Domain) -> None:
+        self.tdom = tdom
+        self.domain = domain
+        self.pieces: list[Piece] = []
+        self.carried: int | None = None
+
+    def add(self, piece: Piece, cells: Cells | None) -> None:
+        """Append a chunk's piece; `cells` are its own, if the piece may have others."""
+        if isinstance(piece, CellPiece):
+            end = piece.carried()
+            if end is not None:
+                self._extend(end)
+        elif piece.n and cells is not None:
+            piece = self._trim(piece, cells)
+        if piece.n:
+            self.pieces.append(piece)
+
+    def _trim(self, piece: SnapshotBuffer, cells: Cells) -> SnapshotBuffer:
+        """Drop what other chunks own, and join what continues over the seam."""
+        seam = cells.first - self.tdom.precision
+        first, stop = piece.find(seam, cells.last)
+        if first < stop and cells.seam:
+            start, end = piece.row(first)
+            if start < seam:
+                self._extend(end)
+                first += 1
+        return piece if stop - first == piece.n else piece.slice(first, stop)
+
+    def _extend(self, end: int) -> None:
+        """Have the last snapshot end there, where it does not already."""
+        if not self.pieces:
+            self.carried = min(end, self.domain.end)
+            return
+        last = self.pieces[-1]
+        if isinstance(last, CellPiece):
+            self.pieces[-1] = replace(last, reach=end)
+        elif last.row(last.n - 1)[1] < end:
+            # Only what a sweep wrote ends too early: its arrays are nobody else's.
+            assert last.layout is TimeLayout.INTERVALS
+            assert last.ends is not None
+            last.ends[last.n - 1] = end
+
+    def finish(self) -> list[Piece]:
+        """The pieces, cut to the domain; one for all that lie side by side."""
+        if self.pieces:
+            self.pieces = _join(self.pieces)
+            self.pieces[:1] = _from(self.pieces[0], self.domain.start)
+            self.pieces[-1:] = _until(self.pieces[-1], self.domain.end)
+        return self.pieces
+
+
+def _join(pieces: list[Piece]) -> list[Piece]:
+    """The same snapshots in as few pieces as there can be without a copy."""
+    found = pieces[:1]
+    for piece in pieces[1:]:
+        joined = _joined(found[-1], piece)
+        if joined is None:
+            found.append(piece)
+        else:
+            found[-1] = joined
+    return found
+
+
+def _joined(left: Piece, right: Piece) -> Piece | None:
+    """Both as one piece, where chunks wrote samples side by side."""
+    if isinstance(left, CellPiece) or isinstance(right, CellPiece):
+        return None
+    if left.layout is not TimeLayout.SAMPLED or right.layout is not TimeLayout.SAMPLED:
+        return None
+    end = left.start + left.n * left.period
+    if left.period != right.period or end != right.start:
+        return None
+    found = []
+    for one, other in zip(left.columns, right.columns, strict=True):
+        values = _beside(one.values[: left.n], other.values[: right.n])
+        if values is None or one.validity is not None or other.validity is not None:
+            return None
+        found.append(Column(values))
+    return sampled(left.start, left.period, left.n + right.n, tuple(found))
+
+
+def _beside(left: Array, right: Array) -> Array | None:
+    """A view of both, where they are parts of one array, the second right behind."""
+    whole = left.base
+    if not isinstance(whole, np.ndarray) or right.base is not whole:
+        return None
+    place = address(left)
+    if place + left.nbytes != address(right):
+        return None
+    first = (place - address(whole)) // whole.itemsize
+    return whole[first : first + len(left) + len(right)]
+
+
+def _from(piece: Piece, start: int) -> list[Piece]:
+    """The piece with its first snapshot cut at the start of the domain."""
+    if isinstance(piece, CellPiece):
+        return [replace(piece, floor=start)]
+    low, high = piece.row(0)
+    if low >= start:
+        return [piece]
+    cut = _with_times(piece.slice(0, 1), start, high)
+    return [cut] if piece.n == 1 else [cut, piece.slice(1, piece.n)]
+
+
+def _until(piece: Piece, end: int) -> list[Piece]:
+    """The piece with its last snapshot cut at the end of the domain."""
+    if isinstance(piece, CellPiece):
+        return [replace(piece, ceiling=end)]
+    last = piece.n - 1
+    low, high = piece.row(last)
+    if high <= end:
+        return [piece]
+    cut = _with_times(piece.slice(last, piece.n), low, end)
+    return [cut] if last == 0 else [piece.slice(0, last), cut]
+
+
+def _with_times(row: SnapshotBuffer, start: int, end: int) -> SnapshotBuffer:
+    """A single row over another interval; its time column may be an input's."""
+    layout, period = TimeLayout.SAMPLED, end - start
+    return SnapshotBuffer(layout, 1, start, period, None, None, row.columns)

@@ -1,0 +1,193 @@
+"""Over which times each output is computed, and where it is cut into chunks.
+
+A chunk owns the cells whose grid points it holds, so chunks of any length share the
+cells out among them without asking for an output's precision.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tiltpy.errors import DataError
+from tiltpy.ir.nodes import Query, TemporalExpr
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer, Times
+from tiltpy.types import MAX_TIME, Bound, TDom
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The stretch `(start, end]` over which an output is wanted."""
+
+    start: int
+    end: int
+
+    @property
+    def is_empty(self) -> bool:
+        return self.start >= self.end
+
+
+EMPTY = Domain(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be computed of an output: the cells with grid points in `(low, high]`.
+
+    `domain` is the output's whole one, so that a cut there makes no new snapshot.
+    """
+
+    domain: Domain
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the caller of a run gives: the domain, and run-time bounds by name."""
+
+    start: int | None = None
+    end: int | None = None
+    bounds: Mapping[str, int] = field(default_factory=dict)
+
+    def resolve(self, bound: Bound) -> int | None:
+        """The ticks of a bound of a time domain; None if it is infinite."""
+        return self.bounds[bound] if isinstance(bound, str) else bound
+
+    def limits(self, tdom: TDom) -> tuple[int | None, int | None]:
+        """Where an output starts and ends at most; None where its rows decide."""
+        start, end = self.resolve(tdom.start), self.resolve(tdom.end)
+        if self.start is not None:
+            start = self.start if start is None else max(start, self.start)
+        if self.end is not None:
+            end = self.end if end is None else min(end, self.end)
+        return start, end
+
+
+def check_request(query: Query, request: Request) -> None:
+    """Refuse bounds that contradict each other or lie beyond all times."""
+    given = {"start": request.start, "end": request.end, **request.bounds}
+    for name, time in given.items():
+        if time is not None and abs(time) > MAX_TIME:
+            outputs = ", ".join(f"~{output}" for output in query.outputs)
+            raise DataError(
+                f"{name}={time} of {outputs} lies beyond ±2**62 ticks; "
+                "use a coarser unit or an earlier time"
+            )
+    start, end = request.start, request.end
+    if start is not None and end is not None and start > end:
+        raise DataError(f"start={start} is later than end={end}; swap them")
+    if request.bounds:
+        for definition in query.definitions:
+            _check_bounds(definition, request)
+
+
+def _check_bounds(definition: TemporalExpr, request: Request) -> None:
+    """Refuse a time domain whose run-time bounds make it end before it starts."""
+    tdom = definition.tdom
+    start, end = request.resolve(tdom.start), request.resolve(tdom.end)
+    if start is not None and end is not None and start > end:
+        low, high = (
+            f"{bound}={time}" if isinstance(bound, str) else str(time)
+            for bound, time in ((tdom.start, start), (tdom.end, end))
+        )
+        raise DataError(
+            f"the time domain of ~{definition.name} starts at {low}, "
+            f"later than its end at {high}"
+        )
+
+
+def output_domain(
+    tdom: TDom, bounds: Iterable[tuple[int, int] | None], request: Request
+) -> Domain:
+    """The domain of an output that refers to inputs with these bounds (if any rows)."""
+    spans = [span for span in bounds if span is not None]
+    start, end = request.limits(tdom)
+    if start is None and spans:
+        start = min(spans)[0]
+    if end is None and spans:
+        end = tdom.ceil(max(span[1] for span in spans))
+    return EMPTY if start is None or end is None else Domain(start, end)
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The grid points `first` to `last` of an output that a chunk owns.
+
+    `seam` tells that the output has a cell before `first`, `final` that it has none
+    after `last`.
+    """
+
+    first: int
+    last: int
+    seam: bool
+    final: bool
+
+
+def cells_of(tdom: TDom, domain: Domain, low: int, high: int) -> Cells | None:
+    """The cells of an output whose grid points lie in the chunk `(low, high]`."""
+    if domain.is_empty:
+        return None
+    begin, stop = tdom.ceil(domain.start + 1), tdom.ceil(domain.end)
+    first, last = max(begin, tdom.ceil(low + 1)), min(tdom.floor(high), stop)
+    if first > last:
+        return None
+    return Cells(first, last, seam=first > begin, final=last == stop)
+
+
+MAX_CHUNKS = 1 << 15
+"""More than these would take longer to start than the work in them."""
+LONGEST_CHUNK = 1 << 61
+"""In ticks; longer ones are cut, so that differences of times in a kernel fit."""
+
+
+def cut_chunks(
+    low: int,
+    high: int,
+    interval: int | None,
+    edges: list[int],
+    rows: Mapping[str, SnapshotBuffer],
+    *,
+    every_cell: bool = False,
+    phase: int = 0,
+) -> Times:
+    """Where chunks of `(low, high]` begin and end: itself, and between them `edges`.
+
+    And absolute multiples of the interval, if any, or with a phase what lies that far
+    beyond them. Where the interval is far shorter than the data is dense, stretches
+    without a change point are not cut: only multiples beside some row's start or end
+    are kept, unless something happens in `every_cell`.
+    """
+    cuts = {low, high, *(edge for edge in edges if low < edge < high)}
+    length = high - low
+    if interval is not None:
+        chunks = length // interval
+        total = sum(buffer.n for buffer in rows.values())
+        if not every_cell and chunks > 4 * total + 1024:
+            cuts.update(_beside_rows(low, high, interval, rows))
+        else:
+            step = interval * (chunks // MAX_CHUNKS + 1)
+            cuts.update(_multiples(low, high, step, phase))
+    if length > LONGEST_CHUNK:
+        cuts.update(_multiples(low, high, LONGEST_CHUNK, phase))
+    return np.array(sorted(cuts), np.int64)
+
+
+def _multiples(low: int, high: int, interval: int, phase: int) -> range:
+    """The times between two others that lie a phase beyond multiples of an interval."""
+    return range(low + interval - (low - phase) % interval, high, interval)
+
+
+def _beside_rows(
+    low: int, high: int, interval: int, rows: Mapping[str, SnapshotBuffer]
+) -> list[int]:
+    near: set[int] = set()
+    for buffer in rows.values():
+        for times in buffer.times():
+            chunks = times // interval
+            chunks = chunks[np.flatnonzero(np.diff(chunks, prepend=chunks[:1] - 1))]
+            chunks = chunks[:: chunks.size // MAX_CHUNKS + 1].tolist()
+            near.update(chunks)
+            near.update(k + 1 for k in chunks)
+    cuts = [k * interval for k in sorted(near) if low < k * interval < high]
+    return cuts[:: len(cuts) // MAX_CHUNKS + 1]

@@ -1,0 +1,365 @@
+"""One run of a kernel's outputs over buffers: chunks of time, a worker for each.
+
+Section 6.2 of the paper. What a chunk computes depends on its cells and on the rows
+near them only, so the result is the same whatever the number of workers.
+"""
+
+import os
+from collections.abc import (
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+
+from tiltpy.errors import DataError
+from tiltpy.ir.nodes import TemporalExpr
+from tiltpy.runtime.arrays.dictionary import Strings
+from tiltpy.runtime.arrays.pool import Memory
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer, Times
+from tiltpy.runtime.concurrency.offload import offload
+from tiltpy.runtime.execution.call_batches import ROUND, Done, Task, compute, in_rounds
+from tiltpy.runtime.execution.chunk_call import Chunk, Kernels
+from tiltpy.runtime.execution.chunk_sizing import (
+    AGAIN,
+    LEAST,
+    general_interval,
+    grid_interval,
+    lengthened,
+    split,
+)
+from tiltpy.runtime.execution.dense_output import Sheet
+from tiltpy.runtime.execution.quick_work import are_quick, general_cost, grid_cost
+from tiltpy.runtime.execution.row_slices import Stretches
+from tiltpy.runtime.execution.stitch import Piece, Stitcher
+from tiltpy.runtime.execution.time_domain import (
+    Request,
+    Wanted,
+    cells_of,
+    cut_chunks,
+    output_domain,
+)
+from tiltpy.runtime.execution.vector_calls import GridRun
+from tiltpy.runtime.execution.vector_range import Grid, lattice_of, serving
+from tiltpy.runtime.execution.visit_bounds import MAX_CELLS, Coverage, support_of
+from tiltpy.runtime.execution.visit_warnings import LoopVisits
+
+SMALL_ROWS = 1 << 12
+"""Rows of all inputs below which one kernel computes all of a run: no second one is
+compiled, and nothing is cut, where that costs more than it gains."""
+
+FEW_ROWS = 1 << 12
+"""Rows for the general kernel below which a whole run has the plain one, that takes
+half the time to compile."""
+
+LITTLE_CHUNKS = 3
+"""A stretch for a grid kernel and what lies beside it: where that is little in all, to
+start another thread takes longer."""
+
+LONG_CHUNK = 1 << 24
+"""Ticks beyond which a chunk for a grid kernel is cut anyway: such polls no flag."""
+
+AT_ONCE = ROUND // 2
+"""Chunks for a grid kernel that are prepared together."""
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How to run: nothing here changes results.
+
+    `workers`: threads, by default one per CPU. `chunk`: the chunk interval in ticks.
+    `allow_sort`: whether rows out of time order are sorted. `progress` is called with
+    the chunks done and their number. `grid`: whether grid kernels are used wherever
+    they can be, or never; by default where the rows are enough to pay for them. So does
+    `direct` say of rows by key whether they are folded as they come.
+    """
+
+    workers: int | None = None
+    chunk: int | None = None
+    allow_sort: bool = True
+    progress: Progress | None = None
+    grid: bool | None = None
+    direct: bool | None = None
+
+
+class Job:
+    """One run over buffers, of all outputs or of the stretches that are `wanted`."""
+
+    def __init__(
+        self,
+        kernels: Kernels,
+        rows: Mapping[str, SnapshotBuffer],
+        strings: Strings,
+        request: Request,
+        options: RunOptions,
+        wanted: Mapping[str, Wanted] | None = None,
+    ) -> None:
+        self.kernels = kernels
+        self.rows = rows
+        self.strings = strings
+        self.request = request
+        self.options = options
+        self.outputs = {name: self._definition(name) for name in kernels.query.outputs}
+        reaches = dict(kernels.query.boundaries)
+        self.reach = {name: dict(reaches[name]) for name in self.outputs}
+        self.wanted = self._everything() if wanted is None else wanted
+        self.total = sum(buffer.n for buffer in rows.values())
+        small = options.chunk is None and self.total < SMALL_ROWS
+        self.grid = None if small and not options.grid else self._grid()
+        whole = wanted is None and options.chunk is None and options.grid is None
+        self.general = kernels.general(few=whole and self._beside() < FEW_ROWS)
+        self.support = support_of(self.general.signature, rows, request)
+        self._covered: dict[tuple[int, int], Coverage] = {}
+        self.sheet: Sheet | None = None
+
+    def _beside(self) -> int:
+        """How many rows there are for the general kernel."""
+        if self.grid is None:
+            return self.total
+        low, high = self.grid.low, self.grid.high
+        inside = (buffer.find(low, high) for buffer in self.rows.values())
+        return self.total - sum(stop - first for first, stop in inside)
+
+    def _grid(self) -> Grid | None:
+        """The grid kernel for the inputs' rows, and where it serves."""
+        if self.options.grid is False:
+            return None
+        lattices = {}
+        for name in {one for reach in self.reach.values() for one in reach}:
+            lattice = lattice_of(self.rows[name])
+            if lattice is None:
+                return None
+            lattices[name] = lattice
+        kernel = self.kernels.grid(lattices) if lattices and self.wanted else None
+        if kernel is None:
+            return None
+        domains = {name: one.domain for name, one in self.wanted.items()}
+        low = max(one.low for one in self.wanted.values())
+        high = min(one.high for one in self.wanted.values())
+        found = serving(kernel, self.rows, domains)
+        found = None if found is None else found.within(low, high)
+        return found if found is None or found.pays(self.rows) else None
+
+    def _everything(self) -> dict[str, Wanted]:
+        """All cells of the outputs' domains."""
+        found = {}
+        for name, definition in self.outputs.items():
+            bounds = (self.rows[one].bounds() for one in self.reach[name])
+            domain = output_domain(definition.tdom, bounds, self.request)
+            if not domain.is_empty:
+                high = definition.tdom.ceil(domain.end)
+                found[name] = Wanted(domain, domain.start, high)
+        return found
+
+    def _definition(self, name: str) -> TemporalExpr:
+        definition = self.kernels.query.definition(name)
+        assert definition is not None
+        return definition
+
+    def run(self) -> Mapping[str, list[Piece]]:
+        """All outputs' pieces."""
+        stitchers = {
+            name: Stitcher(self.outputs[name].tdom, one.domain)
+            for name, one in self.wanted.items()
+        }
+        self.stitch(stitchers)
+        return {name: stitcher.finish() for name, stitcher in stitchers.items()}
+
+    def stitch(self, stitchers: Mapping[str, Stitcher]) -> None:
+        """Compute what is wanted; each output's pieces go to its stitcher."""
+        chunks = list(self._chunks()) if self.wanted else []
+        work = partial(self._stitch, chunks, stitchers)
+        if are_quick(self._costs(chunks)):
+            work()
+        else:
+            offload(work, self.options.progress)
+
+    def _costs(self, chunks: Iterable[Coverage | Stretches]) -> Iterator[int]:
+        """Bounds on the time of each chunk, in nanoseconds."""
+        if self.grid is not None:
+            yield grid_cost(self.grid.stretch.visits(self.grid.high - self.grid.low))
+        for one in chunks:
+            if isinstance(one, Coverage):
+                yield general_cost(one.work, one.rows_read)
+
+    def _stitch(
+        self, chunks: Sequence[Coverage | Stretches], stitchers: Mapping[str, Stitcher]
+    ) -> None:
+        total = sum(len(one[0]) if isinstance(one, tuple) else 1 for one in chunks)
+        done = 0
+        for count, pieces, cells in self._results(chunks, total):
+            for name, piece in pieces.items():
+                stitchers[name].add(piece, cells.get(name))
+            done += count
+            if self.options.progress is not None:
+                self.options.progress(done, total)
+
+    def _chunks(self) -> Iterator[Coverage | Stretches]:
+        """The chunks in order; `AT_ONCE` or fewer for the grid kernel together."""
+        cuts = self._cuts()
+        low, high = cuts[:-1], cuts[1:]
+        if len(low) == 0:
+            return
+        fit = np.zeros(len(low), np.bool_)
+        if self.grid is not None:
+            fit = self.grid.fit(low, high)
+            self.sheet = self.grid.sheet(low[fit], high[fit])
+        turns = (1 + np.flatnonzero(fit[1:] != fit[:-1])).tolist()
+        for first, stop in zip([0, *turns], [*turns, len(fit)], strict=True):
+            if fit[first]:
+                for some in range(first, stop, AT_ONCE):
+                    own = slice(some, min(some + AT_ONCE, stop))
+                    yield low[own], high[own]
+            else:
+                yield from self._owned(low[first:stop], high[first:stop])
+
+    def _owned(self, low: Times, high: Times) -> Iterator[Coverage]:
+        """Chunks for the general kernel, with the cells of the outputs in each."""
+        for start, end in zip(low.tolist(), high.tolist(), strict=True):
+            coverage = self.coverage(start, end)
+            if coverage.cells:
+                yield coverage
+
+    def coverage(self, low: int, high: int) -> Coverage:
+        """What a call of the general kernel covers that owns a stretch of time.
+
+        Who cuts chunks asks first, and then who makes the calls.
+        """
+        covered = self._covered.get((low, high))
+        if covered is None:
+            covered = self._covered[low, high] = self._cover(low, high)
+        return covered
+
+    def _cover(self, low: int, high: int) -> Coverage:
+        owned = {}
+        for name, one in self.wanted.items():
+            first, last = max(low, one.low), min(high, one.high)
+            own = cells_of(self.outputs[name].tdom, one.domain, first, last)
+            if own is not None:
+                owned[name] = own
+        return Coverage(
+            self.general.signature, self.rows, owned, self.request, self.support
+        )
+
+    def work(self, low: int, high: int) -> int:
+        """A bound on the visits in a chunk, by the kernel that computes most of it."""
+        if self.grid is not None:
+            return self.grid.stretch.visits(high - low)
+        return self.coverage(low, high).work
+
+    @property
+    def beyond_rows(self) -> bool:
+        """Whether a loop may have far more to do than there are rows."""
+        return any(loop.beyond_rows for loop in self.general.signature.loops)
+
+    def visits(self) -> dict[str, LoopVisits]:
+        """How many visits each loop makes, at most."""
+        if not self.wanted:
+            return {}
+        low = min(one.low for one in self.wanted.values())
+        high = max(one.high for one in self.wanted.values())
+        calls, gridded = [self.coverage(low, high)], 0
+        if self.grid is not None:
+            calls = [self.coverage(low, self.grid.low)]
+            calls.append(self.coverage(self.grid.high, high))
+            gridded = self.grid.stretch.visits(self.grid.high - self.grid.low)
+        return {
+            loop.name: LoopVisits(
+                loop,
+                sum(call.visits(loop) for call in calls),
+                sum(call.again(loop) for call in calls),
+                gridded * (loop.name in self.outputs),
+            )
+            for loop in self.general.signature.loops
+        }
+
+    def _cuts(self) -> Times:
+        """Where chunks begin and end."""
+        low = min(one.low for one in self.wanted.values())
+        high = max(one.high for one in self.wanted.values())
+        cells = self._cells(low, high)
+        interval, phase = self.options.chunk, 0
+        ranked = any(loop.structures for loop in self.general.signature.loops)
+        if self.grid is not None and (interval is None or interval > LONG_CHUNK):
+            interval = grid_interval(self.grid, self.rows)
+            phase = self.grid.low  # so that all chunks but the last are of one length
+        elif interval is not None:
+            limit = max(AGAIN, self.work(low, high))
+            interval = lengthened(interval, low, high, self.work, limit)
+        else:
+            interval = general_interval(low, high, self.work, self.rows, ranked=ranked)
+        cuts = cut_chunks(
+            low,
+            high,
+            interval,
+            self._edges(),
+            self.rows,
+            every_cell=cells > 0,
+            phase=phase,
+        )
+        if self.options.chunk is not None or self.grid is not None:
+            return cuts
+        more = [
+            cut
+            for start, end in pairwise(cuts.tolist())
+            for cut in split(start, end, self.work, self.rows, ranked=ranked)
+        ]
+        return np.sort(np.concatenate((cuts, np.array(more, np.int64))))
+
+    def _cells(self, low: int, high: int) -> int:
+        """How many visits loops make that go through every cell, at most."""
+        most = 0
+        for loop in self.general.signature.loops:
+            if loop.every_cell:
+                cells = self.coverage(low, high).visits(loop)
+                if cells > MAX_CELLS:
+                    why = "sees where windows cut rows" if loop.cut else ""
+                    raise DataError(
+                        f"~{loop.name} {why or 'uses t as a number'} and so has a "
+                        f"snapshot in each of {cells:,} cells, more than 2**36; give "
+                        "it a coarser precision, or cut the run with start= and end="
+                    )
+                most = max(most, cells)
+        return most
+
+    def _edges(self) -> list[int]:
+        """Where a grid kernel begins and ceases to serve, if there is one.
+
+        Between them it is used, beside them the general one.
+        """
+        return [] if self.grid is None else [self.grid.low, self.grid.high]
+
+    def _results(
+        self, chunks: Sequence[Coverage | Stretches], total: int
+    ) -> Generator[Done]:
+        little = self.total < LEAST and total <= LITTLE_CHUNKS
+        workers = self.options.workers or (1 if little else default_workers())
+        scratch = [Memory() for _ in range(min(workers, total))]
+        for tasks in in_rounds(map(self._task, chunks)):
+            yield from compute(tasks, scratch)
+
+    def _task(self, chunk: Coverage | Stretches) -> Task:
+        """How chunks are computed."""
+        if isinstance(chunk, tuple):
+            assert self.grid is not None
+            low, high = chunk
+            return GridRun(
+                self.grid.kernel, self.rows, low, high, self.sheet, self.strings
+            )
+        return Chunk(self.general, chunk, self.strings)
+
+
+def default_workers() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,140 @@
+"""Where a grid kernel serves.
+
+A grid kernel visits every grid point of a stretch and takes no look at times, so all
+its samples must be there, and its outputs must own just the cells of the stretch.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiltpy.abi import (
+    APART,
+    MOST_CELLS,
+    Lattice,
+    Loop,
+    Signature,
+    SlotKind,
+    Stretch,
+    TimeLayout,
+)
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer, Times
+from tiltpy.runtime.execution.chunk_call import Kernel
+from tiltpy.runtime.execution.dense_output import Sheet, whole_vectors
+from tiltpy.runtime.execution.time_domain import Domain
+from tiltpy.types import ENDLESS
+
+Flags = NDArray[np.bool_]
+FIRST_TIME = ENDLESS - 2**63 + 1
+"""The first time from which a kernel can count ticks up to `ENDLESS`."""
+
+LITTLE = 1 << 16
+"""Visits beyond what rows pay for that take no time worth a look."""
+
+
+def lattice_of(buffer: SnapshotBuffer) -> Lattice | None:
+    """How a grid kernel takes an input's rows; None where they are not for it."""
+    bounds = buffer.bounds()
+    if bounds is None:
+        return None
+    match buffer.layout:
+        case TimeLayout.SAMPLED:
+            return Lattice(buffer.period, buffer.start % buffer.period)
+        case TimeLayout.CONTIGUOUS | TimeLayout.INTERVALS:
+            ticks = bounds[1] - bounds[0]
+            if ticks > MOST_CELLS * buffer.n:
+                return None
+            return Lattice(1, 0, apart=ticks >= APART * buffer.n)
+        case _:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A grid kernel and the stretch `(low, high]` of a run in which it serves."""
+
+    kernel: Kernel
+    stretch: Stretch
+    low: int
+    high: int
+
+    def fit(self, low: Times, high: Times) -> Flags:
+        """Which of some chunks `(low[k], high[k]]` it can compute."""
+        multiple, phase = self.stretch.multiple, self.stretch.phase
+        inside = (self.low <= low) & (high <= self.high)
+        aligned = ((low - phase) % multiple == 0) & ((high - phase) % multiple == 0)
+        found: Flags = inside & aligned
+        return found
+
+    def within(self, low: int, high: int) -> "Grid | None":
+        """The same in a part of its stretch; None where nothing is left."""
+        multiple, phase = self.stretch.multiple, self.stretch.phase
+        low, high = max(self.low, low), min(self.high, high)
+        low, high = low + (phase - low) % multiple, high - (high - phase) % multiple
+        return replace(self, low=low, high=high) if low < high else None
+
+    def pays(self, rows: Mapping[str, SnapshotBuffer]) -> bool:
+        """Whether it visits few cells for the rows that it reads, those around it too.
+
+        Where windows reach far beyond the rows there is nothing in most of them.
+        """
+        most = 0
+        for read in self.stretch.reads:
+            needed = self.low + read.low, self.high + read.high
+            first, stop = rows[read.object].find(*needed)
+            most = max(most, stop - first)
+        visits = self.stretch.visits(self.high - self.low)
+        return visits <= MOST_CELLS * most + LITTLE
+
+    def sheet(self, low: Times, high: Times) -> Sheet | None:
+        """Memory for the full outputs of chunks that it can compute.
+
+        None where one of them would write into the cells of the next.
+        """
+        step = whole_vectors(self.kernel.signature)
+        if len(low) == 0 or ((low - low[0]) % step).any():
+            return None
+        return Sheet(self.kernel.signature, int(low[0]), int(high[-1]))
+
+
+def serving(
+    kernel: Kernel, rows: Mapping[str, SnapshotBuffer], domains: Mapping[str, Domain]
+) -> Grid | None:
+    """The kernel with the largest stretch in which it serves; None without one."""
+    signature, stretch = kernel.signature, kernel.signature.stretch
+    assert stretch is not None
+    if any(loop.name not in domains for loop in signature.loops):
+        return None
+    lows, highs = [FIRST_TIME], []
+    for loop in signature.loops:
+        domain = domains[loop.name]
+        # A snapshot may have begun before the domain: then its value is not written,
+        # and another kernel has to compute the first cell.
+        first = loop.tdom.ceil(domain.start + 1)
+        lows.append(first if has_covered(signature, loop) else first - 1)
+        highs.append(loop.tdom.ceil(domain.end))
+    seen = []
+    for read in stretch.reads:
+        buffer = rows[read.object]
+        bounds = buffer.bounds()
+        assert bounds is not None
+        if buffer.layout is not TimeLayout.INTERVALS:
+            lows.append(bounds[0] - read.low)
+            highs.append(bounds[1] - read.high)
+        seen.append((bounds[0] - read.high, bounds[1] - read.low))
+    if seen:  # where it sees no row of any input, other kernels need no time at all
+        lows.append(min(low for low, _ in seen))
+        highs.append(max(high for _, high in seen))
+    low = max(lows) + (stretch.phase - max(lows)) % stretch.multiple
+    high = min(highs) - (min(highs) - stretch.phase) % stretch.multiple
+    return Grid(kernel, stretch, low, high) if low < high else None
+
+
+def has_covered(signature: Signature, loop: Loop) -> bool:
+    """Whether an output's snapshots may be longer than a cell."""
+    return any(
+        slot.kind is SlotKind.OUT_COVERED and slot.object == loop.name
+        for slot in signature.slots
+    )

@@ -1,0 +1,145 @@
+"""What is said of loops before they run: how many visits they make, and why.
+
+A loop goes from change to change of what it sees, so its visits are as many as rows.
+But where `t` is used as a number, or a reduction sees where the edges of its window cut
+rows, each cell is a snapshot of its own; and a reduction without `merge` goes through
+its window again at each visit. That is announced where it takes long.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from tiltpy.abi import Loop, Shape
+from tiltpy.errors import warn
+from tiltpy.ir.cuts import expressions, reads
+from tiltpy.ir.nodes import Query, Reduce, TemporalExpr, Time
+from tiltpy.ir.traversal import walk
+from tiltpy.runtime.concurrency.offload import in_caller
+from tiltpy.runtime.execution.visit_bounds import MAX_CELLS
+from tiltpy.source import UNKNOWN, Span
+
+MUCH = 10**9
+"""Visits of a loop that are announced: tens of seconds, on the average."""
+FEWER = (
+    "to make fewer, give it a coarser grid (`h = TDom(-∞, ∞, 1s)`) or the query a "
+    "coarser `unit`, or cut the run with start= and end="
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopVisits:
+    """How many visits a loop makes at most; and at how many rows of its windows.
+
+    `gridded` are those that a grid kernel makes instead.
+    """
+
+    loop: Loop
+    visits: int
+    again: int = 0
+    gridded: int = 0
+
+    @property
+    def most(self) -> int:
+        """Visits of cells, or of rows, whichever are more."""
+        return max(self.visits, self.again)
+
+
+def describe(source: Query, one: LoopVisits) -> Iterator[str]:
+    """Lines about a loop: its visits, and why they are so many."""
+    name, each = one.loop.name, _each(one.loop)
+    if one.gridded:
+        yield f"~{name}: {one.gridded:,} visits, one for each grid point"
+    if one.visits or not one.gridded:
+        yield f"~{name}: at most {one.visits:,} visits, one for {each}"
+        yield from (f"    {line}" for line in _reasons(source, one.loop))
+    if one.again:
+        yield f"    at most {one.again:,} rows in all of their windows"
+
+
+def _each(loop: Loop) -> str:
+    """What a loop makes its visits for."""
+    if loop.shape is Shape.ROWS:
+        return "each row"
+    if not loop.every_cell:
+        return "each change of what it refers to"
+    step = loop.tdom.precision
+    return "each tick" if step == 1 else f"each cell of {step:,} ticks"
+
+
+def _reasons(source: Query, loop: Loop) -> Iterator[str]:
+    """Why a loop does not go from change to change."""
+    if loop.every_cell and not loop.cut:
+        yield f"`t` is used as a number{_place(_time(source, loop.name))}"
+    if loop.cut or loop.anew:
+        node = _reduction(source, loop.name)
+        name = "a reduction" if node is None else f"`{node.reduction}`"
+        place = _place(UNKNOWN if node is None else node.span)
+        if loop.cut:
+            yield f"{name} sees where the edges of its window cut rows{place}"
+        if loop.anew:
+            yield f"{name} goes through its window again at each visit{place}"
+
+
+def _place(span: Span) -> str:
+    return "" if span is UNKNOWN else f" at {span}"
+
+
+def _upstream(source: Query, name: str) -> Iterator[TemporalExpr]:
+    """An object's definition and those that it was made of, nearest first."""
+    waiting = [name]
+    for one in waiting:
+        definition = source.definition(one)
+        if definition is not None:
+            yield definition
+            waiting += (n for n in reads(definition) if n not in waiting)
+
+
+def _time(source: Query, name: str) -> Span:
+    """Where the number `t` stands that an object depends on."""
+    for definition in _upstream(source, name):
+        for expr in expressions(definition):
+            for node in walk(expr):
+                if isinstance(node, Time):
+                    return node.span
+    return UNKNOWN
+
+
+def _reduction(source: Query, name: str) -> Reduce | None:
+    """The query's own reduction that an object depends on."""
+    own = {one.name for one in source.reductions if one.bounds or one.merge is None}
+    for definition in _upstream(source, name):
+        for expr in expressions(definition):
+            for node in walk(expr):
+                if isinstance(node, Reduce) and node.reduction in own:
+                    return node
+    return None
+
+
+class Announcement:
+    """Warns once in a run of visits that will take long."""
+
+    def __init__(self, source: Query) -> None:
+        self._source = source
+        self._visits: dict[str, int] = {}
+        self._said = False
+
+    def expect(self, coming: Mapping[str, LoopVisits]) -> None:
+        """Visits that are to be made now; those of a run's stretches add up."""
+        for name, one in coming.items():
+            if one.loop.beyond_rows and one.visits <= MAX_CELLS:  # others are refused
+                self._visits[name] = self._visits.get(name, 0) + one.most
+        if self._said or not self._visits:
+            return
+        name = max(self._visits, key=lambda one: self._visits[one])
+        if self._visits[name] > MUCH:
+            self._said = True
+            in_caller(partial(warn, self._message(coming[name].loop)))
+
+    def _message(self, loop: Loop) -> str:
+        visits = self._visits[loop.name]
+        why = "; ".join(_reasons(self._source, loop))
+        what = "visits of rows in windows" if loop.anew else "visits"
+        each = f", one for {_each(loop)}" if loop.every_cell else ""
+        way = "to make fewer, give the reduction a `merge`" if loop.anew else FEWER
+        return f"~{loop.name} may make {visits:,} {what}{each}: {why}; {way}"

@@ -1,0 +1,305 @@
+"""An input that is read piece by piece: rows that nothing can change any more.
+
+Rows come in order of start. The last stamp's rows wait for the next stamp: it says how
+long they hold, and rows with one stamp are put into their tie order together.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, assert_never
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tiltpy.errors import DataError
+from tiltpy.ir.nodes import Input
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.arrays.views import values_of
+from tiltpy.runtime.arrow.parquet_scan import Batch, ParquetScan, TimeRange
+from tiltpy.runtime.arrow.read_frame import flat_column, plain_type
+from tiltpy.runtime.arrow.select_columns import choose_columns
+from tiltpy.runtime.arrow.timestamps import (
+    StampType,
+    TimeColumn,
+    first_disorder,
+    to_ticks,
+)
+from tiltpy.runtime.arrow.validation import check_columns, check_lengths
+from tiltpy.runtime.ingest.batches import read_batches
+from tiltpy.runtime.ingest.binding import Binding, First, complete
+from tiltpy.runtime.ingest.lifetimes import extent
+from tiltpy.runtime.ingest.read_input import ingest
+from tiltpy.types import (
+    MAX_TIME,
+    Duration,
+    Interval,
+    Lifetime,
+    Point,
+    Sampled,
+    Unit,
+    UntilNext,
+)
+
+MOST_WAITING = 64
+"""Full batches of rows that may have one stamp."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How to read an input.
+
+    `rows` at most at once; the query's `unit`; and `low`: nobody asks for events that
+    end by then (None: all are asked for).
+    """
+
+    rows: int
+    unit: Unit | None
+    low: int | None = None
+
+
+class Feed(Protocol):
+    """An input's rows, a piece at a time."""
+
+    stamps: StampType
+    """What kind of times it came with."""
+    frontier: int
+    """All events that start before are there."""
+    ended: bool
+
+    def pull(self) -> SnapshotBuffer:
+        """The next rows; none where they have to wait."""
+
+
+def open_feed(declared: Input, binding: Binding, reading: Reading) -> Feed:
+    """The feed of an input from whatever is bound to it.
+
+    That is a scan of Parquet files, an iterator of frames, of arrays for samples, or
+    one frame or array.
+    """
+    settled = complete(declared, binding)
+    if binding.first is not None:
+        return _SampleFeed(settled, binding, binding.first, reading)
+    return _RowFeed(settled, binding, reading)
+
+
+class _SampleFeed:
+    """Samples without a time column."""
+
+    def __init__(
+        self, declared: Input, binding: Binding, first: First, reading: Reading
+    ) -> None:
+        assert isinstance(declared.lifetime, Sampled)
+        self.declared = declared
+        self.binding = binding
+        self.unit = reading.unit
+        self.period = declared.lifetime.period
+        self.stamps = first.stamps
+        self.frontier = first.time
+        self.ended = False
+        values = binding.frame
+        several = values if isinstance(values, Iterator) else iter((values,))
+        self._parts = _parts(declared.name, several, reading.rows)
+
+    def pull(self) -> SnapshotBuffer:
+        values = next(self._parts, None)
+        if values is None:
+            self.ended = True
+            return SnapshotBuffer.empty(self.declared.type)
+        first = First(self.frontier, self.stamps)
+        bound = replace(self.binding, frame=values, first=first)
+        found = ingest(self.declared, bound, unit=self.unit)
+        self.frontier += len(values) * self.period
+        return found.buffer
+
+
+CAN_BE_CUT = np.ndarray | pa.Array | pa.ChunkedArray | pa.Table
+
+
+def _parts(
+    input: str, arrays: Iterator[object], rows: int
+) -> Iterator[Sequence[object]]:
+    """The arrays, in parts where they have more than so many items."""
+    for values in arrays:
+        if isinstance(values, pa.Table):
+            check_lengths(input, values)
+        if isinstance(values, CAN_BE_CUT) and len(values) > rows:
+            for first in range(0, len(values), rows):
+                yield values[first : first + rows]
+        elif hasattr(values, "__len__"):
+            yield values  # type: ignore[misc]
+        else:
+            kind = type(values)
+            raise DataError(
+                "expected an array, or an iterator of arrays (of tables for a "
+                f"struct); found {kind.__module__}.{kind.__qualname__}",
+                input=input,
+            )
+
+
+class _RowFeed:
+    """Rows with stamps, or with starts and ends."""
+
+    def __init__(self, declared: Input, binding: Binding, reading: Reading) -> None:
+        assert declared.lifetime is not None
+        self.declared = declared
+        self.binding = binding
+        self.reading = reading
+        self.below, _ = extent(declared.lifetime)
+        self.frontier = -MAX_TIME
+        self.ended = False
+        self._waiting: list[Batch] = []
+        scan = binding.frame
+        if isinstance(scan, ParquetScan):
+            schema = scan.schema
+        else:
+            schema, batches = read_batches(declared.name, scan, reading.rows)
+        choice = choose_columns(declared, binding.column, schema)
+        self.time, self.used, self.paths = choice.times[0], choice.used, choice.paths
+        if isinstance(scan, ParquetScan):
+            needed = time_range(declared.lifetime, self.time, reading)
+            batches = scan.batches(self.used, reading.rows, needed)
+        self._batches = batches
+        kinds = [(name, plain_type(schema.field(name).type)) for name in self.used]
+        empty = pa.schema(kinds).empty_table()
+        self.stamps = ingest(
+            declared, replace(binding, frame=empty), unit=self._unit
+        ).stamps
+
+    @property
+    def _unit(self) -> Unit | None:
+        return self.reading.unit
+
+    def pull(self) -> SnapshotBuffer:
+        batch = next(self._batches, None)
+        if batch is None:
+            self.ended = True
+            waiting, self._waiting = self._waiting, []
+            return self._read(waiting, _joined(waiting), None)
+        if batch.table.num_rows == 0:
+            return SnapshotBuffer.empty(self.declared.type)
+        rows = replace(batch, table=batch.table.select(self.used))
+        check_columns(self.declared.name, rows.table, self.paths)  # before it is joined
+        batches = [*self._waiting, rows]
+        table = _joined(batches)
+        assert table is not None
+        stamp, first = self._last_stamp(batches, table)
+        self._waiting = _from_row(batches, first)
+        self._check_waiting(table.num_rows - first)
+        self.frontier = stamp - self.below
+        return self._read(batches, table.slice(0, first), stamp)
+
+    def _last_stamp(self, batches: list[Batch], table: pa.Table) -> tuple[int, int]:
+        """The last row's stamp, and the first row that has it; all are in order."""
+        column = flat_column(self.declared.name, table, self.time)
+        stamp = self._stamp(batches, column, len(column) - 1)
+        letter = "u" if pa.types.is_unsigned_integer(column.type) else "i"
+        raw = values_of(column, np.dtype(f"{letter}{column.type.bit_width // 8}"))
+        row = first_disorder(raw) if column.null_count == 0 else None
+        if row is not None:
+            raise self._placed(batches, self._disorder(row))
+        return stamp, _run_at_end(raw)
+
+    def _stamp(self, batches: list[Batch], column: pa.Array, row: int) -> int:
+        place = TimeColumn(
+            self.declared.name, self.time, column.slice(row, 1), self._unit
+        )
+        try:
+            return int(to_ticks(place)[0].ticks[0])
+        except DataError as error:
+            raise self._placed(batches, error, row) from None
+
+    def _read(
+        self, batches: list[Batch], table: pa.Table | None, next_stamp: int | None
+    ) -> SnapshotBuffer:
+        """Read rows that are all there; a row with `next_stamp` follows, if any."""
+        if table is None or table.num_rows == 0:
+            return SnapshotBuffer.empty(self.declared.type)
+        try:
+            bound = replace(self.binding, frame=table)
+            found = ingest(self.declared, bound, unit=self._unit, next_stamp=next_stamp)
+        except DataError as error:
+            raise self._placed(batches, error) from None
+        return found.buffer
+
+    def _disorder(self, row: int) -> DataError:
+        return DataError(
+            "the time is before that of the row above; rows that are read piece by "
+            "piece must be in order of time: sort them before, or use run(), which "
+            "reads all of them and sorts",
+            input=self.declared.name,
+            column=self.time,
+            row=row,
+        )
+
+    def _placed(
+        self, batches: list[Batch], error: DataError, beyond: int = 0
+    ) -> DataError:
+        """The error with the row's number where it comes from, and the file's name."""
+        where = {"input": error.input, "column": error.column}
+        message = str(error)[len(str(DataError("", row=error.row, **where))) :]
+        row, rest = None, (error.row or 0) + beyond
+        for batch in batches:
+            if rest < batch.table.num_rows:
+                break
+            rest -= batch.table.num_rows
+        if error.row is not None:
+            row = rest + batch.first
+        place = f"in {batch.place}: " if batch.place else ""
+        return DataError(f"{place}{message}", row=row, **where)
+
+    def _check_waiting(self, rows: int) -> None:
+        if rows > MOST_WAITING * self.reading.rows:
+            raise DataError(
+                f"more than {rows:,} rows have one stamp, too many to be held at once; "
+                "give more memory, or use run()",
+                input=self.declared.name,
+                column=self.time,
+            )
+
+
+def time_range(lifetime: Lifetime, column: str, reading: Reading) -> TimeRange:
+    """Which rows of an input are needed."""
+    unit, low = reading.unit, reading.low
+    match lifetime:
+        case Interval():
+            return TimeRange(column, lifetime.end, unit, low=low)
+        case UntilNext():
+            return TimeRange(column, column, unit, held=True, low=low)
+        case Point() | Duration() | Sampled():
+            _, above = extent(lifetime)
+            return TimeRange(column, column, unit, above, low=low)
+        case _:
+            assert_never(lifetime)
+
+
+def _joined(batches: list[Batch]) -> pa.Table | None:
+    """The rows of all batches in one piece."""
+    if len(batches) < 2:
+        return batches[0].table if batches else None
+    return pa.concat_tables([batch.table for batch in batches]).combine_chunks()
+
+
+def _from_row(batches: list[Batch], row: int) -> list[Batch]:
+    """The rows from one on."""
+    found = []
+    for batch in batches:
+        count = batch.table.num_rows
+        if row < count:
+            rest = batch.table.slice(row)
+            found.append(Batch(rest, batch.place, batch.first + row))
+        row = max(0, row - count)
+    return found
+
+
+def _run_at_end(raw: NDArray[np.integer]) -> int:
+    """The first of the equal items at the end."""
+    step = 1024
+    while True:
+        first = max(0, len(raw) - step)
+        others = np.flatnonzero(raw[first:] != raw[-1])
+        if others.size:
+            return first + int(others[-1]) + 1
+        if first == 0:
+            return 0
+        step *= 8

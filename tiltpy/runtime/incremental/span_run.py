@@ -1,0 +1,342 @@
+"""A run over inputs that are read piece by piece, in bounded memory.
+
+Time goes on in spans. Of each input the rows of the span are held, and those around it
+that an output looks back or ahead to (its boundaries); a span is computed like a whole
+run, by chunks. A span's end is a seam like that between chunks: the last snapshot
+before it waits for the next span, which may make it longer.
+"""
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import replace
+from functools import partial
+
+from tiltpy.abi import Layout
+from tiltpy.errors import DataError
+from tiltpy.ir.nodes import Query
+from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
+from tiltpy.runtime.arrays.pool import POOL
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.arrow.encode_strings import Vocabulary, encode
+from tiltpy.runtime.arrow.parquet_scan import rows_of
+from tiltpy.runtime.arrow.timestamps import OutputStamp, output_stamp
+from tiltpy.runtime.concurrency.offload import offload
+from tiltpy.runtime.execution.chunk_call import Kernels
+from tiltpy.runtime.execution.hidden_rows import HiddenRows
+from tiltpy.runtime.execution.stitch import Piece, Stitcher
+from tiltpy.runtime.execution.time_domain import Domain, Request, Wanted, output_domain
+from tiltpy.runtime.execution.time_run import Job, RunOptions
+from tiltpy.runtime.execution.vector_range import Grid
+from tiltpy.runtime.execution.visit_warnings import Announcement
+from tiltpy.runtime.incremental.sources import Reading, open_feed
+from tiltpy.runtime.incremental.state import (
+    HeldRows,
+    output_states,
+    row_bytes,
+    split_last,
+)
+from tiltpy.runtime.ingest.binding import Binding
+from tiltpy.runtime.results.result import OutputTable, Result
+from tiltpy.types import ENDLESS
+
+Compile = Callable[[Mapping[str, Layout]], Kernels]
+
+COPIES = 8
+"""How many times the rows of a span are in memory: as they came, decoded, in one piece
+with those before, while a kernel runs and while a file is written."""
+OUTPUT_COPIES = 5
+"""The same of its snapshots."""
+KEPT_COPIES = 3
+"""The same of rows from earlier spans."""
+FIRST_SPAN = 1 << 20
+"""Bytes of rows of the first span, when nobody knows how much comes out."""
+LEAST_SPAN = 1 << 16
+MOST_SPAN = 1 << 26
+"""Bytes of rows beyond which longer spans gain nothing."""
+MOST_BATCH = 1 << 20
+"""Rows that are read at once, at most."""
+
+
+def stream(
+    query: Query,
+    bindings: Mapping[str, Binding],
+    compile_for: Compile,
+    request: Request,
+    options: RunOptions,
+    memory: int,
+    span: int | None = None,
+    stamp: OutputStamp | None = None,
+    hidden: HiddenRows | None = None,
+) -> Generator[Result]:
+    """The outputs of a query, with its boundaries, over its inputs, span by span.
+
+    One result at least. `memory` bounds what is held (bytes); where rows that are
+    needed at once do not fit, it is a `DataError`. `span`, the bytes of rows in a span,
+    follows from it where it is not given. `stamp` is as in `run`, `hidden` as in
+    `run_parts`.
+    """
+    run = _Stream(
+        query, bindings, compile_for, request, options, memory, span, stamp, hidden
+    )
+    return run.results()
+
+
+def _look(hidden: HiddenRows | None, name: str, rows: SnapshotBuffer) -> None:
+    if hidden is not None:
+        hidden.add(name, rows)
+
+
+class _Stream:
+    """The state of a streamed run."""
+
+    def __init__(
+        self,
+        query: Query,
+        bindings: Mapping[str, Binding],
+        compile_for: Compile,
+        request: Request,
+        options: RunOptions,
+        memory: int,
+        span: int | None,
+        stamp: OutputStamp | None,
+        hidden: HiddenRows | None,
+    ) -> None:
+        self.query = query
+        self.announcement = Announcement(query)
+        self.vocabulary = Vocabulary.of(query)
+        self.request = request
+        self.compile_for = compile_for
+        self.options = replace(options, progress=None)
+        self.progress = options.progress
+        self.memory = memory
+        self.outputs = output_states(query)
+        widest = max((row_bytes(one.type) for one in query.inputs), default=1)
+        batch = min(max(memory // (8 * COPIES * widest), 1), MOST_BATCH)
+        self.inputs = {}
+        for one in query.inputs:
+            low = self._low(one.name)
+            reading = Reading(batch, query.unit, low)
+            feed = open_feed(one, bindings[one.name], reading)
+            look = partial(_look, hidden, one.name)
+            self.inputs[one.name] = HeldRows(one.type, feed, look)
+        self.rows = 0
+        """How many rows there are to read, of inputs that know."""
+        if self.progress is not None:
+            self.rows = sum(rows_of(bindings[one.name].frame) for one in query.inputs)
+        stamps = {name: held.feed.stamps for name, held in self.inputs.items()}
+        self.stamp = stamp or output_stamp(stamps, query.unit)
+        self.fixed_span = span
+        self.span = span or min(FIRST_SPAN, memory // (COPIES + OUTPUT_COPIES))
+        """Bytes of rows to read for a span."""
+        self.fresh = 0
+        """Bytes of rows that were read since the last span."""
+        self.grid: Grid | None = None
+        self.every_cell: int | None = None
+        """The precision of an object that has a snapshot in every cell, if any has."""
+
+    def results(self) -> Generator[Result]:
+        """The outputs' snapshots, in pieces."""
+        self._open()
+        any_yet = False
+        while not all(output.finished for output in self.outputs.values()):
+            limit, cut = self._limit()
+            if not cut and self.fresh < self.span and self._pull():
+                self._tell()
+                continue
+            wanted, final = self._wanted(limit)
+            if wanted or final:
+                compute = partial(self._compute, wanted, final)
+                result = offload(compute, self.progress, self._read())
+                self._go_on(result, read=not cut)
+                if any(table.num_rows for table in result.values()):
+                    any_yet = True
+                    yield result
+                del result  # its memory serves the next span
+            else:
+                pulled = self._pull()
+                assert pulled, "cells that need no more rows are not wanted"
+                self._drop()
+            self._tell()
+        if not any_yet:
+            yield self._result({})
+
+    # Reading
+
+    def _tell(self) -> None:
+        if self.progress is not None:
+            self.progress(*self._read())
+
+    def _read(self) -> tuple[int, int]:
+        """How many rows were read, and how many there are in all, if that is known."""
+        read = sum(held.read for held in self.inputs.values())
+        return read, max(read, self.rows, 1)
+
+    def _low(self, name: str) -> int | None:
+        """A time by which all events that end are of no use; None: all are needed."""
+        found = [ENDLESS]
+        for output in self.outputs.values():
+            if name in output.reach:
+                start = output.fixed_start(self.request)
+                if start is None:
+                    return None
+                found.append(output.needs_from(name, start))
+        return min(found)
+
+    def _open(self) -> None:
+        """Read until each input's first event, and so each domain's start, is known."""
+        used = {name for output in self.outputs.values() for name in output.reach}
+        for name in used:
+            held = self.inputs[name]
+            while held.bounds is None and not held.feed.ended:
+                self.fresh += held.pull()
+        for output in self.outputs.values():
+            bounds = (self.inputs[name].bounds for name in output.reach)
+            output.find_start(bounds, self.request)
+        rows = {name: held.rows() for name, held in self.inputs.items()}
+        loops = self._kernels(rows).general().signature.loops
+        dense = [loop.tdom.precision for loop in loops if loop.every_cell]
+        self.every_cell = min(dense, default=None)
+
+    def _kernels(self, rows: Mapping[str, SnapshotBuffer]) -> Kernels:
+        return self.compile_for({n: one.abi_layout() for n, one in rows.items()})
+
+    def _open_frontiers(self) -> dict[str, int]:
+        """For inputs with rows to come: up to when outputs have all that they need."""
+        found: dict[str, int] = {}
+        for output in self.outputs.values():
+            for name, boundary in () if output.finished else output.reach.items():
+                feed = self.inputs[name].feed
+                if not feed.ended:
+                    time = feed.frontier - boundary.ahead.ticks
+                    found[name] = min(found.get(name, time), time)
+        return found
+
+    def _pull(self) -> bool:
+        """Read on where the least is known; False if there is nothing to read."""
+        frontiers = self._open_frontiers()
+        if not frontiers:
+            return False
+        behind = min(frontiers, key=lambda name: frontiers[name])
+        self.fresh += self.inputs[behind].pull()
+        return True
+
+    # Spans
+
+    def _limit(self) -> tuple[int, bool]:
+        """Up to when cells can be computed, and whether more of them could be."""
+        low = min(one.done for one in self.outputs.values() if not one.finished)
+        limit = min(self._open_frontiers().values(), default=ENDLESS)
+        if limit < ENDLESS and self.grid is not None:
+            stretch = self.grid.stretch
+            whole = limit - (limit - stretch.phase) % stretch.multiple
+            limit = whole if whole > low else limit
+        if self.every_cell is not None:
+            widths = (row_bytes(one.definition.type) for one in self.outputs.values())
+            cells = max(1, self.span // sum(widths))
+            most = low + cells * self.every_cell
+            if most < limit:
+                return most, True
+        return limit, False
+
+    def _wanted(self, limit: int) -> tuple[dict[str, Wanted], dict[str, Domain]]:
+        """The cells up to a limit, and the domains of outputs that then are complete.
+
+        While rows may come, a domain goes as far as the events so far, at least.
+        """
+        wanted, final = {}, {}
+        for name, output in self.outputs.items():
+            if output.finished:
+                continue
+            tdom = output.definition.tdom
+            inputs = [self.inputs[one] for one in output.reach]
+            domain = output_domain(tdom, (i.bounds for i in inputs), self.request)
+            fixed = output.has_fixed_end(self.request)
+            known = fixed or all(held.feed.ended for held in inputs)
+            end = tdom.ceil(domain.end)
+            high = min(limit, end)
+            if known and (domain.is_empty or high == end):
+                final[name] = domain
+            if not domain.is_empty and high > output.done:
+                whole = domain if known else Domain(domain.start, ENDLESS)
+                wanted[name] = Wanted(whole, output.done, high)
+        return wanted, final
+
+    def _compute(
+        self, wanted: Mapping[str, Wanted], final: Mapping[str, Domain]
+    ) -> Result:
+        strings = NO_STRINGS
+        stitchers = {}
+        for name, output in self.outputs.items():
+            domain = wanted[name].domain if name in wanted else final.get(name)
+            if domain is not None:
+                stitcher = Stitcher(output.definition.tdom, domain)
+                stitcher.pieces = [] if output.last is None else [output.last]
+                output.last = None
+                stitchers[name] = stitcher
+        if wanted:
+            held_rows = {name: held.rows() for name, held in self.inputs.items()}
+            kernels = self._kernels(held_rows)
+            rows, strings = encode(self.vocabulary, held_rows)
+            job = Job(kernels, rows, strings, self.request, self.options, wanted)
+            if job.beyond_rows:
+                self.announcement.expect(job.visits())
+            job.stitch(stitchers)
+            self.grid = job.grid
+        found = {}
+        for name, stitcher in stitchers.items():
+            output, pieces = self.outputs[name], stitcher.finish()
+            if name in wanted:
+                output.done = wanted[name].high
+            if name in final:
+                output.finished = True
+            elif pieces:
+                *pieces, last = pieces
+                done, output.last = split_last(last, output.definition.type, strings)
+                pieces.extend(done)
+            found[name] = pieces
+        return self._result(found, strings)
+
+    def _go_on(self, result: Result, *, read: bool) -> None:
+        """After a span: forget what is done, and say how much to read for the next."""
+        kept = self._drop()
+        if read:
+            written = sum(
+                table.num_rows * row_bytes(self.outputs[name].definition.type)
+                for name, table in result.items()
+            )
+            each = COPIES + OUTPUT_COPIES * written / max(self.fresh, LEAST_SPAN)
+            room = int((self.memory - KEPT_COPIES * kept) / each)
+            most = max(LEAST_SPAN, min(room, 4 * self.span, MOST_SPAN))
+            self.span = self.fixed_span or most
+            self.fresh = 0
+        if POOL.idle > self.memory // 8:
+            POOL.release()
+
+    def _drop(self) -> int:
+        """Forget the rows that no output needs; the bytes of the others."""
+        kept = {}
+        for name, held in self.inputs.items():
+            times = [
+                output.needs_from(name, output.done)
+                for output in self.outputs.values()
+                if name in output.reach and not output.finished
+            ]
+            kept[name] = held.drop_before(min(times, default=None))
+        total = sum(kept.values())
+        if KEPT_COPIES * total > self.memory:
+            raise DataError(
+                f"{total >> 20:,} MB of rows must be held at once, for what looks back "
+                f"or ahead, or waits for another input; {self.memory >> 20:,} MB of "
+                f"memory are allowed, {KEPT_COPIES} times as much is needed",
+                input=max(kept, key=lambda name: kept[name]),
+            )
+        return total
+
+    def _result(
+        self, pieces: Mapping[str, list[Piece]], strings: Strings = NO_STRINGS
+    ) -> Result:
+        tables = []
+        for name, output in self.outputs.items():
+            kind = output.definition.type
+            own = pieces.get(name, [])
+            tables.append(OutputTable(name, kind, own, self.stamp, strings))
+        return Result(tables)

@@ -1,0 +1,176 @@
+"""What a streamed run holds at a time: rows of its inputs, and how far outputs are.
+
+An output is done up to some time. What an input must still have follows from how far
+the outputs that are not finished look back.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tiltpy.abi import TimeLayout
+from tiltpy.ir.nodes import Query, TemporalExpr
+from tiltpy.runtime.arrays.bitmap_snapshots import CellPiece
+from tiltpy.runtime.arrays.dictionary import Strings
+from tiltpy.runtime.arrays.pool import dtype_of
+from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity
+from tiltpy.runtime.execution.stitch import Piece
+from tiltpy.runtime.execution.time_domain import Request
+from tiltpy.runtime.incremental.concat import drop_before, gather
+from tiltpy.runtime.incremental.sources import Feed
+from tiltpy.types import STRING, Boundary, Type, columns
+
+BOTH_TIMES = 16
+"""The bytes of a start and an end."""
+STRING_BYTES = 16
+"""The bytes that a string is taken to have where nobody has seen it."""
+
+
+class HeldRows:
+    """An input: its feed, and the rows of it that are still needed."""
+
+    def __init__(
+        self, payload: Type, feed: Feed, look: Callable[[SnapshotBuffer], None]
+    ) -> None:
+        self.payload = payload
+        self.feed = feed
+        self.look = look
+        """Called with the rows that came, all of each of their stamps."""
+        self.read = 0
+        """How many rows have come."""
+        self.bounds: tuple[int, int] | None = None
+        """The first start and the greatest end of all events so far."""
+        self._rows = SnapshotBuffer.empty(payload)
+        self._fresh: list[SnapshotBuffer] = []
+
+    def pull(self) -> int:
+        """Read on; the bytes of the rows that came."""
+        piece = self.feed.pull()
+        self.read += piece.n
+        bounds = piece.bounds()
+        if bounds is not None:
+            self._fresh.append(piece)
+            self.look(piece)
+            start, end = self.bounds or bounds
+            self.bounds = start, max(end, bounds[1])
+        return buffer_bytes(piece)
+
+    def rows(self) -> SnapshotBuffer:
+        """All rows that are held, in one piece."""
+        self._rows = gather([self._rows, *self._fresh], self.payload)
+        self._fresh.clear()
+        return self._rows
+
+    def drop_before(self, time: int | None) -> int:
+        """Forget events that end by a time, or all; the bytes of those that stay."""
+        if time is None:
+            self._fresh.clear()
+            self._rows = SnapshotBuffer.empty(self.payload)
+        else:
+            self._rows = drop_before(self.rows(), time, self.payload)
+        return buffer_bytes(self._rows)
+
+
+@dataclass(slots=True)
+class OutputState:
+    """An output, up to what time it is done, and its last piece.
+
+    The piece is kept: the next one may begin with more of its last snapshot.
+    """
+
+    definition: TemporalExpr
+    reach: Mapping[str, Boundary]
+    rounding: int
+    """Ticks by which precisions on the way to an input may round down."""
+    start: int | None = None
+    """Where its domain starts; None while nobody knows."""
+    done: int = 0
+    last: Piece | None = None
+    finished: bool = False
+
+    def find_start(
+        self, bounds: Iterable[tuple[int, int] | None], request: Request
+    ) -> None:
+        """Settle where the domain starts: all first events are known."""
+        given = self.fixed_start(request)
+        first = min((one[0] for one in bounds if one is not None), default=None)
+        self.start = first if given is None else given
+        if self.start is None:
+            self.finished = True  # nothing ever happens
+        else:
+            self.done = self.start
+
+    def fixed_start(self, request: Request) -> int | None:
+        """Where the domain starts whatever the rows are; None if they decide."""
+        given = request.start, request.resolve(self.definition.tdom.start)
+        return max((one for one in given if one is not None), default=None)
+
+    def has_fixed_end(self, request: Request) -> bool:
+        """Whether the domain ends where it does whatever the rows are."""
+        end = request.resolve(self.definition.tdom.end)
+        return request.end is not None or end is not None
+
+    def needs_from(self, name: str, time: int) -> int:
+        """The time up to which an input's events are no more needed, once done."""
+        tdom = self.definition.tdom
+        seam = tdom.floor(time) - tdom.precision
+        return seam - self.reach[name].back.ticks - self.rounding
+
+
+def output_states(query: Query) -> dict[str, OutputState]:
+    """The outputs of a query that has its boundaries, nothing done yet."""
+    rounding = sum(one.tdom.precision for one in query.definitions)
+    found = {}
+    for name, reach in query.boundaries:
+        definition = query.definition(name)
+        assert definition is not None
+        found[name] = OutputState(definition, dict(reach), rounding)
+    return found
+
+
+def row_bytes(payload: Type) -> int:
+    """The bytes of a row with its times; of its strings those that are usual."""
+    scalars = [scalar for _, scalar in columns(payload)]
+    values = sum(dtype_of(scalar).itemsize for scalar in scalars)
+    return BOTH_TIMES + values + STRING_BYTES * scalars.count(STRING)
+
+
+def buffer_bytes(buffer: SnapshotBuffer) -> int:
+    """The bytes of a buffer's rows, and of the dictionaries of their strings."""
+    times = (one for one in (buffer.starts, buffer.ends) if one is not None)
+    width = sum(one.itemsize for one in times)
+    width += sum(column.values.itemsize for column in buffer.columns)
+    total = buffer.n * width
+    for column in buffer.columns:
+        if column.strings is not None:
+            total += int(column.strings.values.nbytes)
+    return total
+
+
+def split_last(piece: Piece, type: Type, strings: Strings) -> tuple[list[Piece], Piece]:
+    """What is done of an output's last piece, and what may still be made longer.
+
+    `strings` is the dictionary of the span, which the latter outlives.
+    """
+    pairs = zip(columns(type), piece.columns, strict=True)
+    own = tuple(
+        replace(column, strings=column.strings or strings)
+        if scalar == STRING
+        else column
+        for (_, scalar), column in pairs
+    )
+    if isinstance(piece, CellPiece):
+        return [], replace(piece, columns=own)
+    piece = piece.with_columns(own)
+    start, end = piece.row(piece.n - 1)
+    kept = tuple(_copied(one.slice(piece.n - 1, 1)) for one in piece.columns)
+    starts, ends = np.array([start]), np.array([end])
+    last = SnapshotBuffer(TimeLayout.INTERVALS, 1, start, 0, starts, ends, kept)
+    return ([piece.slice(0, piece.n - 1)] if piece.n > 1 else []), last
+
+
+def _copied(row: Column) -> Column:
+    """One row that keeps no other memory."""
+    validity = None if row.validity is None else pack_validity(row.valid(1))
+    return Column(row.values.copy(), validity, strings=row.strings)

@@ -1,0 +1,92 @@
+"""Frames a batch of rows at a time: streams are never read as a whole."""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from tiltpy.errors import DataError
+from tiltpy.runtime.arrow.parquet_scan import Batch
+from tiltpy.runtime.arrow.read_frame import read_frame, spend, unreadable
+from tiltpy.runtime.arrow.validation import check_lengths
+from tiltpy.runtime.ingest.binding import IMMUTABLE
+
+IN_MEMORY = ("polars", "pandas", "pyspark")
+"""Packages whose frames are there as a whole, or are refused."""
+
+
+def read_batches(
+    input: str, frame: object, rows: int
+) -> tuple[pa.Schema, Iterator[Batch]]:
+    """The schema of a frame, or of the frames that an iterator gives, and its rows."""
+    if isinstance(frame, Iterator) and not isinstance(frame, pa.RecordBatchReader):
+        first = next(frame, None)
+        if first is None:
+            raise DataError(
+                "the iterator gave no table; give one at least, even without rows, to "
+                "say of what types the columns are",
+                input=input,
+            )
+        table = read_frame(input, first)
+        return table.schema, _numbered(input, _tables(input, table, frame), rows)
+    package = type(frame).__module__.partition(".")[0]
+    whole = package in IN_MEMORY or isinstance(frame, IMMUTABLE)
+    if whole or not hasattr(frame, "__arrow_c_stream__"):
+        table = read_frame(input, frame)
+        return table.schema, _numbered(input, iter((table,)), rows)
+    try:
+        if isinstance(frame, pa.RecordBatchReader):  # whose buffers keep their sizes
+            reader = frame
+        else:
+            reader = pa.RecordBatchReader.from_stream(frame)
+    except (pa.ArrowException, OSError, TypeError, ValueError) as error:
+        raise unreadable(input, error) from error
+    return reader.schema, _numbered(input, _of_reader(input, reader), rows)
+
+
+def _tables(
+    input: str, first: pa.Table, others: Iterator[object]
+) -> Iterator[pa.Table]:
+    yield first
+    for frame in others:
+        yield read_frame(input, frame)
+
+
+def _of_reader(input: str, reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
+    spend(input, reader)
+    while True:
+        try:
+            batch = reader.read_next_batch()
+        except StopIteration:
+            return
+        except (pa.ArrowException, OSError) as error:
+            raise unreadable(input, error) from error
+        yield pa.Table.from_batches([batch])
+
+
+def _numbered(input: str, tables: Iterator[pa.Table], rows: int) -> Iterator[Batch]:
+    """The tables in parts of at most that many rows."""
+    first, schema = 0, None
+    for table in tables:
+        schema = schema or table.schema
+        _check_types(input, table.schema, schema, first)
+        check_lengths(input, table)
+        for begin in range(0, table.num_rows, rows):
+            part = table.slice(begin, rows)
+            yield Batch(part, "", first + begin)
+        first += table.num_rows
+
+
+def _check_types(input: str, found: pa.Schema, wanted: pa.Schema, row: int) -> None:
+    """Every table must have the columns of the first."""
+    for field in wanted:
+        index = found.get_field_index(field.name)
+        kind = found.field(index).type if index >= 0 else None
+        if kind != field.type:
+            what = "has no such column" if kind is None else f"has {kind} there"
+            raise DataError(
+                f"the table that begins here {what}, and the first one {field.type}; "
+                "give all tables one schema",
+                input=input,
+                column=field.name,
+                row=row,
+            )

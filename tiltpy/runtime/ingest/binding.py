@@ -1,0 +1,238 @@
+"""What the user says when binding a frame, laid over what the query declares."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from tiltpy.errors import DataError
+from tiltpy.given import checked
+from tiltpy.ir.nodes import Input, Query
+from tiltpy.runtime.arrow.timestamps import StampType
+from tiltpy.types import (
+    MAX_OFFSET,
+    Duration,
+    Interval,
+    Lifetime,
+    Point,
+    Sampled,
+    UntilNext,
+)
+
+IMMUTABLE = (pa.Table, pa.RecordBatch, pa.ChunkedArray, pa.Array)
+"""Frames that have the same rows at another time, too."""
+REMEMBERED = 8
+"""Ways to read a frame, and orders of its rows, that its binding remembers at most."""
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """Where samples without a time column start: the first is valid from `time` on.
+
+    `stamps` is the kind of times that the start was given in.
+    """
+
+    time: int
+    stamps: StampType
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A frame and what the declaration of its input leaves open.
+
+    `column` is the payload column of a scalar input, or a struct column. `by` are the
+    frame's key columns, where they are called otherwise than in the query. With `first`
+    the frame is values alone, and the lifetime their period. `known` is what has been
+    read of the frame before (see `once`).
+    """
+
+    frame: object
+    time: str | None = None
+    lifetime: Lifetime | None = None
+    column: str | None = None
+    order: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    first: First | None = None
+    known: dict[object, Any] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+
+    @property
+    def lasting(self) -> bool:
+        """Whether it may serve several runs: its frame cannot change.
+
+        Any other frame has a binding for each run.
+        """
+        return isinstance(self.frame, IMMUTABLE)
+
+    def once(self, key: object, find: Callable[[], Found]) -> Found:
+        """Find something out about the frame, unless it is known already.
+
+        Within a run nothing is forgotten: a frame may be a stream, which can be read
+        but once.
+        """
+        found: Found | None = self.known.get(key)
+        if found is None:
+            found = find()
+            if self.lasting and len(self.known) >= REMEMBERED:
+                self.known.clear()
+            self.known[key] = found
+        return found
+
+
+def bind(
+    frame: object,
+    *,
+    time: str | None = None,
+    lifetime: Lifetime | None = None,
+    column: str | None = None,
+    order: str | Sequence[str] = (),
+    by: str | Sequence[str] = (),
+) -> Binding:
+    """A frame with the names of its columns and its lifetime, in ticks."""
+    return Binding(frame, time, lifetime, column, names_of(order), names_of(by))
+
+
+def names_of(given: str | Sequence[str]) -> tuple[str, ...]:
+    """One name, or several."""
+    names = (given,) if isinstance(given, str) else given
+    return tuple(
+        checked("order and by", names, Sequence, "a column's name, or several")
+    )
+
+
+def check_bound(query: Query, names: Collection[str]) -> None:
+    """Refuse what is bound to no input, and inputs without anything."""
+    known = [declared.name for declared in query.inputs]
+    for name in names:
+        if name not in known:
+            found = ", ".join(known)
+            raise DataError(f"the query has no such input; it has {found}", input=name)
+    for name in known:
+        if name not in names:
+            raise DataError(
+                "nothing is bound to it; give it as run(name=frame)", input=name
+            )
+
+
+def complete(declared: Input, binding: Binding) -> Input:
+    """The declared input with what the binding adds; they must not disagree.
+
+    Its keys are the frame's columns.
+    """
+    name = declared.name
+    _check_kind(name, binding.lifetime)
+    for column in (binding.time, binding.column, *binding.order, *binding.by):
+        if column is not None and not isinstance(column, str):
+            raise DataError(f"expected a column's name, found {column!r}", input=name)
+    for what, said, given in (
+        ("lifetime", declared.lifetime, binding.lifetime),
+        ("time column", declared.time, binding.time),
+        ("order", declared.order, binding.order),
+    ):
+        if said and given and said != given:
+            raise DataError(
+                f"the query declares the {what} {_say(said)}, but {_say(given)} is "
+                "bound; leave one of them out",
+                input=name,
+            )
+    lifetime = declared.lifetime or binding.lifetime
+    if lifetime is None:
+        raise DataError(
+            "its lifetime is given nowhere: declare or bind one of point, duration d, "
+            "until_next, sampled p, interval (start, end)",
+            input=name,
+        )
+    _check_length(name, lifetime)
+    time = declared.time or binding.time
+    if time is not None and isinstance(lifetime, Interval):
+        raise DataError(
+            f"an interval has its own two columns '{lifetime.start}' and "
+            f"'{lifetime.end}'; leave out the time column '{time}'",
+            input=name,
+        )
+    order = declared.order or binding.order
+    keys = _key_columns(declared, binding, lifetime, time)
+    return Input(
+        name,
+        declared.type,
+        lifetime,
+        time,
+        order,
+        declared.disjoint,
+        keys,
+        declared.span,
+    )
+
+
+def _key_columns(
+    declared: Input, binding: Binding, lifetime: Lifetime, time: str | None
+) -> tuple[str, ...]:
+    """The frame's columns for the keys of the query, apart from those of time."""
+    name, keys = declared.name, declared.keys
+    columns = binding.by or keys
+    if binding.by and not keys:
+        said = ", ".join(binding.by)
+        raise DataError(
+            f"the key columns {_say(columns)} are bound, but the query declares no "
+            f"key; write input {name} by {said} : ...",
+            input=name,
+        )
+    if len(columns) != len(keys):
+        raise DataError(
+            f"the query declares the keys {_say(keys)}, but {_say(columns)} are bound; "
+            "give a column for each, in their order",
+            input=name,
+        )
+    times = {time}
+    if isinstance(lifetime, Interval):
+        times = {lifetime.start, lifetime.end}
+    for place, column in enumerate(columns):
+        if column in columns[:place]:
+            fault = "stands for two keys; name a column for each"
+        elif column in times:
+            fault = "is a key and holds times; name another column for one of them"
+        else:
+            continue
+        raise DataError(f"the column '{column}' {fault}", input=name)
+    return columns
+
+
+def _check_kind(input: str, lifetime: object) -> None:
+    if lifetime is not None and not isinstance(lifetime, Lifetime):
+        raise DataError(
+            f"found the lifetime {lifetime!r}, expected one that is made by point(), "
+            "duration(d), until_next(), sampled(p) or interval(start, end)",
+            input=input,
+        )
+
+
+def _say(value: object) -> str:
+    match value:
+        case Point():
+            return "point"
+        case Duration(ticks):
+            return f"duration {ticks} (ticks)"
+        case UntilNext(longest):
+            return "until_next" + (f" max {longest} (ticks)" if longest else "")
+        case Sampled(period):
+            return f"sampled {period} (ticks)"
+        case Interval(start, end):
+            return f"interval ({start}, {end})"
+        case tuple():
+            return ", ".join(f"'{name}'" for name in value)
+        case _:
+            return f"'{value}'"
+
+
+def _check_length(input: str, lifetime: Lifetime) -> None:
+    match lifetime:
+        case Duration(ticks) | Sampled(ticks) | UntilNext(int(ticks)):
+            if not 1 <= ticks <= MAX_OFFSET:
+                raise DataError(
+                    f"a lifetime lasts 1 to 2**59 ticks, found {ticks}", input=input
+                )
+        case _:
+            pass

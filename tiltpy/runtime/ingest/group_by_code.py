@@ -1,0 +1,113 @@
+"""Rows of one code put together, in the order of codes: what a sort by key comes to.
+
+Rows that lie so already stay where they are, and long runs of one code are moved as a
+whole. Codes of too many bits are sorted by the highest ones. Then those that differ in
+no others lie together, as a rule; where they do not, these few are sorted again.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiltpy.runtime.arrays.time_layout import after, pieces
+from tiltpy.runtime.arrow.timestamps import first_disorder
+from tiltpy.runtime.ingest.packed_sort import Codes, Rows, sort_packed, too_wide_by
+
+Numbers = NDArray[np.int64]
+
+RUN = 8
+"""Runs of one code that are so long on the average are moved as a whole."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Together:
+    """The rows of each code together, and those of one code in the order they had.
+
+    `order` says which row comes first, second, ...; None: as they lie. Those of code
+    `codes[k]` then are `offsets[k]` to `offsets[k + 1]`.
+    """
+
+    order: Rows | None
+    offsets: Numbers
+    codes: Codes
+
+
+def put_together(codes: Codes, size: int) -> Together:
+    """The rows of each code; codes are below a size. It is faster if that `fits`."""
+    if first_disorder(codes) is None:
+        heads = _heads(codes, len(codes))
+        assert heads is not None
+        return Together(None, np.append(heads, len(codes)), codes[heads])
+    heads = _heads(codes, len(codes) // RUN)
+    if heads is not None:
+        return _moved(codes, heads)
+    wide = too_wide_by(size, len(codes))
+    return _sorted_twice(codes, size, wide) if wide else _sorted(codes, size)
+
+
+def offsets_of(counts: Numbers) -> Numbers:
+    """Where segments with so many rows each begin, and where the last one ends."""
+    offsets = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    return offsets
+
+
+def _heads(codes: Codes, most: int) -> Numbers | None:
+    """The rows whose code is not that of the row before; None where they are many."""
+    found = [np.zeros(min(1, len(codes)), np.int64)]
+    for piece in pieces(len(codes)):
+        heads = np.flatnonzero(codes[after(piece)] != codes[piece])
+        found.append(heads + (piece.start + 1))
+        most -= len(heads)
+        if most < 0:
+            return None
+    return np.concatenate(found)
+
+
+def _moved(codes: Codes, heads: Numbers) -> Together:
+    """Runs of one code, put in the order of their codes."""
+    firsts = codes[heads]
+    runs = np.argsort(firsts, kind="stable")
+    lengths = np.diff(heads, append=len(codes))[runs]
+    begins = offsets_of(lengths)
+    order = np.arange(len(codes)) + np.repeat(heads[runs] - begins[:-1], lengths)
+    ordered = firsts[runs]
+    kept = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    return Together(order, np.append(begins[kept], len(codes)), ordered[kept])
+
+
+def _sorted(codes: Codes, size: int) -> Together:
+    """The rows of codes in any order."""
+    packed = sort_packed(codes, size)
+    order = packed.room()
+    heads, found = [], []
+    last = -1
+    for place, ordered, rows in packed.parts():
+        order[place] = rows
+        new = np.append(int(ordered[0]) != last, ordered[1:] != ordered[:-1])
+        begins = np.flatnonzero(new)
+        heads.append(begins + place.start)
+        found.append(ordered[begins].astype(codes.dtype))
+        last = int(ordered[-1])
+    offsets = np.append(np.concatenate(heads), len(codes))
+    return Together(order, offsets, np.concatenate(found))
+
+
+def _sorted_twice(codes: Codes, size: int, wide: int) -> Together:
+    """The same for codes with so many bits too many."""
+    drop = codes.dtype.type(wide)
+    order: Rows = sort_packed(codes >> drop, ((size - 1) >> wide) + 1).order()
+    ordered = codes[order]
+    below = np.flatnonzero(ordered[1:] < ordered[:-1])
+    if len(below):
+        high = ordered >> drop
+        mixed = np.unique(high[below])
+        begins, ends = (high.searchsorted(mixed, side) for side in ("left", "right"))
+        rows = np.arange((ends - begins).sum())
+        rows += np.repeat(begins - offsets_of(ends - begins)[:-1], ends - begins)
+        again = np.argsort(ordered[rows], kind="stable")
+        order[rows], ordered[rows] = order[rows][again], ordered[rows][again]
+    heads = _heads(ordered, len(ordered))
+    assert heads is not None
+    return Together(order, np.append(heads, len(codes)), ordered[heads])

@@ -1,0 +1,245 @@
+"""Key columns as codes: whose a row is, by number, in the order of keys.
+
+Integers are their own numbers, less the least, unless they lie very far apart and are
+few. All else is numbered by Arrow's hashing, and what was found is put in order:
+ascending, strings by their UTF-8 bytes, NaN last among floats. Null comes before all.
+All NaNs are one key, and both zeros.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from tiltpy.errors import DataError
+from tiltpy.runtime.arrays.dictionary import MOST_BYTES
+from tiltpy.runtime.arrays.time_layout import PIECE
+from tiltpy.runtime.arrays.views import values_of
+from tiltpy.runtime.arrow.encode_strings import coded, is_string
+from tiltpy.runtime.arrow.read_frame import payload_array
+from tiltpy.runtime.ingest.packed_sort import Codes, fits, too_wide_by
+from tiltpy.types import STRING
+
+SAMPLE = 1 << 15
+"""Rows that are looked at, to guess how many keys there are."""
+Numbers = NDArray[np.unsignedinteger]
+Decode = Callable[[Numbers], tuple[pa.Array, ...]]
+Restore = Callable[[pa.Array], pa.Array]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyCodes:
+    """Whose each of some rows is.
+
+    The codes are in the order of keys and below a size; some may be nobody's. `decode`
+    says what keys some codes stand for, a column for each part of a key.
+    """
+
+    codes: Codes
+    size: int
+    decode: Decode
+
+
+def key_array(input: str, table: pa.Table, name: str) -> pa.Array:
+    """A key column of a table in one piece; strings as `coded` makes them."""
+    found = table.schema.field(name).type
+    check_key_type(input, name, found)
+    if pa.types.is_null(found):
+        return pa.nulls(table.num_rows)
+    return payload_array(input, table, STRING, name)
+
+
+def key_codes(columns: Sequence[pa.Array]) -> KeyCodes:
+    """The keys that one or several columns of one length make."""
+    return reduce(_pairs, map(_code, columns))
+
+
+def _code(array: pa.Array) -> KeyCodes:
+    kind = array.type
+    if pa.types.is_null(kind):
+        codes = np.zeros(len(array), np.uint8)
+        return KeyCodes(codes, 1, lambda numbers: (pa.nulls(len(numbers)),))
+    if is_string(kind):
+        found = array if pa.types.is_dictionary(kind) else coded([array])
+        return _hashed(found, _short)
+    if pa.types.is_floating(kind):
+        wide = array.cast(pa.float32()) if pa.types.is_float16(kind) else array
+        return _hashed(_one_nan_one_zero(wide).dictionary_encode(), lambda keys: keys)
+    if pa.types.is_boolean(kind):
+        return _integers(array.cast(pa.uint8()), lambda keys: keys.cast(pa.bool_()))
+    return _integers(array, lambda keys: keys.view(kind))
+
+
+def _pairs(first: KeyCodes, second: KeyCodes) -> KeyCodes:
+    """The keys of one column more."""
+    rows = len(first.codes)
+    if not fits(first.size * second.size, rows):
+        first, second = narrow(first), narrow(second)
+    size = second.size
+    kind = np.min_scalar_type(first.size * size)
+    codes = first.codes.astype(kind) * kind.type(size)
+    codes += second.codes
+
+    def decode(numbers: Numbers) -> tuple[pa.Array, ...]:
+        left, right = np.divmod(numbers, kind.type(size))
+        return (*first.decode(left), *second.decode(right))
+
+    pairs = KeyCodes(codes, first.size * size, decode)
+    return pairs if fits(pairs.size, rows) else narrow(pairs)
+
+
+def narrow(found: KeyCodes) -> KeyCodes:
+    """The same keys, with codes that are all somebody's."""
+    less = _hashed(pa.array(found.codes).dictionary_encode(), lambda keys: keys)
+
+    def decode(numbers: Numbers) -> tuple[pa.Array, ...]:
+        (wide,) = less.decode(numbers)
+        return found.decode(values_of(wide, found.codes.dtype))
+
+    return KeyCodes(less.codes, less.size, decode)
+
+
+# -- one column -----------------------------------------------------------------------
+
+
+def _integers(array: pa.Array, restore: Restore) -> KeyCodes:
+    """The codes of an array whose values are integers in memory.
+
+    `restore` gives keys the type back that they came in.
+    """
+    kind = array.type
+    letter = "u" if pa.types.is_unsigned_integer(kind) else "i"
+    dtype = np.dtype(f"{letter}{kind.bit_width // 8}")
+    plain = array.view(pa.from_numpy_dtype(dtype))
+    bounds = pc.min_max(plain)
+    low, high = bounds["min"].as_py(), bounds["max"].as_py()
+    if low is None:  # no values, or nulls alone
+        low = high = 0
+    shift = int(plain.null_count > 0)  # null is 0, and before all others
+    size = high - low + 1 + shift
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+    values = values_of(plain, dtype).view(unsigned)
+    wide = too_wide_by(size, len(array))
+    if size > 1 << 64 or (wide and not _many(values, wide)):
+        return _hashed(plain.dictionary_encode(), restore)
+    least = unsigned.type(low % (1 << 8 * dtype.itemsize))
+    codes = _above(values, least, size)
+    if shift:
+        there = plain.is_valid().to_numpy(zero_copy_only=False)
+        codes = (codes + codes.dtype.type(shift)) * there
+
+    def decode(numbers: Numbers) -> tuple[pa.Array, ...]:
+        values = (numbers - numbers.dtype.type(shift)).astype(unsigned) + least
+        absent = numbers < shift if shift else None
+        return (restore(pa.array(values.view(dtype), mask=absent)),)
+
+    return KeyCodes(codes, size, decode)
+
+
+def _many(values: Numbers, wide: int) -> bool:
+    """Whether so many rows are of keys of their own that sorting them is faster.
+
+    Judged by a sample, which must differ in more than so many of the lowest bits.
+    """
+    some = values[:: max(1, len(values) // SAMPLE)]
+    keys, apart = len(np.unique(some)), len(np.unique(some >> values.dtype.type(wide)))
+    return 2 * keys > SAMPLE and 10 * apart > 9 * keys
+
+
+def _above(values: Numbers, least: np.unsignedinteger, size: int) -> Codes:
+    """How far values are above the least; in so many bits right, even where it wraps.
+
+    Anything of values that are not below that plus the size.
+    """
+    codes = np.empty(len(values), np.min_scalar_type(size - 1))
+    for first in range(0, len(values), PIECE):
+        part = slice(first, first + PIECE)
+        codes[part] = values[part] - least
+    return codes
+
+
+def _hashed(encoded: pa.DictionaryArray, restore: Restore) -> KeyCodes:
+    """The codes of a dictionary's values in their order."""
+    values, indices = encoded.dictionary, encoded.indices
+    size = len(values)
+    order = pc.array_sort_indices(values).to_numpy().view(np.int64)
+    if indices.null_count:
+        order = np.insert(order, 0, size)  # nulls first
+        indices = indices.fill_null(size)
+    codes = values_of(indices, np.dtype(np.int32)).view(np.uint32)
+    ranks = np.zeros(size + 1, np.min_scalar_type(size))
+    ranks[order] = np.arange(len(order))
+    if not np.array_equal(order, np.arange(len(order))):
+        codes = _taken(ranks, codes)
+
+    def decode(numbers: Numbers) -> tuple[pa.Array, ...]:
+        places = order[numbers]
+        return (restore(values.take(pa.array(places, mask=places == size))),)
+
+    return KeyCodes(codes, max(1, len(order)), decode)
+
+
+def _taken(ranks: Codes, numbers: Codes) -> Codes:
+    found = np.empty(len(numbers), ranks.dtype)
+    for first in range(0, len(numbers), PIECE):
+        part = slice(first, first + PIECE)
+        np.take(ranks, numbers[part], out=found[part], mode="clip")
+    return found
+
+
+def _one_nan_one_zero(array: pa.Array) -> pa.Array:
+    values = values_of(array, np.dtype(f"f{array.type.bit_width // 8}"))
+    zeros = values + values.dtype.type(0)  # of which there is a positive one alone
+    alike = np.where(np.isnan(zeros), values.dtype.type(np.nan), zeros)
+    absent = array.is_null().to_numpy(zero_copy_only=False)
+    return pa.array(alike, mask=absent, from_pandas=False)
+
+
+def _short(strings: pa.Array) -> pa.Array:
+    """Strings in the type in which they go out, if their text fits."""
+    return strings.cast(pa.string()) if strings.nbytes < MOST_BYTES else strings
+
+
+# -- types ----------------------------------------------------------------------------
+
+
+def check_key_type(input: str, name: str, found: pa.DataType) -> None:
+    """Refuse a column that is no key, with a way out."""
+    kind = found
+    while pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        kind = kind.value_type
+    if is_string(kind) or any(fits(kind) for fits in _KEYS):
+        return
+    way = next((way for same, way in _NO_KEYS if same(kind)), "cast it to one of them")
+    raise DataError(
+        f"rows cannot be split by {found}, but by integers, strings, dates, "
+        f"timestamps, bools or floats; {way}",
+        input=input,
+        column=name,
+    )
+
+
+_types = pa.types
+_KEYS = (
+    _types.is_integer,
+    _types.is_floating,
+    _types.is_boolean,
+    _types.is_date,
+    _types.is_timestamp,
+)
+_NO_KEYS: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
+    (_types.is_struct, "give each field that is needed a column of its own"),
+    (_types.is_nested, "give each of its items a row, or a column of its own"),
+    (
+        _types.is_decimal,
+        "cast it to a string, or to an integer of its smallest part (1.25 as 125 "
+        "cents)",
+    ),
+    (lambda found: "binary" in str(found), "write the bytes as a string, like hex"),
+    (_types.is_temporal, "cast it to an integer"),
+)
+"""What to do about types that are no key; lists and maps are what else is nested."""

@@ -1,0 +1,204 @@
+"""An input's rows by key: each key's are a temporal object of their own.
+
+The rows of all keys stand in one snapshot buffer, key after key, so that nothing is
+made for each key: a million keys are two arrays of a million numbers.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+
+from tiltpy.abi import TimeLayout
+from tiltpy.errors import DataError
+from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, Times
+from tiltpy.runtime.arrays.time_layout import contiguous, lay_out, sampled
+from tiltpy.runtime.ingest.group_by_code import Numbers, offsets_of, put_together
+from tiltpy.runtime.ingest.key_codes import key_codes
+from tiltpy.runtime.ingest.key_types import common_type
+from tiltpy.types import Type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Keys:
+    """The distinct keys of a run in their order; a column for each part of a key."""
+
+    names: tuple[str, ...]
+    columns: tuple[pa.Array, ...]
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def show(self, key: int) -> str:
+        """A key as messages name it."""
+        both = zip(self.names, self.columns, strict=True)
+        return ", ".join(f"{name}={column[key].as_py()!r}" for name, column in both)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """An input's rows, key after key, each key's in order of start, then tie order.
+
+    Segment `k`, rows `offsets[k]` to `offsets[k + 1]`, belongs to key `k`. `firsts[k]`
+    is the start of its first event and `lasts[k]` the largest end that counts for a
+    domain; anything where it has no rows. What the buffer says of its rows (its layout,
+    `fifo`, `points`) holds within every segment. A segment's first and last rows are
+    events; of regular scalars there may be null rows between. Of a sampled or
+    contiguous buffer `firsts[k]` is where segment `k` starts, and the buffer's own
+    `start` says nothing.
+    """
+
+    buffer: SnapshotBuffer
+    offsets: Numbers
+    firsts: Times
+    lasts: Times
+    _segments: dict[int, SnapshotBuffer] = field(default_factory=dict, repr=False)
+
+    @staticmethod
+    def of(
+        buffer: SnapshotBuffer,
+        offsets: Numbers,
+        firsts: Times,
+        latest: Times | None = None,
+    ) -> "Groups":
+        """Segments with at least one row each, from `firsts` on.
+
+        For a domain none of them ends after `latest`.
+        """
+        counts = np.diff(offsets)
+        if buffer.layout is TimeLayout.SAMPLED:
+            lasts = firsts + counts * buffer.period
+        else:
+            assert buffer.ends is not None
+            ends = buffer.ends[: buffer.n]
+            last = ends[offsets[1:] - 1]
+            lasts = last if buffer.fifo else np.maximum.reduceat(ends, offsets[:-1])
+        if latest is not None:
+            lasts = np.minimum(lasts, latest)
+        return Groups(buffer, offsets, firsts, lasts)
+
+    @staticmethod
+    def empty(payload: Type) -> "Groups":
+        """No rows of no keys."""
+        none = np.zeros(0, np.int64)
+        return Groups(SnapshotBuffer.empty(payload), offsets_of(none), none, none)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def times(self) -> tuple[Times, Times]:
+        """The starts and the ends of all rows; computed where they are not stored."""
+        buffer, heads = self.buffer, self.offsets[:-1]
+        if buffer.layout is TimeLayout.SAMPLED:
+            counts = np.diff(self.offsets)
+            steps = np.arange(buffer.n) - np.repeat(heads, counts)
+            starts = np.repeat(self.firsts, counts) + steps * buffer.period
+            return starts, starts + buffer.period
+        assert buffer.ends is not None
+        ends = buffer.ends[: buffer.n]
+        if buffer.starts is not None:
+            return buffer.starts[: buffer.n], ends
+        starts = np.empty_like(ends)
+        starts[1:] = ends[:-1]
+        there = self.offsets[1:] > heads
+        starts[heads[there]] = self.firsts[there]
+        return starts, ends
+
+    def segment(self, key: int) -> SnapshotBuffer:
+        """The rows of one key in the tightest layout that they have: views.
+
+        Remembered, since their times must be looked at.
+        """
+        if key not in self._segments:
+            self._segments[key] = self._segment(key)
+        return self._segments[key]
+
+    def _segment(self, key: int) -> SnapshotBuffer:
+        low, high = int(self.offsets[key]), int(self.offsets[key + 1])
+        rows = self.buffer.slice(low, high)
+        if low == high:
+            return rows
+        first = self.firsts[key : key + 1]
+        columns = tuple(_without_nulls(column, rows.n) for column in rows.columns)
+        if rows.layout is TimeLayout.SAMPLED:
+            found = sampled(int(first[0]), rows.period, rows.n, columns)
+        else:
+            assert rows.ends is not None
+            if rows.starts is None:
+                found = contiguous(first, rows.ends, columns)
+            else:
+                found = lay_out(rows.starts, rows.ends, columns)
+        end = None if rows.domain_end is None else int(self.lasts[key])
+        return replace(found, points=rows.points, domain_end=end)
+
+
+def _without_nulls(column: Column, rows: int) -> Column:
+    """A column without a bitmap, if none of its rows is null."""
+    if column.validity is None or not column.valid(rows).all():
+        return column
+    return replace(column, validity=None, offset=0)
+
+
+def align(
+    inputs: Mapping[str, tuple[Keys, Groups]],
+) -> tuple[Keys, dict[str, Groups]]:
+    """The same rows over the union of the inputs' keys, which have the same names.
+
+    A key without rows in an input has an empty segment there. Types of keys widen to
+    one that holds all of both; otherwise a `DataError` names both inputs.
+    """
+    found = list(inputs.items())
+    (_, (keys, groups)), *others = found
+    if all(_same(keys, other) for _, (other, _) in others):
+        return keys, {name: groups for name, (_, groups) in found}
+    columns = []
+    for place, name in enumerate(keys.names):
+        parts = {source: one.columns[place] for source, (one, _) in found}
+        kind = common_type(name, {source: part.type for source, part in parts.items()})
+        columns.append(_joined(name, parts, kind))
+    codes = key_codes(columns)
+    together = put_together(codes.codes, codes.size)
+    size = len(together.codes)
+    ranks = np.repeat(np.arange(size), np.diff(together.offsets))
+    if together.order is not None:
+        ranks[together.order] = ranks.copy()
+    aligned, first = {}, 0
+    for name, (one, groups) in found:
+        aligned[name] = _spread(groups, ranks[first : first + len(one)], size)
+        first += len(one)
+    return Keys(keys.names, codes.decode(together.codes)), aligned
+
+
+def _same(one: Keys, other: Keys) -> bool:
+    return one is other or (
+        len(one) == len(other)
+        and all(a.equals(b) for a, b in zip(one.columns, other.columns, strict=True))
+    )
+
+
+def _joined(name: str, parts: Mapping[str, pa.Array], kind: pa.DataType) -> pa.Array:
+    """The keys of all inputs in one column of one type."""
+    columns = []
+    for source, part in parts.items():
+        try:
+            columns.append(part.cast(kind))
+        except pa.ArrowInvalid as error:
+            raise DataError(
+                f"its keys do not fit into {kind}, which holds those of the others: "
+                f"{error}",
+                input=source,
+                column=name,
+            ) from error
+    return pa.concat_arrays(columns)
+
+
+def _spread(groups: Groups, places: Numbers, size: int) -> Groups:
+    """Groups whose keys have other places among all; themselves where they are all."""
+    if len(groups) == size:
+        return groups
+    counts = np.zeros(size, np.int64)
+    firsts, lasts = np.empty(size, np.int64), np.empty(size, np.int64)
+    counts[places] = np.diff(groups.offsets)
+    firsts[places], lasts[places] = groups.firsts, groups.lasts
+    return Groups(groups.buffer, offsets_of(counts), firsts, lasts)

@@ -1,0 +1,217 @@
+"""From a bound frame to a snapshot buffer: the way in.
+
+The steps, in order: the frame as an Arrow table, its columns chosen, times in ticks,
+rows in order (together by key, where an input has keys), payload columns as views,
+events by their lifetime, and rows that are no events taken out where they could be
+mistaken for some.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tiltpy.ir.nodes import Input
+from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
+from tiltpy.runtime.arrays.time_layout import lay_out, sampled
+from tiltpy.runtime.arrow.read_frame import flat_column
+from tiltpy.runtime.arrow.select_columns import Choice
+from tiltpy.runtime.arrow.timestamps import Stamps, StampType
+from tiltpy.runtime.ingest.binding import Binding, complete
+from tiltpy.runtime.ingest.drop_nulls import drop_nulls_at_edges, keep_events, keep_rows
+from tiltpy.runtime.ingest.event_times import read_times, sample_times
+from tiltpy.runtime.ingest.key_codes import key_array, key_codes
+from tiltpy.runtime.ingest.keys import Groups, Keys
+from tiltpy.runtime.ingest.lifetimes import extent, stamped_events
+from tiltpy.runtime.ingest.packed_sort import Rows
+from tiltpy.runtime.ingest.payload import read_payload
+from tiltpy.runtime.ingest.read_once import read_rows
+from tiltpy.runtime.ingest.samples import check_reach, share_samples
+from tiltpy.runtime.ingest.sort_by_time import reordered
+from tiltpy.runtime.ingest.sort_order import Arrangement, TimeOrder, by_key, by_time
+from tiltpy.types import Interval, Sampled, Scalar, Type, Unit
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """An input's rows as a kernel reads them, and what kind of times they came with.
+
+    Where the input has keys, `keys` are those with at least one event, `groups` their
+    rows, and the buffer is that of the groups.
+    """
+
+    buffer: SnapshotBuffer
+    stamps: StampType
+    keys: Keys | None = None
+    groups: Groups | None = None
+
+    def most_rows(self) -> SnapshotBuffer:
+        """The rows; of an input by key, those of the key that has most of them."""
+        if self.groups is None or not len(self.groups):
+            return self.buffer
+        return self.groups.segment(int(np.diff(self.groups.offsets).argmax()))
+
+
+def ingest(
+    declared: Input,
+    binding: Binding,
+    *,
+    unit: Unit | None,
+    next_stamp: int | None = None,
+    allow_sort: bool = True,
+) -> Ingested:
+    """Read a bound frame as the rows of a declared input.
+
+    `unit` is the query's tick. `next_stamp` (ticks) is that of the row behind the
+    last one, where the caller knows it: without it the last rows of an `until_next`
+    input hold without end. Rows out of order are sorted unless `allow_sort` is False.
+    Errors are `DataError` with the input, the column and the first bad row, counted
+    from 0 in the frame.
+
+    The binding is asked first, if its frame cannot change: the rows of an Arrow table
+    that is bound for several runs are looked at in the first alone.
+    """
+    return binding.once(
+        _key(declared, unit, next_stamp, allow_sort=allow_sort),
+        lambda: _ingest(declared, binding, unit, next_stamp, allow_sort=allow_sort),
+    )
+
+
+def is_known(
+    declared: Input, binding: Binding, *, unit: Unit | None, allow_sort: bool
+) -> bool:
+    """Whether the binding has been read already as the rows of a declared input."""
+    return _key(declared, unit, None, allow_sort=allow_sort) in binding.known
+
+
+def _key(
+    declared: Input, unit: Unit | None, next_stamp: int | None, *, allow_sort: bool
+) -> object:
+    """By what a binding remembers the rows."""
+    return declared, unit, next_stamp, allow_sort
+
+
+def _ingest(
+    declared: Input,
+    binding: Binding,
+    unit: Unit | None,
+    next_stamp: int | None,
+    *,
+    allow_sort: bool,
+) -> Ingested:
+    settled = complete(declared, binding)
+    assert settled.lifetime is not None
+    if binding.first is not None and not settled.keys:
+        return _samples(settled, binding, unit)
+    table, choice = read_rows(settled, binding)
+    if binding.first is None:
+        times, kind = read_times(settled, settled.lifetime, choice, table, unit)
+    else:
+        times = (sample_times(settled, binding.first, table.num_rows),)
+        kind = binding.first.stamps
+    rows = binding.once(
+        (Arrangement, declared.keys, choice.rows, allow_sort),
+        lambda: _arranged(declared, choice, table, times[0], allow_sort=allow_sort),
+    )
+    payload, present = _read_payload(settled, choice, table, rows.order, unit)
+    if table.num_rows == 0:
+        return _no_rows(declared, kind, rows.keys)
+    ticks = [reordered(stamps.ticks, rows.order) for stamps in times]
+    if isinstance(settled.lifetime, Interval):
+        buffer = lay_out(ticks[0], ticks[1], payload, rows.breaks)
+    else:
+        buffer = stamped_events(
+            ticks[0], settled.lifetime, payload, next_stamp, rows.breaks
+        )
+    if rows.keys is None or rows.offsets is None:
+        return Ingested(_events(buffer, present, declared.type), kind)
+    firsts = ticks[0][rows.offsets[:-1]] - extent(settled.lifetime)[0]
+    stamped = None  # rows of `until_next` end at their own stamp for a domain
+    if buffer.domain_end is not None:
+        stamped = ticks[0][rows.offsets[1:] - 1]
+    groups = Groups.of(buffer, rows.offsets, firsts, stamped)
+    keys, groups = keep_events(rows.keys, groups, present, declared.type)
+    return Ingested(groups.buffer, kind, keys, groups)
+
+
+def _arranged(
+    declared: Input,
+    choice: Choice,
+    table: pa.Table,
+    stamps: Stamps,
+    *,
+    allow_sort: bool,
+) -> Arrangement:
+    """The rows by key, if there are keys, then start, ties, and as they came."""
+    time = TimeOrder(
+        declared.name,
+        choice.times[0] if choice.times else choice.keys[0],
+        stamps,
+        tuple((tie, flat_column(declared.name, table, tie)) for tie in choice.order),
+        allow_sort,
+    )
+    if not choice.keys:
+        return by_time(time)
+    columns = [key_array(declared.name, table, name) for name in choice.keys]
+    return by_key(declared.keys, key_codes(columns), time)
+
+
+def _no_rows(declared: Input, kind: StampType, keys: Keys | None) -> Ingested:
+    empty = SnapshotBuffer.empty(declared.type)
+    groups = None if keys is None else Groups.empty(declared.type)
+    return Ingested(empty, kind, keys, groups)
+
+
+def _samples(declared: Input, binding: Binding, unit: Unit | None) -> Ingested:
+    """Values without a time column."""
+    first = binding.first
+    assert first is not None
+    assert isinstance(declared.lifetime, Sampled)
+    period = declared.lifetime.period
+    shared = share_samples(declared, binding.frame)
+    payload: tuple[Column, ...]
+    if shared is not None:
+        count, payload, present = len(shared.values), (shared,), None
+    else:
+        table, choice = read_rows(declared, binding)
+        count = table.num_rows
+        payload, present = _read_payload(declared, choice, table, None, unit)
+    check_reach(declared, first, period, count)
+    if count == 0:
+        return Ingested(SnapshotBuffer.empty(declared.type), first.stamps)
+    buffer = sampled(first.time, period, count, payload)
+    return Ingested(_events(buffer, present, declared.type), first.stamps)
+
+
+def _events(
+    buffer: SnapshotBuffer, present: Mask | None, payload: Type
+) -> SnapshotBuffer:
+    """The rows that are events."""
+    if present is not None:
+        buffer = keep_rows(buffer, present, payload)
+    if isinstance(payload, Scalar):
+        buffer = drop_nulls_at_edges(buffer, payload)
+    return buffer
+
+
+def _read_payload(
+    declared: Input,
+    choice: Choice,
+    table: pa.Table,
+    order: Rows | None,
+    unit: Unit | None,
+) -> tuple[tuple[Column, ...], Mask | None]:
+    """The payload columns, and which rows are there at all (None: every one).
+
+    A row of a struct column may be null as a whole: then it is no event.
+    """
+    found = read_payload(declared, table, choice.payload, unit, order)
+    first = choice.payload[0]
+    if len(first) == 1 or table.column(first[0]).null_count == 0:
+        return found, None
+    outer = table.column(first[0])
+    there = outer.is_valid().to_numpy()
+    return found, there if order is None else there[order]

@@ -1,0 +1,36 @@
+"""The one place where a run reads a bound frame: once, and checked before all else.
+
+Several ways ask for an input's rows: one folds them by key as they come, another groups
+them, a third only looks at them. A stream can be read but once, and other frames should
+not be converted twice, so all of them get the same table.
+"""
+
+from functools import partial
+
+import pyarrow as pa
+
+from tiltpy.ir.nodes import Input
+from tiltpy.runtime.arrow.read_frame import read_chosen
+from tiltpy.runtime.arrow.select_columns import Choice, choose_columns
+from tiltpy.runtime.arrow.validation import check_columns
+from tiltpy.runtime.ingest.binding import Binding
+from tiltpy.runtime.ingest.samples import choose_samples
+
+
+def read_rows(settled: Input, binding: Binding) -> tuple[pa.Table, Choice]:
+    """Read what is bound to an input as a table, with the columns chosen of it.
+
+    `settled` is the input with what the binding adds (`bind.complete`). The table may
+    have more columns; only those that are chosen have been checked.
+    """
+    return binding.once((Choice, settled), lambda: _read(settled, binding))
+
+
+def _read(settled: Input, binding: Binding) -> tuple[pa.Table, Choice]:
+    if binding.first is not None:
+        table, choice = choose_samples(settled, binding.frame)
+    else:
+        choose = partial(choose_columns, settled, binding.column)
+        table, choice = read_chosen(settled.name, binding.frame, choose)
+    check_columns(settled.name, table, choice.paths)
+    return table, choice

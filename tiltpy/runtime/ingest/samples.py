@@ -1,0 +1,127 @@
+"""Samples that come without a time column: where they start and their period say all.
+
+Values are shared, never copied, where they are of the declared type and in one piece.
+"""
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tiltpy.errors import DataError
+from tiltpy.ir.nodes import Input
+from tiltpy.runtime.arrays.pool import dtype_of
+from tiltpy.runtime.arrays.snapshot_buffer import Column
+from tiltpy.runtime.arrow.read_frame import IN_MEMORY, own_table
+from tiltpy.runtime.arrow.select_columns import Choice, choose_fields, existing
+from tiltpy.runtime.arrow.validation import check_column
+from tiltpy.runtime.concurrency.offload import in_caller
+from tiltpy.runtime.ingest.binding import First
+from tiltpy.types import MAX_TIME, Scalar, Struct
+
+
+def share_samples(declared: Input, values: object) -> Column | None:
+    """A view of a numpy array that holds just what a kernel reads; None of all else."""
+    if not isinstance(values, np.ndarray) or not isinstance(declared.type, Scalar):
+        return None
+    masked = isinstance(values, np.ma.MaskedArray)
+    return None if masked else _shared(values, declared.type)
+
+
+def choose_samples(declared: Input, values: object) -> tuple[pa.Table, Choice]:
+    """The samples as a table, and its columns that are their payload and keys."""
+    table = _table_of(declared, values)
+    for name in declared.keys:
+        existing(declared, table.schema, name)
+    return table, Choice((), _choose(declared, table), (), declared.keys)
+
+
+def check_reach(declared: Input, first: First, period: int, count: int) -> None:
+    """Refuse samples that lie beyond all times."""
+    if first.time < -MAX_TIME or first.time + count * period > MAX_TIME:
+        raise DataError(
+            f"{count:,} samples from {first.time} on, {period} ticks apart, leave "
+            "±2**62 ticks; use a coarser unit",
+            input=declared.name,
+        )
+
+
+def _shared(values: NDArray[np.generic], scalar: Scalar) -> Column | None:
+    if scalar.kind == "string":
+        return None  # numbers are no codes
+    kind = np.dtype(np.bool_) if scalar.kind == "bool" else dtype_of(scalar)
+    right = values.dtype == kind and values.ndim == 1 and values.size > 0
+    if not right or not values.flags.c_contiguous or not values.flags.aligned:
+        return None
+    return Column(values.view(dtype_of(scalar)))
+
+
+def _table_of(declared: Input, values: object) -> pa.Table:
+    """The values as columns; what is one column alone has the input's name."""
+    if isinstance(values, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
+        table = own_table(declared.name, values)
+        assert table is not None
+        return table
+    if type(values).__module__.partition(".")[0] in IN_MEMORY:
+        array = _array_of(declared.name, values)
+    else:
+        array = in_caller(lambda: _array_of(declared.name, values))
+    check_column(declared.name, array, [(declared.name,)])
+    if pa.types.is_struct(array.type) and array.null_count == 0:
+        return _fields_of(array)
+    return pa.table({declared.name: array})
+
+
+def _array_of(input: str, values: object) -> pa.ChunkedArray:
+    try:
+        if isinstance(values, pa.ChunkedArray):  # as it is, with the sizes of buffers
+            return values
+        if hasattr(values, "__arrow_c_stream__"):
+            return pa.chunked_array(values)
+        if isinstance(values, pa.Array):
+            array = values
+        elif hasattr(values, "__arrow_c_array__"):
+            array = pa.array(values)
+        else:
+            if not hasattr(values, "__array__"):
+                values = memoryview(values)  # type: ignore[arg-type]
+            array = _of_numpy(np.asanyarray(values))
+        return pa.chunked_array([array])
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        kind = type(values)
+        raise DataError(
+            "expected samples: an array of numpy or Arrow, a column of Polars or "
+            "pandas, a table of such, or anything else in one dimension with the Arrow "
+            f"PyCapsule interface or the buffer protocol; found "
+            f"{kind.__module__}.{kind.__qualname__} ({error})",
+            input=input,
+        ) from error
+
+
+def _of_numpy(values: NDArray[np.generic]) -> pa.Array:
+    """The values, null where an array of `numpy.ma` masks them."""
+    masked = isinstance(values, np.ma.MaskedArray)
+    mask = np.ma.getmaskarray(values) if masked else None
+    found = np.ascontiguousarray(np.ma.getdata(values))
+    native = found.dtype.newbyteorder("=")
+    return pa.array(found.astype(native, copy=False), mask=mask)
+
+
+def _fields_of(array: pa.ChunkedArray) -> pa.Table:
+    names = [field.name for field in array.type]
+    return pa.Table.from_arrays(array.flatten(), names=names)
+
+
+def _choose(declared: Input, table: pa.Table) -> tuple[tuple[str, ...], ...]:
+    if isinstance(declared.type, Struct):
+        return choose_fields(declared, declared.type, None, table.schema)
+    names = [name for name in table.schema.names if name not in declared.keys]
+    if names.count(declared.name) == 1:
+        return ((declared.name,),)
+    if len(names) == 1:
+        return ((names[0],),)
+    found = ", ".join(f"'{name}'" for name in names)
+    raise DataError(
+        f"{found or 'no column'} could be the samples; give one column alone, or call "
+        f"it '{declared.name}'",
+        input=declared.name,
+    )

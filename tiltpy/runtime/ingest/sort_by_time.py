@@ -1,0 +1,118 @@
+"""Putting rows into order: by start, then the tie columns, then as they came."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from tiltpy.errors import DataError
+from tiltpy.runtime.arrays.snapshot_buffer import Times
+from tiltpy.runtime.arrays.views import values_of
+from tiltpy.runtime.arrow.timestamps import Stamps
+from tiltpy.runtime.ingest.group_by_code import RUN, put_together
+from tiltpy.runtime.ingest.packed_sort import Rows, fits, sort_packed
+
+SORTABLE = (
+    pa.types.is_primitive,
+    pa.types.is_decimal,
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_null,
+)
+"""What Arrow has an order for."""
+
+
+def row_order(
+    stamps: Stamps, ties: tuple[tuple[str, pa.Array], ...], *, input: str
+) -> Rows | None:
+    """Which row comes first, second, ...; None where the rows are in order already.
+
+    Ties are (name, column) pairs, nulls first; the sort is stable.
+    """
+    order = None if stamps.in_order else stable_order(stamps.ticks)
+    if not ties:
+        return order
+    ticks = reordered(stamps.ticks, order)
+    return with_ties(order, ticks[1:] == ticks[:-1], ties, input=input)
+
+
+def with_ties(
+    order: Rows | None,
+    same: NDArray[np.bool_],
+    ties: tuple[tuple[str, pa.Array], ...],
+    *,
+    input: str,
+) -> Rows | None:
+    """An order, with rows at one time put in the order of their ties.
+
+    `same`: whether a row, from the second on, is at the time of the one before it.
+    """
+    if not same.any():
+        return order
+    begins = np.append(True, ~same)
+    tied = np.flatnonzero(~begins | np.append(same, False))
+    rows = tied if order is None else order[tied]
+    runs = np.cumsum(begins[tied])
+    keys = [pa.array(runs)]
+    for name, column in ties:
+        some = reorder(_sortable(column, input=input, name=name), rows)
+        if some.null_count:
+            keys.append(some.is_valid())  # false before true: nulls first
+        keys.append(some)
+    keys.append(pa.array(np.arange(len(tied))))  # last: equal rows keep their order
+    names = [str(number) for number in range(len(keys))]
+    table = pa.Table.from_arrays(keys, names=names)
+    places = pc.sort_indices(table, [(name, "ascending") for name in names]).to_numpy()
+    if (places[1:] > places[:-1]).all():
+        return order
+    found = np.arange(len(begins)) if order is None else order.copy()
+    found[tied] = rows[places]
+    return found
+
+
+def reordered(values: Times, rows: Rows | None) -> Times:
+    """Times in the order of rows; None: as they are."""
+    if rows is None:
+        return values
+    return values_of(reorder(pa.array(values), rows), np.dtype(np.int64))
+
+
+def reorder(array: pa.Array, rows: Rows) -> pa.Array:
+    """A column in the order of rows, all of which it has."""
+    return pc.array_take(array, pa.array(rows), boundscheck=False)
+
+
+def stable_order(ticks: Times) -> Rows:
+    """The order of times that are not in order, equal ones as they came."""
+    least = int(ticks.min())
+    size = int(ticks.max()) - least + 1
+    if fits(size, len(ticks)):
+        return sort_packed(ticks, size, least).order()
+    if RUN * np.count_nonzero(ticks[1:] < ticks[:-1]) < len(ticks):
+        return np.argsort(ticks, kind="stable")  # which merges what is in order
+    order = put_together((ticks - least).view(np.uint64), size).order
+    assert order is not None
+    return order
+
+
+def first_out_of_order(rows: Rows) -> int:
+    """The first row of the input that belongs before the row above it."""
+    places = np.empty_like(rows)
+    places[rows] = np.arange(len(rows))
+    return 1 + int((places[1:] < places[:-1]).argmax())
+
+
+def _sortable(column: pa.Array, *, input: str, name: str) -> pa.Array:
+    if pa.types.is_string_view(column.type):
+        return column.cast(pa.large_string())
+    if pa.types.is_float16(column.type):
+        return column.cast(pa.float32())
+    if not any(fits(column.type) for fits in SORTABLE):
+        raise DataError(
+            f"rows cannot be ordered by {column.type}; order by a number or a string",
+            input=input,
+            column=name,
+        )
+    return column

@@ -1,0 +1,138 @@
+"""The order in which an input's rows are read: by key, start, ties, as they came."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from tiltpy.errors import DataError
+from tiltpy.runtime.arrays.snapshot_buffer import Times
+from tiltpy.runtime.arrays.time_layout import NO_BREAKS, Breaks, after, anywhere, pieces
+from tiltpy.runtime.arrow.timestamps import Stamps
+from tiltpy.runtime.ingest.group_by_code import Numbers, Together, put_together
+from tiltpy.runtime.ingest.key_codes import KeyCodes
+from tiltpy.runtime.ingest.keys import Keys
+from tiltpy.runtime.ingest.packed_sort import Rows, fits, sort_packed
+from tiltpy.runtime.ingest.sort_by_time import (
+    first_out_of_order,
+    reordered,
+    row_order,
+    stable_order,
+    with_ties,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOrder:
+    """What orders the rows of one key: stamps, then tie columns by name.
+
+    `column` is the one that the stamps are from; they may be sorted, or not.
+    """
+
+    input: str
+    column: str
+    stamps: Stamps
+    ties: tuple[tuple[str, pa.Array], ...]
+    allow_sort: bool
+
+    def row_order(self) -> Rows | None:
+        """The order whatever the keys; None where the rows have it."""
+        return row_order(self.stamps, self.ties, input=self.input)
+
+    def refusal(self, row: int, above: str) -> DataError:
+        """Rows must not be sorted, and this one is the first that would have to."""
+        return DataError(
+            f"the row belongs before the one above it{above}; sort the rows, or allow "
+            "sorting",
+            input=self.input,
+            column=self.column,
+            row=row,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """Which row comes first, second, ... (None: as they lie), and whose they are.
+
+    The rows of key `k` are `offsets[k]` to `offsets[k + 1]`.
+    """
+
+    order: Rows | None
+    keys: Keys | None = None
+    offsets: Numbers | None = None
+
+    @property
+    def breaks(self) -> Breaks:
+        """The rows with which a key starts behind another one."""
+        return NO_BREAKS if self.offsets is None else self.offsets[1:-1]
+
+
+def by_time(time: TimeOrder) -> Arrangement:
+    """Rows without keys."""
+    order = time.row_order()
+    if order is not None and not time.allow_sort:
+        raise time.refusal(first_out_of_order(order), "")
+    return Arrangement(order)
+
+
+def by_key(names: tuple[str, ...], found: KeyCodes, time: TimeOrder) -> Arrangement:
+    """Rows with keys, which the query calls by these names.
+
+    Where rows must not be sorted, those of other keys may still be between.
+    """
+    together = put_together(found.codes, found.size)
+    keys = Keys(names, found.decode(together.codes))
+    order = _with_times(found, together, time)
+    return Arrangement(order, keys, together.offsets)
+
+
+def _with_times(found: KeyCodes, together: Together, time: TimeOrder) -> Rows | None:
+    """The order of rows that are together by key, with those of a key in order, too."""
+    order, ticks = together.order, time.stamps.ticks
+    if time.stamps.in_order and not time.ties:
+        return order
+    breaks = together.offsets[1:-1]
+    ordered = reordered(ticks, order)
+    if not time.stamps.in_order and _disorder(ordered, breaks):
+        order = _by_both(found, ticks)
+        ordered = reordered(ticks, order)
+    if time.ties:
+        same = ordered[1:] == ordered[:-1]
+        same[breaks - 1] = False
+        order = with_ties(order, same, time.ties, input=time.input)
+    if not (time.allow_sort or order is None or order is together.order):
+        _refuse_moved(order, together, time)
+    return order
+
+
+def _disorder(ticks: Times, breaks: Breaks) -> bool:
+    """Whether the rows of some key are not in order."""
+    return any(
+        anywhere(ticks[after(piece)] < ticks[piece], piece, breaks)
+        for piece in pieces(len(ticks))
+    )
+
+
+def _by_both(found: KeyCodes, ticks: Times) -> Rows:
+    """The order of key, then time; as one number, where there are bits enough."""
+    least = int(ticks.min())
+    span = int(ticks.max()) - least + 1
+    size = found.size * span
+    if fits(size, len(ticks)):
+        numbers = found.codes.astype(np.int64) * span + (ticks - least)
+        return sort_packed(numbers, size).order()
+    first = stable_order(ticks)
+    then = put_together(found.codes[first], found.size).order
+    return first if then is None else first[then]
+
+
+def _refuse_moved(order: Rows, together: Together, time: TimeOrder) -> None:
+    """Name the first row that belongs before the row above it that has its key."""
+    lying = together.order
+    rows = np.arange(len(order)) if lying is None else lying.astype(np.int64)
+    places = np.empty_like(rows)
+    places[order] = np.arange(len(rows))
+    moved = places[rows[1:]] < places[rows[:-1]]
+    moved[together.offsets[1:-1] - 1] = False
+    if moved.any():
+        raise time.refusal(int(rows[1:][moved].min()), " that has its key")

@@ -1,0 +1,71 @@
+"""The snapshots that many keys have of an output, key after key, cut to their domains.
+
+What `stitch` does for the pieces of one output is done here for all keys together.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiltpy.abi import TimeLayout
+from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
+from tiltpy.runtime.execution.key_domains import Domains, Times
+from tiltpy.runtime.ingest.drop_nulls import keep_values
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshots:
+    """Some snapshots, of which the next `counts[k]` are those of key `k`.
+
+    `shared`: the times may be an input's own, which are never written.
+    """
+
+    starts: Times
+    ends: Times
+    columns: tuple[Column, ...]
+    counts: NDArray[np.int64]
+    shared: bool = False
+
+    def buffer(self) -> SnapshotBuffer:
+        """All of them; only those of one key are in order."""
+        layout, n = TimeLayout.INTERVALS, len(self.starts)
+        return SnapshotBuffer(layout, n, 0, 1, self.starts, self.ends, self.columns)
+
+    def kept(self, mask: NDArray[np.bool_]) -> "Snapshots":
+        """Some of them."""
+        if mask.all():
+            return self
+        counts = np.bincount(self._keys()[mask], minlength=len(self.counts))
+        columns = tuple(keep_values(column, mask) for column in self.columns)
+        return Snapshots(self.starts[mask], self.ends[mask], columns, counts)
+
+    def _keys(self) -> NDArray[np.int64]:
+        return np.repeat(np.arange(len(self.counts)), self.counts)
+
+    def without_nulls(self) -> "Snapshots":
+        """Those of a scalar whose value is not null: the others are none."""
+        (column,) = self.columns
+        if column.validity is None:
+            return self
+        return self.kept(column.valid(len(self.starts)))
+
+    def within(self, low: Times, high: Times) -> "Snapshots":
+        """Those that overlap their key's stretch `(low[k], high[k]]`."""
+        keys = self._keys()
+        return self.kept((self.ends > low[keys]) & (self.starts < high[keys]))
+
+    def cut(self, domains: Domains) -> "Snapshots":
+        """With each key's first and last one cut to its domain."""
+        some = np.flatnonzero(self.counts)
+        stops = np.cumsum(self.counts)[some]
+        begins, finals = stops - self.counts[some], stops - 1
+        start, end = domains.start[some], domains.end[some]
+        starts, ends = self.starts, self.ends
+        if not ((starts[begins] < start).any() or (ends[finals] > end).any()):
+            return self
+        if self.shared:
+            starts, ends = starts.copy(), ends.copy()
+        starts[begins] = np.maximum(starts[begins], start)
+        ends[finals] = np.minimum(ends[finals], end)
+        return Snapshots(starts, ends, self.columns, self.counts)

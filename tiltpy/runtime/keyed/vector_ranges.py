@@ -1,0 +1,165 @@
+"""Which stretch of each key's time a grid kernel serves, for all keys at once.
+
+What `grid.serving` finds for one run is found here as columns: a number for each key.
+There is one kernel for all: keys whose rows stand on another lattice than most are left
+to the general kernel.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiltpy.abi import APART, MOST_CELLS, Lattice, Read, Signature, TimeLayout
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.execution.chunk_call import Kernel, Kernels
+from tiltpy.runtime.execution.key_domains import Domains, Rows, Times, tdom_ceil
+from tiltpy.runtime.execution.vector_range import FIRST_TIME, has_covered, lattice_of
+from tiltpy.runtime.ingest.keys import Groups
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyGrids:
+    """A grid kernel and the stretch `(low[k], high[k]]` in which it serves key `k`.
+
+    It does not serve a key at all where low and high are the same.
+    """
+
+    kernel: Kernel
+    low: Times
+    high: Times
+
+    @property
+    def some(self) -> Flags:
+        """Which keys it serves."""
+        return self.low < self.high
+
+    def of(self, keys: NDArray[np.int64]) -> "KeyGrids":
+        """Those of some keys."""
+        return KeyGrids(self.kernel, self.low[keys], self.high[keys])
+
+    def pays(self, rows: Times) -> Flags:
+        """For which keys it visits few cells for the rows that they have."""
+        stretch = self.kernel.signature.stretch
+        assert stretch is not None
+        visits = (self.high - self.low + stretch.around) // stretch.finest
+        return visits <= MOST_CELLS * rows
+
+    def only(self, mask: Flags) -> "KeyGrids":
+        """The same, but for the other keys."""
+        low, high = np.where(mask, self.low, 0), np.where(mask, self.high, 0)
+        return KeyGrids(self.kernel, low, high)
+
+
+def key_grids(
+    kernels: Kernels,
+    inputs: Mapping[str, Rows],
+    domains: Mapping[str, Domains],
+    rows: Times,
+    candidates: Flags,
+) -> KeyGrids | None:
+    """The kernel for the lattices that most rows stand on; None where it is for none.
+
+    `rows` says how many each key has. Only `candidates` are served.
+    """
+    there = candidates.copy()
+    for one in domains.values():
+        there &= one.wanted
+    lattices = _lattices(inputs, rows, there)
+    kernel = kernels.grid(lattices) if lattices else None
+    if kernel is None:
+        return None
+    low, high = _stretches(kernel.signature, inputs, domains)
+    there &= low < high
+    return KeyGrids(kernel, np.where(there, low, 0), np.where(there, high, 0))
+
+
+def _lattices(
+    inputs: Mapping[str, Rows], rows: Times, there: Flags
+) -> dict[str, Lattice] | None:
+    """How a kernel takes the inputs' rows; `there` keeps the keys that it is for."""
+    found = {}
+    for name, one in inputs.items():
+        if isinstance(one, SnapshotBuffer):
+            lattice = lattice_of(one)
+        else:
+            lattice = _most(one, rows, there)
+        if lattice is None:
+            return None
+        found[name] = lattice
+    return found
+
+
+def _most(groups: Groups, rows: Times, there: Flags) -> Lattice | None:
+    """The lattice of most rows of an input by key."""
+    buffer, counts = groups.buffer, np.diff(groups.offsets)
+    there &= counts > 0
+    match buffer.layout:
+        case TimeLayout.SAMPLED:
+            which = groups.firsts % buffer.period
+        case TimeLayout.CONTIGUOUS | TimeLayout.INTERVALS:
+            ticks = groups.lasts // 2 - groups.firsts // 2
+            there &= 2 * ticks < MOST_CELLS * counts
+            which = (2 * ticks >= APART * counts).astype(np.int64)
+        case _:
+            return None
+    if not there.any():
+        return None
+    kinds, of = np.unique(which[there], return_inverse=True)
+    most = int(kinds[np.bincount(of, rows[there]).argmax()])
+    there &= which == most
+    if buffer.layout is TimeLayout.SAMPLED:
+        return Lattice(buffer.period, most)
+    return Lattice(1, 0, apart=bool(most))
+
+
+def _stretches(
+    signature: Signature, inputs: Mapping[str, Rows], domains: Mapping[str, Domains]
+) -> tuple[Times, Times]:
+    """Where a kernel serves each key (see `grid.serving`)."""
+    stretch = signature.stretch
+    assert stretch is not None
+    lows, highs = [np.array([FIRST_TIME])], []
+    for loop in signature.loops:
+        one = domains[loop.name]
+        first = tdom_ceil(loop.tdom, one.start + 1)
+        lows += [first if has_covered(signature, loop) else first - 1, one.start]
+        highs.append(tdom_ceil(loop.tdom, one.end))
+    firsts, lasts = [], []
+    for read in stretch.reads:
+        rows = inputs[read.object]
+        begin, end, gapless = _bounds(rows)
+        if gapless:
+            lows.append(begin - read.low)
+            highs.append(end - read.high + _spared(rows, read))
+        firsts.append(begin - read.high)
+        lasts.append(end - read.low)
+    if firsts:
+        lows.append(reduce(np.minimum, firsts))
+        highs.append(reduce(np.maximum, lasts))
+    low, high = reduce(np.maximum, lows), reduce(np.minimum, highs)
+    multiple, phase = stretch.multiple, stretch.phase
+    return low + (phase - low) % multiple, high - (high - phase) % multiple
+
+
+def _bounds(rows: Rows) -> tuple[Times, Times, bool]:
+    """From where to where an input has rows, and whether without gaps."""
+    if isinstance(rows, Groups):
+        gapless = rows.buffer.layout is not TimeLayout.INTERVALS
+        return rows.firsts, rows.lasts, gapless
+    bounds = rows.bounds()
+    assert bounds is not None
+    begin, end = np.array([bounds[0]]), np.array([bounds[1]])
+    return begin, end, rows.layout is not TimeLayout.INTERVALS
+
+
+def _spared(rows: Rows, read: Read) -> Times | int:
+    """How far behind a key's rows may be read, where it makes no difference."""
+    if not isinstance(rows, Groups) or rows.buffer.layout is not TimeLayout.SAMPLED:
+        return 0
+    further = (rows.buffer.n - rows.offsets[1:]) * rows.buffer.period
+    return np.where(further >= read.spare, read.spare, 0)

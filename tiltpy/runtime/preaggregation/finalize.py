@@ -1,0 +1,300 @@
+"""The snapshots of each key, from what was folded by key: made when somebody asks.
+
+A kernel makes the cells of some keys at a time, all of those in which something is
+seen; then they are turned round, key after key, and neighbouring cells become one
+snapshot where nothing says that another begins.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiltpy.abi import SlotKind, TimeLayout
+from tiltpy.runtime.arrays.pool import Array, Scratches, allocate
+from tiltpy.runtime.arrays.snapshot_buffer import Column, Times, pack_validity
+from tiltpy.runtime.concurrency.workers import share_out
+from tiltpy.runtime.execution.chunk_call import Kernel
+from tiltpy.runtime.execution.kernel_arguments import address, wiring_of
+from tiltpy.runtime.execution.key_domains import tdom_ceil
+from tiltpy.runtime.execution.time_domain import Request
+from tiltpy.runtime.execution.time_run import default_workers
+from tiltpy.runtime.preaggregation.pane_states import Matrices, Numbers
+from tiltpy.types import TDom, Type, columns
+
+Mask = NDArray[np.bool_]
+
+CELLS = 1 << 18
+"""Cells of all keys together that are made at a time, about."""
+MANY = 1 << 20
+"""Cells from which on all processors make them."""
+ROWS = 1 << 20
+"""Rows that are looked at together for the first event of each key."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshots:
+    """The snapshots of some keys, key after key: `counts[i]` of key `keys[i]`."""
+
+    keys: Numbers
+    counts: Numbers
+    starts: Times
+    ends: Times
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Events:
+    """Which keys have events, when the first begins, and when the last pane ends."""
+
+    keys: Numbers
+    starts: Times
+    ends: Times
+
+
+class Folded:
+    """An output as matrices of states, and the kernel that knows what they mean."""
+
+    def __init__(
+        self,
+        matrices: Matrices,
+        cells: Kernel,
+        tdom: TDom,
+        type: Type,
+        request: Request,
+    ) -> None:
+        self.matrices = matrices
+        self.kernel = cells
+        self.tdom = tdom
+        self.type = type
+        self.request = request
+        self.scratch = Scratches()
+        grouped = matrices.grouped
+        panes = len(matrices.panes)
+        ahead = (tdom.offset - grouped.phase) // grouped.pane
+        self.shift = ahead - matrices.panes.first
+        """The pane of cell 0, which ends at the offset, counted from the first."""
+        self.low = (-self.shift - grouped.high) // grouped.stride
+        self.high = (panes - self.shift - grouped.low - 1) // grouped.stride + 1
+        """Cells that see no pane, and nor do those before `low` and after `high`."""
+
+    def snapshots(self) -> list[Snapshots]:
+        """All snapshots, in order of keys; threads share the blocks out."""
+        blocks = list(self._blocks())
+        size = sum(block.cells for block in blocks)
+        workers = default_workers() if size > MANY else 1
+        threads = max(1, min(workers, len(blocks)))
+        return list(share_out(self._block, blocks, threads))
+
+    def _blocks(self) -> Iterator["_Block"]:
+        """The keys for which something is wanted, some at a time."""
+        events = self.events()
+        starts, ends = self._domains(events)
+        wanted = starts < ends
+        keys, starts, ends = events.keys[wanted], starts[wanted], ends[wanted]
+        if not len(keys):
+            return
+        first = np.clip(self._cell(starts + 1), self.low, self.high)
+        last = np.clip(self._cell(ends), self.low, self.high)
+        step = max(1, CELLS // (int(last.max()) + 1 - int(first.min())))
+        begin = 0
+        while begin < len(keys):
+            some = slice(begin, int(keys.searchsorted(keys[begin] + step)))
+            begin = some.stop
+            yield _Block(keys[some], starts[some], ends[some], first[some], last[some])
+
+    def _cell(self, times: Times) -> Numbers:
+        """The cells in which times lie."""
+        found: Numbers = -((self.tdom.offset - times) // self.tdom.precision)
+        return found
+
+    # Where each key's output is
+
+    def events(self) -> Events:
+        """What is known of each key that has an event."""
+        first, last = self._panes()
+        keys = np.flatnonzero(last >= 0)
+        grouped, panes = self.matrices.grouped, self.matrices.panes
+        edge = grouped.phase + (panes.first + 1) * grouped.pane
+        ends = edge + last[keys] * grouped.pane
+        return Events(keys, self._starts(first, keys), ends)
+
+    def _panes(self) -> tuple[Numbers, Numbers]:
+        """The first and the last pane in which each key has an event, or -1."""
+        count = self.matrices.keys.count
+        first, last = np.full(count, -1), np.full(count, -1)
+        entries = self.matrices.counts()
+        half = self.matrices.grouped.half
+        step = max(1, CELLS // count)
+        total = len(self.matrices.panes)
+        for low in range(0, total, step):
+            high = min(low + step, total)
+            some = entries[low * count : high * count].reshape(high - low, count)
+            there = (some & ((1 << half) - 1) if half else some) != 0
+            any_there = there.any(axis=0)
+            new = any_there & (first < 0)
+            first[new] = low + there.argmax(axis=0)[new]
+            last[any_there] = high - 1 - there[::-1].argmax(axis=0)[any_there]
+        return first, last
+
+    def _starts(self, first: Numbers, keys: Numbers) -> Times:
+        """When the first event of each key begins, which is in that pane."""
+        found = np.zeros(len(first), np.int64)
+        panes = np.unique(first[keys])
+        bounds = self.matrices.panes.rows
+        sizes = bounds[panes + 1] - bounds[panes]
+        parts = np.cumsum(sizes) // ROWS
+        cuts = np.flatnonzero(np.diff(parts)) + 1
+        for some in reversed(np.split(panes, cuts)):  # so that the first one stays
+            counts = bounds[some + 1] - bounds[some]
+            ahead = np.repeat(bounds[some] - np.cumsum(counts) + counts, counts)
+            rows = (ahead + np.arange(counts.sum()))[::-1]
+            rows = rows[self._are_events(rows)]
+            found[self._codes(rows)] = rows
+        starts: Times = self._starts_of(found[keys])
+        return starts
+
+    def _are_events(self, rows: Numbers) -> Mask | slice:
+        """Which rows are events."""
+        if not self.matrices.grouped.nulls:
+            return slice(None)
+        (column,) = self.matrices.rows.columns
+        assert column.validity is not None
+        places = column.offset + rows
+        bits = column.validity[places >> 3] >> (places & 7).astype(np.uint8)
+        there: Mask = (bits & 1).astype(np.bool_)
+        return there
+
+    def _codes(self, rows: Numbers) -> Numbers:
+        keys = self.matrices.keys
+        codes: Numbers = keys.values[rows].astype(np.int64) - keys.least
+        return codes
+
+    def _starts_of(self, rows: Numbers) -> Times:
+        """When some rows begin."""
+        buffer = self.matrices.rows
+        if buffer.layout is TimeLayout.SAMPLED:
+            starts: Times = buffer.start + rows * buffer.period
+        elif buffer.starts is not None:
+            starts = buffer.starts[rows]
+        else:
+            assert buffer.ends is not None
+            starts = np.where(rows > 0, buffer.ends[rows - 1], buffer.start)
+        return starts
+
+    def _domains(self, events: Events) -> tuple[Times, Times]:
+        """Where the output is wanted for each key, as for one without keys."""
+        start, end = self.request.limits(self.tdom)
+        count = len(events.keys)
+        starts = events.starts if start is None else np.full(count, start)
+        if end is None:
+            return starts, tdom_ceil(self.tdom, events.ends)
+        return starts, np.full(count, end)
+
+    # Cells and snapshots
+
+    def _block(self, block: "_Block") -> Snapshots:
+        """The snapshots of some keys."""
+        low, high = block.low, block.high
+        keys, starts, ends = block.keys, block.starts, block.ends
+        made = self._make(int(keys[0]), int(keys[-1]) + 1, low, high)
+        places = keys - keys[0]
+        cells = np.arange(low, high)
+        inside = (cells >= block.first[:, None]) & (cells <= block.last[:, None])
+        covered = made.covered.T[places] & inside
+        begins = covered.copy()
+        begins[:, 1:] &= made.begins.T[places, 1:] | ~covered[:, :-1]
+        final = covered.copy()
+        final[:, :-1] &= begins[:, 1:] | ~covered[:, 1:]
+        counts = begins.sum(axis=1)
+        row = np.repeat(np.arange(len(keys)), counts)
+        cell = np.flatnonzero(begins) - row * len(cells)
+        own = np.flatnonzero(final) - row * len(cells) + low
+        precision, offset = self.tdom.precision, self.tdom.offset
+        start = np.maximum(offset + (cell + low - 1) * precision, starts[row])
+        end = np.minimum(offset + own * precision, ends[row])
+        # What is beyond these cells is as they are.
+        np.copyto(start, starts[row], where=cell + low == self.low)
+        np.copyto(end, ends[row], where=own == self.high)
+        place = cell * made.width + places[row]
+        payload = tuple(
+            Column(values[place], pack_validity(there[place]))
+            if there is not None
+            else Column(values[place])
+            for values, there in made.columns
+        )
+        return Snapshots(keys, counts, start, end, payload)
+
+    def _make(self, low_key: int, high_key: int, low: int, high: int) -> "_Cells":
+        """Have the kernel make the cells of some keys."""
+        width = high_key - low_key
+        size = width * (high - low)
+        numbers = {
+            SlotKind.FIRST: low,
+            SlotKind.LAST: high,
+            SlotKind.SHIFT: self.shift,
+            SlotKind.KEY_LOW: low_key,
+            SlotKind.KEY_HIGH: high_key,
+        }
+        call = self.matrices.call(self.kernel, numbers)
+        wiring = wiring_of(self.kernel.signature, self.kernel.code)
+        for index, number, wanted in wiring.scratch:
+            array = self.scratch.own.take(("", number), wanted.type, width)
+            call.slots[index] = address(array)
+        for slot in wiring.outputs:
+            call.put(slot, allocate(slot.type, size))
+        call.run()
+        name, shape = self.matrices.name, (high - low, width)
+
+        def flags(kind: SlotKind) -> Mask:
+            return call.arrays[kind, name, 0][:size].view(np.bool_).reshape(shape)
+
+        return _Cells(
+            width,
+            flags(SlotKind.OUT_COVERED),
+            flags(SlotKind.OUT_BEGINS),
+            tuple(
+                (
+                    call.arrays[SlotKind.OUT_VALUES, name, j],
+                    call.arrays.get((SlotKind.OUT_VALIDITY, name, j)),
+                )
+                for j in range(len(columns(self.type)))
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Block:
+    """Some keys, where their output is wanted, and the cells that see it."""
+
+    keys: Numbers
+    starts: Times
+    ends: Times
+    first: Numbers
+    last: Numbers
+
+    @property
+    def low(self) -> int:
+        """The first cell of all."""
+        return int(self.first.min())
+
+    @property
+    def high(self) -> int:
+        """The one behind the last."""
+        return int(self.last.max()) + 1
+
+    @property
+    def cells(self) -> int:
+        """Cells of all keys."""
+        return (self.high - self.low) * len(self.keys)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cells:
+    """Matrices `[cell][key]` of `width` keys: values, and where they are valid."""
+
+    width: int
+    covered: Mask
+    begins: Mask
+    columns: tuple[tuple[Array, Array | None], ...]

@@ -1,0 +1,218 @@
+"""The rows of an input by key as they come: in order of time, not grouped.
+
+What the direct way needs of an input (`folding`). Nothing is moved: columns are views,
+and keys stay as they are where they are integers of a narrow range. That range is taken
+from a sample of the rows; a look at all of them follows only where it was wrong.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tiltpy.forks import cached_property
+from tiltpy.ir.nodes import Input
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.arrays.time_layout import lay_out, sampled
+from tiltpy.runtime.arrays.views import values_of
+from tiltpy.runtime.arrow.read_frame import flat_column
+from tiltpy.runtime.arrow.timestamps import Stamps, StampType
+from tiltpy.runtime.ingest.binding import Binding, complete
+from tiltpy.runtime.ingest.event_times import read_times
+from tiltpy.runtime.ingest.key_codes import KeyCodes, key_array, key_codes, narrow
+from tiltpy.runtime.ingest.lifetimes import stamped_events
+from tiltpy.runtime.ingest.payload import read_payload
+from tiltpy.runtime.ingest.read_once import read_rows
+from tiltpy.runtime.ingest.samples import check_reach
+from tiltpy.runtime.ingest.sort_by_time import row_order
+from tiltpy.runtime.preaggregation.pane_states import CodedKeys, Numbers
+from tiltpy.types import NAMED, Interval, Sampled, Unit, UntilNext
+
+SAMPLE = 1 << 12
+"""Rows in each part of a sample: the first ones, the last, and some all over."""
+
+
+class InTime:
+    """Rows in order of time, the names of their keys, and the kind of their times."""
+
+    def __init__(
+        self,
+        buffer: SnapshotBuffer,
+        stamps: StampType,
+        names: tuple[str, ...],
+        columns: Callable[[], tuple[pa.Array, ...]],
+        codes: Callable[[], KeyCodes],
+    ) -> None:
+        self.buffer = buffer
+        self.stamps = stamps
+        self.names = names
+        self._read_columns = columns
+        self._find_codes = codes
+        self._range: tuple[int, int] | None = None
+
+    @cached_property
+    def columns(self) -> tuple[pa.Array, ...]:
+        """The key columns."""
+        return self._read_columns()
+
+    @cached_property
+    def fields(self) -> list[tuple[str, pa.DataType]]:
+        """The names and types of the key columns as they go out."""
+        none = key_codes([column[:0] for column in self.columns]).decode(
+            np.zeros(0, np.uint8)
+        )
+        return list(zip(self.names, (column.type for column in none), strict=True))
+
+    def keys(self, most: int) -> CodedKeys | None:
+        """The keys as numbers; None if there may well be more than `most` of them.
+
+        They are taken from a sample: if others turn up, `widen` and ask again.
+        """
+        if self._plain is not None:
+            if self._range is None:
+                self._range = _near(self._plain, self._sample())
+            low, high = self._range
+            if high - low < most:
+                return _in_range(self._plain, low, high, self.columns[0].type)
+        if self._distinct > min(most, SAMPLE):
+            return None
+        found = self._codes if self._codes.size <= most else self._narrow_codes
+        return _coded(found) if found.size <= most else None
+
+    def widen(self) -> None:
+        """Look at all keys."""
+        assert self._plain is not None
+        bounds = pc.min_max(self._plain)
+        self._range = bounds["min"].as_py(), bounds["max"].as_py()
+
+    @cached_property
+    def _codes(self) -> KeyCodes:
+        return self._find_codes()
+
+    @cached_property
+    def _narrow_codes(self) -> KeyCodes:
+        return narrow(self._codes)
+
+    @cached_property
+    def _plain(self) -> pa.Array | None:
+        """The keys, if they are one column of integers in memory without nulls.
+
+        Those of 64 bits without a sign are in another order than with one.
+        """
+        first, *others = self.columns
+        if others or first.null_count or not len(first) or not _is_integer(first.type):
+            return None
+        letter = "u" if pa.types.is_unsigned_integer(first.type) else "i"
+        dtype = np.dtype(f"{letter}{first.type.bit_width // 8}")
+        return None if dtype == np.uint64 else first.view(pa.from_numpy_dtype(dtype))
+
+    def _sample(self) -> Numbers:
+        rows = self.buffer.n
+        ends = np.arange(min(rows, SAMPLE))
+        spread = np.arange(0, rows, max(1, rows // SAMPLE))
+        return np.concatenate([ends, spread, rows - 1 - ends])
+
+    @cached_property
+    def _distinct(self) -> int:
+        """How many keys a sample has."""
+        rows = pa.array(self._sample())
+        found = key_codes([column.take(rows) for column in self.columns])
+        return len(np.unique(found.codes))
+
+
+def _is_integer(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(
+        types.is_integer(kind) or types.is_date(kind) or types.is_timestamp(kind)
+    )
+
+
+def _near(plain: pa.Array, sample: Numbers) -> tuple[int, int]:
+    """The least and the greatest of some integers, and a little more on both sides."""
+    bounds = pc.min_max(plain.take(pa.array(sample)))
+    low, high = bounds["min"].as_py(), bounds["max"].as_py()
+    more = 16 + (high - low) // 64
+    first = 0 if 0 <= low <= more else low - more
+    limits = np.iinfo(plain.type.to_pandas_dtype())
+    return max(first, int(limits.min)), min(high + more, int(limits.max))
+
+
+def _in_range(plain: pa.Array, low: int, high: int, kind: pa.DataType) -> CodedKeys:
+    """Integers that are their own numbers."""
+    dtype = np.dtype(plain.type.to_pandas_dtype())
+
+    def columns(keys: Numbers) -> tuple[pa.Array, ...]:
+        return (pa.array((keys + low).astype(dtype)).view(kind),)
+
+    scalar = NAMED[f"{dtype.kind}{8 * dtype.itemsize}"]
+    return CodedKeys(values_of(plain, dtype), scalar, low, high - low + 1, columns)
+
+
+def _coded(found: KeyCodes) -> CodedKeys:
+    kind = found.codes.dtype
+    assert kind.itemsize < 8, "there would be more keys than rows"
+
+    def columns(keys: Numbers) -> tuple[pa.Array, ...]:
+        return found.decode(keys.astype(kind))
+
+    return CodedKeys(
+        found.codes, NAMED[f"u{8 * kind.itemsize}"], 0, found.size, columns
+    )
+
+
+def in_time(declared: Input, binding: Binding, unit: Unit | None) -> InTime | str:
+    """The rows of an input by key as they come, or why they must be put together.
+
+    What a binding remembers is not read again. Errors are those of `ingest`.
+    """
+    key = InTime, declared, unit
+    return binding.once(key, lambda: _read(declared, binding, unit))
+
+
+def _read(declared: Input, binding: Binding, unit: Unit | None) -> InTime | str:
+    settled = complete(declared, binding)
+    lifetime = settled.lifetime
+    assert lifetime is not None
+    name = f"~{declared.name}"
+    if isinstance(lifetime, UntilNext):
+        return f"events of {name} last until their key's next one"
+    table, choice = read_rows(settled, binding)
+    if binding.first is None:
+        times, kind = read_times(settled, lifetime, choice, table, unit)
+        if not _in_order(settled, times[0], choice.order, table):
+            return f"rows of {name} are not in order of time"
+    else:
+        times, kind = (), binding.first.stamps
+    first = choice.payload[0]
+    if not table.num_rows or (len(first) > 1 and table.column(first[0]).null_count):
+        return f"{name} has rows that are no events, or none"
+    payload = read_payload(declared, table, choice.payload, unit)
+    if binding.first is not None:
+        assert isinstance(lifetime, Sampled)
+        check_reach(declared, binding.first, lifetime.period, table.num_rows)
+        start, period = binding.first.time, lifetime.period
+        buffer = sampled(start, period, table.num_rows, payload)
+    elif isinstance(lifetime, Interval):
+        buffer = lay_out(times[0].ticks, times[1].ticks, payload)
+    else:
+        buffer = stamped_events(times[0].ticks, lifetime, payload)
+
+    def columns() -> tuple[pa.Array, ...]:
+        return tuple(key_array(declared.name, table, name) for name in choice.keys)
+
+    def codes() -> KeyCodes:
+        key = KeyCodes, choice.keys
+        return binding.once(key, lambda: key_codes(columns()))
+
+    return InTime(buffer, kind, declared.keys, columns, codes)
+
+
+def _in_order(
+    declared: Input, stamps: Stamps, order: tuple[str, ...], table: pa.Table
+) -> bool:
+    """Whether rows are in order of start, and of what breaks ties."""
+    if not stamps.in_order:
+        return False
+    ties = tuple((name, flat_column(declared.name, table, name)) for name in order)
+    return row_order(stamps, ties, input=declared.name) is None

@@ -1,0 +1,130 @@
+"""The results of a streamed run in files, piece by piece, all of them or none."""
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack, suppress
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.ipc as pi
+import pyarrow.parquet as pq
+
+from tiltpy.errors import DataError
+from tiltpy.runtime.arrow.files import format_of, reason, replacing
+from tiltpy.runtime.concurrency.offload import offload
+from tiltpy.runtime.results.result import OutputTable, Result
+
+ROW_GROUP = 1 << 18
+"""Rows that are written at once, or more: smaller row groups are slow to read."""
+
+
+class _Writer(Protocol):
+    def write_table(self, table: pa.Table) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class _File:
+    """A file that grows; small pieces are collected first."""
+
+    def __init__(self, place: Path, form: str, schema: pa.Schema) -> None:
+        self._flat = form == "CSV"  # which has no structs: `bid.price` is a column
+        schema = schema.empty_table().flatten().schema if self._flat else schema
+        self._sink = pa.OSFile(str(place), "wb")
+        self._writer: _Writer | None = _writer(self._sink, form, schema)
+        """None while another thread writes, which may outlast an interrupt."""
+        self._pieces: list[pa.Table] = []
+        self._rows = 0
+        self.total = 0
+
+    def add(self, table: pa.Table) -> None:
+        """Write a piece, sooner or later."""
+        self._pieces.append(table.flatten() if self._flat else table)
+        self._rows += table.num_rows
+        self.total += table.num_rows
+        if self._rows >= ROW_GROUP:
+            self._flush()
+
+    def finish(self) -> None:
+        """Write what is left."""
+        self._flush()
+        self._write(self._close)
+
+    def abandon(self) -> None:
+        """Close the file, whatever it holds, if nobody writes; it is thrown away."""
+        if self._writer is not None:
+            with suppress(pa.ArrowException, OSError):
+                self._close(self._writer)
+
+    def _flush(self) -> None:
+        if self._pieces:
+            table = pa.concat_tables(self._pieces)
+            self._write(lambda writer: writer.write_table(table))
+            self._pieces.clear()
+            self._rows = 0
+
+    def _write(self, work: Callable[[_Writer], None]) -> None:
+        """Do some work with the writer beside the caller's thread."""
+        writer, self._writer = self._writer, None
+        assert writer is not None
+        offload(partial(work, writer))
+        self._writer = writer
+
+    def _close(self, writer: _Writer) -> None:
+        writer.close()
+        self._sink.close()
+
+
+def write_results(
+    results: Iterable[Result], paths: Mapping[str, Path]
+) -> dict[str, int]:
+    """Write outputs to their paths as they come; the number of snapshots of each.
+
+    Nothing stands at a path before everything is written: if anything goes wrong, or
+    after Ctrl-C, what stood there stays.
+    """
+    forms = {name: format_of(path) for name, path in paths.items()}
+    files: dict[str, _File] = {}
+    with replacing(*paths.values()) as places, ExitStack() as left_open:
+        where = dict(zip(paths, places, strict=True))
+        for result in results:
+            for name, path in paths.items():
+                table = result[name].to_arrow()
+                try:
+                    if name not in files:
+                        file = _File(where[name], forms[name], table.schema)
+                        left_open.callback(file.abandon)
+                        files[name] = file
+                    files[name].add(table)
+                except pa.ArrowException as error:
+                    raise _not_written(path, error) from error
+        for name, file in files.items():
+            try:
+                file.finish()
+            except pa.ArrowException as error:
+                raise _not_written(paths[name], error) from error
+    return {name: file.total for name, file in files.items()}
+
+
+def joined(head: pa.Table | None, output: OutputTable, rows: int) -> pa.Table:
+    """The first rows of an output of which there may have been some already."""
+    table = output.to_arrow()
+    tables = [table] if head is None else [head, table]
+    return pa.concat_tables(tables).slice(0, rows)
+
+
+def _not_written(path: Path, error: Exception) -> DataError:
+    return DataError(f"{path}: not written: {reason(error)}")
+
+
+def _writer(sink: pa.OSFile, form: str, schema: pa.Schema) -> _Writer:
+    match form:
+        case "Parquet":
+            found: _Writer = pq.ParquetWriter(sink, schema)
+        case "CSV":
+            found = pc.CSVWriter(sink, schema)
+        case _:
+            found = pi.new_file(sink, schema)
+    return found

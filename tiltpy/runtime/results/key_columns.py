@@ -1,0 +1,87 @@
+"""Whose snapshots stand in an output's pieces, and the key columns that follow."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from tiltpy.runtime.arrays.dictionary import MOST_BYTES
+from tiltpy.runtime.execution.stitch import Piece
+from tiltpy.runtime.ingest.keys import Keys
+from tiltpy.runtime.results.keyed_bitmaps import KeyCells
+
+Numbers = NDArray[np.int64]
+Order = Literal["key", "time"]
+"""What a keyed output's rows are in order of, first."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyedPiece:
+    """Snapshots of some keys, key after key: `counts[i]` of key `numbers[i]`."""
+
+    pieces: Sequence[Piece | KeyCells]
+    numbers: Numbers
+    counts: Numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyColumns:
+    """The keys of an output's snapshots: `counts[i]` times `numbers[i]`, in order."""
+
+    keys: Keys
+    numbers: Numbers
+    counts: Numbers
+    order: Order = "key"
+
+    @staticmethod
+    def of(keys: Keys, pieces: Sequence[KeyedPiece], order: Order) -> "KeyColumns":
+        """Those of pieces that follow each other."""
+        none = np.zeros(0, np.int64)
+        numbers = np.concatenate([none, *(one.numbers for one in pieces)])
+        counts = np.concatenate([none, *(one.counts for one in pieces)])
+        return KeyColumns(keys, numbers, counts, order)
+
+    def offsets(self) -> Numbers:
+        """Where the snapshots of each key begin, in order of key, and the last end."""
+        found = np.zeros(len(self.keys) + 1, np.int64)
+        np.add.at(found, self.numbers + 1, self.counts)
+        return np.cumsum(found)
+
+    @property
+    def fields(self) -> list[tuple[str, pa.DataType]]:
+        """The names and types of the columns."""
+        both = zip(self.keys.names, self.keys.columns, strict=True)
+        return [(name, column.type) for name, column in both]
+
+    def chunks(self, sizes: Sequence[int]) -> Iterator[list[pa.Array]]:
+        """The columns for stretches of so many snapshots, one after the other."""
+        there = self.counts > 0
+        ends = pa.array(np.cumsum(self.counts[there]))
+        numbers = pa.array(self.numbers[there])
+        runs = [
+            pa.RunEndEncodedArray.from_arrays(ends, column.take(numbers))
+            for column in self.keys.columns
+        ]
+        first = 0
+        for size in sizes:
+            yield [pc.run_end_decode(run.slice(first, size)) for run in runs]
+            first += size
+
+    def fitting(self) -> int:
+        """How many snapshots a chunk may have for the text of its keys to fit."""
+        longest = 1
+        for column in self.keys.columns:
+            if pa.types.is_string(column.type):
+                found = pc.max(pc.binary_length(column)).as_py()
+                longest = max(longest, int(found or 0))
+        return max(1, MOST_BYTES // longest)
+
+
+def in_order_of_time(table: pa.Table) -> pa.Table:
+    """A table in order of key and time in order of start, end and key instead."""
+    by_time = [(name, "ascending") for name in ("start", "end")]
+    return table.take(pc.sort_indices(table, sort_keys=by_time))  # stable: by key then

@@ -1,0 +1,105 @@
+"""Which keys of an output a picture shows, and which of its rows are theirs.
+
+A picture has room for few keys. Where there are more, its user chooses: by values of
+the key columns, tuples of them where there are several, or the texts that legends show.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from tiltpy.errors import TiltError
+from tiltpy.plot.series import MOST_KEYS
+from tiltpy.runtime.arrow.display import PHI, texts_of
+from tiltpy.runtime.ingest.keys import Keys
+from tiltpy.runtime.results.key_columns import KeyColumns
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRows:
+    """A key as it is named, and its rows in a table in order of key."""
+
+    key: str
+    rows: slice
+
+
+class Choice:
+    """The keys that are drawn: all, or those chosen; remembers which were there."""
+
+    def __init__(self, wanted: Sequence[object] | None) -> None:
+        self._wanted = None if wanted is None else list(wanted)
+        self._missing = dict.fromkeys(range(len(self._wanted or ())))
+
+    def of(self, name: str, columns: KeyColumns) -> list[KeyRows]:
+        """The keys of an output that are drawn; a `TiltError` if they are too many."""
+        keys = columns.keys
+        offsets = columns.offsets()
+        drawn = np.flatnonzero(np.diff(offsets))
+        if self._wanted is not None:
+            drawn = drawn[np.isin(drawn, self._numbers(keys))]
+        if len(drawn) > MOST_KEYS:
+            first = ", ".join(repr(_shown(keys, key)) for key in drawn[:2].tolist())
+            raise TiltError(
+                f"output '{name}' has snapshots of {len(drawn):,} keys, and a picture "
+                f"shows {MOST_KEYS} at most; choose some: plot(keys=[{first}, ...]), "
+                "or --key on the command line"
+            )
+        return [
+            KeyRows(_shown(keys, key), slice(offsets[key], offsets[key + 1]))
+            for key in drawn.tolist()
+        ]
+
+    def check(self) -> None:
+        """Raise a `TiltError` for a chosen key that no output has."""
+        for number in self._missing:
+            assert self._wanted is not None
+            raise TiltError(
+                f"no output has the key {self._wanted[number]!r}; give values of the "
+                "key columns, as a tuple where there are several"
+            )
+
+    def _numbers(self, keys: Keys) -> Numbers:
+        """The chosen keys that are among some, by their numbers."""
+        found = [np.zeros(0, np.int64)]
+        for number, wanted in enumerate(self._wanted or ()):
+            parts = wanted if isinstance(wanted, tuple) else (wanted,)
+            if len(parts) == len(keys.columns):
+                found.append(_places(keys, parts))
+                if len(found[-1]):
+                    self._missing.pop(number, None)
+        return np.concatenate(found)
+
+
+def _places(keys: Keys, parts: Sequence[object]) -> Numbers:
+    """The numbers of the keys that look like this."""
+    same = np.ones(len(keys), np.bool_)
+    for column, part in zip(keys.columns, parts, strict=True):
+        text = part if isinstance(part, str) else _text(part, column.type)
+        texts = column.cast(pa.string())
+        equal = pc.fill_null(pc.equal(texts, text), text == PHI)
+        same &= equal.to_numpy(zero_copy_only=False)
+    return np.flatnonzero(same)
+
+
+def _text(value: object, kind: pa.DataType) -> str:
+    """How a value looks that stands in a key column; as Python has it if it cannot."""
+    try:
+        (text,) = texts_of(pa.chunked_array([pa.array([value], kind)]))
+    except (pa.ArrowException, TypeError, ValueError):
+        return str(value)
+    return text
+
+
+def _shown(keys: Keys, key: int) -> str:
+    return ", ".join(_parts(keys, key))
+
+
+def _parts(keys: Keys, key: int) -> Iterator[str]:
+    for column in keys.columns:
+        yield from texts_of(pa.chunked_array([column.slice(key, 1)]))

@@ -1,0 +1,189 @@
+"""From Arrow tables of snapshots to pictures."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as pt
+from numpy.typing import NDArray
+
+from tiltpy.errors import TiltError
+from tiltpy.plot.series import Clock, Series
+from tiltpy.runtime.arrays.views import bools_of, values_of
+from tiltpy.runtime.arrow.files import replacing
+from tiltpy.runtime.arrow.timestamps import OutputStamp, stamp_type
+from tiltpy.runtime.results.plot_keys import KeyRows
+
+Form = Literal["png", "svg", "html"]
+FORMS: dict[str, Form] = {".png": "png", ".svg": "svg", ".html": "html"}
+"""The form of a picture for each suffix of a file."""
+
+
+def form_of(path: Path) -> Form:
+    """The form that a path's suffix stands for; `TiltError` if none does."""
+    found = FORMS.get(path.suffix.lower())
+    if found is None:
+        what = f"the suffix '{path.suffix}'" if path.suffix else "a name without suffix"
+        known = ", ".join(FORMS)
+        raise TiltError(f"{path}: {what} says no kind of picture; use {known}")
+    return found
+
+
+def clock_of(stamp: OutputStamp) -> Clock:
+    """What the times of an output count."""
+    return _clock(stamp.type, stamp.factor)
+
+
+def _clock(times: pa.DataType, tick: int = 1) -> Clock:
+    kind = stamp_type(times)
+    assert kind is not None, f"{times} holds no times"
+    tz = None if kind.zone is None else pa.lib.string_to_tzinfo(kind.zone)
+    return Clock(kind.unit, tick, kind.zone, tz)
+
+
+def series_of(
+    name: str,
+    table: pa.Table,
+    keys: tuple[str, ...] = (),
+    shown: Sequence[KeyRows] = (),
+    *,
+    is_input: bool = False,
+) -> list[tuple[Series, ...]]:
+    """The payload columns of an output's table, each a series or one for each key.
+
+    The first columns are its `keys`, whose rows are `shown`, then the two times.
+    """
+    first = len(keys)
+    starts, ends = (_integers(_whole(table.column(first + i))) for i in range(2))
+    found = []
+    for place in range(first + 2, table.num_columns):
+        field = table.schema.field(place).name
+        label = f"~{name}" if field == name else f"~{name}.{field}"
+        for of, column in _leaves(label, _whole(table.column(place))):
+            values, words = _numbers(column)
+            valid = _valid(column) if column.null_count else None
+            kind = column.type
+            is_time = pt.is_timestamp(kind) or pt.is_date(kind)
+            whole = Series(
+                of,
+                starts,
+                ends,
+                values,
+                valid,
+                words,
+                kind.unit if pt.is_duration(kind) else None,
+                _clock(kind) if is_time else None,
+                is_input,
+            )
+            found.append(_by_key(whole, keys, shown))
+    return found
+
+
+def _by_key(
+    whole: Series, keys: tuple[str, ...], shown: Sequence[KeyRows]
+) -> tuple[Series, ...]:
+    """The series of each key; of no rows at all if none is shown."""
+    if not keys:
+        return (whole,)
+    by = ", ".join(keys)
+    found = (replace(whole.part(one.rows), key=one.key, by=by) for one in shown)
+    return tuple(found) or (whole.part(slice(0, 0)),)
+
+
+def _leaves(label: str, column: pa.Array) -> Iterator[tuple[str, pa.Array]]:
+    """A column, or those of its fields."""
+    if not pt.is_struct(column.type):
+        yield label, column
+        return
+    for field, part in zip(column.type, column.flatten(), strict=True):
+        yield from _leaves(f"{label}.{field.name}", part)
+
+
+def _numbers(column: pa.Array) -> tuple[NDArray[Any], tuple[str, ...] | None]:
+    """The values as numbers, and the words that they stand for, if they do."""
+    kind = column.type
+    if pt.is_boolean(kind):
+        return bools_of(column), ("false", "true")
+    if pt.is_floating(kind) or pt.is_unsigned_integer(kind):
+        letter = "f" if pt.is_floating(kind) else "u"
+        return values_of(column, np.dtype(f"{letter}{kind.bit_width // 8}")), None
+    if pt.is_integer(kind) or pt.is_temporal(kind):
+        return _integers(column), None
+    return _coded(column)
+
+
+def _coded(column: pa.Array) -> tuple[NDArray[Any], tuple[str, ...]]:
+    """Each value as its place among all that there are, in their order."""
+    coded = column if pt.is_dictionary(column.type) else column.dictionary_encode()
+    words = coded.dictionary.cast(pa.string()).to_pylist()
+    order = sorted(range(len(words)), key=words.__getitem__)
+    rank = np.zeros(len(words) + 1, np.int32)  # one more, for codes of nulls
+    rank[order] = np.arange(len(words))
+    codes = _integers(coded.indices.cast(pa.int32()))
+    codes = np.where(_valid(coded), codes, len(words)) if coded.null_count else codes
+    return rank[codes], tuple(words[one] for one in order)
+
+
+def _valid(column: pa.Array) -> NDArray[np.bool_]:
+    return bools_of(column.is_valid()).view(np.bool_)
+
+
+def _integers(array: pa.Array) -> NDArray[np.int64]:
+    """Integers, and what Arrow keeps as such: times and durations."""
+    width = np.dtype(f"i{array.type.bit_width // 8}")
+    return values_of(array, width).astype(np.int64, copy=False)
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    """A column in one piece."""
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays(column.chunks or [pa.array([], column.type)])
+
+
+def require(form: Form) -> None:
+    """Raise a `TiltError` if what draws such pictures is not installed."""
+    try:
+        if form == "html":
+            from tiltpy.plot import page  # noqa: F401, PLC0415 - optional
+        else:
+            from tiltpy.plot import figure  # noqa: F401, PLC0415 - optional
+    except ImportError as error:
+        package = (error.name or str(error)).partition(".")[0]
+        raise TiltError(
+            f"a picture needs {package}: pip install 'tiltpy[plot]'"
+        ) from error
+
+
+def draw(
+    series: Sequence[Sequence[Series]], clock: Clock, form: Form, title: str | None
+) -> Any:
+    """The figure: of matplotlib, or of Bokeh for `html`."""
+    require(form)
+    from tiltpy.plot.panels import lay_panels  # noqa: PLC0415 - optional
+
+    panels, axis = lay_panels(series, clock)
+    if form == "html":
+        from tiltpy.plot.page import draw_page  # noqa: PLC0415 - optional
+
+        return draw_page(panels, axis, title)
+    from tiltpy.plot.figure import draw_figure  # noqa: PLC0415 - optional
+
+    return draw_figure(panels, axis, title)
+
+
+def write(figure: Any, path: Path) -> None:
+    """Write a figure that `draw` gave to a file, whole or not at all."""
+    form = form_of(path)
+    with replacing(path) as (place,):
+        if form == "html":
+            from tiltpy.plot.page import save_page  # noqa: PLC0415 - optional
+
+            save_page(figure, place)
+        else:
+            from tiltpy.plot.figure import save_figure  # noqa: PLC0415 - optional
+
+            save_figure(figure, place, form)

@@ -1,0 +1,260 @@
+"""Queries over DataFrames of Spark: DataFrames in, DataFrames out, nothing run here."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from tiltpy.api import CompiledQuery, parse
+from tiltpy.compiler import only
+from tiltpy.errors import TiltError
+from tiltpy.frontend.surface import syntax
+from tiltpy.inputs import BoundFrame, bind
+from tiltpy.ir.keys import Keys, keys_of
+from tiltpy.ir.nodes import Query
+from tiltpy.ir.print.query import format_query
+from tiltpy.passes import resolve_boundaries
+from tiltpy.run_arguments import Arguments, read_options
+from tiltpy.runtime.arrow.timestamps import output_stamp
+from tiltpy.runtime.incremental.partition_run import halo
+from tiltpy.runtime.incremental.sizes import size_of
+from tiltpy.runtime.ingest.key_types import common_type
+from tiltpy.runtime.results.result import OutputTable
+from tiltpy.spark.shuffle_by_key import rows_by_key, rows_in_groups
+from tiltpy.spark.shuffle_by_time import rows_in_pieces
+from tiltpy.spark.shuffle_rows import Events
+from tiltpy.spark.sources import Source, binding_of, read_sources
+from tiltpy.spark.stitch import can_go_on, stitched
+from tiltpy.spark.time_bounds import Cutting
+from tiltpy.spark.types import result_schema, spark_schema
+from tiltpy.spark.worker import (
+    fragments_of,
+    fragments_schema,
+    snapshots_of,
+    whole_groups_of,
+    whole_keys_of,
+)
+from tiltpy.spark.worker_task import Columns, Task
+from tiltpy.time_literals import Length, Moment
+from tiltpy.types import Lifetime
+
+MEMORY = "256MB"
+"""Of rows that a task holds at once, where the caller does not say."""
+PIECES = 3
+"""Pieces for each core: a task that has had an easy one takes another."""
+
+
+def tilt_transform(
+    query: CompiledQuery | str,
+    *,
+    time: str | None = None,
+    by: str | Sequence[str] = (),
+    lifetime: syntax.Lifetime | Lifetime | None = None,
+    column: str | None = None,
+    order: str | Sequence[str] = (),
+    output: str | None = None,
+    start: Moment | None = None,
+    end: Moment | None = None,
+    chunk: Length | None = None,
+    bounds: Mapping[str, Moment] | None = None,
+    memory: int | str = MEMORY,
+) -> Callable[[DataFrame], DataFrame]:
+    """A query of one input, for `frame.transform(...)`.
+
+    `time`, `by`, `lifetime`, `column` and `order` are those of `tiltpy.bind`. `output`
+    names the output to compute, where the query has several. The rest is as in `apply`.
+    """
+    compiled = parse(query) if isinstance(query, str) else query
+    names = [one.name for one in compiled.query.inputs]
+    if len(names) != 1:
+        raise TiltError(
+            f"the query has the inputs {', '.join(names) or '(none)'}; give a "
+            "DataFrame for each: apply(query, {name: frame})"
+        )
+    name = names[0]
+    chosen = _chosen(compiled.query, output)
+
+    def transform(frame: DataFrame) -> DataFrame:
+        bound = bind(
+            frame, time=time, lifetime=lifetime, column=column, order=order, by=by
+        )
+        door = _Door(compiled, {name: bound}, start, end, chunk, bounds, memory)
+        return door.output(chosen)
+
+    return transform
+
+
+def apply(
+    query: CompiledQuery | str,
+    inputs: Mapping[str, DataFrame | BoundFrame],
+    *,
+    output: str | None = None,
+    start: Moment | None = None,
+    end: Moment | None = None,
+    chunk: Length | None = None,
+    bounds: Mapping[str, Moment] | None = None,
+    memory: int | str = MEMORY,
+) -> DataFrame:
+    """The snapshots of an output, as a DataFrame over those of the inputs.
+
+    A DataFrame for each input by its name, or `tiltpy.bind(frame, ...)` where the query
+    leaves something open. `start`, `end` and `chunk` are those of `query.run`, `bounds`
+    the run-time bounds of time domains by their names. Columns are checked here, and a
+    `DataError` names what does not fit; rows are read when the result is. Its columns
+    are those of a local run: the keys, `start`, `end`, and the payload. Its rows have
+    no order.
+
+    `memory` bounds the rows that a task holds at once, in bytes or as a text: what is
+    more waits in files. Several times as much is needed to compute with them. Of a key
+    with more rows those must fit that a snapshot depends on; with `chunk`, of a piece.
+
+    Rows that share a time are ordered by `order`, or else by all columns that the query
+    reads, as they stand in the frame, nulls first.
+    """
+    compiled = parse(query) if isinstance(query, str) else query
+    chosen = _chosen(compiled.query, output)
+    return _Door(compiled, inputs, start, end, chunk, bounds, memory).output(chosen)
+
+
+def apply_all(
+    query: CompiledQuery | str,
+    inputs: Mapping[str, DataFrame | BoundFrame],
+    *,
+    start: Moment | None = None,
+    end: Moment | None = None,
+    chunk: Length | None = None,
+    bounds: Mapping[str, Moment] | None = None,
+    memory: int | str = MEMORY,
+) -> dict[str, DataFrame]:
+    """A DataFrame for each output, by name; each reads the inputs for itself."""
+    compiled = parse(query) if isinstance(query, str) else query
+    door = _Door(compiled, inputs, start, end, chunk, bounds, memory)
+    return {name: door.output(name) for name in compiled.query.outputs}
+
+
+def _chosen(query: Query, output: str | None) -> str:
+    if output is None and len(query.outputs) == 1:
+        return query.outputs[0]
+    known = ", ".join(f"'{name}'" for name in query.outputs)
+    if output is None:
+        raise TiltError(f"the outputs are {known}; choose one: output=...")
+    if output not in query.outputs:
+        raise TiltError(f"there is no output '{output}' among {known}")
+    return output
+
+
+class _Door:
+    """A query and its inputs, checked."""
+
+    def __init__(
+        self,
+        compiled: CompiledQuery,
+        inputs: Mapping[str, object],
+        start: Moment | None,
+        end: Moment | None,
+        chunk: Length | None,
+        bounds: Mapping[str, Moment] | None,
+        memory: int | str,
+    ) -> None:
+        self.memory = size_of(memory)
+        self.options = compiled.options
+        self.query = resolve_boundaries(compiled.query)
+        given = {**inputs, **(bounds or {})}
+        self.request, frames = Arguments(self.query).read(start, end, given, ())
+        self.chunk = read_options(self.query.unit, None, chunk).chunk
+        bindings = {n: binding_of(self.query, n, one) for n, one in frames.items()}
+        self.sources = read_sources(self.query, bindings)
+        stamps = {name: one.stamps for name, one in self.sources.items()}
+        self.stamp = output_stamp(stamps, self.query.unit)
+
+    def output(self, name: str) -> DataFrame:
+        """The snapshots of an output."""
+        query = resolve_boundaries(only(self.query, (name,)))
+        definition = query.definition(name)
+        assert definition is not None
+        reaches = halo(query, same_bits=self.chunk is not None)
+        used = [
+            Events(number, self.sources[declared.name], query.unit)
+            for number, declared in enumerate(query.inputs)
+        ]
+        task = self._task(query, name, used)
+        everyone = any(not one.keys for one in used)
+        if task.keys and (everyone or self.chunk is None):
+            schema = spark_schema(task.schema)
+            if not everyone:
+                return rows_by_key(used).mapInArrow(whole_keys_of(task), schema)
+            rows = rows_in_groups(used, PIECES * self._cores)
+            return rows.mapInArrow(whole_groups_of(task), schema)
+        cutting = Cutting(
+            definition,
+            self.request,
+            self.chunk,
+            PIECES * self._cores,
+            max((back + ahead for back, ahead in reaches.values()), default=0),
+        )
+        rows = rows_in_pieces(self._session, used, reaches, cutting)
+        whole = rows.mapInArrow(snapshots_of(task), spark_schema(task.schema))
+        lifetimes = {one: source.lifetime for one, source in self.sources.items()}
+        if not can_go_on(query, name, lifetimes):
+            return whole
+        fragments = rows.mapInArrow(
+            fragments_of(task), spark_schema(fragments_schema(task.schema))
+        )
+        return whole.union(stitched(fragments, len(task.keys)))
+
+    @property
+    def _session(self) -> SparkSession:
+        return next(iter(self.sources.values())).frame.sparkSession
+
+    @property
+    def _cores(self) -> int:
+        return int(self._session.sparkContext.defaultParallelism)
+
+    def _task(self, query: Query, name: str, used: Sequence[Events]) -> Task:
+        definition = query.definition(name)
+        assert definition is not None
+        keys = keys_of(query, name)
+        payload = OutputTable(name, definition.type, [], self.stamp).schema
+        sources = {one.name: one.source for one in used}
+        fields = [*_key_fields(keys, sources), *payload]
+        return Task(
+            format_query(query),
+            self.options,
+            tuple(map(_columns, used)),
+            name,
+            str(definition.span),
+            keys,
+            result_schema(pa.schema(fields), name),
+            self.stamp,
+            self.request,
+            self.chunk,
+            self.memory,
+        )
+
+
+def _columns(one: Events) -> Columns:
+    source, slots = one.source, one.slots
+    return Columns(
+        one.name,
+        tuple(slots),
+        pa.schema([source.schema.field(name) for name in slots.values()]),
+        source.declared.keys,
+        source.time_name,
+        source.lifetime,
+        source.payload_name,
+        source.order,
+        str(source.declared.span),
+    )
+
+
+def _key_fields(keys: Keys, sources: Mapping[str, Source]) -> list[pa.Field]:
+    """The key columns of an output: what holds those of all its inputs."""
+    fields = []
+    for place, key in enumerate(keys):
+        kinds = {
+            name: source.schema.field(source.declared.keys[place]).type
+            for name, source in sources.items()
+            if source.declared.keys
+        }
+        fields.append(pa.field(key, common_type(key, kinds)))
+    return fields

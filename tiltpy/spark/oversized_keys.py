@@ -1,0 +1,151 @@
+"""Keys whose rows do not fit into memory: read as time goes on, from files.
+
+The rows of such a key are shared out among files by time, each of which fits. One after
+the other is put in order, and the query runs over what it gives, as it does over any
+input that is larger than memory.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tiltpy.errors import TiltError
+from tiltpy.passes import resolve_boundaries
+from tiltpy.runtime.arrays.views import values_of
+from tiltpy.runtime.incremental.span_run import stream
+from tiltpy.runtime.ingest.binding import Binding
+from tiltpy.spark.spill import Files, Share, tables_of
+from tiltpy.spark.worker_task import (
+    Task,
+    bound,
+    compiler_of,
+    failure,
+    rows_of,
+    shown,
+    undeclared,
+)
+from tiltpy.types import Interval
+
+Key = tuple[pa.Array, ...]
+
+PART = 8
+"""A file has so small a part of the memory, if its rows are not all at one time."""
+MOST_FILES = 512
+SAMPLE = 64
+"""Every so manieth row is looked at, to find where to cut time."""
+
+
+def as_time_goes_on(task: Task, share: Share) -> Iterator[tuple[Key, pa.Table]]:
+    """The snapshots of each key that has rows in a share, some at a time."""
+    query, compiler = compiler_of(task.text, task.options, by_key=False)
+    inputs = tuple(undeclared(one) for one in query.inputs)
+    query = resolve_boundaries(replace(query, inputs=inputs))
+    for key in _keys_in(share, task.slots):
+        with TemporaryDirectory(prefix="tiltpy-") as folder:
+            bindings = {
+                one.name: _binding(task, share, key, number, Path(folder, str(number)))
+                for number, one in enumerate(task.inputs)
+            }
+            try:
+                for result in stream(
+                    query,
+                    bindings,
+                    compiler.specialised,
+                    task.request,
+                    task.run_options,
+                    task.memory,
+                    stamp=task.stamp,
+                ):
+                    yield key, result[task.output].to_arrow()
+            except TiltError as error:
+                raise failure(task, shown(task.keys, key), error) from None
+
+
+def _keys_in(share: Share, slots: list[str]) -> list[Key]:
+    """The different keys, of which there are few."""
+    parts = (pa.Table.from_batches([batch]).select(slots) for batch in share.rows)
+    found = pa.concat_tables(part.group_by(slots).aggregate([]) for part in parts)
+    keys = found.group_by(slots).aggregate([]).combine_chunks()
+    return [
+        tuple(column.chunk(0).slice(row, 1) for column in keys.columns)
+        for row in range(keys.num_rows)
+    ]
+
+
+def _binding(task: Task, share: Share, key: Key, number: int, folder: Path) -> Binding:
+    """An input's rows of a key, bound as tables in order of time."""
+    one, rows = task.inputs[number], _Rows(task, share, key, number)
+    empty = bound(one, rows.nothing())
+    later = (bound(one, table).frame for table in _in_order(rows, folder))
+    return replace(empty, frame=chain((empty.frame,), later))
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows of an input and a key, in tables, as often as asked; and their times."""
+
+    task: Task
+    share: Share
+    key: Key
+    number: int
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        slots, one = self.task.slots, self.task.inputs[self.number]
+        for table in tables_of(self.share.rows, self.task.memory // PART):
+            alike = [
+                _same(table.column(slot), value)
+                for slot, value in zip(slots, self.key, strict=True)
+            ]
+            own = table.filter(pa.array(np.logical_and.reduce(alike)))
+            yield rows_of(own, self.number, one)
+
+    def nothing(self) -> pa.Table:
+        """A table without rows."""
+        first = next(iter(self.share.rows))
+        own = pa.Table.from_batches([first]).slice(0, 0)
+        return rows_of(own, self.number, self.task.inputs[self.number])
+
+    def times(self, table: pa.Table) -> NDArray[np.int64]:
+        """The times of rows, which stand in their order as numbers."""
+        column = table.column(self.time).combine_chunks()
+        stored = np.dtype(f"i{column.type.bit_width // 8}")
+        return values_of(column, stored).astype(np.int64)
+
+    @property
+    def time(self) -> str:
+        """The column that rows are in order of."""
+        one = self.task.inputs[self.number]
+        if isinstance(one.lifetime, Interval):
+            return one.lifetime.start
+        assert one.time is not None
+        return one.time
+
+
+def _in_order(rows: _Rows, folder: Path) -> Iterator[pa.Table]:
+    """Some rows in order of time, a file's after the other's."""
+    some = np.sort(np.concatenate([rows.times(one)[::SAMPLE] for one in rows]))
+    if len(some) == 0:
+        return
+    folder.mkdir()
+    count = min(MOST_FILES, 1 + PART * rows.share.nbytes // rows.task.memory)
+    cuts = np.unique(some[len(some) * np.arange(1, count) // count])
+    with Files(str(folder), rows.nothing().schema, 1 + len(cuts)) as files:
+        for table in rows:
+            files.write(table, cuts.searchsorted(rows.times(table), side="right"))
+    for file in files.files:
+        for table in tables_of(file, rows.share.nbytes):
+            yield table.sort_by(rows.time)
+
+
+def _same(column: pa.ChunkedArray, value: pa.Array) -> NDArray[np.bool_]:
+    """Where a column has a value; a null is one too, and so is NaN."""
+    both = pa.chunked_array([value, *column.chunks]).combine_chunks()
+    codes = both.dictionary_encode(null_encoding="encode").indices.to_numpy()
+    found: NDArray[np.bool_] = codes[1:] == codes[0]
+    return found

@@ -1,0 +1,46 @@
+"""Rows to the tasks that compute their keys, all rows of a key in one task.
+
+A frame of rows by key has the keys and the inputs' columns, and where there are several
+inputs, the `input`'s number. Rows of inputs without keys are seen by every key: then
+there are groups of keys, whose numbers are in `group`, and such rows go to all of them.
+"""
+
+from collections.abc import Sequence
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
+
+from tiltpy.spark.shuffle_rows import Events, keys_among
+
+
+def rows_by_key(inputs: Sequence[Events]) -> DataFrame:
+    """All rows of keyed inputs, shared out among as many tasks as they are worth."""
+    (first, *others) = inputs
+    if not others:  # rows move one by one, and a column more is dear
+        return first.rows().repartition(*first.keys)
+    return _together([_tagged(one) for one in inputs]).repartition(*first.keys)
+
+
+def rows_in_groups(inputs: Sequence[Events], groups: int) -> DataFrame:
+    """All rows, those of inputs without keys as often as there are groups."""
+    keys = keys_among(inputs)
+    numbers = sql.explode(sql.sequence(sql.lit(0), sql.lit(groups - 1)))
+    # Of the keys as they are in all inputs: integers of other widths have other hashes.
+    own = sql.pmod(sql.hash(*keys), sql.lit(groups))
+    rows = _together(
+        [
+            _tagged(one) if one.keys else _tagged(one).withColumn("group", numbers)
+            for one in inputs
+        ]
+    )
+    number = sql.coalesce("group", own)
+    return rows.withColumn("group", number).repartition("group")
+
+
+def _tagged(one: Events) -> DataFrame:
+    return one.rows().withColumn("input", sql.lit(one.number))
+
+
+def _together(parts: Sequence[DataFrame]) -> DataFrame:
+    return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)

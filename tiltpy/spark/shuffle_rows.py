@@ -1,0 +1,128 @@
+"""Rows of the inputs as Spark moves them: under names of our own, times as ticks.
+
+A frame of events has the keys (`k0`, ...), `low` and `high` (the event is valid over
+`(low, high]`, as far as its row alone can tell), `there` (whether the row is an event)
+and the columns that workers need, which no two inputs have in common.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
+from pyspark.sql import types as spark
+
+from tiltpy.runtime.ingest.lifetimes import extent
+from tiltpy.spark.sources import Source
+from tiltpy.spark.tick_columns import ticks
+from tiltpy.types import Interval, Unit, UntilNext
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """An input as the `number`-th of a query."""
+
+    number: int
+    source: Source
+    unit: Unit | None
+
+    @property
+    def name(self) -> str:
+        return self.source.declared.name
+
+    @property
+    def keys(self) -> list[str]:
+        """The key columns under our names."""
+        return key_names(len(self.source.declared.keys))
+
+    @property
+    def held(self) -> bool:
+        """Whether other rows say how long a row is valid."""
+        return isinstance(self.source.lifetime, UntilNext)
+
+    @property
+    def slots(self) -> dict[str, str]:
+        """The columns that workers need, by our names for them."""
+        return {f"c{self.number}_{i}": name for i, name in enumerate(self.source.used)}
+
+    def rows(self) -> DataFrame:
+        """The rows with their keys and columns, none of them without a time."""
+        source, times = self.source, self.source.choice.times
+        columns = [
+            (source.time(name) if name in times else source.column_of(name)).alias(slot)
+            for slot, name in self.slots.items()
+        ]
+        return source.frame.select(*self._key_columns(), *columns)
+
+    def events(self) -> DataFrame:
+        """The rows and their times."""
+        source = self.source
+        stamps = [
+            ticks(source.time(name), source.kind(name), self.unit)
+            for name in source.choice.times
+        ]
+        low, high = stamps[0], stamps[-1]
+        if not isinstance(source.lifetime, Interval):
+            below, above = extent(source.lifetime)
+            low, high = low - below, high + above
+        columns = [
+            source.column_of(name).alias(slot) for slot, name in self.slots.items()
+        ]
+        return source.frame.select(
+            *self._key_columns(),
+            low.alias("low"),
+            high.alias("high"),
+            self._there().alias("there"),
+            *columns,
+        )
+
+    def _key_columns(self) -> list[Column]:
+        columns = []
+        for slot, name in zip(self.keys, self.source.declared.keys, strict=True):
+            column = self.source.column_of(name)
+            if isinstance(self.source.kind(name), spark.FloatType | spark.DoubleType):
+                column = one_nan_one_zero(column)
+            columns.append(column.alias(slot))
+        return columns
+
+    def _there(self) -> Column:
+        """Whether a row is an event: its value is not null, or its struct column."""
+        name = self.source.payload_name
+        if name is None:
+            return sql.lit(True)
+        return self.source.column_of(name).isNotNull()
+
+
+def key_names(count: int) -> list[str]:
+    """Our names for key columns."""
+    return [f"k{number}" for number in range(count)]
+
+
+def keys_among(inputs: Sequence[Events]) -> list[str]:
+    """Our names for the keys of a query's inputs, some of which may have none."""
+    return next((one.keys for one in inputs if one.keys), [])
+
+
+def one_nan_one_zero(column: Column) -> Column:
+    """Floats as keys: both zeros are one, and so are all NaNs."""
+    return sql.when(sql.isnan(column), sql.lit(float("nan"))).otherwise(column + 0.0)
+
+
+def join_by_key(
+    left: DataFrame,
+    right: DataFrame,
+    keys: list[str],
+    how: str = "inner",
+    *,
+    also: Column | None = None,
+) -> DataFrame:
+    """The rows of both with one key, nulls being a key too; `also` must hold of them.
+
+    The right one has a row for a key, or some: without keys it goes to everyone.
+    """
+    names = {key: f"right_{key}" for key in keys}
+    right = right.withColumnsRenamed(names) if keys else sql.broadcast(right)
+    same = sql.lit(True) if also is None else also
+    for key, other in names.items():
+        same = same & sql.col(key).eqNullSafe(sql.col(other))
+    return left.join(right, same, how).drop(*names.values())

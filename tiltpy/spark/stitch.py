@@ -1,0 +1,46 @@
+"""Stitching the fragments of snapshots that go on over seams: a few rows for each."""
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as sql
+
+from tiltpy.ir.nodes import Query
+from tiltpy.passes.analyses.strictness import strict_in
+from tiltpy.runtime.ingest.lifetimes import extent
+from tiltpy.spark.worker import OPENS
+from tiltpy.types import Interval, Lifetime, UntilNext
+
+
+def can_go_on(query: Query, output: str, lifetimes: Mapping[str, Lifetime]) -> bool:
+    """Whether a snapshot of an output may last for more than a cell, and so over seams.
+
+    It cannot where it is φ whenever some object is whose snapshots have one grid point
+    at most: two cells then see different ones. So it is with all that is computed at
+    the rows of a stream of points.
+    """
+    longest: dict[str, int] = {}
+    """The length in ticks of an object's snapshots, where there is a limit."""
+    for name, lifetime in lifetimes.items():
+        if not isinstance(lifetime, Interval | UntilNext):
+            longest[name] = sum(extent(lifetime))
+    for one in query.definitions:
+        step = one.tdom.precision
+        seen = (longest.get(point.object) for point in strict_in(one.body))
+        if any(length is not None and length <= step for length in seen):
+            longest[one.name] = step
+    return output not in longest
+
+
+def stitched(fragments: DataFrame, keys: int) -> DataFrame:
+    """The snapshots that are open at the end of a piece, with the ends they come to.
+
+    The first `keys` columns are keys, the next two `start` and `end`. In order of time
+    the next fragment of the key is where the snapshot closes: the pieces between, in
+    which it neither begins nor ends, have nothing to say.
+    """
+    *columns, piece, role = fragments.columns
+    end = columns[keys + 1]
+    order = Window.partitionBy(*columns[:keys]).orderBy(piece, role)
+    closed = fragments.withColumn(end, sql.lead(end).over(order))
+    return closed.where(sql.col(role) == OPENS).select(*columns)

@@ -1,0 +1,129 @@
+"""Where outputs begin and end, found by Spark: one row for each key, never collected.
+
+A frame of bounds has the keys; for input `i` of the query `low{i}` and `high{i}`, the
+smallest start and the largest end of its events (null: there are none); `step`, the
+length of the pieces into which the key's time is cut, the `base` where they begin, a
+multiple of it, and `last`, the number of the last. Piece `n`, from 0 on, is
+`(base + n*step, base + (n+1)*step]`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sql
+
+from tiltpy.ir.nodes import TemporalExpr
+from tiltpy.runtime.execution.time_domain import Request
+from tiltpy.spark.shuffle_rows import Events, join_by_key, keys_among
+from tiltpy.spark.tick_columns import raised
+from tiltpy.types import Scalar, UntilNext
+
+MOST_PIECES = 1 << 10
+"""Of one key."""
+LONGEST = 1 << 60
+"""Ticks of a piece, at most."""
+MOST_COPIES = 16
+"""Pieces that a row goes to for being in what they look around themselves, at most."""
+REACHES = 4
+"""How many times as long as what it needs beside it a piece is, unless it is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cutting:
+    """How an output's time is cut into pieces.
+
+    `chunk` (ticks), where it is given, divides the pieces; otherwise there are `pieces`
+    of them, or fewer. `reach` is how far a piece looks around itself.
+    """
+
+    definition: TemporalExpr
+    request: Request
+    chunk: int | None
+    pieces: int
+    reach: int
+
+
+def bounds_of(
+    session: SparkSession, inputs: Sequence[Events], cutting: Cutting
+) -> DataFrame:
+    """The bounds of every key that has an event; without inputs, those of no rows."""
+    if not inputs:
+        return _with_pieces(session.range(1, numPartitions=1).select(), [], cutting)
+    keys = keys_among(inputs)
+    # With keys among them, inputs without are seen by every key.
+    seen = [one for one in inputs if one.keys == keys]
+    parts = [_input_bounds(one) for one in seen]
+    joined = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)
+    names = [f"{which}{one.number}" for one in seen for which in ("low", "high")]
+    found = joined.groupBy(*keys).agg(*(sql.max(n).alias(n) for n in names))
+    for one in inputs:
+        if one.keys != keys:
+            found = found.crossJoin(sql.broadcast(_input_bounds(one)))
+    return _with_pieces(found, inputs, cutting)
+
+
+def _input_bounds(one: Events) -> DataFrame:
+    low, high = f"low{one.number}", f"high{one.number}"
+    events = one.events()
+    there = events.where("there")
+    found = there.groupBy(*one.keys).agg(
+        sql.min("low").alias(low), sql.max("high").alias(high)
+    )
+    if not (one.held and isinstance(one.source.declared.type, Scalar)):
+        return found
+    # The last event holds until the next stamp, if that is of a null row.
+    lifetime = one.source.lifetime
+    assert isinstance(lifetime, UntilNext)
+    nulls = events.where("not there").select(*one.keys, sql.col("high").alias("null"))
+    later = join_by_key(nulls, found, one.keys).where(sql.col("null") > sql.col(high))
+    until = later.groupBy(*one.keys).agg((sql.min("null") - 1).alias("until"))
+    longest = sql.col("until")
+    if lifetime.max is not None:
+        most = sql.col(high) + (lifetime.max - 1)
+        longest = sql.when(longest.isNotNull(), sql.least(longest, most))
+    held = sql.coalesce(longest, sql.col(high))
+    found = join_by_key(found, until, one.keys, "left").withColumn(high, held)
+    return found.drop("until")
+
+
+def _with_pieces(
+    found: DataFrame, inputs: Sequence[Events], cutting: Cutting
+) -> DataFrame:
+    names, keys = found.columns, keys_among(inputs)
+    names = [name for name in names if name not in keys]
+    tdom, request = cutting.definition.tdom, cutting.request
+    fixed_start, fixed_end = request.limits(tdom)
+    start = _farthest(sql.least, [f"low{one.number}" for one in inputs])
+    end = _farthest(sql.greatest, [f"high{one.number}" for one in inputs])
+    if fixed_start is not None:
+        start = sql.lit(fixed_start).cast("long")
+    if fixed_end is not None:
+        end = sql.lit(fixed_end).cast("long")
+    # The last cell is evaluated at its own grid point, which may lie behind the end.
+    found = found.withColumns({"start": start, "end": end + (tdom.precision - 1)})
+    found = found.where(sql.col("start") < sql.col("end"))
+    length = sql.col("end") - sql.col("start")
+    if cutting.chunk is None:
+        least = max(1, min(REACHES * cutting.reach, LONGEST))
+        step = sql.greatest(raised(length, sql.lit(cutting.pieces)), sql.lit(least))
+    else:
+        chunk = min(cutting.chunk, LONGEST)
+        several = raised(raised(length, sql.lit(chunk)), sql.lit(MOST_PIECES))
+        around = sql.least(length, sql.lit(min(cutting.reach, LONGEST)))
+        copied = raised(around, sql.lit(min(MOST_COPIES * chunk, LONGEST)))
+        # Spark folds constants of rows that are left out, too: nothing is divided by 0.
+        step = sql.greatest(several, copied, sql.lit(1)) * chunk
+    found = found.withColumn("step", step.cast("long"))
+    start, step = sql.col("start"), sql.col("step")
+    found = found.withColumn("base", start - sql.pmod(start, step))
+    last = raised(sql.col("end") - sql.col("base"), step) - 1
+    return found.select(*keys, *names, "step", "base", last.alias("last"))
+
+
+def _farthest(which: Callable[..., Column], names: list[str]) -> Column:
+    columns = [sql.col(name) for name in names]
+    if not columns:
+        return sql.lit(None).cast("long")
+    return which(*columns) if len(columns) > 1 else columns[0]

@@ -1,0 +1,181 @@
+"""What Spark's Python workers are told: a query, and its inputs as they come to them.
+
+A worker gets the query as text, and compiles it once for its process, or finds what
+another process has compiled for a CPU like this.
+"""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tiltpy.compiler import CompileOptions, Compiler
+from tiltpy.errors import DataError, TiltError
+from tiltpy.frontend.parse import reread
+from tiltpy.ir.nodes import Input, Query
+from tiltpy.runtime.arrow.timestamps import OutputStamp
+from tiltpy.runtime.execution.time_domain import Request
+from tiltpy.runtime.execution.time_run import RunOptions
+from tiltpy.runtime.ingest.binding import Binding
+from tiltpy.runtime.ingest.read_input import Ingested, ingest
+from tiltpy.spark.shuffle_rows import key_names
+from tiltpy.types import Lifetime
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """An input as it comes to a worker: where its columns are, and what they are.
+
+    `slots` are Spark's names of the columns, `schema` has their own names. `keys` are
+    the key columns' names. `place` is where the query declares the input.
+    """
+
+    name: str
+    slots: tuple[str, ...]
+    schema: pa.Schema
+    keys: tuple[str, ...]
+    time: str | None
+    lifetime: Lifetime
+    column: str | None
+    order: tuple[str, ...]
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What every worker has to know, the same for all of them.
+
+    `output` is the one that is computed, `place` where it is defined. `keys` are the
+    names of the output's key columns, `schema` is all that goes out. `memory` are the
+    bytes of rows that a task holds at once.
+    """
+
+    text: str
+    options: CompileOptions
+    inputs: tuple[Columns, ...]
+    output: str
+    place: str
+    keys: tuple[str, ...]
+    schema: pa.Schema
+    stamp: OutputStamp
+    request: Request
+    chunk: int | None
+    memory: int
+
+    @property
+    def slots(self) -> list[str]:
+        """Our names of the key columns."""
+        return key_names(len(self.keys))
+
+    @property
+    def run_options(self) -> RunOptions:
+        """How to run the query: Spark runs several tasks at a time."""
+        return RunOptions(1, self.chunk)
+
+
+@lru_cache(maxsize=16)
+def compiler_of(
+    text: str, options: CompileOptions, *, by_key: bool
+) -> tuple[Query, Compiler]:
+    """The query of a text and its compiler, the same for all tasks of a process.
+
+    Where every key is computed by itself, its rows are those of a query without keys.
+    """
+    query = reread(text, name="<query>")
+    if not by_key:
+        inputs = tuple(replace(one, keys=()) for one in query.inputs)
+        query = replace(query, inputs=inputs)
+    return query, Compiler(query, options)
+
+
+# Rows
+
+
+def rows_of(own: pa.Table, number: int, one: Columns) -> pa.Table:
+    """The rows of an input under their own names, its keys under the query's."""
+    slots, names = list(one.slots), one.schema.names
+    for slot, key in zip(key_names(len(one.keys)), one.keys, strict=True):
+        if key not in names:  # it may be a column of the payload as well
+            slots.append(slot)
+            names.append(key)
+    rows = own.select(slots)
+    if "input" in own.column_names:
+        rows = rows.filter(pc.equal(own.column("input"), number))
+    return rows.rename_columns(names)
+
+
+def ingested(task: Task, query: Query, own: pa.Table) -> dict[str, Ingested]:
+    """The rows of all inputs, in a table of all that the worker has got."""
+    found = {}
+    for number, one in enumerate(task.inputs):
+        declared = query.input(one.name)
+        assert declared is not None
+        binding = bound(one, rows_of(own, number, one))
+        if declared.keys:
+            binding = replace(binding, by=one.keys)
+        found[one.name] = ingest(
+            undeclared(declared),
+            binding,
+            unit=query.unit,
+        )
+    return found
+
+
+def bound(one: Columns, rows: pa.Table) -> Binding:
+    """The rows of an input, bound as the driver has found that they are to be."""
+    rows, order = _with_leaves(rows, one.order)
+    return Binding(rows, one.time, one.lifetime, one.column, order)
+
+
+def undeclared(declared: Input) -> Input:
+    """An input without what its rows are bound with, which must be said once."""
+    return replace(declared, lifetime=None, time=None, order=())
+
+
+def _with_leaves(
+    rows: pa.Table, order: tuple[str, ...]
+) -> tuple[pa.Table, tuple[str, ...]]:
+    """The rows, and the columns that order them: of structs, their fields."""
+    found: list[str] = []
+    for name in order:
+        column = rows.column(name)
+        if not pa.types.is_struct(column.type):
+            found.append(name)
+            continue
+        leaves = pa.table({name: column})
+        while any(pa.types.is_struct(one.type) for one in leaves.schema):
+            leaves = leaves.flatten()
+        for leaf in leaves.columns:
+            found.append(f"{name} {len(found)}")
+            rows = rows.append_column(found[-1], leaf)
+    return rows, tuple(found)
+
+
+# Failures
+
+
+def shown(names: tuple[str, ...], key: tuple[pa.Array, ...]) -> list[str]:
+    """A key as messages name it."""
+    pairs = zip(names, key, strict=True)
+    return [f"{name} = {column[0].as_py()!r}" for name, column in pairs]
+
+
+def failure(task: Task, where: list[str], error: TiltError) -> DataError:
+    """One line that stands alone: which key, which times, where in the query, why."""
+    place = task.place
+    for one in task.inputs:
+        if isinstance(error, DataError) and error.input == one.name:
+            place = one.place
+    cause = " ".join(str(_without_row(error)).split())
+    return DataError(f"{', '.join([*where, place])}: {cause}")
+
+
+def _without_row(error: TiltError) -> TiltError:
+    """The error without the number of a row: Spark's rows have no order."""
+    if not isinstance(error, DataError) or error.row is None:
+        return error
+    at, key = error.input, error.key
+    place = DataError("", input=at, column=error.column, row=error.row, key=key)
+    message = str(error)[len(str(place)) :]
+    return DataError(message, input=at, column=error.column, key=key)

@@ -1,0 +1,93 @@
+"""Times and durations as people give them to a run, in the ticks of a query."""
+
+import re
+from datetime import date, datetime, timedelta
+from operator import index
+from typing import Any
+
+from tiltpy.errors import TiltError
+from tiltpy.frontend.surface.durations import is_duration, parse_duration
+from tiltpy.frontend.surface.timestamps import (
+    STAMP,
+    length_of,
+    nanoseconds_of,
+    parse_stamp,
+)
+from tiltpy.source import Source, Span
+from tiltpy.types import NANOSECONDS, Unit
+
+Length = int | str | timedelta
+Moment = int | str | date | datetime
+
+_INTEGER = re.compile(r"[+-]?\d{1,19}", re.ASCII)
+
+
+def ticks_of(given: object, unit: Unit | None) -> int:
+    """A length in ticks: a number of them, a duration like "1h30m", a `timedelta`."""
+    if isinstance(given, timedelta):
+        return _whole_ticks(length_of(given), unit)
+    if (ticks := whole_number(given)) is not None:
+        return ticks
+    if isinstance(given, str) and _INTEGER.fullmatch(given):
+        return int(given)
+    if not isinstance(given, str) or not is_duration(given):
+        raise TiltError("expected ticks or a duration like 1h30m")
+    place = Span(Source("<duration>", given), 0, len(given))
+    return _whole_ticks(parse_duration(given, place).nanoseconds, unit)
+
+
+def time_of(given: object, unit: Unit | None) -> int:
+    """A time in ticks: a number of them, a `datetime`, or a stamp of ISO 8601.
+
+    A stamp without an offset is read like a column of stamps without a time zone, one
+    with an offset (`+01:00`, `Z`) like a column with one.
+    """
+    if (ticks := whole_number(given)) is not None:
+        return ticks
+    match given:
+        case str() if _INTEGER.fullmatch(given):
+            return int(given)
+        case str():
+            return _whole_ticks(_parse_stamp(given), unit)
+        case date():
+            return _whole_ticks(nanoseconds_of(given), unit)
+        case _:
+            raise TiltError("expected ticks, a stamp like 2013-03-01 or a datetime")
+
+
+def is_number(given: str) -> bool:
+    """Whether a text is a number of ticks."""
+    return _INTEGER.fullmatch(given) is not None
+
+
+def has_offset(stamp: str) -> bool:
+    """Whether a stamp of ISO 8601 says its distance from UTC."""
+    match = STAMP.fullmatch(stamp)
+    return match is not None and match[3] is not None
+
+
+def whole_number(given: Any) -> int | None:
+    """A whole number, numpy's too; None for anything else."""
+    try:
+        return None if isinstance(given, bool) else index(given)
+    except TypeError:
+        return None
+
+
+def _parse_stamp(text: str) -> int:
+    nanoseconds = parse_stamp(text)
+    if nanoseconds is None:
+        raise TiltError("expected ticks or a stamp like 2013-03-01T09:30:00")
+    return nanoseconds
+
+
+def _whole_ticks(nanoseconds: int, unit: Unit | None) -> int:
+    if unit is None:
+        raise TiltError(
+            "the query counts in plain ticks; give a number, or say 'unit s' (or "
+            "another) in the query"
+        )
+    whole, rest = divmod(nanoseconds, NANOSECONDS[unit])
+    if rest:
+        raise TiltError(f"is no whole number of the query's ticks (1{unit})")
+    return whole
