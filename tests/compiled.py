@@ -16,10 +16,10 @@ from tests.random_held import as_intervals, hold_on
 from tests.random_queries import Case
 from tiltpy.abi import TimeLayout
 from tiltpy.compiler import CompileOptions, Compiler
+from tiltpy.emit import stream_stores as outlet
 from tiltpy.interpreter.evaluate import Event, Snapshot
 from tiltpy.ir.nodes import Input, Query
 from tiltpy.lowering.choice import vector_plan as stages
-from tiltpy.lowering.emit import stream_stores as outlet
 from tiltpy.lowering.sweep import edge_loop as stepping
 from tiltpy.lowering.sweep import merge_loop as merging
 from tiltpy.lowering.sweep import tumbling_rows as row_panes

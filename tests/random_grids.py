@@ -24,6 +24,7 @@ from tests.random_queries import (
 from tests.random_streams import Spans, StreamMaker
 from tiltpy.abi import LANES, Lattice, Layout, TimeLayout
 from tiltpy.compiler import specialise
+from tiltpy.emit.references import references
 from tiltpy.interpreter.evaluate import Event
 from tiltpy.ir.nodes import (
     At,
@@ -35,7 +36,6 @@ from tiltpy.ir.nodes import (
     Query,
     TemporalExpr,
 )
-from tiltpy.lowering.emit.references import references
 from tiltpy.lowering.sweep.tumbling_rows import folds_rows
 from tiltpy.lowering.vector.kernel import lower_grid
 from tiltpy.passes.pipeline import PASS_NAMES, optimize

@@ -22,17 +22,17 @@ from tests.random_grids import random_grid_case, random_grid_setting
 from tests.random_queries import random_case
 from tiltpy import compiler
 from tiltpy.abi import LANES, OF_STRINGS, Shape, Signature, SlotKind
+from tiltpy.aggregates.central_moments import ORDERS
+from tiltpy.aggregates.masked_variance import MaskedSpread
+from tiltpy.aggregates.pane_fold import Pane
+from tiltpy.emit import stream_stores as outlet
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.cell_arrays import Bitmap, Stored
+from tiltpy.emit.stream_stores import Outlet
 from tiltpy.ir.nodes import CutInlined, EventBound, Reduce, Time
 from tiltpy.ir.traversal import walk
 from tiltpy.loops.build import TRUE, i64
-from tiltpy.lowering.aggregates.central_moments import ORDERS
-from tiltpy.lowering.aggregates.masked_variance import MaskedSpread
-from tiltpy.lowering.aggregates.pane_fold import Pane
 from tiltpy.lowering.choice.vector_plan import Grid
-from tiltpy.lowering.emit import stream_stores as outlet
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.cell_arrays import Bitmap, Stored
-from tiltpy.lowering.emit.stream_stores import Outlet
 from tiltpy.lowering.lowered import LoweredKernel
 from tiltpy.lowering.sweep import edge_loop as stepping
 from tiltpy.lowering.sweep.count_tree import CountTree

@@ -15,7 +15,7 @@ import tiltpy as tilt
 from tests.compiled import Setting
 from tests.plain import check_engines
 from tests.test_row_panes import STREAMS
-from tiltpy.lowering.emit import stream_stores as outlet
+from tiltpy.emit import stream_stores as outlet
 
 CASTS = ("bool", "u16", "f32", "i64")
 KEPT = {"all": -100, "half": 0, "few": 4, "none": 100}

@@ -126,6 +126,13 @@ def test_every_path_on_the_map_is_there() -> None:
         assert (ROOT / path).exists(), path
 
 
+def test_every_package_is_installed() -> None:
+    files = (path.relative_to(ROOT) for path in (ROOT / "tiltpy").rglob("*.py"))
+    found = {".".join(path.parent.parts) for path in files}
+    packages = PROJECT["tool"]["setuptools"]["packages"]
+    assert packages == sorted(found | {"tiltpy.grammar"})
+
+
 def test_every_module_has_a_layer() -> None:
     contracts = PROJECT["tool"]["importlinter"]["contracts"]
     layers = next(c for c in contracts if c["type"] == "layers")

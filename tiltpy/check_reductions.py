@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from tiltpy.compiler import CompileOptions, Compiler
+from tiltpy.emit.references import reductions
 from tiltpy.errors import DataError
 from tiltpy.interpreter.evaluate import Value, evaluate, whole_state
 from tiltpy.ir.nodes import Expr, Query, Reduce, UserReduction
 from tiltpy.ir.reductions import END, NEWER, OLDER, START, STATE
-from tiltpy.lowering.emit.references import reductions
 from tiltpy.runtime.arrow.timestamps import output_stamp
 from tiltpy.runtime.execution.output_group import Part
 from tiltpy.runtime.execution.time_domain import Request

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from tiltpy.abi import LANES, Lattice, Loop, Shape, TimeLayout
+from tiltpy.aggregates.user_defined import way_of
 from tiltpy.compiler import Compiler, LazyCode, Specialised
+from tiltpy.emit.references import reductions
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.print.query import by, format_query
 from tiltpy.loops.printer import format_kernel
-from tiltpy.lowering.aggregates.user_defined import way_of
-from tiltpy.lowering.emit.references import reductions
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.output_group import Part
 from tiltpy.runtime.execution.visit_warnings import LoopVisits, describe

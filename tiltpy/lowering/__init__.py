@@ -1,6 +1,5 @@
-"""Functional IR to loop IR.
+"""The plan to loop IR: one file for each strategy.
 
-Rooms, each of which imports only those before it: `emit` (values, rows, outputs),
-`aggregates` (lift, combine, lower), `sweep` (the scalar kernel), `choice` (what a
-vector or keyed kernel computes), then `vector` and `keyed`.
+Rooms: `sweep` (the scalar kernel), `choice` (what a vector or keyed kernel computes),
+then `vector` and `keyed`. No file here asks whether it should be used.
 """

@@ -1,4 +1,5 @@
 """The physical plan: which strategy computes each object, between IR and loop IR.
 
-`costs.py` holds the numbers that decide.
+A plan is data: facts about the rows go in, a strategy for each loop and window comes
+out, and with it why the more special ones were refused.
 """

@@ -12,6 +12,12 @@ from dataclasses import dataclass
 from math import gcd
 
 from tiltpy.abi import Grouped, Layout, SlotKind, TimeLayout
+from tiltpy.aggregates.aggregate import Kept
+from tiltpy.aggregates.built_in import kept_for
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.references import reductions
+from tiltpy.emit.row_access import ObjectRows, input_rows
+from tiltpy.emit.values import Lowered, lower_expr
 from tiltpy.forks import cached_property
 from tiltpy.ir.cuts import expressions
 from tiltpy.ir.nodes import (
@@ -32,13 +38,7 @@ from tiltpy.ir.nodes import (
 from tiltpy.ir.traversal import walk
 from tiltpy.loops.build import TRUE, i64
 from tiltpy.loops.nodes import Array, LExpr
-from tiltpy.lowering.aggregates.aggregate import Kept
-from tiltpy.lowering.aggregates.built_in import kept_for
 from tiltpy.lowering.choice.vector_plan import Unfit, looks_at_whole
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.references import reductions
-from tiltpy.lowering.emit.row_access import ObjectRows, input_rows
-from tiltpy.lowering.emit.values import Lowered, lower_expr
 from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.types import BOOL, U32, U64, Scalar
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from math import lcm
 
 from tiltpy.abi import LANES, MOST_CELLS, Lattice, Layout, TimeLayout
+from tiltpy.emit.axes import Axis, Step, common_low, step, whole_vectors
+from tiltpy.emit.references import reductions, references
 from tiltpy.ir.nodes import CutPoint, Query, Reduce, TemporalExpr, UserReduction, Window
-from tiltpy.lowering.emit.axes import Axis, Step, common_low, step, whole_vectors
-from tiltpy.lowering.emit.references import reductions, references
 from tiltpy.lowering.sweep.edge_loop import stepped
 from tiltpy.lowering.sweep.event_loop import swept_at_events
 from tiltpy.lowering.sweep.tumbling_rows import folds_rows

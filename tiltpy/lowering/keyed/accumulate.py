@@ -7,6 +7,9 @@ condition, and an entry in each of some rows of matrices, which stay in the cach
 from collections.abc import Iterator
 
 from tiltpy.abi import Loop, Shape, Signature, SlotKind
+from tiltpy.aggregates.aggregate import lift_where
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.row_access import ObjectRows
 from tiltpy.loops.build import (
     add,
     conj,
@@ -21,10 +24,7 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Array, For, Kernel, LExpr, Num, Store, WriteSlot
-from tiltpy.lowering.aggregates.aggregate import lift_where
 from tiltpy.lowering.choice.keyed_plan import Folding, value_of
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.row_access import ObjectRows
 from tiltpy.lowering.lowered import LoweredKernel
 from tiltpy.types import I64
 

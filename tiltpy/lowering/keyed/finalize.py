@@ -7,6 +7,11 @@ whether a window has changed: each step for all of the keys, side by side.
 from dataclasses import dataclass
 
 from tiltpy.abi import Shape, SlotKind
+from tiltpy.aggregates.aggregate import State
+from tiltpy.aggregates.finalize import finish
+from tiltpy.emit.builder import Block
+from tiltpy.emit.references import reductions
+from tiltpy.emit.values import Lowered, lower_expr
 from tiltpy.ir.nodes import (
     At,
     CutWindow,
@@ -31,12 +36,7 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Array, Bin, For, LExpr, Num, Store, Var
-from tiltpy.lowering.aggregates.aggregate import State
-from tiltpy.lowering.aggregates.finalize import finish
 from tiltpy.lowering.choice.keyed_plan import Folding, Part, Span
-from tiltpy.lowering.emit.builder import Block
-from tiltpy.lowering.emit.references import reductions
-from tiltpy.lowering.emit.values import Lowered, lower_expr
 from tiltpy.lowering.keyed.accumulate import lowered_of
 from tiltpy.lowering.lowered import LoweredKernel
 from tiltpy.lowering.sweep.window_elements import row_value

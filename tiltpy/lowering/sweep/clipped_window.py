@@ -5,17 +5,17 @@ and the newest otherwise each time the window moves on, but those between as the
 they slide in stacks, and at each visit the two that are cut are merged with them.
 """
 
-from tiltpy.ir.nodes import Expr, Reduce, UserReduction
-from tiltpy.loops.build import conj, greatest, i64, le, lt, sub
-from tiltpy.loops.nodes import LExpr
-from tiltpy.lowering.aggregates.aggregate import State
-from tiltpy.lowering.aggregates.user_defined import (
+from tiltpy.aggregates.aggregate import State
+from tiltpy.aggregates.user_defined import (
     finish_own,
     kept_of_bounded,
     lift_cut,
 )
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.values import Lowered
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.values import Lowered
+from tiltpy.ir.nodes import Expr, Reduce, UserReduction
+from tiltpy.loops.build import conj, greatest, i64, le, lt, sub
+from tiltpy.loops.nodes import LExpr
 from tiltpy.lowering.sweep.fifo_window import SlidingWindow
 from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.lowering.sweep.row_bounds import Edges

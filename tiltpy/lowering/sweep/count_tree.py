@@ -10,6 +10,9 @@ for all its quantiles and greatest values. NaNs are counted beside it.
 from collections.abc import Callable
 
 from tiltpy.abi import LANES
+from tiltpy.aggregates.quantiles import between, share_of, times
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.values import Lowered
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import (
     add,
@@ -38,9 +41,6 @@ from tiltpy.loops.nodes import (
     While,
     Wide,
 )
-from tiltpy.lowering.aggregates.quantiles import between, share_of, times
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.values import Lowered
 from tiltpy.lowering.sweep.ranking import Ranking
 from tiltpy.types import F64, I32, I64, Struct
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from tiltpy.abi import TimeLayout
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.row_access import ObjectRows
 from tiltpy.loops.build import (
     FALSE,
     INF,
@@ -27,8 +29,6 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import LExpr, Store, While
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.row_access import ObjectRows
 from tiltpy.lowering.sweep.row_bounds import Edges
 from tiltpy.types import BOOL, I64
 

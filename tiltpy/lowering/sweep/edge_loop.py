@@ -10,6 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tiltpy.abi import Layout, TimeLayout
+from tiltpy.aggregates.central_moments import ORDERS
+from tiltpy.costs import LONGEST_TREE
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.output_arrays import Written, write_snapshot
+from tiltpy.emit.references import reductions, references, uses_time
+from tiltpy.emit.row_access import ObjectRows, prefetch_rows
+from tiltpy.emit.values import Lowered, lower_expr
 from tiltpy.ir.nodes import (
     At,
     Cut,
@@ -24,17 +31,10 @@ from tiltpy.ir.nodes import (
 )
 from tiltpy.loops.build import TRUE, add, conj, convert, i64, le, least, lt, sub
 from tiltpy.loops.nodes import LExpr, Select, Var, While
-from tiltpy.lowering.aggregates.central_moments import ORDERS
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.output_arrays import Written, write_snapshot
-from tiltpy.lowering.emit.references import reductions, references, uses_time
-from tiltpy.lowering.emit.row_access import ObjectRows, prefetch_rows
-from tiltpy.lowering.emit.values import Lowered, lower_expr
 from tiltpy.lowering.sweep.cursors import StepCursor
 from tiltpy.lowering.sweep.fifo_window import SlidingWindow
 from tiltpy.lowering.sweep.operands import Following
 from tiltpy.lowering.sweep.row_bounds import Edge
-from tiltpy.plan.costs import LONGEST_TREE
 from tiltpy.types import I64, Struct, Type
 
 RUN = 64

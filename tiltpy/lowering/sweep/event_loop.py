@@ -11,6 +11,10 @@ from collections.abc import Mapping
 from enum import Enum
 
 from tiltpy.abi import LANES, Layout
+from tiltpy.aggregates.central_moments import ORDERS
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.output_arrays import Written, write_snapshot
+from tiltpy.emit.references import reductions, references, uses_time
 from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.loops.build import (
     TRUE,
@@ -26,10 +30,6 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Bin, LExpr, Var, While
-from tiltpy.lowering.aggregates.central_moments import ORDERS
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.output_arrays import Written, write_snapshot
-from tiltpy.lowering.emit.references import reductions, references, uses_time
 from tiltpy.lowering.sweep.cursors import ScanCursor, Seen
 from tiltpy.lowering.sweep.event_vectors import EventLanes
 from tiltpy.lowering.sweep.fifo_window import LEAP, SlidingWindow

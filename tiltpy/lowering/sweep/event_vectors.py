@@ -9,6 +9,16 @@ Nothing is kept from event to event.
 from dataclasses import dataclass
 
 from tiltpy.abi import LANES
+from tiltpy.aggregates.aggregate import State, lift_where
+from tiltpy.aggregates.built_in import kept_for
+from tiltpy.aggregates.central_moments import is_masked_spread
+from tiltpy.aggregates.finalize import finish
+from tiltpy.aggregates.masked_variance import MaskedSpread, in_lanes
+from tiltpy.emit.builder import Block
+from tiltpy.emit.output_arrays import Written, pack_snapshots
+from tiltpy.emit.references import reductions, references
+from tiltpy.emit.row_access import ObjectRows
+from tiltpy.emit.values import Lowered, lower_expr
 from tiltpy.ir.nodes import (
     At,
     Element,
@@ -21,16 +31,6 @@ from tiltpy.ir.nodes import (
 from tiltpy.ir.traversal import walk
 from tiltpy.loops.build import TRUE, add, conj, convert, i64, le, lt, sub
 from tiltpy.loops.nodes import LExpr, Num, Splat, Var, Wide
-from tiltpy.lowering.aggregates.aggregate import State, lift_where
-from tiltpy.lowering.aggregates.built_in import kept_for
-from tiltpy.lowering.aggregates.central_moments import is_masked_spread
-from tiltpy.lowering.aggregates.finalize import finish
-from tiltpy.lowering.aggregates.masked_variance import MaskedSpread, in_lanes
-from tiltpy.lowering.emit.builder import Block
-from tiltpy.lowering.emit.output_arrays import Written, pack_snapshots
-from tiltpy.lowering.emit.references import reductions, references
-from tiltpy.lowering.emit.row_access import ObjectRows
-from tiltpy.lowering.emit.values import Lowered, lower_expr
 from tiltpy.ops import REDUCTIONS, WHOLE_WINDOW
 from tiltpy.types import I32, Struct, columns
 

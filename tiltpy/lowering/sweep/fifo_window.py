@@ -13,6 +13,12 @@ merged: a tumbling window merges each of its rows once.
 from copy import copy
 from dataclasses import replace
 
+from tiltpy.aggregates.built_in import COUNT
+from tiltpy.aggregates.finalize import finish
+from tiltpy.aggregates.user_defined import Way, way_of
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.row_access import ObjectRows
+from tiltpy.emit.values import Lowered
 from tiltpy.ir.nodes import Expr, Reduce, Window
 from tiltpy.loops.build import (
     FALSE,
@@ -27,12 +33,6 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import For, LExpr, While
-from tiltpy.lowering.aggregates.built_in import COUNT
-from tiltpy.lowering.aggregates.finalize import finish
-from tiltpy.lowering.aggregates.user_defined import Way, way_of
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.row_access import ObjectRows
-from tiltpy.lowering.emit.values import Lowered
 from tiltpy.lowering.sweep.order_statistics import WholeWindow
 from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.lowering.sweep.recomputed_window import Bounds, Stretch, fold_anew

@@ -8,6 +8,9 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TypeVar
 
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.row_access import ObjectRows
+from tiltpy.emit.values import Leaf, Lowered, lower_expr, phi
 from tiltpy.ir.nodes import (
     At,
     CutPoint,
@@ -22,9 +25,6 @@ from tiltpy.ir.nodes import (
 from tiltpy.ir.traversal import walk
 from tiltpy.loops.build import FALSE
 from tiltpy.loops.nodes import Var
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.row_access import ObjectRows
-from tiltpy.lowering.emit.values import Leaf, Lowered, lower_expr, phi
 from tiltpy.lowering.sweep.cursors import gapless
 from tiltpy.types import BOOL, Struct, Type
 

@@ -8,13 +8,13 @@ of each loop is chosen here (see `abi.Shape`).
 from collections.abc import Mapping
 
 from tiltpy.abi import Layout, Loop, Signature, SlotKind
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.output_arrays import Written, written
+from tiltpy.emit.row_access import ObjectRows, input_rows
 from tiltpy.ir.cuts import reads
 from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.loops.build import greatest, i64, least, load, lt, sub
 from tiltpy.loops.nodes import Kernel, LExpr, Store, WriteSlot
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.output_arrays import Written, written
-from tiltpy.lowering.emit.row_access import ObjectRows, input_rows
 from tiltpy.lowering.lowered import LoweredKernel
 from tiltpy.lowering.sweep.loop import Sweep
 from tiltpy.lowering.sweep.ranking import Rankings

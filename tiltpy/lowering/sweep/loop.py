@@ -13,6 +13,11 @@ one row at most (see `edges`). A loop whose object is φ wherever another one is
 from dataclasses import replace
 
 from tiltpy.abi import Loop, Read, Rows, Shape, SlotKind
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.output_arrays import Written, write_snapshot
+from tiltpy.emit.references import uses_time
+from tiltpy.emit.row_access import ObjectRows
+from tiltpy.emit.values import Lowered
 from tiltpy.ir.nodes import CutPoint, TemporalExpr
 from tiltpy.loops.build import (
     FALSE,
@@ -29,11 +34,6 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Bin, LExpr, Var, While
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.output_arrays import Written, write_snapshot
-from tiltpy.lowering.emit.references import uses_time
-from tiltpy.lowering.emit.row_access import ObjectRows
-from tiltpy.lowering.emit.values import Lowered
 from tiltpy.lowering.sweep.cursors import ScanCursor
 from tiltpy.lowering.sweep.edge_loop import Stepping
 from tiltpy.lowering.sweep.event_loop import AtEvents

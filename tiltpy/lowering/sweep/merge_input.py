@@ -5,9 +5,9 @@ What its bound after the next one is is read ahead of knowing whether it moves.
 
 from dataclasses import dataclass
 
+from tiltpy.emit.builder import Assembly, Block
 from tiltpy.loops.build import TRUE, add, conj, convert, eq, i64, le, lt, negate, sub
 from tiltpy.loops.nodes import LExpr, Select, Var
-from tiltpy.lowering.emit.builder import Assembly, Block
 from tiltpy.lowering.sweep.cursors import ScanCursor, Seen, StepCursor, gapless
 from tiltpy.types import BOOL, I64
 

@@ -16,6 +16,10 @@ Where just one moves on its rows go by in lanes (`merged_lanes`).
 from collections.abc import Iterable
 
 from tiltpy.abi import LANES
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.output_arrays import Written, write_snapshot
+from tiltpy.emit.row_access import prefetch_rows
+from tiltpy.emit.stream_stores import Outlet
 from tiltpy.ir.nodes import CutPoint
 from tiltpy.loops.build import (
     TRUE,
@@ -30,10 +34,6 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import LExpr, Var, While
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.output_arrays import Written, write_snapshot
-from tiltpy.lowering.emit.row_access import prefetch_rows
-from tiltpy.lowering.emit.stream_stores import Outlet
 from tiltpy.lowering.sweep.cursors import ScanCursor, StepCursor
 from tiltpy.lowering.sweep.gap_skipping import strict_points
 from tiltpy.lowering.sweep.merge_input import Side

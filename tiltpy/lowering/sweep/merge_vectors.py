@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tiltpy.abi import LANES
+from tiltpy.emit.builder import Block
+from tiltpy.emit.output_arrays import Written, pack_snapshots
+from tiltpy.emit.row_access import ObjectRows
 from tiltpy.ir.nodes import CutPoint
 from tiltpy.loops.build import FALSE, TRUE, conj, greatest, i64, lt, sub
 from tiltpy.loops.nodes import LExpr, Pick, Splat, Var
-from tiltpy.lowering.emit.builder import Block
-from tiltpy.lowering.emit.output_arrays import Written, pack_snapshots
-from tiltpy.lowering.emit.row_access import ObjectRows
 from tiltpy.lowering.sweep.cursors import Seen
 from tiltpy.lowering.sweep.merge_input import Side
 from tiltpy.lowering.sweep.operands import Following

@@ -6,6 +6,8 @@ as many and an earlier first one. The rows of a rank are chained in the order in
 they came, so that each of them can go, and the next becomes the first.
 """
 
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.values import Lowered
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import (
     add,
@@ -21,8 +23,6 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Array, Bin, For, LExpr, Num, Store, While
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.values import Lowered
 from tiltpy.lowering.sweep.ranking import Ranking
 from tiltpy.lowering.sweep.window_elements import row_value
 from tiltpy.types import I32, I64

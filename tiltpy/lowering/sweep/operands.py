@@ -4,6 +4,11 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from tiltpy.abi import Read, TimeLayout
+from tiltpy.aggregates.user_defined import Way, way_of
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.references import reductions, references
+from tiltpy.emit.row_access import ObjectRows
+from tiltpy.emit.values import Leaf, Lowered, lower_expr
 from tiltpy.ir.cuts import leaf_cuts
 from tiltpy.ir.nodes import (
     At,
@@ -23,11 +28,6 @@ from tiltpy.ir.nodes import (
 )
 from tiltpy.loops.build import FALSE, INF, TRUE, add, conj, disj, i64, lt
 from tiltpy.loops.nodes import Lane, LExpr, Var
-from tiltpy.lowering.aggregates.user_defined import Way, way_of
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.references import reductions, references
-from tiltpy.lowering.emit.row_access import ObjectRows
-from tiltpy.lowering.emit.values import Leaf, Lowered, lower_expr
 from tiltpy.lowering.sweep.clipped_window import EdgedWindow
 from tiltpy.lowering.sweep.cursors import (
     Cursor,

@@ -8,11 +8,11 @@ structures as its reductions need: all quantiles and greatest values share one.
 from collections.abc import Callable
 from typing import Protocol
 
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.values import Lowered
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import TRUE, add, convert, eq, i64, le, load, lt, sub
 from tiltpy.loops.nodes import For, LExpr, Num, Store
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.values import Lowered
 from tiltpy.lowering.sweep.count_tree import CountTree
 from tiltpy.lowering.sweep.mode_tree import ModeTree
 from tiltpy.lowering.sweep.ranking import Ranking

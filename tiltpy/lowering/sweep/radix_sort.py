@@ -7,9 +7,9 @@ in the rows, and no branch depends on two keys.
 
 from dataclasses import dataclass
 
+from tiltpy.emit.builder import Assembly, Block
 from tiltpy.loops.build import add, convert, eq, i64, load, lt, sub
 from tiltpy.loops.nodes import Array, Bin, For, LExpr, Num, Store, Var, While
-from tiltpy.lowering.emit.builder import Assembly, Block
 from tiltpy.types import I32, I64, U64
 
 DIGITS = 1 << 11

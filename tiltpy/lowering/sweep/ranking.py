@@ -13,6 +13,8 @@ refused where there is not enough memory. Rows and ranks are numbers of 32 bits:
 runtime refuses chunks of more.
 """
 
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.row_access import ObjectRows
 from tiltpy.ir.nodes import Expr
 from tiltpy.loops.build import (
     TRUE,
@@ -31,8 +33,6 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Array, Bin, CallFn, For, LExpr, Num, Store, Var, While
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.row_access import ObjectRows
 from tiltpy.lowering.sweep.radix_sort import RadixSort
 from tiltpy.lowering.sweep.window_elements import element_of
 from tiltpy.types import I32, I64, U64, Scalar, int_range

@@ -8,6 +8,15 @@ as long as one reaches beyond an edge.
 
 from dataclasses import dataclass
 
+from tiltpy.aggregates.user_defined import (
+    accumulated,
+    initial,
+    result_of,
+    types_of,
+)
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.row_access import ObjectRows
+from tiltpy.emit.values import Lowered
 from tiltpy.ir.nodes import Expr, UserReduction, Window
 from tiltpy.loops.build import (
     FALSE,
@@ -25,15 +34,6 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import For, LExpr, Var, While
-from tiltpy.lowering.aggregates.user_defined import (
-    accumulated,
-    initial,
-    result_of,
-    types_of,
-)
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.row_access import ObjectRows
-from tiltpy.lowering.emit.values import Lowered
 from tiltpy.lowering.sweep.window_elements import assign_state, element_of
 from tiltpy.types import BOOL
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Literal
 
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.row_access import ObjectRows
 from tiltpy.loops.build import add, convert, i64, le, sub
 from tiltpy.loops.nodes import LExpr, Var, While
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.row_access import ObjectRows
 from tiltpy.types import BOOL, I64
 
 Bound = Literal["start", "end"]

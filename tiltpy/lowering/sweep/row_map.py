@@ -6,6 +6,17 @@ the result are the row's own and only values are written; elsewhere they are pac
 """
 
 from tiltpy.abi import LANES, Loop, Read, Shape, SlotKind
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.cell_arrays import Place, cells_of
+from tiltpy.emit.output_arrays import (
+    Written,
+    pack_snapshots,
+    write_snapshot,
+    write_value,
+)
+from tiltpy.emit.row_access import ObjectRows
+from tiltpy.emit.stream_stores import Outlet
+from tiltpy.emit.values import Lowered, lower_expr, phi
 from tiltpy.ir.nodes import (
     At,
     CutPoint,
@@ -24,17 +35,6 @@ from tiltpy.loops.nodes import (
     LExpr,
     Var,
 )
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.cell_arrays import Place, cells_of
-from tiltpy.lowering.emit.output_arrays import (
-    Written,
-    pack_snapshots,
-    write_snapshot,
-    write_value,
-)
-from tiltpy.lowering.emit.row_access import ObjectRows
-from tiltpy.lowering.emit.stream_stores import Outlet
-from tiltpy.lowering.emit.values import Lowered, lower_expr, phi
 from tiltpy.lowering.sweep.operands import bound_of
 from tiltpy.types import I64
 

@@ -6,6 +6,15 @@ values alone, sixteen at a time, in which there is no time.
 """
 
 from tiltpy.abi import LANES, Layout, TimeLayout
+from tiltpy.aggregates.built_in import COUNT
+from tiltpy.aggregates.finalize import finish
+from tiltpy.aggregates.pane_fold import Pane
+from tiltpy.aggregates.pane_passes import States, states_of_rows
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.cell_arrays import cells_of
+from tiltpy.emit.references import reductions
+from tiltpy.emit.row_access import AHEAD, ObjectRows
+from tiltpy.emit.values import Lowered
 from tiltpy.ir.cuts import leaf_cuts
 from tiltpy.ir.nodes import CutWindow, Expr, Reduce, TemporalExpr, Window
 from tiltpy.loops.build import (
@@ -27,15 +36,6 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Array, CountTrue, Lane, LExpr, Prefetch, Var, While, Wide
-from tiltpy.lowering.aggregates.built_in import COUNT
-from tiltpy.lowering.aggregates.finalize import finish
-from tiltpy.lowering.aggregates.pane_fold import Pane
-from tiltpy.lowering.aggregates.pane_passes import States, states_of_rows
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.cell_arrays import cells_of
-from tiltpy.lowering.emit.references import reductions
-from tiltpy.lowering.emit.row_access import AHEAD, ObjectRows
-from tiltpy.lowering.emit.values import Lowered
 from tiltpy.lowering.sweep.window_elements import element_of, kept_of, row_value
 from tiltpy.ops import REDUCTIONS, WHOLE_WINDOW
 from tiltpy.types import BOOL, I64

@@ -6,6 +6,13 @@ of its leaves and the least of their ends. A row comes or goes in logarithmic ti
 the root is the window's state.
 """
 
+from tiltpy.aggregates.aggregate import Kept, State, lift_where
+from tiltpy.aggregates.built_in import COUNT
+from tiltpy.aggregates.finalize import finish
+from tiltpy.aggregates.user_defined import Way, way_of
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.row_access import ObjectRows
+from tiltpy.emit.values import Lowered
 from tiltpy.ir.nodes import Expr, Reduce, UserReduction, Window
 from tiltpy.loops.build import (
     FALSE,
@@ -23,13 +30,6 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Array, Bin, LExpr, Store, Var, While
-from tiltpy.lowering.aggregates.aggregate import Kept, State, lift_where
-from tiltpy.lowering.aggregates.built_in import COUNT
-from tiltpy.lowering.aggregates.finalize import finish
-from tiltpy.lowering.aggregates.user_defined import Way, way_of
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.row_access import ObjectRows
-from tiltpy.lowering.emit.values import Lowered
 from tiltpy.lowering.sweep.order_statistics import WholeWindow
 from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.lowering.sweep.recomputed_window import Bounds, Stretch, fold_anew

@@ -8,6 +8,20 @@ What a query's own reduction can take out of integers is taken out of one runnin
 
 from dataclasses import replace
 
+from tiltpy.aggregates.aggregate import Kept, State, lift_where
+from tiltpy.aggregates.built_in import COUNT, kept_for
+from tiltpy.aggregates.user_defined import (
+    Way,
+    accumulated,
+    initial,
+    result_of,
+    taken_out,
+    types_of,
+    way_of,
+)
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.row_access import ObjectRows
+from tiltpy.emit.values import Lowered, lower_expr
 from tiltpy.ir.nodes import (
     At,
     Call,
@@ -32,20 +46,6 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Array, For, LExpr, Store, Var
-from tiltpy.lowering.aggregates.aggregate import Kept, State, lift_where
-from tiltpy.lowering.aggregates.built_in import COUNT, kept_for
-from tiltpy.lowering.aggregates.user_defined import (
-    Way,
-    accumulated,
-    initial,
-    result_of,
-    taken_out,
-    types_of,
-    way_of,
-)
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.row_access import ObjectRows
-from tiltpy.lowering.emit.values import Lowered, lower_expr
 from tiltpy.types import BOOL, I64
 
 

@@ -8,6 +8,8 @@ vector, however long the window.
 from collections.abc import Callable
 
 from tiltpy.abi import LANES
+from tiltpy.aggregates.aggregate import Kept, State
+from tiltpy.emit.builder import Assembly, Block
 from tiltpy.loops.build import add, eq, i64, lt, select, sub
 from tiltpy.loops.nodes import (
     Array,
@@ -21,8 +23,6 @@ from tiltpy.loops.nodes import (
     While,
     Wide,
 )
-from tiltpy.lowering.aggregates.aggregate import Kept, State
-from tiltpy.lowering.emit.builder import Assembly, Block
 from tiltpy.types import F64, I64
 
 

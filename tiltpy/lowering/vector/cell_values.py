@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
+from tiltpy.emit.builder import Block
+from tiltpy.emit.cell_arrays import Stored
+from tiltpy.emit.values import Lowered
 from tiltpy.loops.build import TRUE
 from tiltpy.loops.nodes import Array, LExpr, Splat, Store
-from tiltpy.lowering.emit.builder import Block
-from tiltpy.lowering.emit.cell_arrays import Stored
-from tiltpy.lowering.emit.values import Lowered
 
 
 @dataclass(frozen=True, slots=True)

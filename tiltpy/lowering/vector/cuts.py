@@ -1,5 +1,9 @@
 """Where the snapshots of an object begin that a loop over lanes computes."""
 
+from tiltpy.emit.axes import Step
+from tiltpy.emit.builder import Block
+from tiltpy.emit.cell_arrays import place, single
+from tiltpy.emit.values import Leaf, Lowered, lower_expr
 from tiltpy.ir.nodes import (
     Cut,
     CutInlined,
@@ -13,10 +17,6 @@ from tiltpy.ir.nodes import (
 from tiltpy.loops.build import TRUE, conj, disj, eq, i64, ne, negate
 from tiltpy.loops.nodes import Lane, LExpr
 from tiltpy.lowering.choice.vector_plan import Unfit
-from tiltpy.lowering.emit.axes import Step
-from tiltpy.lowering.emit.builder import Block
-from tiltpy.lowering.emit.cell_arrays import place, single
-from tiltpy.lowering.emit.values import Leaf, Lowered, lower_expr
 from tiltpy.lowering.vector.history import History
 from tiltpy.lowering.vector.operands import LaneView
 from tiltpy.types import BOOL, I64

@@ -9,6 +9,10 @@ the next row, or by the gap behind this one.
 from dataclasses import dataclass
 
 from tiltpy.abi import LANES, SlotKind, TimeLayout
+from tiltpy.emit.axes import Axis
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.cell_arrays import Stored
+from tiltpy.emit.row_access import ObjectRows
 from tiltpy.loops.build import (
     FALSE,
     TRUE,
@@ -25,10 +29,6 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Array, For, LExpr, Splat, Store, Var, While, Wide
-from tiltpy.lowering.emit.axes import Axis
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.cell_arrays import Stored
-from tiltpy.lowering.emit.row_access import ObjectRows
 from tiltpy.types import BOOL, I64, Struct, columns
 
 

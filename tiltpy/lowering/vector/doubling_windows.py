@@ -13,12 +13,12 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from tiltpy.abi import LANES
+from tiltpy.aggregates.aggregate import Kept, State
+from tiltpy.costs import LONGEST_TREE
+from tiltpy.emit.builder import Assembly, Block
 from tiltpy.loops.nodes import Num, Splat
-from tiltpy.lowering.aggregates.aggregate import Kept, State
-from tiltpy.lowering.emit.builder import Assembly, Block
 from tiltpy.lowering.vector.block_windows import Blocks
 from tiltpy.lowering.vector.history import History
-from tiltpy.plan.costs import LONGEST_TREE
 
 LONGEST_NARROW_TREE = 4096
 """`LONGEST_TREE` for sums in single precision: what they look back at stays in near

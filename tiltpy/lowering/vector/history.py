@@ -7,6 +7,8 @@ is a shuffle of two of them. What is far back is in a ring in memory.
 from dataclasses import dataclass, field
 
 from tiltpy.abi import LANES
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.values import Lowered, zero
 from tiltpy.loops.build import TRUE, add, disj, i64, lt, ne, sub
 from tiltpy.loops.nodes import (
     Array,
@@ -20,8 +22,6 @@ from tiltpy.loops.nodes import (
     While,
     Wide,
 )
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.values import Lowered, zero
 from tiltpy.types import I64, Scalar, Struct, Type, columns
 
 REGISTERS = 8

@@ -22,14 +22,14 @@ from tiltpy.abi import (
     SlotKind,
     Stretch,
 )
+from tiltpy.emit.axes import whole_vectors
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.cell_arrays import Bitmap, Stored
+from tiltpy.emit.row_access import ObjectRows, input_rows
 from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.loops.build import add, i64, least, lt, sub
 from tiltpy.loops.nodes import Bin, For, Kernel, LExpr, While
 from tiltpy.lowering.choice.vector_plan import Grid, Stage, Unfit
-from tiltpy.lowering.emit.axes import whole_vectors
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.cell_arrays import Bitmap, Stored
-from tiltpy.lowering.emit.row_access import ObjectRows, input_rows
 from tiltpy.lowering.lowered import LoweredKernel
 from tiltpy.lowering.vector.cell_values import Outcome
 from tiltpy.lowering.vector.densify import Spread

@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 
 from tiltpy.abi import Shape
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.cell_arrays import Stored
+from tiltpy.emit.values import Lowered, lower_expr
 from tiltpy.ir.nodes import (
     At,
     CutPoint,
@@ -15,9 +18,6 @@ from tiltpy.ir.nodes import (
 from tiltpy.loops.build import TRUE, add, i64, mul
 from tiltpy.loops.nodes import Lane, LExpr, Var
 from tiltpy.lowering.choice.vector_plan import Grid
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.cell_arrays import Stored
-from tiltpy.lowering.emit.values import Lowered, lower_expr
 from tiltpy.lowering.vector.cell_values import Outcome
 from tiltpy.lowering.vector.cuts import LaneCuts
 from tiltpy.lowering.vector.history import History, Streamed

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tiltpy.abi import LANES
+from tiltpy.emit.axes import Step
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.cell_arrays import Place, Stored, place
+from tiltpy.emit.values import Lowered, lower_expr
 from tiltpy.ir.nodes import CutPoint, Element, EventBound, Expr, TemporalExpr
 from tiltpy.loops.build import TRUE, add, conj, i64, mul
 from tiltpy.loops.nodes import Lane, LExpr
 from tiltpy.lowering.choice.vector_plan import Grid, Unfit
-from tiltpy.lowering.emit.axes import Step
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.cell_arrays import Place, Stored, place
-from tiltpy.lowering.emit.values import Lowered, lower_expr
 from tiltpy.lowering.vector.history import Streamed
 from tiltpy.types import I64
 

@@ -5,6 +5,8 @@ are packed, and a bitmap says in which cells snapshots begin (see `abi.Stretch`)
 """
 
 from tiltpy.abi import LANES, SlotKind
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.stream_stores import Outlet
 from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.loops.build import (
     FALSE,
@@ -30,8 +32,6 @@ from tiltpy.loops.nodes import (
     Var,
     WriteSlot,
 )
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.stream_stores import Outlet
 from tiltpy.lowering.vector.cell_values import Outcome
 from tiltpy.types import BOOL, I32, I64, columns
 

@@ -5,6 +5,15 @@ from dataclasses import replace
 from functools import partial
 
 from tiltpy.abi import Shape
+from tiltpy.aggregates.aggregate import Kept, State
+from tiltpy.aggregates.built_in import COUNT, kept_for
+from tiltpy.aggregates.finalize import finished
+from tiltpy.aggregates.pane_fold import Pane
+from tiltpy.aggregates.pane_passes import states_of
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.cell_arrays import Place, Stored, single
+from tiltpy.emit.references import reductions
+from tiltpy.emit.values import Lowered, lower_expr, zero
 from tiltpy.ir.nodes import (
     At,
     CutPoint,
@@ -20,16 +29,7 @@ from tiltpy.ir.nodes import (
 )
 from tiltpy.loops.build import TRUE, add, conj, disj, i64, lt, mul, negate
 from tiltpy.loops.nodes import Extract, LExpr, Var
-from tiltpy.lowering.aggregates.aggregate import Kept, State
-from tiltpy.lowering.aggregates.built_in import COUNT, kept_for
-from tiltpy.lowering.aggregates.finalize import finished
-from tiltpy.lowering.aggregates.pane_fold import Pane
-from tiltpy.lowering.aggregates.pane_passes import states_of
 from tiltpy.lowering.choice.vector_plan import Grid, Seen, Unfit, looks_at_whole
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.cell_arrays import Place, Stored, single
-from tiltpy.lowering.emit.references import reductions
-from tiltpy.lowering.emit.values import Lowered, lower_expr, zero
 from tiltpy.lowering.vector.cell_values import Outcome
 from tiltpy.lowering.vector.pane_ring import Hop, PaneRing
 from tiltpy.ops import WHOLE_WINDOW

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import gcd
 
+from tiltpy.aggregates.aggregate import Kept, State
+from tiltpy.aggregates.pane_fold import Pane
+from tiltpy.aggregates.pane_passes import DEVIATIONS
+from tiltpy.emit.builder import Assembly, Block
 from tiltpy.loops.build import add, i64, load, lt, mul, sub
 from tiltpy.loops.nodes import Array, Bin, For, LExpr, Num, Store, Var, While
-from tiltpy.lowering.aggregates.aggregate import Kept, State
-from tiltpy.lowering.aggregates.pane_fold import Pane
-from tiltpy.lowering.aggregates.pane_passes import DEVIATIONS
-from tiltpy.lowering.emit.builder import Assembly, Block
 from tiltpy.types import I64
 
 SMALLEST = 16

@@ -5,6 +5,8 @@ exchange is two instructions for `LANES` windows. Where every cell has a value, 
 the fastest way up to some fifty of them; others keep counts (`count_tree`).
 """
 
+from tiltpy.aggregates.quantiles import between, place_among, share_of
+from tiltpy.emit.values import Lowered
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import (
     FALSE,
@@ -18,9 +20,7 @@ from tiltpy.loops.build import (
     select,
 )
 from tiltpy.loops.nodes import CallFn, LExpr
-from tiltpy.lowering.aggregates.quantiles import between, place_among, share_of
 from tiltpy.lowering.choice.vector_plan import looks_at_whole
-from tiltpy.lowering.emit.values import Lowered
 from tiltpy.lowering.vector.operands import LaneView
 from tiltpy.lowering.vector.sorting_network import selecting
 from tiltpy.types import BOOL, F64, I32

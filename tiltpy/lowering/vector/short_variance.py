@@ -1,16 +1,16 @@
 """Variances of a few `f32`: in single precision, as long as nothing can get lost."""
 
 from tiltpy.abi import LANES
+from tiltpy.aggregates.aggregate import State
+from tiltpy.costs import LONGEST_TREE
+from tiltpy.emit.builder import Block
+from tiltpy.emit.cell_arrays import Place
+from tiltpy.emit.floats import minus, over, plus, times
+from tiltpy.emit.values import Lowered
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import TRUE, add, conj, convert, disj, i64, le, lt
 from tiltpy.loops.nodes import CallFn, CountTrue, For, LExpr, Num, Splat
-from tiltpy.lowering.aggregates.aggregate import State
-from tiltpy.lowering.emit.builder import Block
-from tiltpy.lowering.emit.cell_arrays import Place
-from tiltpy.lowering.emit.floats import minus, over, plus, times
-from tiltpy.lowering.emit.values import Lowered
 from tiltpy.lowering.vector.operands import LaneView
-from tiltpy.plan.costs import LONGEST_TREE
 from tiltpy.types import BOOL, F32, F64, I64
 
 

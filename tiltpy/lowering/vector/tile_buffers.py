@@ -4,13 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tiltpy.abi import LANES, Rows
+from tiltpy.emit.axes import Axis
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.cell_arrays import Stored
+from tiltpy.emit.values import zero
 from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.loops.build import add, i64, sub
 from tiltpy.loops.nodes import Array, Bin, For, LExpr, Splat, Store, Var, Wide
-from tiltpy.lowering.emit.axes import Axis
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.cell_arrays import Stored
-from tiltpy.lowering.emit.values import zero
 from tiltpy.lowering.vector.cell_values import Outcome
 from tiltpy.types import BOOL, I64, Scalar, columns
 

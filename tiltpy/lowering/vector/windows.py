@@ -6,18 +6,18 @@ cells are a few finer ones are gathered, each lane its own.
 
 from dataclasses import replace
 
+from tiltpy.aggregates.aggregate import Kept, State, lift_where
+from tiltpy.aggregates.built_in import SHORT_COUNT, kept_for, narrow_for
+from tiltpy.aggregates.central_moments import SHORT_SPREAD, is_masked_spread
+from tiltpy.aggregates.finalize import finished
+from tiltpy.aggregates.masked_variance import MaskedSpread, Values, in_lanes
+from tiltpy.emit.builder import Block
+from tiltpy.emit.references import reductions
+from tiltpy.emit.values import Lowered
 from tiltpy.ir.nodes import Expr, Reduce, TemporalExpr
 from tiltpy.loops.build import TRUE, conj, i64
 from tiltpy.loops.nodes import LExpr, Num, Splat
-from tiltpy.lowering.aggregates.aggregate import Kept, State, lift_where
-from tiltpy.lowering.aggregates.built_in import SHORT_COUNT, kept_for, narrow_for
-from tiltpy.lowering.aggregates.central_moments import SHORT_SPREAD, is_masked_spread
-from tiltpy.lowering.aggregates.finalize import finished
-from tiltpy.lowering.aggregates.masked_variance import MaskedSpread, Values, in_lanes
 from tiltpy.lowering.choice.vector_plan import Seen, Unfit, looks_at_whole
-from tiltpy.lowering.emit.builder import Block
-from tiltpy.lowering.emit.references import reductions
-from tiltpy.lowering.emit.values import Lowered
 from tiltpy.lowering.vector.doubling_windows import Fold
 from tiltpy.lowering.vector.operands import LaneView
 from tiltpy.lowering.vector.quantiles import lower_order

@@ -9,10 +9,10 @@ infinity outlives the window it was in.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from tiltpy.emit.builder import Block
+from tiltpy.emit.values import Lowered
 from tiltpy.loops.build import TRUE, convert, select
 from tiltpy.loops.nodes import LExpr, Num
-from tiltpy.lowering.emit.builder import Block
-from tiltpy.lowering.emit.values import Lowered
 from tiltpy.types import Scalar
 
 State = tuple[LExpr, ...]

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tiltpy.abi import LANES, Layout, SlotKind, TimeLayout
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.row_access import ObjectRows
+from tiltpy.emit.values import Lowered
 from tiltpy.loops.build import TRUE, add, greatest, i64, sub
 from tiltpy.loops.nodes import Array, CountTrue, LExpr, Pack, Splat, Store, Var
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.row_access import ObjectRows
-from tiltpy.lowering.emit.values import Lowered
 from tiltpy.types import BOOL, I64, Struct, Type, columns
 
 

@@ -8,6 +8,13 @@ of them, in one.
 from collections.abc import Mapping
 from dataclasses import replace
 
+from tiltpy.aggregates.aggregate import Kept, State, lift_where
+from tiltpy.aggregates.built_in import COUNT, FIRST, kept_for
+from tiltpy.aggregates.central_moments import ORDERS, moments_of
+from tiltpy.aggregates.pane_fold import Lift, Pane, fold, fold_rows
+from tiltpy.emit.builder import Block
+from tiltpy.emit.cell_arrays import Place
+from tiltpy.emit.floats import fused, minus, over, plus, times
 from tiltpy.loops.build import (
     TRUE,
     conj,
@@ -19,13 +26,6 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Bin, CallFn, Extract, Lane, LExpr, Num
-from tiltpy.lowering.aggregates.aggregate import Kept, State, lift_where
-from tiltpy.lowering.aggregates.built_in import COUNT, FIRST, kept_for
-from tiltpy.lowering.aggregates.central_moments import ORDERS, moments_of
-from tiltpy.lowering.aggregates.pane_fold import Lift, Pane, fold, fold_rows
-from tiltpy.lowering.emit.builder import Block
-from tiltpy.lowering.emit.cell_arrays import Place
-from tiltpy.lowering.emit.floats import fused, minus, over, plus, times
 from tiltpy.types import BOOL, F32, F64, I64
 
 States = Mapping[Kept, State]

@@ -3,6 +3,11 @@
 from dataclasses import replace
 from math import floor, frexp, ldexp
 
+from tiltpy.aggregates.aggregate import State
+from tiltpy.aggregates.user_defined import finish_own
+from tiltpy.emit.builder import Block
+from tiltpy.emit.floats import minus, over, times
+from tiltpy.emit.values import Lowered
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import (
     TRUE,
@@ -16,11 +21,6 @@ from tiltpy.loops.build import (
     ne,
 )
 from tiltpy.loops.nodes import Bin, CallFn, LExpr, Num
-from tiltpy.lowering.aggregates.aggregate import State
-from tiltpy.lowering.aggregates.user_defined import finish_own
-from tiltpy.lowering.emit.builder import Block
-from tiltpy.lowering.emit.floats import minus, over, times
-from tiltpy.lowering.emit.values import Lowered
 from tiltpy.types import F32, F64, I64, Scalar
 
 

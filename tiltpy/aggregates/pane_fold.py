@@ -9,6 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from tiltpy.abi import LANES
+from tiltpy.aggregates.aggregate import Kept, State
+from tiltpy.aggregates.built_in import COUNT
+from tiltpy.emit.builder import Block
+from tiltpy.emit.cell_arrays import Place, Stored
+from tiltpy.emit.values import Lowered, lower_expr
 from tiltpy.ir.nodes import Element, Expr
 from tiltpy.loops.build import (
     TRUE,
@@ -31,11 +36,6 @@ from tiltpy.loops.nodes import (
     Splat,
     Var,
 )
-from tiltpy.lowering.aggregates.aggregate import Kept, State
-from tiltpy.lowering.aggregates.built_in import COUNT
-from tiltpy.lowering.emit.builder import Block
-from tiltpy.lowering.emit.cell_arrays import Place, Stored
-from tiltpy.lowering.emit.values import Lowered, lower_expr
 from tiltpy.types import BOOL, I64
 
 

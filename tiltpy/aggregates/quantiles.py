@@ -5,10 +5,10 @@ The interpreter does the same (`interpreter_orders`), operation by operation.
 
 from math import floor
 
+from tiltpy.emit.builder import Block
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import conj, eq, f64, greatest, least, negate, select
 from tiltpy.loops.nodes import Bin, CallFn, LExpr
-from tiltpy.lowering.emit.builder import Block
 from tiltpy.types import BOOL, F64
 
 

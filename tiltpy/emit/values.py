@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from tiltpy.abi import SlotKind
+from tiltpy.emit.builder import Block
 from tiltpy.ir.nodes import (
     At,
     Binary,
@@ -49,7 +50,6 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Bin, CallFn, LExpr, Num
-from tiltpy.lowering.emit.builder import Block
 from tiltpy.ops import ARITHMETIC, COMPARISON
 from tiltpy.types import BOOL, I64, STRING, Scalar, Struct, Type
 

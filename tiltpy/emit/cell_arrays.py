@@ -7,6 +7,10 @@ kernel has put down. What the loop itself computes is in `streams`.
 from dataclasses import dataclass, replace
 
 from tiltpy.abi import LANES
+from tiltpy.emit.axes import Axis, Step
+from tiltpy.emit.builder import Block
+from tiltpy.emit.row_access import AHEAD, ObjectRows
+from tiltpy.emit.values import Lowered
 from tiltpy.loops.build import (
     TRUE,
     add,
@@ -31,10 +35,6 @@ from tiltpy.loops.nodes import (
     Splat,
     Wide,
 )
-from tiltpy.lowering.emit.axes import Axis, Step
-from tiltpy.lowering.emit.builder import Block
-from tiltpy.lowering.emit.row_access import AHEAD, ObjectRows
-from tiltpy.lowering.emit.values import Lowered
 from tiltpy.types import I64, U32, Struct, Type, columns
 
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tiltpy.abi import LANES, Layout, SlotKind, TimeLayout
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.values import Lowered
 from tiltpy.loops.build import (
     INF,
     TRUE,
@@ -22,8 +24,6 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Array, Lane, LExpr, Load, Prefetch, While, Wide
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.values import Lowered
 from tiltpy.types import BOOL, I64, Struct, Type, columns
 
 AHEAD = 1 << 13

@@ -11,6 +11,10 @@ from dataclasses import replace
 from enum import Enum
 from functools import lru_cache
 
+from tiltpy.aggregates.aggregate import Kept, Lift, State
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.row_access import ObjectRows
+from tiltpy.emit.values import Lowered, lower_expr, zero
 from tiltpy.ir.nodes import Expr, UserReduction
 from tiltpy.ir.reductions import (
     END,
@@ -23,10 +27,6 @@ from tiltpy.ir.reductions import (
 )
 from tiltpy.loops.build import FALSE, TRUE, conj, disj, negate, select
 from tiltpy.loops.nodes import LExpr, Var
-from tiltpy.lowering.aggregates.aggregate import Kept, Lift, State
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.row_access import ObjectRows
-from tiltpy.lowering.emit.values import Lowered, lower_expr, zero
 from tiltpy.types import BOOL, I64, Scalar, Struct, Type
 
 

@@ -9,6 +9,7 @@ the output; where there is not much to write it is.
 from collections.abc import Sequence
 
 from tiltpy.abi import LANES
+from tiltpy.emit.builder import Assembly, Block
 from tiltpy.loops.build import INF, add, conj, eq, i64, load, lt, select, sub
 from tiltpy.loops.nodes import (
     Array,
@@ -21,7 +22,6 @@ from tiltpy.loops.nodes import (
     While,
     Wide,
 )
-from tiltpy.lowering.emit.builder import Assembly, Block
 from tiltpy.types import BOOL, I64
 
 MUCH = 1 << 18

@@ -7,14 +7,14 @@ floats do, with NaN beyond the end. What becomes of a state is in `results`.
 from collections.abc import Mapping
 from dataclasses import replace
 
+from tiltpy.aggregates.aggregate import Kept, Merge, State
+from tiltpy.aggregates.central_moments import ORDERS, moments_of
+from tiltpy.aggregates.user_defined import kept_of_own
+from tiltpy.emit.builder import Block
+from tiltpy.emit.values import Lowered
 from tiltpy.ir.nodes import UserReduction
 from tiltpy.loops.build import convert, f64, greatest, i64, least
 from tiltpy.loops.nodes import Bin, CallFn, LExpr, Num
-from tiltpy.lowering.aggregates.aggregate import Kept, Merge, State
-from tiltpy.lowering.aggregates.central_moments import ORDERS, moments_of
-from tiltpy.lowering.aggregates.user_defined import kept_of_own
-from tiltpy.lowering.emit.builder import Block
-from tiltpy.lowering.emit.values import Lowered
 from tiltpy.ops import BinaryOp
 from tiltpy.types import BOOL, F32, F64, I32, I64, U64, Scalar, Type, int_range
 

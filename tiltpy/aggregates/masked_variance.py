@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tiltpy.abi import LANES
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.floats import minus, over, plus, times
+from tiltpy.emit.values import Lowered
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import (
     TRUE,
@@ -25,9 +28,6 @@ from tiltpy.loops.build import (
     select,
 )
 from tiltpy.loops.nodes import CallFn, CountTrue, LExpr, Num, Splat
-from tiltpy.lowering.emit.builder import Assembly, Block
-from tiltpy.lowering.emit.floats import minus, over, plus, times
-from tiltpy.lowering.emit.values import Lowered
 from tiltpy.types import BOOL, F32, F64, I64, Scalar
 
 Values = Sequence[tuple[LExpr, LExpr]]

@@ -1,13 +1,13 @@
 """Count, mean and central sums of powers: the states of variance, skew and kurtosis."""
 
 from tiltpy.abi import LANES
+from tiltpy.aggregates.aggregate import Kept, State
+from tiltpy.emit.builder import Block
+from tiltpy.emit.floats import fused, minus, over, plus, times
+from tiltpy.emit.values import Lowered
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import convert, eq, f64, is_power_of_two, select
 from tiltpy.loops.nodes import Bin, LExpr, Num
-from tiltpy.lowering.aggregates.aggregate import Kept, State
-from tiltpy.lowering.emit.builder import Block
-from tiltpy.lowering.emit.floats import fused, minus, over, plus, times
-from tiltpy.lowering.emit.values import Lowered
 from tiltpy.types import F32, F64, Scalar
 
 ORDERS = {"var": 2, "std": 2, "skew": 3, "kurtosis": 4}

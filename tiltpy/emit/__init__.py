@@ -1,0 +1,5 @@
+"""Building blocks of every kernel: slots, values, row access and output arrays.
+
+Functional expressions and the rows of objects become loop IR here, whatever loop they
+stand in. Which loop that is, is the plan's affair.
+"""

@@ -1,1 +1,0 @@
-"""Building blocks of every kernel: slots, values, row access and output arrays."""
