@@ -16,17 +16,11 @@ from tests.random_held import as_intervals, hold_on
 from tests.random_queries import Case
 from tiltpy.abi import TimeLayout
 from tiltpy.compiler import CompileOptions, Compiler
-from tiltpy.emit import stream_stores as outlet
+from tiltpy.costs import DEFAULT_COSTS, Costs
 from tiltpy.interpreter.evaluate import Event, Snapshot
 from tiltpy.ir.nodes import Input, Query
-from tiltpy.lowering.choice import vector_plan as stages
-from tiltpy.lowering.sweep import edge_loop as stepping
-from tiltpy.lowering.sweep import merge_loop as merging
-from tiltpy.lowering.sweep import tumbling_rows as row_panes
-from tiltpy.lowering.vector import doubling_windows as folds
-from tiltpy.lowering.vector import outputs
-from tiltpy.lowering.vector import short_variance as short_spreads
 from tiltpy.passes.pipeline import PASS_NAMES
+from tiltpy.plan.choose import STRATEGY_NAMES
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.time_payloads import output_type
 from tiltpy.runtime.execution import call_batches as rounds
@@ -39,6 +33,9 @@ from tiltpy.runtime.ingest.read_input import Ingested, ingest
 from tiltpy.runtime.results.result import OutputTable
 from tiltpy.runtime.run import run
 from tiltpy.types import DURATION, Interval, Point, Scalar, Struct, Type
+
+NO_STRATEGIES = frozenset(STRATEGY_NAMES)
+"""All of them left out: sweeps alone."""
 
 ARROW = {
     "bool": pa.bool_(),
@@ -59,6 +56,7 @@ class Setting:
     chunk: int | None = None
     workers: int = 1
     special_shapes: bool = True
+    """Whether any strategy may be used, or none but sweeps."""
     disabled_passes: frozenset[str] = frozenset()
     layout: TimeLayout | None = None
     """A layout to lay the rows out in where they allow it, other than the best."""
@@ -77,30 +75,40 @@ class Setting:
     are merged four visits at a time, the basins of outputs are full soon, and rounds
     have few snapshots."""
 
+    @property
+    def disabled(self) -> frozenset[str]:
+        """The strategies that are left out."""
+        return frozenset() if self.special_shapes else NO_STRATEGIES
+
+    @property
+    def costs(self) -> Costs:
+        """Where strategies become cheaper than others."""
+        return SMALL_COSTS if self.small else DEFAULT_COSTS
+
+
+SMALL_COSTS = Costs(
+    tile=64,
+    long_chain=2,
+    longest_tree=32,
+    longest_narrow_tree=40,
+    longest_swept_tree=8,
+    streamed_snapshots=3,
+    staging_buffer=18,
+    shortest_tumbling=2,
+    run_visits=4,
+)
+"""Where few rows and short windows are enough to reach every strategy."""
+
 
 @contextmanager
 def small_sizes(setting: Setting) -> Iterator[None]:
-    """Kernels as the setting wants them; those for few rows where it asks for none."""
-    if not setting.small:
+    """Kernels for many rows even where there are few, and short rounds if it asks."""
+    if setting.small:
+        with patch.object(rounds, "MUCH", 100):
+            yield
+    else:
         with patch.object(job, "FEW_ROWS", 1 << 12):
             yield
-        return
-    with (
-        patch.object(stages, "TILE", 64),
-        patch.object(stages, "LONG_CHAIN", 2),
-        patch.object(folds, "LONGEST_TREE", 32),
-        patch.object(folds, "LONGEST_NARROW_TREE", 40),
-        patch.object(short_spreads, "LONGEST_TREE", 32),
-        patch.object(outputs, "MUCH", 32),
-        patch.object(outlet, "MUCH", 3),
-        patch.object(outlet, "BASIN", 18),
-        patch.object(rounds, "MUCH", 100),
-        patch.object(row_panes, "SHORTEST", 2),
-        patch.object(merging, "RUN", 4),
-        patch.object(stepping, "RUN", 4),
-        patch.object(stepping, "LONGEST_TREE", 8),
-    ):
-        yield
 
 
 def random_setting(random: Random, span: int) -> Setting:
@@ -129,11 +137,12 @@ def run_compiled(case: Case, setting: Setting) -> dict[str, list[Snapshot]]:
     }
     options = CompileOptions(
         setting.disabled_passes,
-        setting.special_shapes,
+        setting.disabled,
         setting.optimize,
         cache=False,  # each query is met in one test
+        costs=setting.costs,
     )
-    compiler = compiler_of(case.query, options, small=setting.small)
+    compiler = compiler_of(case.query, options)
     with small_sizes(setting):
         result = run(
             Part(case.query, compiler.specialised),
@@ -145,12 +154,7 @@ def run_compiled(case: Case, setting: Setting) -> dict[str, list[Snapshot]]:
 
 
 @lru_cache(maxsize=4)
-def compiler_of(
-    query: Query,
-    options: CompileOptions,
-    *,
-    small: bool = False,  # noqa: ARG001 - what is compiled among `small_sizes` differs
-) -> Compiler:
+def compiler_of(query: Query, options: CompileOptions) -> Compiler:
     """The same one for all rows of a test, and for all its chunks."""
     return Compiler(query, options)
 

@@ -114,7 +114,7 @@ def sizes(setting: KeyedSetting) -> Iterator[None]:
 def _options(setting: Setting) -> CompileOptions:
     return CompileOptions(
         setting.disabled_passes,
-        setting.special_shapes,
+        setting.disabled,
         setting.optimize,
         cache=False,  # each query is met once
     )

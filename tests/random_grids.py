@@ -24,6 +24,7 @@ from tests.random_queries import (
 from tests.random_streams import Spans, StreamMaker
 from tiltpy.abi import LANES, Lattice, Layout, TimeLayout
 from tiltpy.compiler import specialise
+from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.emit.references import references
 from tiltpy.interpreter.evaluate import Event
 from tiltpy.ir.nodes import (
@@ -36,10 +37,10 @@ from tiltpy.ir.nodes import (
     Query,
     TemporalExpr,
 )
-from tiltpy.lowering.sweep.tumbling_rows import folds_rows
 from tiltpy.lowering.vector.kernel import lower_grid
 from tiltpy.passes.pipeline import PASS_NAMES, optimize
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
+from tiltpy.plan.strategies.tumbling_fold import tumbling_fold
 from tiltpy.types import Scalar, Struct, TDom, Type, columns
 
 CELLS = (20, 60, 60, 100, 150, 250, 400)
@@ -356,10 +357,10 @@ def is_special(query: Query, rows: Mapping[str, Rows]) -> bool:
         layouts[name] = Layout(time, nullable)
         lattices[name] = Lattice(one.period, 0)
     _, optimized = optimize(specialise(query, layouts), frozenset())[-1]
-    if lower_grid(optimized, layouts, lattices) is not None:
+    if lower_grid(optimized, layouts, lattices, DEFAULT_COSTS) is not None:
         return True
     return any(
-        folds_rows(definition, window, layouts[window.object])
+        tumbling_fold(definition, window, layouts[window.object], DEFAULT_COSTS) is None
         for definition in optimized.definitions
         for window in references(definition)[1]
         if window.object in layouts

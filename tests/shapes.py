@@ -25,16 +25,16 @@ from tiltpy.abi import LANES, OF_STRINGS, Shape, Signature, SlotKind
 from tiltpy.aggregates.central_moments import ORDERS
 from tiltpy.aggregates.masked_variance import MaskedSpread
 from tiltpy.aggregates.pane_fold import Pane
-from tiltpy.emit import stream_stores as outlet
+from tiltpy.costs import Costs
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.cell_arrays import Bitmap, Stored
+from tiltpy.emit.elements import element_of
 from tiltpy.emit.stream_stores import Outlet
 from tiltpy.ir.nodes import CutInlined, EventBound, Reduce, Time
 from tiltpy.ir.traversal import walk
 from tiltpy.loops.build import TRUE, i64
 from tiltpy.lowering.choice.vector_plan import Grid
 from tiltpy.lowering.lowered import LoweredKernel
-from tiltpy.lowering.sweep import edge_loop as stepping
 from tiltpy.lowering.sweep.count_tree import CountTree
 from tiltpy.lowering.sweep.cursors import ScanCursor, StackCursor, StepCursor
 from tiltpy.lowering.sweep.edge_loop import Stepping
@@ -43,13 +43,10 @@ from tiltpy.lowering.sweep.event_vectors import EventLanes
 from tiltpy.lowering.sweep.fifo_window import SlidingWindow
 from tiltpy.lowering.sweep.merge_loop import Merge
 from tiltpy.lowering.sweep.mode_tree import ModeTree
-from tiltpy.lowering.sweep.operands import Following
+from tiltpy.lowering.sweep.operands import SweepOperands
 from tiltpy.lowering.sweep.order_statistics import DistinctCount
 from tiltpy.lowering.sweep.tumbling_rows import RowPane
 from tiltpy.lowering.sweep.unordered_window import TreeWindow
-from tiltpy.lowering.sweep.window_elements import element_of
-from tiltpy.lowering.vector import doubling_windows as folds
-from tiltpy.lowering.vector import outputs
 from tiltpy.lowering.vector.densify import Spread
 from tiltpy.lowering.vector.doubling_windows import Fold
 from tiltpy.lowering.vector.history import History
@@ -79,7 +76,7 @@ def of_grid(grid: Grid) -> Forms:
             yield f"point: {_step(grid.point(reader, point))}"
         for window in windows:
             seen = grid.window(reader, window)
-            yield f"window: {_step(seen.newest)}, {_length(seen.cells)}"
+            yield f"window: {_step(seen.newest)}, {_length(seen.cells, grid.costs)}"
             if seen.newest.plus < seen.newest.times - 1:
                 yield "window: ends in the past"
         if any(isinstance(cut, CutInlined) for cut in reader.cuts):
@@ -106,11 +103,10 @@ def _step(step: Any) -> str:
     return "of a grid that does not divide"
 
 
-def _length(cells: int) -> str:
+def _length(cells: int, costs: Costs) -> str:
     if cells <= LANES:
         return "within a vector" if cells > 1 else "one cell"
-    longest = folds.LONGEST_TREE  # type: ignore[attr-defined]
-    return "some vectors" if cells <= longest else "longer than a tree"
+    return "some vectors" if cells <= costs.longest_tree else "longer than a tree"
 
 
 def of_fold(fold: Fold) -> Forms:
@@ -176,18 +172,18 @@ def of_stored(stored: Stored) -> Forms:
         yield "input: samples with fields that may be null"
 
 
-def of_following(following: Following) -> Forms:
-    yield "sweep: steps" if following.steps else "sweep: runs"
-    if following.skipped:
+def of_following(following: SweepOperands) -> Forms:
+    yield "sweep: steps" if following.plan.stepped else "sweep: runs"
+    if following.plan.skipped:
         yield "sweep: skips gaps"
-    if following.one_tick is not None:
+    if following.plan.one_tick is not None:
         yield "sweep: rows of one tick"
 
 
 def of_events(loop: AtEvents) -> Forms:
     yield "sweep: windows at events"
     for window in loop.windows():
-        yield f"at events: window that {loop.way(window).value}"
+        yield f"at events: window that {loop.advances[window.window].value}"
 
 
 OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
@@ -197,7 +193,7 @@ OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
     (Pane, of_pane),
     (Output, of_output),
     (Stored, of_stored),
-    (Following, of_following),
+    (SweepOperands, of_following),
     (History, lambda found: ["ring of vectors"] if found.ring is not None else []),
     (Spread, lambda _: ["input: rows spread over ticks"]),
     (Temporary, lambda _: ["temporary"]),
@@ -298,7 +294,7 @@ def _covered(grid: Grid, length: int) -> Forms:
     else:
         yield "grid: several tiles" if made > grid.tile else "grid: one tile"
     finest = min(d.tdom.precision for d in grid.query.definitions)
-    if length // finest > outputs.MUCH:
+    if length // finest > grid.costs.streamed_snapshots:
         yield "grid: much to write"
     if length // finest < LANES:
         yield "grid: less than a vector"
@@ -317,7 +313,7 @@ def _most_rows(pane: RowPane, chunk: Chunk) -> Forms:
 def _many_rows(found: Stepping, chunk: Chunk) -> Forms:
     """Whether there may be rows for a run of short visits, of each object."""
     pieces = (chunk.pieces.get(step.edge.rows.name) for step in found.steps)
-    if all(piece is not None and piece.n > 2 * stepping.RUN for piece in pieces):
+    if all(piece is not None and piece.n > 2 * found.run for piece in pieces):
         yield "sweep: windows from edge to edge, for a while"
 
 
@@ -334,9 +330,9 @@ def _much_kept(found: Outlet, chunk: Chunk | GridRun) -> Forms:
         form, rows = "merge", chunk.rows_of(loop.changes, 0) // 2
     if form != "merge":
         yield f"{form}: packed"
-    if rows > outlet.MUCH:
+    if rows > found.assembly.costs.streamed_snapshots:
         yield f"{form}: past the caches"
-        if rows > outlet.BASIN:
+        if rows > found.assembly.costs.staging_buffer:
             yield f"{form}: more than a basin"
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import tests
 import tiltpy as tilt
+from tests.compiled import NO_STRATEGIES
 from tests.kept_kernels import count
 from tiltpy import compiler
 from tiltpy.abi import Layout, TimeLayout
@@ -101,7 +102,7 @@ def test_only_the_like_is_found(compiled: dict[str, int]) -> None:
     ways: list[tilt.CompileOptions | None] = [
         None,
         tilt.CompileOptions(optimize=False),
-        tilt.CompileOptions(special_shapes=False),
+        tilt.CompileOptions(disabled_strategies=NO_STRATEGIES),
         tilt.CompileOptions(disabled_passes=frozenset({"fuse_operators"})),
     ]
     first = [mean(way) for way in ways]

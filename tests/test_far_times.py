@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
+from tests.compiled import NO_STRATEGIES
 from tests.plain import held, listed, steps
 from tests.sparse_oracle import Case, Events, Point, Stretch, snapshots
 from tiltpy.types import TDom
@@ -81,7 +82,10 @@ def parsed(text: str, options: tilt.CompileOptions) -> tilt.CompiledQuery:
 def test_times_at_the_ends_of_time(stream: str, precision: int, offset: int) -> None:
     events, tdom = STREAMS[stream], TDom(None, None, precision, offset)
     domain = f"t = TDom(-∞, ∞, {precision}, offset={offset})"
-    options = [tilt.CompileOptions(), tilt.CompileOptions(special_shapes=False)]
+    options = [
+        tilt.CompileOptions(),
+        tilt.CompileOptions(disabled_strategies=NO_STRATEGIES),
+    ]
     for case in cases(precision):
         text = f"input x : i64\n{domain}\n~o[t] = {case.text}"
         for option, chunk in zip(options, (None, 2**61 - 12345), strict=True):

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
+from tests.compiled import NO_STRATEGIES
 from tiltpy.abi import Layout, TimeLayout
 from tiltpy.compiler import CompileOptions, Compiler, Specialised
 from tiltpy.runtime.execution import time_run as job
@@ -99,10 +100,16 @@ def test_the_plain_kernel_is_another_one_where_it_must_be(name: str) -> None:
 def test_there_is_one_kernel_where_it_is_plain_anyway() -> None:
     layouts = {"x": Layout(TimeLayout.OVERLAPPING, (False,))}
     query = tilt.parse(INPUT + SPECIAL["at events"]).query
-    for options in (CompileOptions(cache=False), CompileOptions(special_shapes=False)):
+    for options in (
+        CompileOptions(cache=False),
+        CompileOptions(disabled_strategies=NO_STRATEGIES),
+    ):
         found = Compiler(query, options).specialised(layouts)
         assert found.plain_code is found.general_code
-    plain = Compiler(query, CompileOptions(special_shapes=False, cache=False))
+    plain = Compiler(
+        query,
+        CompileOptions(disabled_strategies=NO_STRATEGIES, cache=False),
+    )
     assert plain.specialised(POINTS).plain_code.signature.special is False
 
 

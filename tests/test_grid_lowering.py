@@ -5,6 +5,7 @@ import pytest
 from tests.test_lowering import GOLDEN, check_golden, described
 from tiltpy.abi import Lattice, Layout, Shape, TimeLayout
 from tiltpy.compiler import specialise
+from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.frontend.parse import parse
 from tiltpy.lowering.lowered import LoweredKernel
 from tiltpy.lowering.vector.kernel import lower_grid
@@ -44,7 +45,7 @@ CASES = {
 def lowered(text: str, layout: Layout, period: int) -> LoweredKernel | None:
     layouts = {"m": layout}
     _, query = optimize(specialise(parse(text), layouts), frozenset())[-1]
-    return lower_grid(query, layouts, {"m": Lattice(period, 0)})
+    return lower_grid(query, layouts, {"m": Lattice(period, 0)}, DEFAULT_COSTS)
 
 
 @pytest.mark.parametrize("name", CASES)

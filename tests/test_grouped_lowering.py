@@ -20,12 +20,12 @@ w = TDom(-∞, ∞, 10)
 }"""
 
 
-def specialised(text: str, *, special_shapes: bool = True) -> Specialised:
+def specialised(text: str, *, disabled: tuple[str, ...] = ()) -> Specialised:
     layouts = {
         "x": Layout(TimeLayout.OVERLAPPING, (False, True)),
         "r": Layout(TimeLayout.SAMPLED, (False,)),
     }
-    options = CompileOptions(special_shapes=special_shapes, cache=False)
+    options = CompileOptions(disabled_strategies=frozenset(disabled), cache=False)
     return Compiler(parse(DECLARED + text), options).specialised(layouts)
 
 
@@ -67,9 +67,9 @@ w = TDom(-∞, ∞, 5)
     assert specialised(text).folded("o") == reason
 
 
-def test_special_shapes_are_switched_off() -> None:
-    found = specialised(TUMBLING, special_shapes=False)
-    assert found.folded("o") == "special shapes are switched off"
+def test_preaggregation_is_disabled() -> None:
+    found = specialised(TUMBLING, disabled=("preaggregation",))
+    assert found.folded("o") == "it is disabled"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 
 import tiltpy as tilt
 from tests.compare import assert_same
-from tests.compiled import Setting, run_compiled
+from tests.compiled import NO_STRATEGIES, Setting, run_compiled
 from tests.plain import listed
 from tests.random_queries import Case
 from tiltpy.frontend.parse import parse
@@ -81,7 +81,9 @@ def test_the_end_of_a_row_that_holds_on_is_phi(special: bool) -> None:
     input x : {kind} time ts until_next{most}
     ~o[t] = {{ now = end(~x[t]), late = end(~x[t-4]), from = start(~x[t]) }}
     """
-    options = tilt.CompileOptions(special_shapes=special)
+    options = tilt.CompileOptions(
+        disabled_strategies=frozenset() if special else NO_STRATEGIES
+    )
     stamps, rows = [1, 4], {"x": [10, 20], "y": [1, 2]}
 
     def found(kind: str, most: str = "") -> list[tuple[object, ...]]:

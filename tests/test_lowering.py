@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.compiled import NO_STRATEGIES
 from tiltpy.abi import Lattice, Layout, Shape, TimeLayout
 from tiltpy.api import CompiledQuery
 from tiltpy.compiler import CompileOptions, LazyCode, Specialised
@@ -130,7 +131,7 @@ def test_the_most_special_shape_that_fits(
 
 
 def test_general_shapes_can_be_asked_for() -> None:
-    options = CompileOptions(special_shapes=False)
+    options = CompileOptions(disabled_strategies=NO_STRATEGIES)
     query = parse("input m : f64\n~o[t] = ~m[t] + 1")
     compiled = Specialised(query, {"m": SAMPLED}, options)
     (loop,) = compiled.general_code.lowered.signature.loops

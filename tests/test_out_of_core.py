@@ -76,7 +76,11 @@ def run_streamed(
         batches = in_batches(table_of(one, rows), random)
         bindings[one.name] = Binding(batches, lifetime=Interval("start", "end"))
     options = CompileOptions(
-        setting.disabled_passes, setting.special_shapes, setting.optimize, cache=False
+        setting.disabled_passes,
+        setting.disabled,
+        setting.optimize,
+        cache=False,
+        costs=setting.costs,
     )
     found: dict[str, list[Snapshot]] = {name: [] for name in case.query.outputs}
     with small_sizes(setting):

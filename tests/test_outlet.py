@@ -15,7 +15,7 @@ import tiltpy as tilt
 from tests.compiled import Setting
 from tests.plain import check_engines
 from tests.test_row_panes import STREAMS
-from tiltpy.emit import stream_stores as outlet
+from tiltpy.costs import DEFAULT_COSTS
 
 CASTS = ("bool", "u16", "f32", "i64")
 KEPT = {"all": -100, "half": 0, "few": 4, "none": 100}
@@ -51,7 +51,7 @@ def test_kept_structs(stream: str) -> None:
 
 def test_many_rows() -> None:
     """More than go through the caches, some of them several times."""
-    count = 3 * outlet.MUCH
+    count = 3 * DEFAULT_COSTS.streamed_snapshots
     random = np.random.default_rng(1)
     ends = random.integers(1, 5, count).cumsum()
     starts = ends - random.integers(1, 2, count)

@@ -16,6 +16,7 @@ import pytest
 
 import tests
 import tiltpy as tilt
+from tests.compiled import NO_STRATEGIES
 from tests.random_events import random_event_case
 from tests.random_grids import random_grid_case
 from tests.random_keys import random_fold_case, random_keyed_case
@@ -98,7 +99,7 @@ def test_random_queries_are_the_same_after_the_journey(*, deep: bool) -> None:
     options = [
         None,
         tilt.CompileOptions(optimize=False, cache=False),
-        tilt.CompileOptions(special_shapes=False),
+        tilt.CompileOptions(disabled_strategies=NO_STRATEGIES),
         tilt.CompileOptions(disabled_passes=frozenset(PASS_NAMES[:2])),
     ]
     for number, query in enumerate(random_queries(QUERIES * (DEEPER if deep else 1))):
@@ -134,7 +135,7 @@ def in_python() -> Iterator[CompiledQuery]:
         tilt.define("b", t, quote[t].ask - quote[t].bid),
         tilt.define("c", t, sma(x, "10s") - mean_square(x[t - "1m" : t])),
         unit="us",
-        options=tilt.CompileOptions(special_shapes=False),
+        options=tilt.CompileOptions(disabled_strategies=NO_STRATEGIES),
     )
 
 

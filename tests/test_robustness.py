@@ -10,13 +10,14 @@ import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
-from tests.compiled import Setting
+from tests.compiled import NO_STRATEGIES, Setting
 from tests.plain import check_engines, held, listed, steps
 from tiltpy.passes.pipeline import PASS_NAMES
 from tiltpy.runtime.arrays import pool as memory
 
 UNOPTIMIZED = tilt.CompileOptions(
-    disabled_passes=frozenset(PASS_NAMES), special_shapes=False
+    disabled_passes=frozenset(PASS_NAMES),
+    disabled_strategies=NO_STRATEGIES,
 )
 
 

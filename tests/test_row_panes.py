@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
+from tests.compiled import NO_STRATEGIES
 from tests.plain import check_engines
 from tiltpy.abi import Layout, Shape, TimeLayout
 from tiltpy.compiler import CompileOptions, Specialised
@@ -156,6 +157,10 @@ def test_which_windows_are_folded(body: str, shape: Shape) -> None:
     found = Specialised(parse(text), layouts, CompileOptions())
     (loop,) = found.general_code.signature.loops
     assert loop.shape is shape
-    plain = Specialised(parse(text), layouts, CompileOptions(special_shapes=False))
+    plain = Specialised(
+        parse(text),
+        layouts,
+        CompileOptions(disabled_strategies=NO_STRATEGIES),
+    )
     (loop,) = plain.general_code.signature.loops
     assert loop.shape is Shape.SWEEP

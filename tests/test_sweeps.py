@@ -11,7 +11,7 @@ import pytest
 
 import tiltpy as tilt
 from tests.compare import assert_same
-from tests.compiled import Setting, snapshots
+from tests.compiled import NO_STRATEGIES, Setting, snapshots
 from tests.plain import check_engines, held
 from tiltpy.abi import Layout, TimeLayout
 from tiltpy.api import CompiledQuery
@@ -81,7 +81,7 @@ def events(rows: list[Row]) -> list[Event]:
 def test_point_events(case: str, kind: str) -> None:
     text = INPUTS + CASES[case] + "\noutput ~o"
     query = parse(text)
-    compiled = CompiledQuery(query, CompileOptions(special_shapes=False))
+    compiled = CompiledQuery(query, CompileOptions(disabled_strategies=NO_STRATEGIES))
     random = Random(f"{case} {kind}")  # noqa: S311
     for _ in range(4):
         x, y = drawn(kind, random), drawn(random.choice(KINDS), random)
@@ -96,7 +96,7 @@ def test_point_events(case: str, kind: str) -> None:
 def test_points_beside_longer_events(case: str) -> None:
     text = INPUTS + CASES[case] + "\noutput ~o"
     query = parse(text)
-    compiled = CompiledQuery(query, CompileOptions(special_shapes=False))
+    compiled = CompiledQuery(query, CompileOptions(disabled_strategies=NO_STRATEGIES))
     random = Random(case)  # noqa: S311
     for _ in range(4):
         x = drawn("points", random)

@@ -11,7 +11,7 @@ Nothing is compiled before data (or `explain`) says which layouts are needed; ke
 are kept for every combination of layouts that a query has met.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TypeVar
@@ -25,6 +25,7 @@ from tiltpy.codegen.jit import (
     compile_drivers,
     compile_object,
 )
+from tiltpy.costs import DEFAULT_COSTS, Costs
 from tiltpy.forks import Guarded, cached_property
 from tiltpy.ir.cuts import reads
 from tiltpy.ir.keys import output_keys
@@ -39,6 +40,8 @@ from tiltpy.lowering.vector.kernel import lower_grid, why_no_grid
 from tiltpy.passes.coarsen_domains import coarsen_domains
 from tiltpy.passes.eliminate_dead import drop_definitions
 from tiltpy.passes.pipeline import optimize
+from tiltpy.plan.choose import DISABLED, SWEEP_STRATEGIES, plan_loops
+from tiltpy.plan.nodes import LoopChoice
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.chunk_call import Kernel
 from tiltpy.types import U32, Scalar, TDom
@@ -54,17 +57,19 @@ FoldKey = tuple[str, Scalar, bool]
 class CompileOptions:
     """How to compile: nothing here changes results.
 
-    `disabled_passes`: names of `passes.PASS_NAMES` to leave out. `special_shapes`:
-    whether loops may take a more special shape than the general sweep. `optimize`:
+    `disabled_passes`: names of `passes.PASS_NAMES` to leave out. `disabled_strategies`:
+    names of `plan.STRATEGY_NAMES` to leave out; without any, sweeps do all. `optimize`:
     whether LLVM optimizes; without, compiling takes a fraction of the time and the code
     is slow, which suits very small data. `cache`: whether what was compiled is kept on
-    disk, in the user's cache folder, for other processes to find.
+    disk, in the user's cache folder, for other processes to find. `costs`: where one
+    strategy becomes cheaper than another.
     """
 
     disabled_passes: frozenset[str] = frozenset()
-    special_shapes: bool = True
+    disabled_strategies: frozenset[str] = frozenset()
     optimize: bool = True
     cache: bool = True
+    costs: Costs = DEFAULT_COSTS
 
 
 @cache
@@ -143,9 +148,8 @@ class Specialised(Guarded):
             "query", Query, "passes", lambda: self.stages[-1][1]
         )
         """The optimised query, with its boundaries."""
-        special = options.special_shapes
         general = self._lazy(
-            "general", partial(lower, self.query, layouts, maps=special)
+            "general", partial(self._lower, options.disabled_strategies)
         )
         assert general is not None
         self.general_code = general
@@ -160,13 +164,26 @@ class Specialised(Guarded):
         """The query after each pass."""
         return optimize(self._source, self._options.disabled_passes)
 
+    def loops(self, disabled: Iterable[str]) -> tuple[LoopChoice, ...]:
+        """Plan the loops of the sweep kernel without some strategies."""
+        return plan_loops(self.query, self.layouts, self._options.costs, disabled)
+
+    @property
+    def choices(self) -> tuple[LoopChoice, ...]:
+        """The plan of the sweep kernel for many rows."""
+        return self.loops(self._options.disabled_strategies)
+
+    def _lower(self, disabled: Iterable[str]) -> LoweredKernel:
+        return lower(
+            self.query, self.layouts, self.loops(disabled), self._options.costs
+        )
+
     @cached_property
     def plain_code(self) -> LazyCode:
         """Plain sweeps alone: `general_code` itself where that has nothing else."""
         if not self.general_code.signature.special:
             return self.general_code
-        lowered = partial(lower, self.query, self.layouts, maps=False)
-        found = self._lazy("plain", lowered)
+        found = self._lazy("plain", lambda: self._lower(SWEEP_STRATEGIES))
         assert found is not None
         return found
 
@@ -210,27 +227,32 @@ class Specialised(Guarded):
     def grid(self, lattices: Mapping[str, Lattice]) -> Kernel | None:
         """The kernel that visits every grid point of inputs on these lattices.
 
-        None where the query has no such form, or special shapes are not wanted.
+        None where the query has no such form, or the strategy is disabled.
         """
         code = self.lattice_code(lattices)
         return None if code is None else code.kernel()
 
     def why_no_grid(self, lattices: Mapping[str, Lattice]) -> str:
         """Why there is no such kernel."""
-        if not self._options.special_shapes:
-            return "special shapes are switched off"
-        return why_no_grid(self.query, self.layouts, lattices)
+        if "vector_kernel" in self._options.disabled_strategies:
+            return DISABLED.reason
+        return why_no_grid(self.query, self.layouts, lattices, self._options.costs)
 
     def lattice_code(self, lattices: Mapping[str, Lattice]) -> LazyCode | None:
         """The machine code of that kernel."""
-        if not self._options.special_shapes:
+        if "vector_kernel" in self._options.disabled_strategies:
             return None
         key = tuple(sorted(lattices.items(), key=lambda item: item[0]))
         with self._lock:
             if key not in self.grid_code:
                 fused = "fuse_operators" not in self._options.disabled_passes
                 lowered = partial(
-                    _lower_on, self.query, self.layouts, lattices, fused=fused
+                    _lower_on,
+                    self.query,
+                    self.layouts,
+                    lattices,
+                    self._options.costs,
+                    fused=fused,
                 )
                 self.grid_code[key] = self._lazy(f"grid {key}", lowered)
             return self.grid_code[key]
@@ -245,8 +267,8 @@ class Specialised(Guarded):
         return self._folded[output]
 
     def _fold(self, output: str) -> Grouped | str:
-        if not self._options.special_shapes:
-            return "special shapes are switched off"
+        if "preaggregation" in self._options.disabled_strategies:
+            return DISABLED.reason
         try:
             return Folding(self.query, output, self.layouts).grouped()
         except Unfit as reason:
@@ -267,7 +289,13 @@ class Specialised(Guarded):
         with self._lock:
             if wanted not in self.fold_code:
                 lower_as = partial(
-                    _lower_grouped, self.query, output, self.layouts, key, narrow
+                    _lower_grouped,
+                    self.query,
+                    output,
+                    self.layouts,
+                    key,
+                    narrow,
+                    costs=self._options.costs,
                 )
                 fold = self._lazy(f"fold {wanted}", partial(lower_as, lower_fold))
                 cells = self._lazy(f"cells {wanted}", partial(lower_as, lower_cells))
@@ -281,6 +309,7 @@ def _lower_on(
     query: Query,
     layouts: Mapping[str, Layout],
     lattices: Mapping[str, Lattice],
+    costs: Costs,
     *,
     fused: bool,
 ) -> LoweredKernel | None:
@@ -290,9 +319,9 @@ def _lower_on(
         for name, one in lattices.items()
     }
     coarse = coarsen_domains(query, bounds)
-    found = lower_grid(coarse, layouts, lattices, fused=fused)
+    found = lower_grid(coarse, layouts, lattices, costs, fused=fused)
     if found is None and coarse != query:
-        found = lower_grid(query, layouts, lattices, fused=fused)
+        found = lower_grid(query, layouts, lattices, costs, fused=fused)
     return found
 
 
@@ -303,8 +332,10 @@ def _lower_grouped(
     key: Scalar,
     narrow: bool,
     lower: Callable[[Folding], LoweredKernel],
+    *,
+    costs: Costs,
 ) -> LoweredKernel:
-    return lower(Folding(query, output, layouts, key, narrow=narrow))
+    return lower(Folding(query, output, layouts, key, narrow=narrow, costs=costs))
 
 
 def _how(lowered: LoweredKernel | None) -> Signature | None:
@@ -323,10 +354,17 @@ def _find(
     """What earlier compilations of the same left on disk."""
     if not options.cache:
         return NOTHING_KEPT
-    disabled = sorted(options.disabled_passes)  # a set's order is another every time
-    others = replace(options, disabled_passes=frozenset())
+    # The order of a set is another in every process.
+    passes, strategies = options.disabled_passes, options.disabled_strategies
+    others = replace(
+        options, disabled_passes=frozenset(), disabled_strategies=frozenset()
+    )
     return kept(
-        source, sorted(layouts.items(), key=lambda one: one[0]), disabled, others
+        source,
+        sorted(layouts.items(), key=lambda one: one[0]),
+        sorted(passes),
+        sorted(strategies),
+        others,
     )
 
 

@@ -1,7 +1,7 @@
 """Count, mean and central sums of powers: the states of variance, skew and kurtosis."""
 
-from tiltpy.abi import LANES
 from tiltpy.aggregates.aggregate import Kept, State
+from tiltpy.costs import Costs
 from tiltpy.emit.builder import Block
 from tiltpy.emit.floats import fused, minus, over, plus, times
 from tiltpy.emit.values import Lowered
@@ -12,13 +12,11 @@ from tiltpy.types import F32, F64, Scalar
 
 ORDERS = {"var": 2, "std": 2, "skew": 3, "kurtosis": 4}
 """The highest power that a reduction needs."""
-FEW = 2 * LANES
-"""Cells of a window whose variance is better made of its values than of states."""
 
 
-def is_masked_spread(node: Reduce, cells: int) -> bool:
+def is_masked_spread(node: Reduce, cells: int, costs: Costs) -> bool:
     """Whether lanes make it of the values: it is the variance of a few cells."""
-    return node.reduction in ("var", "std") and cells <= FEW
+    return node.reduction in ("var", "std") and cells <= costs.masked_variance_cells
 
 
 def moments_of(order: int, kind: Scalar = F64) -> Kept:

@@ -44,9 +44,6 @@ def unrolled(cells: int) -> int:
     return 1 if cells < 256 else 4
 
 
-STRAIGHT = 8 * LANES
-"""Cells of a pane that is folded without a loop."""
-
 Lift = Callable[[Block, Place, LExpr], State]
 """The states of a vector of cells; the bool says which of them are in the window."""
 
@@ -182,7 +179,7 @@ def fold(
     folding = Folding(block, pane, kinds, unroll=unroll, fetch=fetch)
     step = unroll * LANES
     whole, rest = divmod(pane.cells, step)
-    if pane.cells <= STRAIGHT:
+    if pane.cells <= block.costs.straight_pane:
         whole, rest = 0, pane.cells
     end = add(pane.base, i64(whole * step))
     if whole:

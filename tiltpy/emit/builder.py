@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from tiltpy.abi import OF_STRINGS, Layout, Rows, Scratch, Slot, SlotKind
+from tiltpy.costs import DEFAULT_COSTS, Costs
 from tiltpy.ir.nodes import UserReduction
 from tiltpy.loops.build import TRUE
 from tiltpy.loops.nodes import Array, Assign, Branch, LExpr, Num, Stmt, Var
@@ -16,9 +17,13 @@ class Assembly:
     """
 
     def __init__(
-        self, layouts: Mapping[str, Layout], own: Iterable[UserReduction] = ()
+        self,
+        layouts: Mapping[str, Layout],
+        own: Iterable[UserReduction] = (),
+        costs: Costs = DEFAULT_COSTS,
     ) -> None:
         self.layouts = layouts
+        self.costs = costs
         self.own = {one.name: one for one in own}
         self.slots: list[Slot] = []
         self._places: dict[Slot, int] = {}
@@ -100,6 +105,11 @@ class Block:
     def __init__(self, assembly: Assembly) -> None:
         self.assembly = assembly
         self.statements: list[Stmt] = []
+
+    @property
+    def costs(self) -> Costs:
+        """The costs that decide how its kernel is put together."""
+        return self.assembly.costs
 
     def add(self, *statements: Stmt) -> None:
         """Append statements."""

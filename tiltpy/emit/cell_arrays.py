@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from tiltpy.abi import LANES
 from tiltpy.emit.axes import Axis, Step
 from tiltpy.emit.builder import Block
-from tiltpy.emit.row_access import AHEAD, ObjectRows
+from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import Lowered
 from tiltpy.loops.build import (
     TRUE,
@@ -170,7 +170,7 @@ class Stored:
         The machine does so by itself, but not over the ends of pages.
         """
         for array in self.values:
-            cells = ahead or AHEAD // (array.type.bits // 8 or 1)
+            cells = ahead or block.costs.prefetch_bytes // (array.type.bits // 8 or 1)
             block.add(Prefetch(array, add(add(cell, self.offset), i64(cells))))
 
     def living(self, block: Block, where: Place) -> LExpr:

@@ -26,8 +26,6 @@ from tiltpy.loops.build import (
 from tiltpy.loops.nodes import Array, Lane, LExpr, Load, Prefetch, While, Wide
 from tiltpy.types import BOOL, I64, Struct, Type, columns
 
-AHEAD = 1 << 13
-"""Bytes ahead of a loop that are asked for."""
 LINE = 8
 """Times in a line of the cache."""
 
@@ -117,7 +115,9 @@ class ObjectRows:
         for array in (*times, *self.values):
             if array is not None:
                 size = array.type.bits // 8 or 1
-                block.add(Prefetch(array, add(row, i64(AHEAD // size))))
+                block.add(
+                    Prefetch(array, add(row, i64(block.costs.prefetch_bytes // size)))
+                )
 
     def prefetch_times(self, block: Block, row: LExpr) -> None:
         """Ask for the times of a vector of rows that a loop will come to."""
@@ -125,7 +125,7 @@ class ObjectRows:
         for array in arrays:
             if array is not None:
                 for line in range(0, LANES, LANES // 2):
-                    ahead = add(row, i64(AHEAD // 8 + line))
+                    ahead = add(row, i64(block.costs.prefetch_bytes // 8 + line))
                     block.add(Prefetch(array, ahead))
 
     def start_or_never(self, row: LExpr) -> LExpr:

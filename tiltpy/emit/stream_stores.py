@@ -24,11 +24,6 @@ from tiltpy.loops.nodes import (
 )
 from tiltpy.types import BOOL, I64
 
-MUCH = 1 << 18
-"""Rows from which on a loop's output is long."""
-BASIN = 512
-"""Snapshots that gather."""
-
 
 class Outlet:
     """Where a loop writes: the snapshot behind `count` others goes to `near[count]`.
@@ -44,8 +39,11 @@ class Outlet:
         self.assembly = assembly
         self.name = name
         self.far = far
+        costs = assembly.costs
         self.basins = tuple(
-            assembly.temporary(f"{a.name}.basin", a.type, (), BASIN + LANES + most)
+            assembly.temporary(
+                f"{a.name}.basin", a.type, (), costs.staging_buffer + LANES + most
+            )
             for a in far
         )
         self.near = tuple(
@@ -61,7 +59,7 @@ class Outlet:
         block.set(self.count, i64(0))
         block.set(self.gone, i64(0))
         block.set(self.past, self._may_pass(rows))
-        block.set(self.limit, select(self.past, i64(BASIN), INF))
+        block.set(self.limit, select(self.past, i64(block.costs.staging_buffer), INF))
         for near, basin, far in zip(self.near, self.basins, self.far, strict=True):
             block.add(Choose(near, self.past, basin, far))
 
@@ -69,7 +67,7 @@ class Outlet:
         """Whether there is much to write, to addresses that are aligned for it."""
         places = map(self.assembly.place, self.far)
         aligned = (eq(Bin("%", place, i64(64), I64), i64(0)) for place in places)
-        return conj(lt(i64(MUCH), rows), *aligned)
+        return conj(lt(i64(self.assembly.costs.streamed_snapshots), rows), *aligned)
 
     def pass_on(self, block: Block) -> None:
         """Pour out whole vectors if the basin is full; the rest begins the next one."""

@@ -73,10 +73,6 @@ class Lowered:
         return self.value
 
 
-FEW_STRINGS = 16
-"""Of so many it is asked one by one whether a string is one of them: LLVM takes half a
-minute for a thousand such questions."""
-
 Leaf = Callable[[At | EventBound | Reduce | Time | Element], Lowered]
 """How an expression reads time: given by the loop it stands in."""
 
@@ -187,7 +183,7 @@ class _Lowering:
 
     def among(self, value: LExpr, options: Sequence[Const]) -> LExpr:
         """Whether a value is one of some; of many strings it is looked up."""
-        if value.type == STRING and len(options) > FEW_STRINGS:
+        if value.type == STRING and len(options) > self.block.costs.few_strings:
             listed = json.dumps([option.value for option in options])
             return self.looked_up(SlotKind.AMONG, listed, value)
         return any_of([eq(value, self.constant(option)) for option in options])

@@ -14,6 +14,7 @@ from math import gcd
 from tiltpy.abi import Grouped, Layout, SlotKind, TimeLayout
 from tiltpy.aggregates.aggregate import Kept
 from tiltpy.aggregates.built_in import kept_for
+from tiltpy.costs import DEFAULT_COSTS, Costs
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.references import reductions
 from tiltpy.emit.row_access import ObjectRows, input_rows
@@ -70,7 +71,9 @@ class Folding:
         key: Scalar = U32,
         *,
         narrow: bool = False,
+        costs: Costs = DEFAULT_COSTS,
     ) -> None:
+        self.costs = costs
         definition = query.definition(output)
         assert definition is not None
         self.query = query
@@ -207,7 +210,7 @@ class Folding:
     def assembly(self) -> Assembly:
         """A kernel to be put together; it never looks at a row's times."""
         layout = Layout(TimeLayout.SAMPLED, self.layouts[self.input].nullable)
-        return Assembly({self.input: layout}, self.query.reductions)
+        return Assembly({self.input: layout}, self.query.reductions, self.costs)
 
     def rows(self, assembly: Assembly, block: Block) -> ObjectRows:
         """The input's rows."""

@@ -9,26 +9,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import lcm
 
-from tiltpy.abi import LANES, MOST_CELLS, Lattice, Layout, TimeLayout
+from tiltpy.abi import LANES, Lattice, Layout, TimeLayout
+from tiltpy.costs import Costs
 from tiltpy.emit.axes import Axis, Step, common_low, step, whole_vectors
 from tiltpy.emit.references import reductions, references
 from tiltpy.ir.nodes import CutPoint, Query, Reduce, TemporalExpr, UserReduction, Window
-from tiltpy.lowering.sweep.edge_loop import stepped
-from tiltpy.lowering.sweep.event_loop import swept_at_events
-from tiltpy.lowering.sweep.tumbling_rows import folds_rows
-
-PANE = 32
-"""Cells of a strided window from which on each is folded by itself, lane by lane."""
-TILE = 4096
-"""The finest cells of a tile, at least: a few temporaries of it fit the cache."""
-LARGEST_TILE = 1 << 20
-FURTHEST = 1 << 16
-"""Cells behind a tile of rows spread over ticks, at most: they are moved on with each
-tile, and a visit to each row costs less from about here on."""
-
-
-LONG_CHAIN = 4
-"""Objects of a loop, each made of the one before, that no processor looks through."""
+from tiltpy.plan.strategies.edge_scan import prefers_edges
+from tiltpy.plan.strategies.event_scan import prefers_events
+from tiltpy.plan.strategies.tumbling_fold import tumbling_fold
 
 
 class Unfit(Exception):  # noqa: N818 - no error: another kernel serves
@@ -72,9 +60,11 @@ class Grid:
         query: Query,
         layouts: Mapping[str, Layout],
         lattices: Mapping[str, Lattice],
+        costs: Costs,
         *,
         fused: bool,
     ) -> None:
+        self.costs = costs
         low = common_low(query)
         if low is None:
             raise Unfit("the precisions are no multiples of one another")
@@ -114,9 +104,10 @@ class Grid:
         self.lags = dict.fromkeys(self.definitions, 0)
         for stage in self.stages:
             self._find_lags(stage)
+        furthest = costs.furthest_densified
         for name in self.spread():
-            if max(self.span(name)) > FURTHEST:
-                raise Unfit(f"readers look more than {FURTHEST:,} ticks around ~{name}")
+            if max(self.span(name)) > furthest:
+                raise Unfit(f"readers look more than {furthest:,} ticks around ~{name}")
 
     def _own_reductions(self) -> Iterator[UserReduction]:
         used = {n.reduction for d in self.query.definitions for n in reductions(d)}
@@ -132,7 +123,7 @@ class Grid:
         """Sampled inputs whose rows are so long that to visit each cell is a waste."""
         finest = min(d.tdom.precision for d in self.query.definitions)
         maps = all(map(self._maps_rows, self.query.definitions))
-        longest = finest if maps else MOST_CELLS * finest
+        longest = finest if maps else self.costs.cells_per_row * finest
         for one in self.query.inputs:
             axis = self.axes.get(one.name)
             if axis is not None and axis.period > longest:
@@ -148,8 +139,8 @@ class Grid:
         """Whether it is better made of rows as they lie than of those spread out."""
         points, windows = self.references[definition.name]
         if self.apart and (
-            swept_at_events(definition, self.layouts)
-            or stepped(definition, self.layouts)
+            prefers_events(definition, self.layouts, self.costs)
+            or prefers_edges(definition, self.layouts, self.costs)
         ):
             return True
         if windows:
@@ -163,7 +154,9 @@ class Grid:
 
     def _folds(self, reader: TemporalExpr, window: Window) -> bool:
         layout = self.layouts.get(window.object)
-        return layout is not None and folds_rows(reader, window, layout)
+        if layout is None:
+            return False
+        return tumbling_fold(reader, window, layout, self.costs) is None
 
     def _merges(self, name: str) -> bool:
         layout = self.layouts.get(name)
@@ -257,7 +250,10 @@ class Grid:
     def _is_panes(self, definition: TemporalExpr) -> bool:
         _, windows = self.references[definition.name]
         seen = [self.window(definition, window) for window in windows]
-        return any(one.newest.times > 1 and one.cells >= PANE for one in seen)
+        return any(
+            one.newest.times > 1 and one.cells >= self.costs.strided_pane
+            for one in seen
+        )
 
     def _find_lags(self, stage: Stage) -> None:
         """How far behind the loop's counter each object is, to see what is ahead."""
@@ -281,7 +277,7 @@ class Grid:
             seen = [n for n in self.objects(definition) if n in lengths]
             lengths[definition.name] = 1 + max((lengths[n] for n in seen), default=0)
         kept = any(map(self.materialised, self.definitions))
-        return max(lengths.values()) >= LONG_CHAIN and not kept
+        return max(lengths.values()) >= self.costs.long_chain and not kept
 
     def _newest(self, reader: TemporalExpr) -> list[tuple[str, int]]:
         points, windows = self.references[reader.name]
@@ -322,10 +318,12 @@ class Grid:
             return None
         if len(self.stages) == 1 and not self.spread():
             return None
-        tile = self.unit * max(1, TILE * self.finest // self.unit)
+        tile = self.unit * max(1, self.costs.tile * self.finest // self.unit)
         temporaries = self.spread() or any(map(self.materialised, self.definitions))
-        if temporaries and tile // self.finest > LARGEST_TILE:
-            raise Unfit(f"a tile would have more than {LARGEST_TILE:,} cells")
+        if temporaries and tile // self.finest > self.costs.largest_tile:
+            raise Unfit(
+                f"a tile would have more than {self.costs.largest_tile:,} cells"
+            )
         return tile
 
     def warm_up(self) -> int:

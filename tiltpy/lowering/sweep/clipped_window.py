@@ -12,6 +12,7 @@ from tiltpy.aggregates.user_defined import (
     lift_cut,
 )
 from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.elements import element_of
 from tiltpy.emit.values import Lowered
 from tiltpy.ir.nodes import Expr, Reduce, UserReduction
 from tiltpy.loops.build import conj, greatest, i64, le, lt, sub
@@ -19,7 +20,6 @@ from tiltpy.loops.nodes import LExpr
 from tiltpy.lowering.sweep.fifo_window import SlidingWindow
 from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.lowering.sweep.row_bounds import Edges
-from tiltpy.lowering.sweep.window_elements import element_of
 
 
 class EdgedWindow:

@@ -6,43 +6,22 @@ the loop does, there is nothing to look for. What an edge's bound after the next
 was read before, ahead of knowing which edge moves: so no visit waits for memory.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tiltpy.abi import Layout, TimeLayout
-from tiltpy.aggregates.central_moments import ORDERS
-from tiltpy.costs import LONGEST_TREE
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.output_arrays import Written, write_snapshot
-from tiltpy.emit.references import reductions, references, uses_time
 from tiltpy.emit.row_access import ObjectRows, prefetch_rows
-from tiltpy.emit.values import Lowered, lower_expr
 from tiltpy.ir.nodes import (
-    At,
-    Cut,
     CutPoint,
-    CutWindow,
-    Element,
-    EventBound,
-    Reduce,
-    TemporalExpr,
-    Time,
     Window,
 )
-from tiltpy.loops.build import TRUE, add, conj, convert, i64, le, least, lt, sub
+from tiltpy.loops.build import add, conj, convert, i64, le, least, lt, sub
 from tiltpy.loops.nodes import LExpr, Select, Var, While
 from tiltpy.lowering.sweep.cursors import StepCursor
 from tiltpy.lowering.sweep.fifo_window import SlidingWindow
-from tiltpy.lowering.sweep.operands import Following
+from tiltpy.lowering.sweep.operands import SweepOperands
 from tiltpy.lowering.sweep.row_bounds import Edge
-from tiltpy.types import I64, Struct, Type
-
-RUN = 64
-"""Visits between two looks at how many rows there still are."""
-LONG = 64
-"""Ticks of a window from which on its moments are better swept."""
-TOTALS = frozenset({"sum", "mean", "rms", "count"})
-"""Reductions of longer windows that are, too: elsewhere they are sums of blocks."""
+from tiltpy.types import I64
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +30,8 @@ class Step:
 
     edge: Edge
     later: Var
+    run: int
+    """Visits of a run."""
 
     def look(self, block: Block) -> None:
         """Read ahead."""
@@ -76,43 +57,28 @@ class Step:
 
     def has_room(self) -> LExpr:
         """Whether there are rows for a run, and those that are read ahead of it."""
-        return lt(add(self.edge.row, i64(RUN + 1)), self.edge.rows.count)
+        return lt(add(self.edge.row, i64(self.run + 1)), self.edge.rows.count)
 
     def latest(self) -> LExpr:
         """When it will have been due as often as there are visits in a run.
 
         No visit of the run is later.
         """
-        row = least(add(self.edge.row, i64(RUN)), self.edge.rows.count)
+        row = least(add(self.edge.row, i64(self.run)), self.edge.rows.count)
         return self.edge.due_at(row)
 
 
 class Stepping:
     """The short visits of a loop that steps, between two that are not."""
 
-    def __init__(self, assembly: Assembly, following: Following) -> None:
+    def __init__(self, assembly: Assembly, following: SweepOperands) -> None:
         self.following = following
         self.visits = assembly.fresh("visits")
+        self.run = assembly.costs.run_visits
         self.steps = [
-            Step(edge, assembly.fresh(f"{edge.row.name}.later"))
+            Step(edge, assembly.fresh(f"{edge.row.name}.later"), self.run)
             for edge in following.edges.known.values()
         ]
-
-    @staticmethod
-    def serves(following: Following) -> bool:
-        """Whether a loop steps, and each visit is a snapshot of its own."""
-        windows = following.windows.values()
-        return (
-            following.steps
-            and following.always_cuts
-            and bool(windows)
-            and not following.edged
-            and all(isinstance(c, StepCursor) for c in following.cursors.values())
-            and all(
-                isinstance(w, SlidingWindow) and w.steps and not w.wholes
-                for w in windows
-            )
-        )
 
     def append(
         self, block: Block, out: Written, count: Var, now: Var, last: LExpr
@@ -125,7 +91,7 @@ class Stepping:
             step.look(run)
         run.set(self.visits, i64(0))
         visit.set(self.visits, add(self.visits, i64(1)))
-        run.add(While(lt(self.visits, i64(RUN)), visit.body()))
+        run.add(While(lt(self.visits, i64(self.run)), visit.body()))
         block.add(While(self._further(last), run.body()))
 
     def _further(self, last: LExpr) -> LExpr:
@@ -169,42 +135,4 @@ class Stepping:
             if edge.offset < step.edge.offset:
                 newest[step.edge.rows] = step.edge
         places = [(rows, edge.row) for rows, edge in newest.items()]
-        prefetch_rows(block, places, RUN)
-
-
-def stepped(definition: TemporalExpr, layouts: Mapping[str, Layout]) -> bool:
-    """Whether a window is better swept from edge to edge than made for each tick."""
-    points, windows = references(definition)
-    if definition.tdom.precision != 1 or points or len(windows) != 1:
-        return False
-    (window,) = windows
-    layout = layouts.get(window.object)
-    irregular = TimeLayout.CONTIGUOUS, TimeLayout.INTERVALS
-    if layout is None or layout.time not in irregular or any(layout.nullable):
-        return False
-    if uses_time(definition) or not all(map(_at_each_row, definition.cuts)):
-        return False
-    length = window.end - window.start
-    names = {node.reduction for node in reductions(definition)}
-    if not names.isdisjoint(ORDERS):
-        return length > LONG
-    return names <= TOTALS and length > LONGEST_TREE
-
-
-def _at_each_row(cut: Cut) -> bool:
-    """Whether an object is cut where any row comes into a window, or leaves it."""
-    if not isinstance(cut, CutWindow) or cut.bounds:
-        return False
-
-    def leaf(node: At | EventBound | Reduce | Time | Element) -> Lowered:
-        return _there(node.type)
-
-    return lower_expr(Block(Assembly({})), leaf, cut.element).valid == TRUE
-
-
-def _there(payload: Type) -> Lowered:
-    """Something of which nothing is known but that it is not φ."""
-    if isinstance(payload, Struct):
-        fields = tuple(_there(scalar) for _, scalar in payload.fields)
-        return Lowered(payload, None, TRUE, fields)
-    return Lowered(payload, Var("some", payload), TRUE)
+        prefetch_rows(block, places, self.run)

@@ -7,15 +7,9 @@ ends with the event takes it in and looks for no others; one of which the last r
 is wanted needs no edge that passes what has left.
 """
 
-from collections.abc import Mapping
-from enum import Enum
-
-from tiltpy.abi import LANES, Layout
-from tiltpy.aggregates.central_moments import ORDERS
+from tiltpy.abi import LANES
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.output_arrays import Written, write_snapshot
-from tiltpy.emit.references import reductions, references, uses_time
-from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.loops.build import (
     TRUE,
     add,
@@ -32,53 +26,29 @@ from tiltpy.loops.build import (
 from tiltpy.loops.nodes import Bin, LExpr, Var, While
 from tiltpy.lowering.sweep.cursors import ScanCursor, Seen
 from tiltpy.lowering.sweep.event_vectors import EventLanes
-from tiltpy.lowering.sweep.fifo_window import LEAP, SlidingWindow
-from tiltpy.lowering.sweep.gap_skipping import strict_points
-from tiltpy.lowering.sweep.operands import Following
+from tiltpy.lowering.sweep.fifo_window import SlidingWindow
+from tiltpy.lowering.sweep.operands import SweepOperands
+from tiltpy.plan.nodes import Advance, EventScan
 from tiltpy.types import I64
-
-LONG = 64
-"""Ticks of a window from which on it is better swept than made for each tick."""
-
-
-class Way(Enum):
-    """How a window gets from an event to the next one."""
-
-    TAKES = "ends with the event, which it takes in"
-    NEWEST = "shows its last row alone"
-    FOLLOWS = "follows with both edges"
 
 
 class AtEvents:
     """The short visits of a loop over the events of one point stream."""
 
-    def __init__(self, assembly: Assembly, following: Following) -> None:
-        assert following.one_tick is not None
+    def __init__(
+        self, assembly: Assembly, following: SweepOperands, plan: EventScan
+    ) -> None:
         self.following = following
-        self.point = following.one_tick
+        self.point = plan.point
+        self.advances = dict(plan.advances)
         cursor = following.cursors[self.point]
         assert isinstance(cursor, ScanCursor)
         self.cursor = cursor
         self.row = assembly.fresh(f"{cursor.rows.name}.event")
         self.time = assembly.fresh("time")
         self.stop = assembly.fresh(f"{cursor.rows.name}.stop")
-        definition = following.definition
-        lanes = EventLanes.serves(definition, cursor.rows)
-        self.lanes = EventLanes(definition, cursor.rows) if lanes else None
-
-    @staticmethod
-    def serves(following: Following) -> bool:
-        """Whether a loop sees one event of one tick at a time, and windows."""
-        point = following.one_tick
-        if point is None or set(following.cursors) != {point} or following.edged:
-            return False
-        cursor = following.cursors[point]
-        if not isinstance(cursor, ScanCursor) or not cursor.rows.complete:
-            return False
-        windows = following.windows.values()
-        return bool(windows) and all(
-            isinstance(one, SlidingWindow) and not one.wholes for one in windows
-        )
+        lanes = EventLanes(following.definition, cursor.rows)
+        self.lanes = lanes if plan.vectorized else None
 
     def append(
         self, block: Block, out: Written, count: Var, now: Var, last: LExpr
@@ -103,7 +73,8 @@ class AtEvents:
         stretch.set(self.cursor.row, self.row)
         for window in windows:
             window.settle(stretch)
-        some = [lt(i64(LEAP), window.rows.count) for window in windows]
+        leap = i64(block.costs.leap_rows)
+        some = [lt(leap, window.rows.count) for window in windows]
         block.when(conj(self.cursor.exists, *some), stretch)
 
     def _in_lanes(
@@ -148,21 +119,14 @@ class AtEvents:
     def _advance(self, block: Block, window: SlidingWindow) -> SlidingWindow:
         """Bring a window to an event."""
         inside = window.within()
-        match self.way(window):
-            case Way.TAKES:
+        match self.advances[window.window]:
+            case Advance.INSERT:
                 inside.take(block, self.time, self.row)
-            case Way.NEWEST:
+            case Advance.NEWEST:
                 inside.show_newest(block, self.time)
-            case Way.FOLLOWS:
+            case Advance.FOLLOW:
                 inside.advance(block, self.time)
         return inside
-
-    def way(self, window: SlidingWindow) -> Way:
-        """How a window gets to the next event."""
-        seen = window.window
-        if seen.object == self.point.object and seen.end == self.point.offset:
-            return Way.TAKES
-        return Way.NEWEST if window.newest_alone else Way.FOLLOWS
 
     def windows(self) -> list[SlidingWindow]:
         found = self.following.windows.values()
@@ -171,23 +135,6 @@ class AtEvents:
     def _limit(self, window: SlidingWindow) -> LExpr:
         """Until when both edges stay so far from the last row as they look ahead."""
         rows = window.rows
-        start = rows.start_at(greatest(sub(rows.last, i64(LEAP)), i64(0)))
+        leap = i64(window.assembly.costs.leap_rows)
+        start = rows.start_at(greatest(sub(rows.last, leap), i64(0)))
         return sub(start, i64(window.window.end))
-
-
-def swept_at_events(definition: TemporalExpr, layouts: Mapping[str, Layout]) -> bool:
-    """Whether an object is better made event by event than tick by tick.
-
-    Its windows are long, or what they keep takes long to merge.
-    """
-    points, windows = references(definition)
-    if definition.tdom.precision != 1 or uses_time(definition) or len(points) != 1:
-        return False
-    (point,) = points
-    layout = layouts.get(point.object)
-    if layout is None or not layout.points or any(layout.nullable):
-        return False
-    if point not in definition.cuts or point not in strict_points(definition):
-        return False
-    long = any(window.end - window.start > LONG for window in windows)
-    return long or any(node.reduction in ORDERS for node in reductions(definition))

@@ -8,7 +8,6 @@ Nothing is kept from event to event.
 
 from dataclasses import dataclass
 
-from tiltpy.abi import LANES
 from tiltpy.aggregates.aggregate import State, lift_where
 from tiltpy.aggregates.built_in import kept_for
 from tiltpy.aggregates.central_moments import is_masked_spread
@@ -16,7 +15,7 @@ from tiltpy.aggregates.finalize import finish
 from tiltpy.aggregates.masked_variance import MaskedSpread, in_lanes
 from tiltpy.emit.builder import Block
 from tiltpy.emit.output_arrays import Written, pack_snapshots
-from tiltpy.emit.references import reductions, references
+from tiltpy.emit.references import references
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import Lowered, lower_expr
 from tiltpy.ir.nodes import (
@@ -28,33 +27,10 @@ from tiltpy.ir.nodes import (
     Time,
     Window,
 )
-from tiltpy.ir.traversal import walk
 from tiltpy.loops.build import TRUE, add, conj, convert, i64, le, lt, sub
 from tiltpy.loops.nodes import LExpr, Num, Splat, Var, Wide
-from tiltpy.ops import REDUCTIONS, WHOLE_WINDOW
+from tiltpy.plan.strategies.event_scan import depth
 from tiltpy.types import I32, Struct, columns
-
-DEEPEST = LANES
-"""Rows before an event that may be in its windows, at most."""
-
-
-def fits_lanes(definition: TemporalExpr) -> bool:
-    """Whether all that an object sees is the rows just before each of its events."""
-    points, windows = references(definition)
-    names = {node.reduction for node in reductions(definition)}
-    folded = REDUCTIONS.keys() - WHOLE_WINDOW - {"first", "last"}
-    return (
-        all(point.offset == 0 for point in points)
-        and len({p.object for p in points} | {w.object for w in windows}) == 1
-        and all(window.end <= 0 and _depth(window) <= DEEPEST for window in windows)
-        and names <= folded
-        and not any(isinstance(node, EventBound) for node in walk(definition.body))
-    )
-
-
-def _depth(window: Window) -> int:
-    """How many rows before an event may be in its window."""
-    return -window.start - 1
 
 
 class EventLanes:
@@ -64,13 +40,7 @@ class EventLanes:
         self.definition = definition
         self.rows = rows
         _, windows = references(definition)
-        self.deepest = max(map(_depth, windows))
-
-    @staticmethod
-    def serves(definition: TemporalExpr, rows: ObjectRows) -> bool:
-        """Whether the rows are read as vectors, and suffice."""
-        plain = rows.layout.points and not any(rows.validity)
-        return plain and fits_lanes(definition)
+        self.deepest = max(map(depth, windows))
 
     def visit(self, block: Block, row: LExpr, out: Written, count: Var) -> None:
         """Write the results of the rows from `row` on, which all exist."""
@@ -119,7 +89,7 @@ class _Seen:
     def _reduce(self, node: Reduce) -> Lowered:
         elements = [
             (self._element(node, back), self._inside(node.window, back))
-            for back in range(_depth(node.window), -(node.window.end == 0), -1)
+            for back in range(depth(node.window), -(node.window.end == 0), -1)
         ]
         values = [
             (value, self.block.name("in", conj(value.valid, here)))
@@ -128,7 +98,7 @@ class _Seen:
         count: LExpr = Splat(Num(0, I32), I32)
         for _, here in values:
             count = self.block.name("count", add(count, convert(here, I32)))
-        if is_masked_spread(node, len(values)):
+        if is_masked_spread(node, len(values), self.block.costs):
             spread = [(in_lanes(value), here) for value, here in values]
             found = MaskedSpread(self.block.assembly, node, spread)
             return found.value(self.block, count)

@@ -40,10 +40,6 @@ from tiltpy.lowering.sweep.row_bounds import Edges
 from tiltpy.lowering.sweep.window_elements import Track, kept_of, row_value
 from tiltpy.ops import WHOLE_WINDOW
 
-LEAP = 3
-"""Rows that may leave at once without a branch, where a loop skips times."""
-FEW = 2
-"""The same where one row comes at a time: mostly as many leave."""
 OF_ANY = frozenset({"sum", "mean", "min", "max", "product", "rms", "any", "all"})
 """Reductions that have a value wherever there is a row."""
 
@@ -213,7 +209,7 @@ class SlidingWindow:
         if any(track.sees_leave for track in self.tracks.values()):
             self._pass(block, now)
         else:
-            self.lo.catch_up(block, now, FEW)
+            self.lo.catch_up(block, now, block.costs.caught_up_rows)
         if self._stacked():
             flip = block.inner()
             self._flip(flip, row)
@@ -230,7 +226,7 @@ class SlidingWindow:
 
     def show_newest(self, block: Block, now: LExpr) -> None:
         """Move the upper edge, and the lower one before its last row, or behind."""
-        self.hi.catch_up(block, now, LEAP)
+        self.hi.catch_up(block, now, block.costs.leap_rows)
         newest = sub(self.hi.row, i64(1))
         end = self.rows.end_at(greatest(newest, i64(0)))
         stays = conj(lt(add(now, i64(self.window.start)), end), lt(i64(0), self.hi.row))
@@ -250,7 +246,7 @@ class SlidingWindow:
         for track in noted:
             track.leave(leave, self.lo.row, lt(self.lo.row, self.hi.row))
         if self.leaps and not noted:
-            self.lo.leap(block, now, LEAP)
+            self.lo.leap(block, now, block.costs.leap_rows)
         self.lo.run(block, now, leave)
 
     def _flip(self, block: Block, stop: LExpr) -> None:

@@ -1,13 +1,14 @@
 """A query to a kernel: one loop for each temporal object, in order of dependency.
 
 Fusion has left few objects; those that remain besides the outputs are computed over
-the stretch that their readers need, into scratch arrays of the chunk's size. The shape
-of each loop is chosen here (see `abi.Shape`).
+the time that their readers need, into scratch arrays of the chunk's size. The plan says
+how each loop visits time (`plan.nodes`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from tiltpy.abi import Layout, Loop, Signature, SlotKind
+from tiltpy.costs import Costs
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.output_arrays import Written, written
 from tiltpy.emit.row_access import ObjectRows, input_rows
@@ -18,36 +19,40 @@ from tiltpy.loops.nodes import Kernel, LExpr, Store, WriteSlot
 from tiltpy.lowering.lowered import LoweredKernel
 from tiltpy.lowering.sweep.loop import Sweep
 from tiltpy.lowering.sweep.ranking import Rankings
-from tiltpy.lowering.sweep.row_map import RowMap, maps_rows
+from tiltpy.lowering.sweep.row_map import RowLoop
+from tiltpy.plan.nodes import LoopChoice, RowMap
 
 
 def lower(
-    query: Query, layouts: Mapping[str, Layout], *, maps: bool = True
+    query: Query,
+    layouts: Mapping[str, Layout],
+    choices: Iterable[LoopChoice],
+    costs: Costs,
 ) -> LoweredKernel:
-    """The kernel for any data of these layouts; `maps=False`: plain sweeps alone."""
-    assembly, block, objects = _begin(query, layouts)
-    read = {name for d in query.definitions for name in reads(d)}
-    inputs = dict(objects)
+    """Lower a query to the kernel for any rows of these layouts, as planned."""
+    assembly, block, objects = _begin(query, layouts, costs)
     rankings = Rankings(assembly)
     loops = []
     special = False
-    for definition in query.definitions:
-        loop: Sweep | RowMap
-        if maps and definition.name not in read and maps_rows(definition, inputs):
-            loop = RowMap(assembly, definition, objects)
-        else:
-            loop = Sweep(assembly, definition, objects, rankings, plain=not maps)
+    for definition, choice in zip(query.definitions, choices, strict=True):
+        assert choice.name == definition.name
+        loop: Sweep | RowLoop
+        match choice.plan:
+            case RowMap():
+                loop = RowLoop(assembly, definition, objects)
+            case scan:
+                loop = Sweep(assembly, definition, objects, rankings, scan)
         rows = _append(assembly, block, loop, definition)
         objects[definition.name] = rows
         loops.append(loop.describe())
-        special |= isinstance(loop, RowMap) or loop.is_special
+        special |= choice.is_special
     return _finish(query, assembly, block, loops, special=special)
 
 
 def _begin(
-    query: Query, layouts: Mapping[str, Layout]
+    query: Query, layouts: Mapping[str, Layout], costs: Costs
 ) -> tuple[Assembly, Block, dict[str, ObjectRows]]:
-    assembly = Assembly(layouts, query.reductions)
+    assembly = Assembly(layouts, query.reductions, costs)
     block = Block(assembly)
     used = {name for d in query.definitions for name in reads(d)}
     objects = {
@@ -61,7 +66,7 @@ def _begin(
 def _append(
     assembly: Assembly,
     block: Block,
-    loop: Sweep | RowMap,
+    loop: Sweep | RowLoop,
     definition: TemporalExpr,
 ) -> ObjectRows:
     out = written(assembly, definition.name, definition.type)

@@ -11,6 +11,7 @@ one row at most (see `edges`). A loop whose object is φ wherever another one is
 """
 
 from dataclasses import replace
+from typing import assert_never
 
 from tiltpy.abi import Loop, Read, Rows, Shape, SlotKind
 from tiltpy.emit.builder import Assembly, Block
@@ -37,18 +38,23 @@ from tiltpy.loops.nodes import Bin, LExpr, Var, While
 from tiltpy.lowering.sweep.cursors import ScanCursor
 from tiltpy.lowering.sweep.edge_loop import Stepping
 from tiltpy.lowering.sweep.event_loop import AtEvents
-from tiltpy.lowering.sweep.gap_skipping import strict_points, strict_windows
 from tiltpy.lowering.sweep.merge_loop import Merge
-from tiltpy.lowering.sweep.operands import Following, Points
+from tiltpy.lowering.sweep.operands import Points, SweepOperands
 from tiltpy.lowering.sweep.ranking import Rankings
+from tiltpy.plan.definedness import strict_points, strict_windows
+from tiltpy.plan.nodes import (
+    EdgeScan,
+    EventScan,
+    MergeScan,
+    Scan,
+    SweepScan,
+    folds_rows,
+)
 from tiltpy.types import BOOL, I64
 
 
 class Sweep:
-    """The sweep that computes one temporal object.
-
-    A `plain` one sweeps windows that others fold anew at each visit.
-    """
+    """The sweep that computes one temporal object, as its plan says."""
 
     def __init__(
         self,
@@ -56,32 +62,31 @@ class Sweep:
         definition: TemporalExpr,
         objects: dict[str, ObjectRows],
         rankings: Rankings,
-        *,
-        plain: bool,
+        plan: Scan,
     ) -> None:
         self.assembly = assembly
         self.definition = definition
+        self.plan = plan.operands
         self.tdom = definition.tdom
         self.every_tick = self.tdom.precision == 1
         self.every_cell = uses_time(definition)
         self.strict = strict_points(definition)
         self.now = assembly.fresh("now")
-        self.following = Following(
-            assembly, definition, objects, self.now, rankings, plain=plain
+        self.following = SweepOperands(
+            assembly, definition, objects, self.now, rankings, plan.operands
         )
-        often = self.every_tick and not self.every_cell and not plain
-        self.short: Merge | AtEvents | Stepping | None = None
-        if often and Merge.serves(self.following):
-            self.short = Merge(assembly, self.following)
-        elif often and AtEvents.serves(self.following):
-            self.short = AtEvents(assembly, self.following)
-        elif often and Stepping.serves(self.following):
-            self.short = Stepping(assembly, self.following)
-
-    @property
-    def is_special(self) -> bool:
-        """Whether it is more than a plain sweep."""
-        return self.short is not None or self.following.folds_rows
+        self.short: Merge | AtEvents | Stepping | None
+        match plan:
+            case MergeScan():
+                self.short = Merge(assembly, self.following, plan)
+            case EventScan():
+                self.short = AtEvents(assembly, self.following, plan)
+            case EdgeScan():
+                self.short = Stepping(assembly, self.following)
+            case SweepScan():
+                self.short = None
+            case _:
+                assert_never(plan)
 
     def lower(self, block: Block, out: Written) -> Var:
         """Append the loop; returns the variable that counts the snapshots written."""
@@ -114,7 +119,7 @@ class Sweep:
             self.short.append(body, out, count, self.now, last, outlet)
         elif self.short is not None:
             self.short.append(body, out, count, self.now, last)
-        if not self.following.always_cuts:
+        if not self.plan.always_cuts:
             block.set(exists, FALSE)
             block.set(begin, i64(0))
         block.set(self.now, first)
@@ -130,7 +135,7 @@ class Sweep:
         `exists` and `begin` are of the visit before, and then of this one.
         """
         here = sub(self.now, i64(self.tdom.precision))
-        if self.following.always_cuts:
+        if self.plan.always_cuts:
             block.set(begin, here)
             return count
         uncut = negate(self.following.cut(block))
@@ -146,12 +151,12 @@ class Sweep:
         Cells that are skipped are φ: they end a snapshot.
         """
         settled: Points = {}
-        for point in self.following.skipped:
+        for point in self.plan.skipped:
             cursor = self.following.cursors[point]
             seen = cursor.advance(block, self.now)
             change = block.name("next", seen.change)
             there = select(seen.exists, self.now, self._grid_point(block, change, last))
-            if not self.following.always_cuts:
+            if not self.plan.always_cuts:
                 there = block.name("there", there)
                 block.set(exists, conj(exists, eq(there, self.now)))
             block.set(self.now, there)
@@ -180,7 +185,7 @@ class Sweep:
         """
         precision = i64(self.tdom.precision)
         here = self.now, add(self.now, precision)
-        if self.following.one_tick is not None:
+        if self.plan.one_tick is not None:
             return here
         if self.every_cell:
             there = [self.following.points[point].exists for point in self.strict]
@@ -198,7 +203,7 @@ class Sweep:
         after = add(last, i64(1))
         change = least(*changes) if changes else after
         if self.every_tick:
-            if self.following.skipped:  # which looks further only within the loop
+            if self.plan.skipped:  # which looks further only within the loop
                 change = least(change, after)
             change = block.name("next", change)
             until = block.name("until", sub(least(change, after), i64(1)))
@@ -215,7 +220,7 @@ class Sweep:
             self.definition.name,
             self.tdom,
             self.definition.type,
-            Shape.ROW_PANES if self.following.folds_rows else Shape.SWEEP,
+            Shape.ROW_PANES if folds_rows(self.plan) else Shape.SWEEP,
             reads,
             self._changes(reads),
             self.every_cell or bool(self.following.cut_windows()),
@@ -235,8 +240,8 @@ class Sweep:
 
     def _changes(self, reads: tuple[Read, ...]) -> Rows:
         """How often anything changes; at rows of one tick, one snapshot for each."""
-        if self.following.one_tick is not None:
-            return ((self.following.one_tick.object, 1),)
+        if self.plan.one_tick is not None:
+            return ((self.plan.one_tick.object, 1),)
         factors: dict[str, int] = {}
         for read in reads:
             factors[read.object] = factors.get(read.object, 0) + 2

@@ -9,6 +9,7 @@ from tiltpy.emit.builder import Assembly, Block
 from tiltpy.loops.build import TRUE, add, conj, convert, eq, i64, le, lt, negate, sub
 from tiltpy.loops.nodes import LExpr, Select, Var
 from tiltpy.lowering.sweep.cursors import ScanCursor, Seen, StepCursor, gapless
+from tiltpy.plan.nodes import MergeSource
 from tiltpy.types import BOOL, I64
 
 
@@ -36,21 +37,22 @@ class Side:
 
     @staticmethod
     def of(
-        assembly: Assembly, cursor: StepCursor | ScanCursor, room: int, *, strict: bool
+        assembly: Assembly,
+        cursor: StepCursor | ScanCursor,
+        room: int,
+        source: MergeSource,
     ) -> "Side":
-        """A cursor's; `strict`: the result is φ in its gaps."""
+        """Follow a source with its cursor, which has `room` rows to go in a run."""
         rows, fresh = cursor.rows, assembly.fresh
         name = f"{rows.name}.merged"
-        slow = rows.name not in assembly.layouts
-        gaps = slow or not (strict or gapless(rows))
         return Side(
             cursor,
-            slow,
+            source.computed,
             fresh(name),
             fresh(f"{name}.end"),
             fresh(f"{name}.later"),
             fresh(f"{name}.moves", BOOL),
-            fresh(f"{name}.inside", BOOL) if gaps else None,
+            fresh(f"{name}.inside", BOOL) if source.visits_gaps else None,
             room,
         )
 

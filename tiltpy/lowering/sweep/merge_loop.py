@@ -35,58 +35,43 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import LExpr, Var, While
 from tiltpy.lowering.sweep.cursors import ScanCursor, StepCursor
-from tiltpy.lowering.sweep.gap_skipping import strict_points
 from tiltpy.lowering.sweep.merge_input import Side
 from tiltpy.lowering.sweep.merge_vectors import MergedLanes
-from tiltpy.lowering.sweep.operands import Following
+from tiltpy.lowering.sweep.operands import SweepOperands
+from tiltpy.plan.nodes import MergeScan
 from tiltpy.types import I64
-
-RUN = 64
-"""Visits between two looks at how many rows there still are."""
 
 
 class Merge:
     """The short visits of a loop over every tick, between two that are not."""
 
-    def __init__(self, assembly: Assembly, following: Following) -> None:
+    def __init__(
+        self, assembly: Assembly, following: SweepOperands, plan: MergeScan
+    ) -> None:
         self.following = following
         self.done = assembly.fresh("done")
         self.bound = assembly.fresh("bound")
         self.halt = assembly.fresh("halt")
         self.visits = assembly.fresh("visits")
-        strict = strict_points(following.definition)
-        fast = [p for p in following.cursors if p.object in assembly.layouts]
-        room = RUN + 2 if len(fast) > 1 else RUN + 2 * LANES
+        fast = [one.point for one in plan.sources if not one.computed]
+        self.run = run = assembly.costs.run_visits
+        room = run + 2 if len(fast) > 1 else run + 2 * LANES
         self.sides: dict[CutPoint, Side] = {}
-        for point, cursor in following.cursors.items():
+        for one in plan.sources:
+            cursor = following.cursors[one.point]
             assert isinstance(cursor, StepCursor | ScanCursor)
-            inner = point in strict
-            self.sides[point] = Side.of(assembly, cursor, room, strict=inner)
+            self.sides[one.point] = Side.of(assembly, cursor, room, one)
         self.fast = [self.sides[point] for point in fast]
         self.slow = [side for side in self.sides.values() if side.slow]
         self.lanes: MergedLanes | None = None
-        if len(fast) == 1:
-            self.lanes = MergedLanes.of(following, fast[0], self.fast[0])
-
-    @staticmethod
-    def serves(following: Following) -> bool:
-        """Whether all that a loop sees are rows, and each bound of one cuts."""
-        inputs = following.assembly.layouts
-        return (
-            not following.windows
-            and following.always_cuts
-            and any(point.object in inputs for point in following.cursors)
-            and all(
-                isinstance(cursor, StepCursor | ScanCursor) and cursor.rows.complete
-                for cursor in following.cursors.values()
-            )
-        )
+        if plan.vectorized is not None:
+            self.lanes = MergedLanes.of(following, plan.vectorized, self.fast[0])
 
     def outlet(self, block: Block, out: Written) -> Outlet | None:
         """Where to write, if there are vectors of snapshots to be written."""
         if self.lanes is None:
             return None
-        outlet = Outlet(block.assembly, out.name, out.arrays(), 2 * (RUN + LANES))
+        outlet = Outlet(block.assembly, out.name, out.arrays(), 2 * (self.run + LANES))
         outlet.start(block, self.lanes.rows.count)
         return outlet
 
@@ -109,7 +94,7 @@ class Merge:
             side.enter(merge, self.done)
         self._look(merge)
         places = [(side.cursor.rows, side.row) for side in self.fast]
-        prefetch_rows(run, places, RUN)
+        prefetch_rows(run, places, self.run)
         self._run(run, out, count)
         if self.slow:
             turn = block.inner()
@@ -118,7 +103,7 @@ class Merge:
             self._look(run)
         if outlet is not None:
             outlet.pass_on(run)
-        latest = least(*(side.latest(RUN + LANES) for side in self.fast))
+        latest = least(*(side.latest(self.run + LANES) for side in self.fast))
         further = conj(le(latest, last), *(side.further() for side in self.fast))
         merge.add(While(further, run.body()))
         for side in self.sides.values():
@@ -146,7 +131,7 @@ class Merge:
     def _more(self) -> LExpr:
         """Whether a run goes on as far as the next bound."""
         open_ = lt(self.bound, self.halt) if self.slow else TRUE
-        return conj(lt(self.visits, i64(RUN)), open_)
+        return conj(lt(self.visits, i64(self.run)), open_)
 
     def _run_lanes(
         self, block: Block, lanes: MergedLanes, out: Written, count: Var

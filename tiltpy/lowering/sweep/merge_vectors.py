@@ -17,7 +17,7 @@ from tiltpy.loops.build import FALSE, TRUE, conj, greatest, i64, lt, sub
 from tiltpy.loops.nodes import LExpr, Pick, Splat, Var
 from tiltpy.lowering.sweep.cursors import Seen
 from tiltpy.lowering.sweep.merge_input import Side
-from tiltpy.lowering.sweep.operands import Following
+from tiltpy.lowering.sweep.operands import SweepOperands
 
 HALF = LANES // 2
 
@@ -29,14 +29,14 @@ class MergedLanes:
     Times are the loop's. With `gaps` the gaps before them are looked at.
     """
 
-    following: Following
+    following: SweepOperands
     point: CutPoint
     rows: ObjectRows
     row: Var
     gaps: bool
 
     @staticmethod
-    def of(following: Following, point: CutPoint, side: Side) -> "MergedLanes":
+    def of(following: SweepOperands, point: CutPoint, side: Side) -> "MergedLanes":
         """What a side's rows make."""
         rows, gaps = side.cursor.rows, side.inside is not None
         return MergedLanes(following, point, rows, side.row, gaps)

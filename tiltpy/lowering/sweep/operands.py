@@ -1,4 +1,4 @@
-"""All that the loop of an object follows: its points and windows, and what cuts it."""
+"""Operands of a sweep loop: cursors, windows, and what cuts the object."""
 
 from collections.abc import Mapping
 from typing import assert_never
@@ -6,7 +6,7 @@ from typing import assert_never
 from tiltpy.abi import Read, TimeLayout
 from tiltpy.aggregates.user_defined import Way, way_of
 from tiltpy.emit.builder import Assembly, Block
-from tiltpy.emit.references import reductions, references
+from tiltpy.emit.references import reductions
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import Leaf, Lowered, lower_expr
 from tiltpy.ir.cuts import leaf_cuts
@@ -37,24 +37,21 @@ from tiltpy.lowering.sweep.cursors import (
     StepCursor,
 )
 from tiltpy.lowering.sweep.fifo_window import SlidingWindow
-from tiltpy.lowering.sweep.gap_skipping import skipped_points
 from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.lowering.sweep.row_bounds import Edges
-from tiltpy.lowering.sweep.tumbling_rows import RowPane, folds_rows
+from tiltpy.lowering.sweep.tumbling_rows import RowPane
 from tiltpy.lowering.sweep.unordered_window import TreeWindow
+from tiltpy.plan.nodes import CursorPlan, Operands, WindowPlan
 from tiltpy.types import BOOL, I64
 
 Points = dict[CutPoint, Seen]
 Windows = Mapping[Window, SlidingWindow | TreeWindow | RowPane]
 
 
-class Following:
+class SweepOperands:
     """The references of one object, brought along by its loop.
 
-    `skipped` are the points at whose gaps there is no visit, `one_tick` the one among
-    them, if any, whose snapshots last a tick. `steps`: every change is visited.
-    `always_cuts`: each visit starts a new snapshot, so that none need be compared.
-    `plain`: no window is folded anew at each visit.
+    `plan` says how each is followed.
     """
 
     def __init__(
@@ -64,63 +61,71 @@ class Following:
         objects: dict[str, ObjectRows],
         now: Var,
         rankings: Rankings,
-        *,
-        plain: bool,
+        plan: Operands,
     ) -> None:
         self.assembly = assembly
         self.definition = definition
         self.objects = objects
         self.now = now
         self.rankings = rankings
-        self.plain = plain
+        self.plan = plan
         self.every_tick = definition.tdom.precision == 1
-        points, windows = references(definition)
-        self.skipped = skipped_points(definition, objects)
-        self.one_tick = next(
-            (p for p in self.skipped if objects[p.object].layout.points), None
-        )
-        self.steps = self.every_tick and not self.skipped
         self.edges = Edges(assembly)
-        self.cursors = {point: self._cursor(point) for point in points}
-        self.windows = {window: self._window(window) for window in windows}
+        self.cursors = {p: self._cursor(p, how) for p, how in plan.points}
+        self.windows = {w: self._window(w, how) for w, how in plan.windows}
         self.edged: dict[Window, EdgedWindow] = {}
         for node in reductions(definition):
             self._reduce(node)
         self.points: Points = {}
         self.flags: list[Var] = []
-        self.always_cuts = self._always_cuts()
-        if not self.always_cuts:
+        if not plan.always_cuts:
             for cut in leaf_cuts(definition.cuts):
                 if isinstance(cut, CutWindow):
                     self.windows[cut.window].cut(cut.element, bounds=cut.bounds)
+        elif plan.one_tick not in definition.cuts:
+            for one in definition.cuts:
+                if isinstance(one, CutWindow):
+                    slide = self.windows[one.window]
+                    assert isinstance(slide, SlidingWindow)
+                    slide.track(one.element)
 
-    def _cursor(self, point: CutPoint) -> Cursor:
+    def _cursor(self, point: CutPoint, how: CursorPlan) -> Cursor:
         rows = self.objects[point.object]
-        if not rows.disjoint:
-            return StackCursor(self.assembly, rows, point.offset)
-        if self.steps and rows.complete:
-            return StepCursor(self.assembly, self.edges, rows, point.offset)
-        return ScanCursor(self.assembly, rows, point.offset)
+        match how:
+            case CursorPlan.STACK:
+                return StackCursor(self.assembly, rows, point.offset)
+            case CursorPlan.STEP:
+                return StepCursor(self.assembly, self.edges, rows, point.offset)
+            case CursorPlan.SCAN:
+                return ScanCursor(self.assembly, rows, point.offset)
+            case _:
+                assert_never(how)
 
-    def _window(self, window: Window) -> SlidingWindow | TreeWindow | RowPane:
+    def _window(
+        self, window: Window, how: WindowPlan
+    ) -> SlidingWindow | TreeWindow | RowPane:
         rows = self.objects[window.object]
-        if not self.plain and folds_rows(self.definition, window, rows.layout):
-            return RowPane(self.assembly, rows, window)
         precision = self.definition.tdom.precision
-        if not rows.layout.fifo:
-            return TreeWindow(
-                self.assembly, rows, window, precision, rankings=self.rankings
-            )
-        return SlidingWindow(
-            self.assembly,
-            self.edges,
-            rows,
-            window,
-            steps=self.steps and rows.disjoint,
-            leaps=self.every_tick,
-            rankings=self.rankings,
-            precision=precision,
-        )
+        match how:
+            case WindowPlan.TUMBLING_FOLD:
+                return RowPane(self.assembly, rows, window)
+            case WindowPlan.UNORDERED:
+                return TreeWindow(
+                    self.assembly, rows, window, precision, rankings=self.rankings
+                )
+            case WindowPlan.TWO_STACK:
+                return SlidingWindow(
+                    self.assembly,
+                    self.edges,
+                    rows,
+                    window,
+                    steps=self.plan.stepped and rows.disjoint,
+                    leaps=self.every_tick,
+                    rankings=self.rankings,
+                    precision=precision,
+                )
+            case _:
+                assert_never(how)
 
     def _reduce(self, node: Reduce) -> None:
         slide, own = self.windows[node.window], self._edged(node)
@@ -140,50 +145,12 @@ class Following:
         self.edged[node.window].reduce(own, node)
 
     def _edged(self, node: Reduce) -> UserReduction | None:
-        """The query's own reduction of a window whose edges cut, if it is one."""
+        """The user-defined reduction of a window whose edges cut, if it is one."""
         own = self.assembly.own.get(node.reduction)
         disjoint = self.objects[node.window.object].disjoint
         if own is None or way_of(own, disjoint=disjoint) is not Way.EDGED:
             return None
         return own
-
-    def _always_cuts(self) -> bool:
-        """Whether each visit starts a new snapshot, so that none need be compared.
-
-        Rows of one tick are seen at one visit each.
-        """
-        if self.one_tick in self.definition.cuts:
-            return True
-        return self.steps and all(self._sure(cut) for cut in self.definition.cuts)
-
-    def _sure(self, cut: Cut) -> bool:
-        """Whether each of its bounds is a change that the next tick sees.
-
-        In a loop over every tick whose cuts are all like that, every visit starts a new
-        snapshot and none need be compared.
-        """
-        match cut:
-            case CutPoint(object=name):
-                return self.objects[name].disjoint and self.objects[name].complete
-            case CutWindow(bounds=True):
-                return False
-            case CutWindow(window=window, element=element):
-                slide = self.windows[window]
-                if not isinstance(slide, SlidingWindow):
-                    return False
-                return not slide.track(element).filtered
-            case CutTime():
-                return True
-            case CutInlined():
-                return False
-            case _:
-                assert_never(cut)
-
-    @property
-    def folds_rows(self) -> bool:
-        """Whether nothing is kept of its windows from visit to visit."""
-        windows = self.windows.values()
-        return bool(windows) and all(isinstance(one, RowPane) for one in windows)
 
     def cut_windows(self) -> tuple[Read, ...]:
         """The windows whose edges cut rows, which those of one tick are not.

@@ -14,6 +14,7 @@ runtime refuses chunks of more.
 """
 
 from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.elements import element_of
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.ir.nodes import Expr
 from tiltpy.loops.build import (
@@ -34,7 +35,6 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import Array, Bin, CallFn, For, LExpr, Num, Store, Var, While
 from tiltpy.lowering.sweep.radix_sort import RadixSort
-from tiltpy.lowering.sweep.window_elements import element_of
 from tiltpy.types import I32, I64, U64, Scalar, int_range
 
 NOWHERE = -1

@@ -15,6 +15,7 @@ from tiltpy.aggregates.user_defined import (
     types_of,
 )
 from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.elements import element_of
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import Lowered
 from tiltpy.ir.nodes import Expr, UserReduction, Window
@@ -34,7 +35,7 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import For, LExpr, Var, While
-from tiltpy.lowering.sweep.window_elements import assign_state, element_of
+from tiltpy.lowering.sweep.window_elements import assign_state
 from tiltpy.types import BOOL
 
 

@@ -16,7 +16,7 @@ from tiltpy.emit.output_arrays import (
 )
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.stream_stores import Outlet
-from tiltpy.emit.values import Lowered, lower_expr, phi
+from tiltpy.emit.values import Lowered, lower_expr
 from tiltpy.ir.nodes import (
     At,
     CutPoint,
@@ -26,8 +26,7 @@ from tiltpy.ir.nodes import (
     TemporalExpr,
     Time,
 )
-from tiltpy.ir.traversal import walk
-from tiltpy.loops.build import FALSE, TRUE, add, convert, i64, least, sub
+from tiltpy.loops.build import TRUE, add, convert, i64, least, sub
 from tiltpy.loops.nodes import (
     Bin,
     For,
@@ -39,26 +38,7 @@ from tiltpy.lowering.sweep.operands import bound_of
 from tiltpy.types import I64
 
 
-def maps_rows(definition: TemporalExpr, inputs: dict[str, ObjectRows]) -> bool:
-    """Whether an object is a map over the rows of one input."""
-    if len(definition.cuts) != 1 or definition.tdom.precision != 1:
-        return False
-    (cut,) = definition.cuts
-    if not isinstance(cut, CutPoint) or cut.offset != 0:
-        return False
-    if cut.object not in inputs or not inputs[cut.object].disjoint:
-        return False
-    if any(isinstance(node, Reduce | Time) for node in walk(definition.body)):
-        return False
-
-    def nothing(node: At | EventBound | Reduce | Time | Element) -> Lowered:
-        return phi(node.type)
-
-    trial = Block(Assembly({}))
-    return lower_expr(trial, nothing, definition.body).valid == FALSE
-
-
-class RowMap:
+class RowLoop:
     """A loop over the rows of one input."""
 
     def __init__(

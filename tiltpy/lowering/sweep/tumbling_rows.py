@@ -5,18 +5,17 @@ to visit: the rows of a window are found by their times, and then a loop goes ov
 values alone, sixteen at a time, in which there is no time.
 """
 
-from tiltpy.abi import LANES, Layout, TimeLayout
+from tiltpy.abi import LANES
 from tiltpy.aggregates.built_in import COUNT
 from tiltpy.aggregates.finalize import finish
 from tiltpy.aggregates.pane_fold import Pane
 from tiltpy.aggregates.pane_passes import States, states_of_rows
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.cell_arrays import cells_of
-from tiltpy.emit.references import reductions
-from tiltpy.emit.row_access import AHEAD, ObjectRows
+from tiltpy.emit.elements import element_of
+from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import Lowered
-from tiltpy.ir.cuts import leaf_cuts
-from tiltpy.ir.nodes import CutWindow, Expr, Reduce, TemporalExpr, Window
+from tiltpy.ir.nodes import Expr, Reduce, Window
 from tiltpy.loops.build import (
     TRUE,
     add,
@@ -36,28 +35,8 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Array, CountTrue, Lane, LExpr, Prefetch, Var, While, Wide
-from tiltpy.lowering.sweep.window_elements import element_of, kept_of, row_value
-from tiltpy.ops import REDUCTIONS, WHOLE_WINDOW
+from tiltpy.lowering.sweep.window_elements import kept_of, row_value
 from tiltpy.types import BOOL, I64
-
-SHORTEST = 32
-"""Ticks of a window that is folded anew, at least."""
-
-
-def folds_rows(definition: TemporalExpr, window: Window, layout: Layout) -> bool:
-    """Whether a window is long, apart from those before it, and folded as it is."""
-    precision = definition.tdom.precision
-    if layout.time not in (TimeLayout.CONTIGUOUS, TimeLayout.INTERVALS):
-        return False
-    if not SHORTEST <= window.end - window.start <= precision:
-        return False
-    names = {n.reduction for n in reductions(definition) if n.window == window}
-    if not names <= REDUCTIONS.keys() or not names.isdisjoint(WHOLE_WINDOW):
-        return False
-    return not any(
-        isinstance(cut, CutWindow) and cut.window == window and cut.bounds
-        for cut in leaf_cuts(definition.cuts)
-    )
 
 
 class RowPane:
@@ -222,7 +201,7 @@ def _seek(block: Block, at: Var, times: Array, time: LExpr, stop: LExpr) -> None
     leap = block.inner()
     last = least(add(at, i64(LANES - 1)), greatest(sub(stop, i64(1)), i64(0)))
     further = conj(le(add(at, i64(LANES)), stop), le(load(times, last), time))
-    ahead = add(at, i64(AHEAD // 8))
+    ahead = add(at, i64(block.costs.prefetch_bytes // 8))
     leap.add(Prefetch(times, ahead), Prefetch(times, add(ahead, i64(LANES // 2))))
     leap.set(at, add(at, i64(LANES)))
     block.add(While(further, leap.body()))

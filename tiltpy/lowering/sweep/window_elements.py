@@ -6,8 +6,6 @@ at most twice, whatever the window's size, and what has left leaves no trace.
 What a query's own reduction can take out of integers is taken out of one running state.
 """
 
-from dataclasses import replace
-
 from tiltpy.aggregates.aggregate import Kept, State, lift_where
 from tiltpy.aggregates.built_in import COUNT, kept_for
 from tiltpy.aggregates.user_defined import (
@@ -20,16 +18,13 @@ from tiltpy.aggregates.user_defined import (
     way_of,
 )
 from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.elements import element_of
 from tiltpy.emit.row_access import ObjectRows
-from tiltpy.emit.values import Lowered, lower_expr
+from tiltpy.emit.values import Lowered
 from tiltpy.ir.nodes import (
-    At,
     Call,
-    Element,
-    EventBound,
     Expr,
     Reduce,
-    Time,
     UserReduction,
 )
 from tiltpy.ir.traversal import walk
@@ -47,21 +42,6 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import Array, For, LExpr, Store, Var
 from tiltpy.types import BOOL, I64
-
-
-def element_of(block: Block, rows: ObjectRows, row: LExpr, element: Expr) -> Lowered:
-    """A window's element at an existing row; invalid where it does not contribute.
-
-    A null row never does, even if the element does not look at it.
-    """
-    exists = rows.exists(row)
-
-    def leaf(node: At | EventBound | Reduce | Time | Element) -> Lowered:
-        assert isinstance(node, Element), "an element reads its snapshot alone"
-        return rows.value(row, exists)
-
-    value = lower_expr(block, leaf, element)
-    return replace(value, valid=conj(exists, value.valid))
 
 
 class Running:

@@ -14,15 +14,10 @@ from dataclasses import dataclass, field
 
 from tiltpy.abi import LANES
 from tiltpy.aggregates.aggregate import Kept, State
-from tiltpy.costs import LONGEST_TREE
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.loops.nodes import Num, Splat
 from tiltpy.lowering.vector.block_windows import Blocks
 from tiltpy.lowering.vector.history import History
-
-LONGEST_NARROW_TREE = 4096
-"""`LONGEST_TREE` for sums in single precision: what they look back at stays in near
-caches."""
 
 
 class Sequence:
@@ -150,7 +145,8 @@ class Fold:
     def _grows(self, cells: int) -> bool:
         """Whether a window is made by doubling alone."""
         narrow = self.kept.wider is not None
-        return cells <= (LONGEST_NARROW_TREE if narrow else LONGEST_TREE)
+        costs = self.assembly.costs
+        return cells <= (costs.longest_narrow_tree if narrow else costs.longest_tree)
 
     def _window(self, block: Block, cells: int) -> tuple[Kept, State]:
         if self._grows(cells):

@@ -24,9 +24,6 @@ from tiltpy.loops.nodes import (
 )
 from tiltpy.types import I64, Scalar, Struct, Type, columns
 
-REGISTERS = 8
-"""Vectors of a stream's past that are kept in variables; older ones are in memory."""
-
 
 class History:
     """A wide value of each round, and those of the rounds before.
@@ -43,7 +40,7 @@ class History:
         self.now: LExpr = Splat(zero(scalar), scalar)
         self.past: list[Var] = []
         self.ring: Array | None = None
-        if deepest > REGISTERS * LANES:
+        if deepest > assembly.costs.history_vectors * LANES:
             self.size = 1 << ((deepest // LANES + 2) * LANES - 1).bit_length()
             self.ring = assembly.temporary(f"{name}.past", scalar, (), self.size)
             self.position = assembly.fresh(f"{name}.position")
@@ -75,7 +72,7 @@ class History:
     def _vector(self, block: Block, rounds: int) -> LExpr:
         if rounds == 0:
             return self.now
-        if rounds <= (REGISTERS if self.ring is None else 1):
+        if rounds <= (self.assembly.costs.history_vectors if self.ring is None else 1):
             while len(self.past) < rounds:
                 name = f"{self.name}.before{len(self.past) + 1}"
                 self.past.append(self.assembly.fresh(name, self.type))

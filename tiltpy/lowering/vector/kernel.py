@@ -22,6 +22,7 @@ from tiltpy.abi import (
     SlotKind,
     Stretch,
 )
+from tiltpy.costs import Costs
 from tiltpy.emit.axes import whole_vectors
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.cell_arrays import Bitmap, Stored
@@ -44,6 +45,7 @@ def lower_grid(
     query: Query,
     layouts: Mapping[str, Layout],
     lattices: Mapping[str, Lattice],
+    costs: Costs,
     *,
     fused: bool = True,
 ) -> LoweredKernel | None:
@@ -52,17 +54,20 @@ def lower_grid(
     Without `fused` each object has a loop of its own over the whole stretch.
     """
     try:
-        return _GridKernel(Grid(query, layouts, lattices, fused=fused)).plan()
+        return _GridKernel(Grid(query, layouts, lattices, costs, fused=fused)).plan()
     except Unfit:
         return None
 
 
 def why_no_grid(
-    query: Query, layouts: Mapping[str, Layout], lattices: Mapping[str, Lattice]
+    query: Query,
+    layouts: Mapping[str, Layout],
+    lattices: Mapping[str, Lattice],
+    costs: Costs,
 ) -> str:
     """Why a query that has no grid kernel has none."""
     try:
-        _GridKernel(Grid(query, layouts, lattices, fused=True)).plan()
+        _GridKernel(Grid(query, layouts, lattices, costs, fused=True)).plan()
     except Unfit as reason:
         return str(reason)
     raise AssertionError("it has one")
@@ -73,7 +78,7 @@ class _GridKernel:
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
-        self.assembly = Assembly(grid.layouts, grid.query.reductions)
+        self.assembly = Assembly(grid.layouts, grid.query.reductions, grid.costs)
         self.block = Block(self.assembly)
         self.starts = self.block.inner()
         self.tile = grid.tile

@@ -35,9 +35,6 @@ from tiltpy.loops.nodes import (
 from tiltpy.lowering.vector.cell_values import Outcome
 from tiltpy.types import BOOL, I32, I64, columns
 
-MUCH = 1 << 18
-"""Cells of a stretch from which on they are written past the caches."""
-
 
 class Output:
     """Where the loop of an output puts its cells."""
@@ -121,7 +118,9 @@ class Output:
         """Whether there is much to write, to addresses that are aligned for it."""
         places = map(self.assembly.place, self._arrays())
         aligned = (eq(Bin("%", place, i64(64), I64), i64(0)) for place in places)
-        return conj(lt(i64(MUCH), self.total), *aligned)
+        return conj(
+            lt(i64(self.assembly.costs.streamed_snapshots), self.total), *aligned
+        )
 
     def _arrays(self) -> list[Array]:
         """What is written but for the bitmaps: the columns, each before its flags."""

@@ -134,7 +134,7 @@ class PaneLoop:
 
     def _hopping(self, pane: Pane, seen: Seen, names: set[str]) -> dict[Kept, State]:
         """Windows that overlap: of panes which they share."""
-        hop = Hop.of(seen.cells, seen.newest.times)
+        hop = Hop.of(seen.cells, seen.newest.times, self.assembly.costs.smallest_pane)
         if hop is None or not pane.certain(self.block):
             raise Unfit(f"windows of ~{pane.source.name} have no common panes")
         ring = PaneRing(self.assembly, hop)

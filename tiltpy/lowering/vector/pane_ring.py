@@ -16,8 +16,6 @@ from tiltpy.loops.build import add, i64, load, lt, mul, sub
 from tiltpy.loops.nodes import Array, Bin, For, LExpr, Num, Store, Var, While
 from tiltpy.types import I64
 
-SMALLEST = 16
-"""Cells of a pane, at least."""
 NEVER = -(1 << 62)
 """Earlier than every pane."""
 
@@ -33,10 +31,10 @@ class Hop:
     stride: int
 
     @staticmethod
-    def of(cells: int, stride: int) -> "Hop | None":
+    def of(cells: int, stride: int, smallest: int) -> "Hop | None":
         """The panes of windows of so many cells; None if they would be too small."""
         size = gcd(stride, cells)
-        if size < SMALLEST:
+        if size < smallest:
             return None
         return Hop(size, cells // size, stride // size)
 

@@ -25,15 +25,13 @@ from tiltpy.lowering.vector.operands import LaneView
 from tiltpy.lowering.vector.sorting_network import selecting
 from tiltpy.types import BOOL, F64, I32
 
-LONGEST_NETWORK = 48
-"""Cells of a window that is sorted anew for each cell."""
-
 
 def lower_order(view: LaneView, node: Reduce, newest: int, cells: int) -> Lowered:
     """A quantile of the windows of all lanes, the newest of whose cells is given."""
     name, element = node.window.object, node.element
     quantile = node.reduction in ("median", "quantile")
-    if not quantile or cells > LONGEST_NETWORK or not view.certain(name, element):
+    short = cells <= view.assembly.costs.longest_network
+    if not quantile or not short or not view.certain(name, element):
         raise looks_at_whole(node)
     block = view.block
     values: list[LExpr] = []

@@ -2,7 +2,6 @@
 
 from tiltpy.abi import LANES
 from tiltpy.aggregates.aggregate import State
-from tiltpy.costs import LONGEST_TREE
 from tiltpy.emit.builder import Block
 from tiltpy.emit.cell_arrays import Place
 from tiltpy.emit.floats import minus, over, plus, times
@@ -16,7 +15,7 @@ from tiltpy.types import BOOL, F32, F64, I64
 
 def is_short_spread(view: LaneView, node: Reduce, cells: int) -> bool:
     """Whether it is the variance of a few `f32` that lie in memory."""
-    few = max(node.ddof, 1) < cells <= LONGEST_TREE
+    few = max(node.ddof, 1) < cells <= view.assembly.costs.longest_tree
     spread = node.reduction in ("var", "std") and node.element.type == F32
     return few and spread and not view.streams_here(node.window.object)
 

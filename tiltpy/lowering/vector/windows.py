@@ -73,7 +73,7 @@ class LaneWindows:
         if certain and is_short_spread(view, node, cells):
             moments = self._window(node, SHORT_SPREAD, newest, cells, certain=True)
             return lower_short_spread(view, node, moments, newest, cells)
-        if not certain and is_masked_spread(node, cells):
+        if not certain and is_masked_spread(node, cells, view.assembly.costs):
             count = self._count(node, newest, cells, certain=False)
             values = self._values(node, newest, cells)
             total = None

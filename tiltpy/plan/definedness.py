@@ -1,7 +1,10 @@
-"""Which times a loop need not visit: those at which its object is φ for certain.
+"""Where an object is φ for certain: what its body needs.
 
 `~x[t] - mean(~x[t-10s : t])` is φ wherever `~x` is. Where the events of `~x` are far
 apart, most changes of the window fall between them: the loop goes from event to event.
+
+A body is lowered on trial, over references of which one thing only is known: so the
+null rules stand in one place, `emit.values`.
 """
 
 from collections.abc import Callable
@@ -9,11 +12,12 @@ from itertools import islice
 from typing import TypeVar
 
 from tiltpy.emit.builder import Assembly, Block
-from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import Leaf, Lowered, lower_expr, phi
 from tiltpy.ir.nodes import (
     At,
+    Cut,
     CutPoint,
+    CutWindow,
     Element,
     EventBound,
     Expr,
@@ -23,37 +27,18 @@ from tiltpy.ir.nodes import (
     Window,
 )
 from tiltpy.ir.traversal import walk
-from tiltpy.loops.build import FALSE
+from tiltpy.loops.build import FALSE, TRUE
 from tiltpy.loops.nodes import Var
-from tiltpy.lowering.sweep.cursors import gapless
 from tiltpy.types import BOOL, Struct, Type
 
 Reference = TypeVar("Reference", CutPoint, Window)
+Read = At | EventBound | Reduce | Time | Element
 FEW, TRIED = 8, 20_000
 """As many references are tried in every body, and so many nodes of bodies with more."""
 
 
-def skipped_points(
-    definition: TemporalExpr, objects: dict[str, ObjectRows]
-) -> tuple[CutPoint, ...]:
-    """The points to whose snapshots a loop keeps.
-
-    To step over a short gap, a visit without a branch, is cheaper than to skip it. So
-    only events of one tick are worth it, and loops that do not step anyway.
-    """
-    steps = definition.tdom.precision == 1
-
-    def pays(rows: ObjectRows) -> bool:
-        if gapless(rows):
-            return False
-        return rows.layout.points or not (steps and rows.disjoint)
-
-    strict = strict_points(definition)
-    return tuple(point for point in strict if pays(objects[point.object]))
-
-
 def strict_points(definition: TemporalExpr) -> tuple[CutPoint, ...]:
-    """The points of an object's body without which it is φ, in order."""
+    """Find the points of an object's body without which it is φ, in order."""
     return _strict(
         definition,
         lambda node: (
@@ -65,31 +50,51 @@ def strict_points(definition: TemporalExpr) -> tuple[CutPoint, ...]:
 
 
 def strict_windows(definition: TemporalExpr) -> tuple[Window, ...]:
-    """The windows of an object's body that must not be empty, or it is φ, in order."""
+    """Find the windows of an object's body that must have events, in order."""
     return _strict(
         definition, lambda node: node.window if isinstance(node, Reduce) else None
     )
 
 
+def is_phi_without_reads(definition: TemporalExpr) -> bool:
+    """Decide whether an object is φ where all that it reads is."""
+    return _is_phi(definition.body, lambda node: phi(node.type))
+
+
+def cuts_at_each_row(cut: Cut) -> bool:
+    """Decide whether an object is cut where any row comes into a window, or leaves."""
+    if not isinstance(cut, CutWindow) or cut.bounds:
+        return False
+    value = lower_expr(_trial(), lambda node: _present(node.type), cut.element)
+    return value.valid == TRUE
+
+
 def _strict(
     definition: TemporalExpr, reference: Callable[[Expr], Reference | None]
 ) -> tuple[Reference, ...]:
-    """The references of one kind without which a body is φ; of many, the first."""
+    """Find the references of one kind without which a body is φ; of many, the first."""
     body = definition.body
     nodes = tuple(walk(body))
     references = dict.fromkeys(filter(None, map(reference, nodes)))
-    trial = Block(Assembly({}))
     return tuple(
         one
         for one in islice(references, max(FEW, TRIED // len(nodes)))
-        if lower_expr(trial, _without(one), body).valid == FALSE
+        if _is_phi(body, _without(one))
     )
 
 
-def _without(reference: CutPoint | Window) -> Leaf:
-    """Reads of time of which only one thing is known: a reference sees nothing."""
+def _is_phi(body: Expr, leaf: Leaf) -> bool:
+    return lower_expr(_trial(), leaf, body).valid == FALSE
 
-    def leaf(node: At | EventBound | Reduce | Time | Element) -> Lowered:
+
+def _trial() -> Block:
+    return Block(Assembly({}))
+
+
+def _without(reference: CutPoint | Window) -> Leaf:
+    """Read time where one reference sees nothing; of the others nothing is known."""
+
+    def leaf(node: Read) -> Lowered:
         match node:
             case At() | EventBound() if CutPoint(node.object, node.offset) == reference:
                 return phi(node.type)
@@ -103,8 +108,17 @@ def _without(reference: CutPoint | Window) -> Leaf:
 
 
 def _unknown(payload: Type) -> Lowered:
+    """Stand for something of which nothing is known."""
     there = Var("there", BOOL)
     if isinstance(payload, Struct):
         fields = tuple(_unknown(scalar) for _, scalar in payload.fields)
         return Lowered(payload, None, there, fields)
     return Lowered(payload, Var("some", payload), there)
+
+
+def _present(payload: Type) -> Lowered:
+    """Stand for something of which nothing is known but that it is not φ."""
+    if isinstance(payload, Struct):
+        fields = tuple(_present(scalar) for _, scalar in payload.fields)
+        return Lowered(payload, None, TRUE, fields)
+    return Lowered(payload, Var("some", payload), TRUE)

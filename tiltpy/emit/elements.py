@@ -1,0 +1,25 @@
+"""The elements of windows: what an event contributes to a reduction."""
+
+from dataclasses import replace
+
+from tiltpy.emit.builder import Block
+from tiltpy.emit.row_access import ObjectRows
+from tiltpy.emit.values import Lowered, lower_expr
+from tiltpy.ir.nodes import At, Element, EventBound, Expr, Reduce, Time
+from tiltpy.loops.build import conj
+from tiltpy.loops.nodes import LExpr
+
+
+def element_of(block: Block, rows: ObjectRows, row: LExpr, element: Expr) -> Lowered:
+    """Evaluate a window's element at an existing row; φ where it does not contribute.
+
+    A null row never does, even if the element does not look at it.
+    """
+    exists = rows.exists(row)
+
+    def leaf(node: At | EventBound | Reduce | Time | Element) -> Lowered:
+        assert isinstance(node, Element), "an element reads its snapshot alone"
+        return rows.value(row, exists)
+
+    value = lower_expr(block, leaf, element)
+    return replace(value, valid=conj(exists, value.valid))

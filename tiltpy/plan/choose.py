@@ -1,0 +1,83 @@
+"""Choosing a strategy for each loop: the most special one that serves."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from tiltpy.abi import Layout
+from tiltpy.costs import Costs
+from tiltpy.ir.cuts import reads
+from tiltpy.ir.nodes import Query
+from tiltpy.plan.facts import object_facts
+from tiltpy.plan.loop_facts import LoopFacts
+from tiltpy.plan.nodes import (
+    LoopChoice,
+    LoopPlan,
+    Operands,
+    Refusal,
+    SweepScan,
+)
+from tiltpy.plan.operands import plan_operands
+from tiltpy.plan.strategies.edge_scan import edge_scan
+from tiltpy.plan.strategies.event_scan import event_scan
+from tiltpy.plan.strategies.merge_scan import merge_scan
+from tiltpy.plan.strategies.row_map import row_map
+
+Strategy = Callable[[LoopFacts, Operands], LoopPlan | Refusal]
+
+
+LOOP_STRATEGIES: Mapping[str, Strategy] = {
+    "row_map": row_map,
+    "merge_scan": merge_scan,
+    "event_scan": event_scan,
+    "edge_scan": edge_scan,
+}
+"""Most special first. A sweep scan serves where none of them does."""
+
+SWEEP_STRATEGIES = (
+    *LOOP_STRATEGIES, "merge_vectors", "event_vectors", "tumbling_fold",
+)  # fmt: skip
+"""All that makes a sweep kernel more than the baseline, which compiles fastest."""
+
+STRATEGY_NAMES = (*SWEEP_STRATEGIES, "vector_kernel", "preaggregation")
+"""All strategies that can be left out."""
+
+DISABLED = Refusal("it is disabled")
+
+
+def plan_loops(
+    query: Query,
+    layouts: Mapping[str, Layout],
+    costs: Costs,
+    disabled: Iterable[str] = (),
+) -> tuple[LoopChoice, ...]:
+    """Plan the sweep kernel of a query: a loop for each definition, in their order.
+
+    `disabled` are names of `SWEEP_STRATEGIES` to leave out.
+    """
+    objects = object_facts(query, layouts)
+    user_defined = {one.name: one for one in query.reductions}
+    read = {name for definition in query.definitions for name in reads(definition)}
+    return tuple(
+        _choose(
+            LoopFacts(
+                definition,
+                objects,
+                user_defined,
+                definition.name in read,
+                frozenset(disabled),
+                costs,
+            )
+        )
+        for definition in query.definitions
+    )
+
+
+def _choose(facts: LoopFacts) -> LoopChoice:
+    operands = plan_operands(facts)
+    refusals: list[tuple[str, Refusal]] = []
+    for name, strategy in LOOP_STRATEGIES.items():
+        disabled = name in facts.disabled
+        plan = DISABLED if disabled else strategy(facts, operands)
+        if not isinstance(plan, Refusal):
+            return LoopChoice(facts.definition.name, plan, tuple(refusals))
+        refusals.append((name, plan))
+    return LoopChoice(facts.definition.name, SweepScan(operands), tuple(refusals))

@@ -1,0 +1,71 @@
+"""What is known about the rows of each object before a kernel is chosen."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tiltpy.abi import Layout, TimeLayout
+from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.elements import element_of
+from tiltpy.emit.row_access import ObjectRows, input_rows
+from tiltpy.ir.nodes import Expr, Query
+from tiltpy.loops.build import TRUE, i64
+from tiltpy.types import Struct, Type, columns
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectFacts:
+    """How the rows of one object lie: of an input, or of snapshots computed before."""
+
+    name: str
+    type: Type
+    layout: Layout
+    is_input: bool
+
+    @property
+    def disjoint(self) -> bool:
+        """Whether no two rows overlap."""
+        return self.layout.time is not TimeLayout.OVERLAPPING
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row is a snapshot: none is a null scalar."""
+        return isinstance(self.type, Struct) or not self.layout.nullable[0]
+
+    @property
+    def gapless(self) -> bool:
+        """Whether there is a snapshot at every time from the first row to the last."""
+        regular = self.layout.time in (TimeLayout.SAMPLED, TimeLayout.CONTIGUOUS)
+        return regular and self.complete
+
+    def filters(self, element: Expr) -> bool:
+        """Whether an element of windows over it may be φ at some row."""
+        assembly = Assembly({self.name: self.layout})
+        rows = self._rows(assembly)
+        return element_of(Block(assembly), rows, i64(0), element).valid != TRUE
+
+    def _rows(self, assembly: Assembly) -> ObjectRows:
+        return input_rows(assembly, Block(assembly), self.name, self.type)
+
+
+def object_facts(query: Query, layouts: Mapping[str, Layout]) -> dict[str, ObjectFacts]:
+    """State the facts of each input and definition of a query, by name.
+
+    The snapshots that a kernel computes lie as intervals, in order and without nulls,
+    but for the fields of structs.
+    """
+    facts = {
+        declared.name: ObjectFacts(
+            declared.name, declared.type, layouts[declared.name], is_input=True
+        )
+        for declared in query.inputs
+        if declared.name in layouts
+    }
+    for definition in query.definitions:
+        nullable = isinstance(definition.type, Struct)
+        layout = Layout(
+            TimeLayout.INTERVALS, tuple(nullable for _ in columns(definition.type))
+        )
+        facts[definition.name] = ObjectFacts(
+            definition.name, definition.type, layout, is_input=False
+        )
+    return facts

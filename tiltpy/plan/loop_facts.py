@@ -1,0 +1,80 @@
+"""The facts of one loop: what its object refers to, and how that lies."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tiltpy.aggregates.user_defined import Way, way_of
+from tiltpy.costs import Costs
+from tiltpy.emit.references import reductions, references, uses_time
+from tiltpy.forks import cached_property
+from tiltpy.ir.nodes import (
+    CutPoint,
+    Reduce,
+    TemporalExpr,
+    UserReduction,
+    Window,
+)
+from tiltpy.ops import WHOLE_WINDOW
+from tiltpy.plan.definedness import strict_points
+from tiltpy.plan.facts import ObjectFacts
+
+
+@dataclass(frozen=True, eq=False)
+class LoopFacts:
+    """An object whose loop is to be planned.
+
+    `objects` are the facts of all objects of the query, `user_defined` its reductions,
+    by name. With `is_read` another loop of the kernel reads the object. `disabled` are
+    the names of strategies that are not to be used.
+    """
+
+    definition: TemporalExpr
+    objects: Mapping[str, ObjectFacts]
+    user_defined: Mapping[str, UserReduction]
+    is_read: bool
+    disabled: frozenset[str]
+    costs: Costs
+
+    @property
+    def every_tick(self) -> bool:
+        """Whether the object may change at any tick."""
+        return self.definition.tdom.precision == 1
+
+    @cached_property
+    def every_cell(self) -> bool:
+        """Whether each grid point has a snapshot of its own."""
+        return uses_time(self.definition)
+
+    @cached_property
+    def strict(self) -> tuple[CutPoint, ...]:
+        """The points without which the object is φ."""
+        return strict_points(self.definition)
+
+    @cached_property
+    def points(self) -> tuple[CutPoint, ...]:
+        """The point references."""
+        return tuple(references(self.definition)[0])
+
+    @cached_property
+    def windows(self) -> tuple[Window, ...]:
+        """The window references."""
+        return tuple(references(self.definition)[1])
+
+    @cached_property
+    def reductions(self) -> tuple[Reduce, ...]:
+        """The reductions over them."""
+        return tuple(reductions(self.definition))
+
+    def over(self, window: Window) -> tuple[Reduce, ...]:
+        """The reductions over one window."""
+        return tuple(node for node in self.reductions if node.window == window)
+
+    def ranks(self, window: Window) -> bool:
+        """Whether a reduction looks at a window as a whole, in the order of values."""
+        return any(node.reduction in WHOLE_WINDOW for node in self.over(window))
+
+    def clips(self, node: Reduce) -> bool:
+        """Whether a reduction sees where its window's edges cut events."""
+        own = self.user_defined.get(node.reduction)
+        disjoint = self.objects[node.window.object].disjoint
+        return own is not None and way_of(own, disjoint=disjoint) is Way.EDGED

@@ -1,0 +1,149 @@
+"""The nodes of the physical plan: a closed set of strategies, as data.
+
+A `LoopPlan` says how the loop of one object visits time, a `CursorPlan` how it follows
+a point reference, and a `WindowPlan` how it follows a window. Lowering is a `match`
+over them.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from tiltpy.ir.nodes import CutPoint, Window
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a strategy does not serve, as the end of a sentence about the object."""
+
+    reason: str
+
+
+class CursorPlan(Enum):
+    """How a loop finds the row that a point reference sees."""
+
+    STEP = "steps to the next row when it is due"
+    SCAN = "scans for the row that holds the time"
+    STACK = "keeps a stack of the events that have started"
+
+
+class WindowPlan(Enum):
+    """How a loop follows the rows of a window."""
+
+    TUMBLING_FOLD = "folds its rows anew, in vectors"
+    TWO_STACK = "inserts and evicts in order, on two stacks"
+    UNORDERED = "evicts in any order, from a tree"
+
+
+class Advance(Enum):
+    """How a window gets from one event to the next in an event scan."""
+
+    INSERT = "ends with the event, which it takes in"
+    NEWEST = "shows its last row alone"
+    FOLLOW = "follows with both edges"
+
+
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """What a scan follows, and how it visits time.
+
+    `skipped` are the points at whose gaps there is no visit, `one_tick` the one among
+    them, if any, whose events last a tick. With `stepped` the loop visits every change,
+    and whatever follows it moves by one row at most. With `always_cuts` each visit
+    starts a new snapshot, so that none need be compared. `clipped` are windows with a
+    user-defined reduction that sees where their edges cut events.
+    """
+
+    points: tuple[tuple[CutPoint, CursorPlan], ...]
+    windows: tuple[tuple[Window, WindowPlan], ...]
+    skipped: tuple[CutPoint, ...]
+    one_tick: CutPoint | None
+    stepped: bool
+    always_cuts: bool
+    clipped: tuple[Window, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RowMap:
+    """One visit a row of `input`, without any search."""
+
+    input: str
+
+
+@dataclass(frozen=True, slots=True)
+class SweepScan:
+    """A merge of cursors that jumps from change point to change point: any data."""
+
+    operands: Operands
+
+
+@dataclass(frozen=True, slots=True)
+class MergeSource:
+    """A point reference of a merge scan.
+
+    A `computed` object has far fewer rows than inputs: it stays where it is while these
+    move. With `visits_gaps` the gaps between its rows are visits, too.
+    """
+
+    point: CutPoint
+    computed: bool
+    visits_gaps: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MergeScan:
+    """A merge join of point references: one visit an interval bound, branch-free.
+
+    `vectorized` is the only input, if there is one: its rows move `LANES` at a time.
+    """
+
+    operands: Operands
+    sources: tuple[MergeSource, ...]
+    vectorized: CutPoint | None
+
+
+@dataclass(frozen=True, slots=True)
+class EventScan:
+    """One visit an event of a point stream, windows beside it.
+
+    With `vectorized` the windows hold few events, and `LANES` are visited at once.
+    """
+
+    operands: Operands
+    point: CutPoint
+    advances: tuple[tuple[Window, Advance], ...]
+    vectorized: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeScan:
+    """Windows that move from row bound to row bound, without bounds checks."""
+
+    operands: Operands
+
+
+LoopPlan = RowMap | MergeScan | EventScan | EdgeScan | SweepScan
+Scan = MergeScan | EventScan | EdgeScan | SweepScan
+
+
+@dataclass(frozen=True, slots=True)
+class LoopChoice:
+    """The plan of one object's loop, and why each more special one was refused."""
+
+    name: str
+    plan: LoopPlan
+    refusals: tuple[tuple[str, Refusal], ...]
+
+    @property
+    def is_special(self) -> bool:
+        """Whether it is more than what serves any rows at all."""
+        match self.plan:
+            case SweepScan(operands):
+                return folds_rows(operands)
+            case _:
+                return True
+
+
+def folds_rows(operands: Operands) -> bool:
+    """Whether a scan keeps nothing of its windows from visit to visit."""
+    plans = [plan for _, plan in operands.windows]
+    return bool(plans) and all(plan is WindowPlan.TUMBLING_FOLD for plan in plans)

@@ -1,0 +1,94 @@
+"""How a scan follows what its object refers to: a cursor or a window for each."""
+
+from typing import assert_never
+
+from tiltpy.ir.nodes import (
+    Cut,
+    CutInlined,
+    CutPoint,
+    CutTime,
+    CutWindow,
+    Window,
+)
+from tiltpy.plan.loop_facts import LoopFacts
+from tiltpy.plan.nodes import CursorPlan, Operands, WindowPlan
+from tiltpy.plan.strategies.tumbling_fold import tumbling_fold
+
+
+def plan_operands(facts: LoopFacts) -> Operands:
+    """Choose a cursor for each point and a window algorithm for each window."""
+    skipped = _skipped(facts)
+    stepped = facts.every_tick and not skipped
+    windows = {window: _window(facts, window) for window in facts.windows}
+    one_tick = next(
+        (point for point in skipped if facts.objects[point.object].layout.points), None
+    )
+    clipped = {node.window for node in facts.reductions if facts.clips(node)}
+    return Operands(
+        tuple((point, _cursor(facts, point, stepped)) for point in facts.points),
+        tuple(windows.items()),
+        skipped,
+        one_tick,
+        stepped,
+        one_tick in facts.definition.cuts
+        or (
+            stepped
+            and all(_starts_snapshot(facts, windows, c) for c in facts.definition.cuts)
+        ),
+        tuple(window for window in windows if window in clipped),
+    )
+
+
+def _skipped(facts: LoopFacts) -> tuple[CutPoint, ...]:
+    """Choose the points to whose snapshots the loop keeps.
+
+    To step over a short gap, a visit without a branch, is cheaper than to skip it. So
+    only events of one tick are worth it, and loops that do not step anyway.
+    """
+
+    def pays(point: CutPoint) -> bool:
+        rows = facts.objects[point.object]
+        if rows.gapless:
+            return False
+        return rows.layout.points or not (facts.every_tick and rows.disjoint)
+
+    return tuple(filter(pays, facts.strict))
+
+
+def _cursor(facts: LoopFacts, point: CutPoint, stepped: bool) -> CursorPlan:
+    rows = facts.objects[point.object]
+    if not rows.disjoint:
+        return CursorPlan.STACK
+    return CursorPlan.STEP if stepped and rows.complete else CursorPlan.SCAN
+
+
+def _window(facts: LoopFacts, window: Window) -> WindowPlan:
+    layout = facts.objects[window.object].layout
+    folds = "tumbling_fold" not in facts.disabled
+    if folds and tumbling_fold(facts.definition, window, layout, facts.costs) is None:
+        return WindowPlan.TUMBLING_FOLD
+    return WindowPlan.TWO_STACK if layout.fifo else WindowPlan.UNORDERED
+
+
+def _starts_snapshot(
+    facts: LoopFacts, windows: dict[Window, WindowPlan], cut: Cut
+) -> bool:
+    """Decide whether each bound of a cut is a change that the next tick sees.
+
+    In a loop over every tick whose cuts are all like that, every visit starts a new
+    snapshot and none need be compared.
+    """
+    match cut:
+        case CutPoint(object=name):
+            return facts.objects[name].disjoint and facts.objects[name].complete
+        case CutWindow(bounds=True):
+            return False
+        case CutWindow(window=window, element=element):
+            in_order = windows[window] is WindowPlan.TWO_STACK
+            return in_order and not facts.objects[window.object].filters(element)
+        case CutTime():
+            return True
+        case CutInlined():
+            return False
+        case _:
+            assert_never(cut)

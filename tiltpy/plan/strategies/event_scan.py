@@ -1,0 +1,132 @@
+"""Event scan: one visit an event of a point stream, windows beside it.
+
+In a stretch that ends before the last rows of every object there is nothing to look
+for: each event is a visit. A window that ends with the event takes it in. Where windows
+last a few ticks, `LANES` events are visited at once: in each lane is another event, and
+the rows just before are in its windows or not by their times.
+"""
+
+from collections.abc import Mapping
+
+from tiltpy.abi import LANES, Layout
+from tiltpy.aggregates.central_moments import ORDERS
+from tiltpy.costs import Costs
+from tiltpy.emit.references import reductions, references, uses_time
+from tiltpy.ir.cuts import leaf_cuts
+from tiltpy.ir.nodes import CutWindow, EventBound, TemporalExpr, Window
+from tiltpy.ir.traversal import walk
+from tiltpy.ops import REDUCTIONS, WHOLE_WINDOW
+from tiltpy.plan.definedness import strict_points
+from tiltpy.plan.loop_facts import LoopFacts
+from tiltpy.plan.nodes import (
+    Advance,
+    CursorPlan,
+    EventScan,
+    Operands,
+    Refusal,
+    WindowPlan,
+)
+
+DEEPEST = LANES
+"""Rows before an event that may be in its windows, at most, for vectors of events."""
+
+
+def event_scan(facts: LoopFacts, operands: Operands) -> EventScan | Refusal:
+    """Serve an object that sees one point stream at its events, and windows."""
+    if not facts.every_tick:
+        return Refusal(f"it has a precision of {facts.definition.tdom.precision}")
+    if facts.every_cell:
+        return Refusal("it uses the time as a number")
+    point = operands.one_tick
+    if point is None:
+        return Refusal("no event of one tick decides where it is")
+    if facts.points != (point,):
+        return Refusal("it sees other points besides")
+    if operands.clipped:
+        return Refusal("a reduction sees where windows cut events")
+    (_, cursor), rows = operands.points[0], facts.objects[point.object]
+    if cursor is not CursorPlan.SCAN:
+        return Refusal(f"events of ~{point.object} overlap")
+    if not rows.complete:
+        return Refusal(f"~{point.object} may be null")
+    if not facts.windows:
+        return Refusal("it has no windows")
+    for window, plan in operands.windows:
+        if plan is not WindowPlan.TWO_STACK:
+            return Refusal(f"events of ~{window.object} end in any order")
+        if facts.ranks(window):
+            return Refusal(f"a window of ~{window.object} is looked at as a whole")
+    nullable = any(rows.layout.nullable)
+    vectorized = (
+        "event_vectors" not in facts.disabled
+        and rows.layout.points
+        and not nullable
+        and fits_vectors(facts.definition)
+    )
+    advances = tuple((w, _advance(facts, operands, w)) for w in facts.windows)
+    return EventScan(operands, point, advances, vectorized)
+
+
+def _advance(facts: LoopFacts, operands: Operands, window: Window) -> Advance:
+    """Choose how a window gets to the next event."""
+    point = operands.one_tick
+    assert point is not None
+    if window.object == point.object and window.end == point.offset:
+        return Advance.INSERT
+    if _sees_newest_alone(facts, operands, window):
+        return Advance.NEWEST
+    return Advance.FOLLOW
+
+
+def _sees_newest_alone(facts: LoopFacts, operands: Operands, window: Window) -> bool:
+    """Decide whether of a window's rows the last one alone matters."""
+    over = facts.over(window)
+    if not over or any(node.reduction != "last" for node in over):
+        return False
+    if any(facts.objects[window.object].filters(node.element) for node in over):
+        return False
+    return operands.always_cuts or not any(
+        isinstance(cut, CutWindow) and cut.window == window
+        for cut in leaf_cuts(facts.definition.cuts)
+    )
+
+
+def fits_vectors(definition: TemporalExpr) -> bool:
+    """Decide whether all that an object sees is the rows just before its events."""
+    points, windows = references(definition)
+    names = {node.reduction for node in reductions(definition)}
+    folds = REDUCTIONS.keys() - WHOLE_WINDOW - {"first", "last"}
+    return (
+        all(point.offset == 0 for point in points)
+        and len({p.object for p in points} | {w.object for w in windows}) == 1
+        and all(window.end <= 0 and depth(window) <= DEEPEST for window in windows)
+        and names <= folds
+        and not any(isinstance(node, EventBound) for node in walk(definition.body))
+    )
+
+
+def depth(window: Window) -> int:
+    """Count the rows before an event that may be in its window."""
+    return -window.start - 1
+
+
+def prefers_events(
+    definition: TemporalExpr, layouts: Mapping[str, Layout], costs: Costs
+) -> bool:
+    """Decide whether an object is better made event by event than tick by tick.
+
+    Its windows are long, or their states take long to combine.
+    """
+    points, windows = references(definition)
+    if definition.tdom.precision != 1 or uses_time(definition) or len(points) != 1:
+        return False
+    (point,) = points
+    layout = layouts.get(point.object)
+    if layout is None or not layout.points or any(layout.nullable):
+        return False
+    if point not in definition.cuts or point not in strict_points(definition):
+        return False
+    longest = max((window.end - window.start for window in windows), default=0)
+    return longest > costs.long_event_window or any(
+        node.reduction in ORDERS for node in reductions(definition)
+    )
