@@ -31,7 +31,9 @@ UNIT = "unit s\n"
 _CLAIM = r" at -?\d+(?: is)?(?: about)? `[^`\n]+`(?: \(`[^`\n]+`\))?"
 _INLINE = re.compile(rf"`([^`\n]+)`(?: is (E\d{{4}})\b|({_CLAIM}(?:,{_CLAIM})*))")
 _ONE = re.compile(r" at (-?\d+)(?: is)?( about)? `([^`]+)`(?: \(`([^`]+)`\))?")
-_LOOKS_LIKE_ONE = re.compile(r"` at -?\d|` is E\d|` is about")
+_LOOKS_LIKE_ONE = re.compile(
+    r"`\s+(?:at\s+-?\d|is\s+E\d|is\s+about)|\bat\s+-?\d+\s+(?:is\s+)?(?:about\s+)?`"
+)
 _BLOCK = re.compile(r"(?:^\n)?((?:^ {4}.*\n(?:^\n)*)+)", re.MULTILINE)
 _INPUT = re.compile(r"^input\s+~?(\w+)", re.MULTILINE)
 _ROWS = re.compile(r"# rows: (.*)")
