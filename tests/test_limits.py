@@ -19,6 +19,7 @@ import tiltpy as tilt
 from tests.plain import listed, steps
 from tiltpy import limits
 from tiltpy.codegen import jit
+from tiltpy.passes.fuse_operators import fuse_operators
 
 README = Path(__file__).parent.parent / "grammar" / "README.md"
 HEAD = "input x : f64\n"
@@ -219,6 +220,24 @@ def test_the_operations_of_a_query_are_limited_when_it_runs() -> None:
         run(100)
     assert caught.value.code == "E0304"
     assert caught.value.message == "up to ~o55 the query is more than 50,000 operations"
+
+
+def chain(outputs: int, links: int) -> str:
+    """Outputs over one chain of definitions, which is fused into each."""
+    steps = "".join(f"~c{i + 1}[t] = ~c{i}[t] * 2.0 + {i}.0\n" for i in range(links))
+    ends = "".join(f"~o{i}[t] = ~c{links}[t] + {i}.0\n" for i in range(outputs))
+    named = ", ".join(f"o{i}" for i in range(outputs))
+    return f"{HEAD}~c0[t] = ~x[t]\n{steps}{ends}output {named}"
+
+
+def test_what_fusion_makes_too_large_is_refused_while_it_does() -> None:
+    """Not after all of it is made: 900 outputs take as long as 200."""
+    message = "up to ~o122 the query is more than 50,000 operations"
+    for outputs in (200, 900):
+        query = tilt.parse(chain(outputs, 97)).query
+        with pytest.raises(tilt.QueryError) as caught:
+            fuse_operators(query)
+        assert (caught.value.code, caught.value.message) == ("E0304", message)
 
 
 def test_a_wide_query_gives_what_narrow_ones_do(

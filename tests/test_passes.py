@@ -27,6 +27,7 @@ from tiltpy.ir.print.query import format_query
 from tiltpy.ir.traversal import source_cuts
 from tiltpy.limits import MAX_DEPTH
 from tiltpy.passes import PASS_NAMES, boundary_of, inputs_of, optimize
+from tiltpy.passes.measure import at_least, operations
 from tiltpy.types import F64, Boundary, Reach, TDom
 
 # Boundaries
@@ -96,6 +97,23 @@ def test_an_optimized_query_reads_only_what_it_has() -> None:
         known = {each.name for each in query.inputs} | set(defined(query))
         for definition in query.definitions:
             assert known.issuperset(reads(definition))
+
+
+@pytest.mark.parametrize("disabled", [set(), {"fold_constants"}, set(PASS_NAMES)])
+def test_bodies_do_not_shrink_below_what_is_counted(disabled: set[str]) -> None:
+    disabled = disabled - {"fuse_operators"}
+    for seed in range(200):
+        random = Random(seed)  # noqa: S311 - tests, not secrets
+        query = random_case(seed, exact=True).query
+        if seed % 2:
+            query = fusible(query, random)
+        stages = dict(optimize(query, frozenset(disabled)))
+        fused, made = stages["fuse_operators"], stages["resolve_boundaries"]
+        for output in query.outputs:
+            before, after = fused.definition(output), made.definition(output)
+            assert before is not None
+            assert after is not None
+            assert at_least(fused, before) <= operations(after)
 
 
 def test_deep_towers_of_names_do_not_exhaust_the_stack() -> None:

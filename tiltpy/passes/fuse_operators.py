@@ -40,6 +40,7 @@ from tiltpy.passes.analyses.maps import Map, map_of, see_through
 from tiltpy.passes.analyses.strictness import never_phi, strict_in
 from tiltpy.passes.analyses.substitution import inline_points
 from tiltpy.passes.eliminate_dead import drop_definitions, drop_names
+from tiltpy.passes.analyses.operation_count import Growth
 
 MAX_NODES = 400
 FEW = 8
@@ -74,6 +75,11 @@ class _Fusion:
     tried: int = 0
 
     @cached_property
+    def growth(self) -> Growth:
+        """What the outputs come to so far."""
+        return Growth(self.query)
+
+    @cached_property
     def windowed(self) -> frozenset[str]:
         """The objects over which the query has windows."""
         return frozenset(
@@ -100,6 +106,8 @@ class _Fusion:
         while changed is not None:
             reader, changed = changed, self.step(changed)
         self.fused[reader.name] = reader
+        if reader.name in self.query.outputs:  # others may be in their readers now
+            self.growth.add(reader)
 
     def step(self, reader: TemporalExpr) -> TemporalExpr | None:
         for name in reads(reader):

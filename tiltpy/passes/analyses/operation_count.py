@@ -2,13 +2,22 @@
 
 LLVM takes some 20 us for an operation. A node is about one for each of its columns, a
 window some thirty, and so are the loop around an object and what it writes.
+
+Many outputs over one chain are large only when each has the chain fused in. `Growth`
+refuses those while they are fused: the rest of the passes may take them for smaller,
+but not below what is distinct in them.
 """
+
+from collections import deque
+from dataclasses import dataclass, field, replace
 
 from tiltpy.errors import QueryError
 from tiltpy.ir.cuts import expressions
-from tiltpy.ir.nodes import Query, Reduce, TemporalExpr
-from tiltpy.ir.traversal import walk
+from tiltpy.ir.nodes import Expr, Query, Reduce, TemporalExpr
+from tiltpy.ir.traversal import children, walk
 from tiltpy.limits import MAX_OPERATIONS
+from tiltpy.passes.fold_constants import fold_constants
+from tiltpy.passes.graph import Graph
 from tiltpy.types import Scalar, Type
 
 _WINDOW, _WRITTEN = 30, 8
@@ -19,15 +28,63 @@ def check_operations(query: Query) -> None:
     total = 0
     for definition in query.definitions:
         total += operations(definition)
-        if total > MAX_OPERATIONS:
-            raise QueryError(
-                "E0304",
-                f"up to ~{definition.name} the query is more than {MAX_OPERATIONS:,} "
-                "operations",
-                definition.span,
-                "split the query in two: the outputs of one can be the inputs of the "
-                "other",
-            )
+        _check(total, definition)
+
+
+@dataclass
+class Growth:
+    """What definitions of a query come to, all of which will be in its kernel.
+
+    `most` is what they have as they are, `least` what they will have at least, counted
+    for those that no longer wait: it takes longer, and few queries need it.
+    """
+
+    query: Query
+    most: int = 0
+    least: int = 0
+    waiting: deque[TemporalExpr] = field(default_factory=deque)
+
+    def add(self, definition: TemporalExpr) -> None:
+        """Raise a QueryError if the query is surely too large with this one."""
+        self.most += operations(definition)
+        self.waiting.append(definition)
+        while self.waiting and self.most > MAX_OPERATIONS:
+            first = self.waiting.popleft()
+            self.least += at_least(self.query, first)
+            _check(self.least, first)
+
+
+def at_least(query: Query, definition: TemporalExpr) -> int:
+    """How many operations are left when constants are folded and the rest is shared.
+
+    Each use of a value is at least a name for it. What cuts like inlined objects does
+    not count: it may be implied.
+    """
+    alone = replace(query, definitions=(definition,), reductions=())
+    (folded,) = fold_constants(alone).definitions
+    graph = Graph()
+    root = graph.number(folded.body, {})
+    nodes = (graph.nodes[number] for number in graph.in_order_of_use(root))
+    uses = sum(_inside(node) for node in nodes)
+    return _columns(folded.type) + uses + _written(definition)
+
+
+def _inside(node: Expr) -> int:
+    """The operations of a graph's node, but for its result."""
+    if isinstance(node, Reduce):
+        return _WINDOW + sum(_columns(each.type) for each in walk(node.element))
+    return sum(_columns(operand.type) for operand in children(node))
+
+
+def _check(total: int, definition: TemporalExpr) -> None:
+    if total > MAX_OPERATIONS:
+        raise QueryError(
+            "E0304",
+            f"up to ~{definition.name} the query is more than {MAX_OPERATIONS:,} "
+            "operations",
+            definition.span,
+            "split the query in two: the outputs of one can be the inputs of the other",
+        )
 
 
 def operations(definition: TemporalExpr) -> int:
@@ -37,7 +94,12 @@ def operations(definition: TemporalExpr) -> int:
         _columns(node.type) + (_WINDOW if isinstance(node, Reduce) else 0)
         for node in nodes
     )
-    return inside + _WRITTEN * (1 + _columns(definition.type))
+    return inside + _written(definition)
+
+
+def _written(definition: TemporalExpr) -> int:
+    """The operations around an object, and of what it writes."""
+    return _WRITTEN * (1 + _columns(definition.type))
 
 
 def _columns(of: Type) -> int:
