@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -348,6 +349,29 @@ def test_a_draft_that_is_swept_before_it_is_locked(
         assert place not in swept
         place.write_text("done")
     assert target.read_text() == "done"
+
+
+def test_a_draft_that_is_thrown_away_is_freed_beside_the_caller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To free what a file holds takes long, and it is what closing it last does."""
+    target, close = tmp_path / "o.csv", os.close
+    freed_in: SimpleQueue[int] = SimpleQueue()
+
+    def closes(descriptor: int) -> None:
+        nameless = os.fstat(descriptor).st_nlink == 0
+        close(descriptor)
+        if nameless:
+            freed_in.put(threading.get_ident())
+
+    monkeypatch.setattr(os, "close", closes)
+    with replacing(target) as (place,):
+        place.write_text("done")
+    assert freed_in.empty()
+    with pytest.raises(KeyboardInterrupt), replacing(target):
+        raise KeyboardInterrupt
+    assert freed_in.get(timeout=SOON) != threading.get_ident()
+    assert list(tmp_path.iterdir()) == [target]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow"])
