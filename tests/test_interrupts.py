@@ -393,7 +393,34 @@ def test_a_write_that_is_left(tmp_path: Path, suffix: str) -> None:
     assert (tmp_path / f"o{suffix}").stat().st_size == 0
 
 
-# The command line
+# Scripts and the command line
+
+
+def test_a_script_ends_soon(tmp_path: Path) -> None:
+    """Without the last search for cycles, which takes longer than all else."""
+    (tmp_path / "script.py").write_text(
+        "import atexit, gc, signal, pyarrow as pa\n"
+        "atexit.register(lambda: print(gc.get_freeze_count() > 0))\n"
+        "import tiltpy as tilt\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        f"query = tilt.parse({EVERY_CELL!r})\n"
+        f"rows = {{'start': [0], 'end': [{1 << 35}], 'x': [1.0]}}\n"
+        "print('ready', flush=True)\n"
+        "query.run(x=pa.table(rows), workers=1)\n"
+    )
+    with subprocess.Popen(  # noqa: S603
+        [sys.executable, tmp_path / "script.py"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.read() == "True\n"
+        assert process.stderr.read().splitlines()[-1] == "KeyboardInterrupt"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -11,7 +11,10 @@ poll (`codegen.drivers`), and raises `Stopped` in its thread. A call into anothe
 library that is under way there goes on to its end, and nobody looks at what it gives.
 """
 
+import atexit
 import ctypes
+import gc
+import sys
 from collections.abc import Callable
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -272,3 +275,15 @@ def _raise_in(thread: int) -> None:
     ctypes.pythonapi.PyThreadState_SetAsyncExc(
         ctypes.c_ulong(thread), ctypes.py_object(Stopped)
     )
+
+
+@atexit.register
+def _exit_soon() -> None:
+    """Have a script that Ctrl-C ended exit without the last search for cycles.
+
+    Over what is imported that takes 0.1 to 0.4 s. Objects in cycles that are alive then
+    are not finalized, as nobody promises; functions that are registered for the exit
+    run as ever.
+    """
+    if getattr(sys, "last_type", None) is KeyboardInterrupt:
+        gc.freeze()
