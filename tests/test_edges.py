@@ -171,6 +171,7 @@ def test_no_text_that_is_shown_has_them() -> None:
         repr(query),
         query.explain(),
         query.explain(format="tree"),
+        query.explain(format="json"),
         query.explain(format="dot"),
         query.explain(format="mermaid"),
         query._repr_html_(),

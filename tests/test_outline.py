@@ -18,6 +18,7 @@ from tests.random_queries import random_case
 from tiltpy.api import CompiledQuery
 from tiltpy.cli.main import main
 from tiltpy.ir.cuts import reads
+from tiltpy.visible import visible_lines
 
 FUSED = """
 unit s
@@ -286,6 +287,16 @@ def test_wrong_formats_are_refused() -> None:
         query.explain(format="svg")  # type: ignore[arg-type]
     with pytest.raises(tilt.TiltError, match="in the format 'stages' only"):
         query.explain(format="dot", asm=True)
+
+
+def test_json_writes_what_hides_with_escapes_of_its_own() -> None:
+    hidden = "\x1b\x7f\x9b\u061c\u202e\u2028"
+    name = f"v{hidden}ü∞"
+    query = tilt.parse(f'input x : {{ "{name}": f64 }} point\n~o[t] = ~x[t]')
+    shown = query.explain(format="json")
+    assert visible_lines(shown) == shown
+    assert "v\\u001b\\u007f\\u009b\\u061c\\u202e\\u2028ü∞" in shown
+    assert name in json.loads(shown)["inputs"][0]["type"]
 
 
 def test_the_command_line_has_the_formats(

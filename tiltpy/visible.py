@@ -29,6 +29,11 @@ def visible_lines(text: str) -> str:
     return _IN_LINES.sub(_escape, text)
 
 
+def visible_json(text: str) -> str:
+    """A text of JSON, with JSON's own escapes: it still says the same."""
+    return _IN_LINES.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
 def _escape(match: re.Match[str]) -> str:
     character = match[0]
     return _SHORT.get(character, f"\\u{{{ord(character):X}}}")
