@@ -169,9 +169,28 @@ def test_the_lifetime_of_that_name() -> None:
     for lifetime in (tilt.sampled("2s"), tilt.sampled(2), tilt.sampled(period="2s")):
         frame = tilt.bind(table, time="time", lifetime=lifetime)
         assert listed(QUERY.run(x=frame)) == [(s - 10, e - 10, v) for s, e, v in ROWS]
-    with pytest.raises(tilt.TiltError, match=r"or sampled\(values, start, period"):
+    with pytest.raises(tilt.TiltError, match=r"write sampled\(values, start, period"):
         tilt.sampled(VALUES, start=0)  # type: ignore[call-overload]
 
 
 def test_explain_takes_it() -> None:
     assert "sampled" in SAME.explain(inputs={"x": tilt.sampled(VALUES, 0, 2)})
+
+
+@pytest.mark.parametrize(
+    "values", [VALUES, [1.0, 2.0], VALUES.data, pa.array(VALUES), pl.Series(VALUES)]
+)
+def test_what_is_missing_beside_values_is_named(values: object) -> None:
+    need = "values without a time column need their "
+    write = ": write sampled(values, start, period)"
+    cases: dict[str, dict[str, object]] = {
+        "start and period": {},
+        "start": {"period": "1s"},
+        "period": {"start": 0},
+    }
+    for missing, others in cases.items():
+        with pytest.raises(tilt.TiltError) as caught:
+            tilt.sampled(values, **others)  # type: ignore[call-overload]
+        assert str(caught.value) == f"{need}{missing}{write}"
+    with pytest.raises(tilt.TiltError, match="write sampled"):
+        tilt.sampled()  # type: ignore[call-overload]

@@ -1,7 +1,7 @@
 """Data as a query is given it: a frame or samples, and what the query leaves open."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime
 from typing import Any, overload
@@ -20,6 +20,7 @@ from tiltpy.time_literals import (
     ticks_of,
     time_of,
 )
+from tiltpy.frontend.python.expressions import Expression
 from tiltpy.types import Lifetime, Sampled, Unit
 
 
@@ -152,6 +153,13 @@ def sampled(
     ticks, a duration like "1s" or a `timedelta`, the one that the query declares if it
     does.
     """
+    if _is_data(values):
+        given = {"start": start, "period": period}
+        if missing := " and ".join(name for name in given if given[name] is None):
+            raise TiltError(
+                f"values without a time column need their {missing}: write "
+                "sampled(values, start, period)"
+            )
     if start is None and (values is None) != (period is None):
         return builder.sampled(period if values is None else values)  # type: ignore[arg-type]
     if values is None or start is None or period is None:
@@ -160,3 +168,10 @@ def sampled(
             "for values without a time column"
         )
     return BoundSamples(values, start, period)
+
+
+def _is_data(values: object) -> bool:
+    """Whether something holds values, and is no period."""
+    if isinstance(values, str | Expression):
+        return False
+    return isinstance(values, Sized) or hasattr(values, "__arrow_c_stream__")
