@@ -1,8 +1,11 @@
 """What is said of loops that visit every cell: by `explain`, and before they run."""
 
+import re
 import warnings
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -12,6 +15,7 @@ from tests.plain import held
 from tiltpy.cli.main import main
 from tiltpy.runtime.execution import visit_warnings as announce
 
+EXAMPLES = Path(__file__).parent.parent / "examples"
 POINT = "input x : f64 time t point"
 FRAME = pa.table({"t": [1, 4, 10**12], "x": [1.0, 2.0, 3.0]})
 EVERY_TICK = "~a[t] = ~x[t] != φ ? t : -t\n~o[t] = ~x[t] + sum(~a[t-10:t])\noutput o"
@@ -66,6 +70,49 @@ def test_reductions_are_named_that_look_at_edges_or_fold_anew() -> None:
     shown = visits(f"{OWN}{held_rows}\n~o[t] = worst(~x[t-10 : t])", rows)
     assert "`worst` goes through its window again at each visit at <query>" in shown
     assert "rows in all of their windows" in shown
+
+
+MADE = "~m[t] = mean(~x[t-5 : t])\n~o[t] = worst(~m[t-100 : t])\noutput o"
+FILTERED = MADE.replace("mean(~x[t-5 : t])", "~x[t] > 5.0 ? mean(~x[t-5 : t]) : φ")
+JOINED = f"input y : f64 time t point\n{MADE.replace('mean(', '~y[t] + mean(')}"
+
+
+@pytest.mark.parametrize("by", ["", " by k"])
+def test_windows_of_objects_made_on_the_way_are_bounded(
+    monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    """But they are announced only where those have as many snapshots as they can."""
+    monkeypatch.setattr(announce, "MUCH", 50_000)
+    head = f"{OWN}{POINT.replace(' :', f'{by} :')}\n"
+    n = 1000
+    frame = pa.table({"t": range(n), "x": [1.0] * n, "k": [1] * n})
+    given: dict[str, Any] = {"x": tilt.bind(frame, column="x")}
+    shown = tilt.parse(head + MADE).explain(inputs=given)
+    (rows,) = re.findall(r"at most ([\d,]+) rows in all of their windows", shown)
+    assert 100 * n <= int(rows.replace(",", "")) <= 1000 * n
+    with pytest.warns(tilt.TiltWarning, match="`worst` goes through its window again"):
+        tilt.parse(head + MADE).run(**given)
+    other: dict[str, Any] = {
+        "y": tilt.bind(pa.table({"t": [5], "y": [1.0]}), column="y")
+    }
+    for text, more in ((FILTERED, dict[str, Any]()), (JOINED, other)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            tilt.parse(head + text).run(**given, **more)
+
+
+def test_windows_of_objects_made_on_the_way_cut_no_chunks() -> None:
+    """Nor are the few peaks of a detector of heartbeats announced."""
+    query = tilt.load(EXAMPLES / "queries" / "pan_tompkins.tilt")
+    at = np.arange(360 * 300)
+    ecg = (1000 * np.sin(at * np.pi / 150) ** 63).astype(np.int16)
+    chunks: set[int] = set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        query.run(
+            ecg=tilt.sampled(ecg, 0, 1), progress=lambda _, total: chunks.add(total)
+        )
+    assert chunks == {1}
 
 
 @pytest.mark.parametrize("by", ["", " by k"])

@@ -278,6 +278,7 @@ class Job:
                 sum(call.visits(loop) for call in calls),
                 sum(call.again(loop) for call in calls),
                 gridded * (loop.name in self.outputs),
+                sum(call.again_made(loop) for call in calls),
             )
             for loop in self.general.signature.loops
         }

@@ -224,11 +224,27 @@ class Coverage:
         rows = sum(self._in_window(loop, read) for read in loop.anew)
         return self.visits(loop) * rows
 
+    def again_made(self, loop: Loop) -> int:
+        """How many snapshots of other objects it goes through so, at most.
+
+        As if those that an object may have were spread evenly over its time. It may
+        have few: chunks that are cut by this would make all of it again and again.
+        """
+        rows = sum(self._made_in_window(read) for read in loop.anew)
+        return self.visits(loop) * rows
+
+    def _made_in_window(self, read: Read) -> int:
+        if read.object in self.ranges:
+            return 0
+        (made,) = (one for one in self.signature.loops if one.name == read.object)
+        extent, most = self.extents[made.name], self.visits(made)
+        span = extent.last - extent.first + made.tdom.precision
+        return min(most, -(-most * (read.high - read.low) // span)) if most else 0
+
     def _in_window(self, loop: Loop, read: Read) -> int:
         """How many rows a window has in the middle of its loop's grid points.
 
-        Of an object that is made on the way nobody knows: it may have few snapshots,
-        and chunks that were cut by a bound would make all of it again and again.
+        Of an object that is made on the way nobody knows (`again_made`).
         """
         extent = self.extents[loop.name]
         if extent.is_empty or read.object not in self.ranges:

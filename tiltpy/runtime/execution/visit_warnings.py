@@ -13,7 +13,7 @@ from functools import partial
 from tiltpy.abi import Loop, Shape
 from tiltpy.errors import warn
 from tiltpy.ir.cuts import expressions, reads
-from tiltpy.ir.nodes import Query, Reduce, TemporalExpr, Time
+from tiltpy.ir.nodes import Phi, Query, Reduce, TemporalExpr, Time
 from tiltpy.ir.traversal import walk
 from tiltpy.runtime.concurrency.offload import in_caller
 from tiltpy.runtime.execution.visit_bounds import MAX_CELLS
@@ -31,18 +31,24 @@ FEWER = (
 class LoopVisits:
     """How many visits a loop makes at most; and at how many rows of its windows.
 
-    `gridded` are those that a grid kernel makes instead.
+    `gridded` are those that a grid kernel makes instead, and `made` counts snapshots in
+    its windows of objects that are made on the way, if they have as many as they can.
     """
 
     loop: Loop
     visits: int
     again: int = 0
     gridded: int = 0
+    made: int = 0
 
-    @property
-    def most(self) -> int:
-        """Visits of cells, or of rows, whichever are more."""
-        return max(self.visits, self.again)
+    def most(self, source: Query) -> int:
+        """Visits of cells, or of rows, whichever are more.
+
+        Of what is `made` where that is credible: every object on the way is made of one
+        input, and none is φ in one case and not in another.
+        """
+        made = self.made if self.made and _is_dense(source, self.loop.name) else 0
+        return max(self.visits, self.again + made)
 
 
 def describe(source: Query, one: LoopVisits) -> Iterator[str]:
@@ -53,8 +59,8 @@ def describe(source: Query, one: LoopVisits) -> Iterator[str]:
     if one.visits or not one.gridded:
         yield f"~{name}: at most {one.visits:,} visits, one for {each}"
         yield from (f"    {line}" for line in _reasons(source, one.loop))
-    if one.again:
-        yield f"    at most {one.again:,} rows in all of their windows"
+    if rows := one.again + one.made:
+        yield f"    at most {rows:,} rows in all of their windows"
 
 
 def _each(loop: Loop) -> str:
@@ -95,6 +101,15 @@ def _upstream(source: Query, name: str) -> Iterator[TemporalExpr]:
             waiting += (n for n in reads(definition) if n not in waiting)
 
 
+def _is_dense(source: Query, name: str) -> bool:
+    """Whether an object has about as many snapshots as the one input it is made of."""
+    inputs = {one.name for one in source.inputs}
+    upstream = list(_upstream(source, name))
+    read = {each for one in upstream for each in reads(one)}
+    nodes = (n for one in upstream for each in expressions(one) for n in walk(each))
+    return len(read & inputs) == 1 and not any(isinstance(n, Phi) for n in nodes)
+
+
 def _time(source: Query, name: str) -> Span:
     """Where the number `t` stands that an object depends on."""
     for definition in _upstream(source, name):
@@ -128,7 +143,7 @@ class Announcement:
         """Visits that are to be made now; those of a run's stretches add up."""
         for name, one in coming.items():
             if one.loop.beyond_rows and one.visits <= MAX_CELLS:  # others are refused
-                self._visits[name] = self._visits.get(name, 0) + one.most
+                self._visits[name] = self._visits.get(name, 0) + one.most(self._source)
         if self._said or not self._visits:
             return
         name = max(self._visits, key=lambda one: self._visits[one])

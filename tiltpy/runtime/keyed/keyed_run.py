@@ -44,6 +44,11 @@ from tiltpy.runtime.keyed.key_batch import KeyBatch
 from tiltpy.runtime.keyed.sweep_calls import Segments
 from tiltpy.runtime.keyed.vector_ranges import KeyGrids, key_grids
 from tiltpy.runtime.results.key_columns import KeyedPiece
+from tiltpy.runtime.arrays.pool import Scratches
+from tiltpy.runtime.concurrency.offload import offload
+from tiltpy.runtime.arrays.dictionary import Strings
+from tiltpy.runtime.execution.visit_bounds import FAR
+from tiltpy.runtime.concurrency.workers import share_out
 
 Numbers = NDArray[np.int64]
 Pieces = dict[str, list[KeyedPiece]]
@@ -199,7 +204,7 @@ class KeyedJob:
             if isinstance(rows, SnapshotBuffer):
                 work += rows.n
         if self.beyond_rows:
-            for loop, visits, again in self._visits():
+            for loop, visits, again, _ in self._visits():
                 if loop.beyond_rows:
                     work = np.maximum(work, np.maximum(visits, again))
         return work
@@ -210,10 +215,11 @@ class KeyedJob:
         loops = self.kernels.general().signature.loops
         return any(loop.beyond_rows for loop in loops)
 
-    def _visits(self) -> Iterator[tuple[Loop, Numbers, Numbers]]:
+    def _visits(self) -> Iterator[tuple[Loop, Numbers, Numbers, Numbers]]:
         """How many visits a loop makes for each key, and of rows in its windows.
 
-        At most; of rows as many as there are in the middle of its time.
+        At most; of rows as many as there are in the middle of its time, first of those
+        of inputs, then of other objects.
         """
         signature = self.kernels.general().signature
         every = np.arange(self.count)
@@ -227,13 +233,20 @@ class KeyedJob:
         )
         for loop in signature.loops:
             visits = calls.visits_of(loop)
-            yield loop, visits, visits * calls.in_windows(loop)
+            made = visits * calls.made_in_windows(loop).astype(np.float64)
+            made = np.minimum(made, FAR).astype(np.int64)  # which has 64 bits
+            yield loop, visits, visits * calls.in_windows(loop), made
 
     def visits(self) -> dict[str, LoopVisits]:
         """How many visits each loop makes in all, at most."""
         return {
-            loop.name: LoopVisits(loop, sum(visits.tolist()), sum(again.tolist()))
-            for loop, visits, again in self._visits()
+            loop.name: LoopVisits(
+                loop,
+                sum(visits.tolist()),
+                sum(again.tolist()),
+                made=sum(made.tolist()),
+            )
+            for loop, visits, again, made in self._visits()
         }
 
     def _long(self) -> NDArray[np.bool_]:

@@ -182,7 +182,7 @@ class Segments:
     def in_windows(self, loop: Loop) -> Times:
         """How many rows a loop goes through anew in the middle of each key's time.
 
-        Of inputs: of an object that is made on the way nobody knows.
+        Of inputs: nobody knows of an object that is made on the way.
         """
         first, last = self.extents[loop.name]
         now = first + (last - first) // 2
@@ -192,6 +192,19 @@ class Segments:
             if part is not None:
                 begin, stop = find_in_parts(part, now + read.low, now + read.high)
                 total += stop - begin
+        return total
+
+    def made_in_windows(self, loop: Loop) -> Times:
+        """The same of other objects, at most (`Coverage.again_made`)."""
+        total = np.zeros(len(self.keys), np.int64)
+        for made in self.signature.loops:
+            first, last = self.extents[made.name]
+            span = np.maximum(last - first, 0) + made.tdom.precision
+            most = self.visits_of(made)
+            for read in loop.anew:
+                if read.object == made.name:
+                    share = np.minimum((read.high - read.low) / span, 1.0)
+                    total += np.ceil(most * share).astype(np.int64)
         return total
 
     def _row_range(self, loop: Loop) -> Stretches:
