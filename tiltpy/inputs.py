@@ -8,6 +8,7 @@ from typing import Any, overload
 
 from tiltpy.errors import TiltError
 from tiltpy.frontend.python import builder
+from tiltpy.frontend.python.expressions import Expression
 from tiltpy.frontend.surface import syntax
 from tiltpy.run_arguments import in_ticks
 from tiltpy.runtime.arrow.timestamps import PLAIN_TICKS, StampType, timestamp
@@ -20,7 +21,6 @@ from tiltpy.time_literals import (
     ticks_of,
     time_of,
 )
-from tiltpy.frontend.python.expressions import Expression
 from tiltpy.types import Lifetime, Sampled, Unit
 
 

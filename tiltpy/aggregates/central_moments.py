@@ -15,7 +15,7 @@ ORDERS = {"var": 2, "std": 2, "skew": 3, "kurtosis": 4}
 
 
 def is_masked_spread(node: Reduce, cells: int, costs: Costs) -> bool:
-    """Whether lanes make it of the values: it is the variance of a few cells."""
+    """Decide whether a vector makes a variance of the values of `cells` cells."""
     return node.reduction in ("var", "std") and cells <= costs.masked_variance_cells
 
 

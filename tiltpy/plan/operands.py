@@ -17,7 +17,7 @@ from tiltpy.plan.strategies.tumbling_fold import tumbling_fold
 
 def plan_operands(facts: LoopFacts) -> Operands:
     """Choose a cursor for each point and a window algorithm for each window."""
-    skipped = _skipped(facts)
+    skipped = _points_to_skip(facts)
     stepped = facts.every_tick and not skipped
     windows = {window: _window(facts, window) for window in facts.windows}
     one_tick = next(
@@ -39,7 +39,7 @@ def plan_operands(facts: LoopFacts) -> Operands:
     )
 
 
-def _skipped(facts: LoopFacts) -> tuple[CutPoint, ...]:
+def _points_to_skip(facts: LoopFacts) -> tuple[CutPoint, ...]:
     """Choose the points to whose snapshots the loop keeps.
 
     To step over a short gap, a visit without a branch, is cheaper than to skip it. So

@@ -16,8 +16,8 @@ from tiltpy.ir.cuts import expressions
 from tiltpy.ir.nodes import Expr, Query, Reduce, TemporalExpr
 from tiltpy.ir.traversal import children, walk
 from tiltpy.limits import MAX_OPERATIONS
+from tiltpy.passes.analyses.dominators import Graph
 from tiltpy.passes.fold_constants import fold_constants
-from tiltpy.passes.graph import Graph
 from tiltpy.types import Scalar, Type
 
 _WINDOW, _WRITTEN = 30, 8
@@ -66,7 +66,7 @@ def at_least(query: Query, definition: TemporalExpr) -> int:
     root = graph.number(folded.body, {})
     nodes = (graph.nodes[number] for number in graph.in_order_of_use(root))
     uses = sum(_inside(node) for node in nodes)
-    return _columns(folded.type) + uses + _written(definition)
+    return _columns(folded.type) + uses + _of_output(definition)
 
 
 def _inside(node: Expr) -> int:
@@ -94,11 +94,11 @@ def operations(definition: TemporalExpr) -> int:
         _columns(node.type) + (_WINDOW if isinstance(node, Reduce) else 0)
         for node in nodes
     )
-    return inside + _written(definition)
+    return inside + _of_output(definition)
 
 
-def _written(definition: TemporalExpr) -> int:
-    """The operations around an object, and of what it writes."""
+def _of_output(definition: TemporalExpr) -> int:
+    """Count the operations around an object and of what it writes."""
     return _WRITTEN * (1 + _columns(definition.type))
 
 

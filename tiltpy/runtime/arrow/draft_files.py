@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
-from tiltpy.runtime.threads import start
+from tiltpy.runtime.concurrency.threads import start
 
 try:
     import fcntl

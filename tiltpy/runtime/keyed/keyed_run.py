@@ -38,17 +38,13 @@ from tiltpy.runtime.execution.stitch import events_of
 from tiltpy.runtime.execution.time_domain import LONGEST_CHUNK, Request, Wanted
 from tiltpy.runtime.execution.time_run import Job, RunOptions, default_workers
 from tiltpy.runtime.execution.vector_range import lattice_of
+from tiltpy.runtime.execution.visit_bounds import FAR
 from tiltpy.runtime.execution.visit_warnings import LoopVisits
 from tiltpy.runtime.ingest.keys import Groups, Keys
 from tiltpy.runtime.keyed.key_batch import KeyBatch
 from tiltpy.runtime.keyed.sweep_calls import Segments
 from tiltpy.runtime.keyed.vector_ranges import KeyGrids, key_grids
 from tiltpy.runtime.results.key_columns import KeyedPiece
-from tiltpy.runtime.arrays.pool import Scratches
-from tiltpy.runtime.concurrency.offload import offload
-from tiltpy.runtime.arrays.dictionary import Strings
-from tiltpy.runtime.execution.visit_bounds import FAR
-from tiltpy.runtime.concurrency.workers import share_out
 
 Numbers = NDArray[np.int64]
 Pieces = dict[str, list[KeyedPiece]]
