@@ -195,7 +195,7 @@ class Segments:
         return total
 
     def made_in_windows(self, loop: Loop) -> Times:
-        """Bound the snapshots of computed objects in a window (`Coverage.again_made`)."""
+        """Bound the computed snapshots in a window (`Coverage.again_made`)."""
         total = np.zeros(len(self.keys), np.int64)
         for made in self.signature.loops:
             first, last = self.extents[made.name]
