@@ -11,13 +11,13 @@ import platform
 import sys
 from collections.abc import Iterator, Sequence
 
-from bench import buffers, fusion, median, memory, threads
-from bench.c import bandwidth
-from bench.keyed import ALL
 from bench.measure import Wanted, measure
-from bench.peers import NAMES, missing
-from bench.table import Table
-from bench.workloads import Workload
+from bench.peers.c.bandwidth import bandwidth
+from bench.peers.registry import NAMES, missing
+from bench.reports import buffers, fusion, median, memory, threads
+from bench.reports.table import Table
+from bench.workloads.catalogue import ALL
+from bench.workloads.streams import Workload
 
 EVENTS = 20_000_000
 SEED = 2
@@ -26,7 +26,7 @@ FAMILIES = tuple(dict.fromkeys(workload.family for workload in ALL))
 
 def _on_spark(chosen: Sequence[Workload] | None, wanted: Wanted) -> Iterator[str]:
     """An extra, which nothing else needs."""
-    from bench import spark  # noqa: PLC0415
+    from bench.reports import spark  # noqa: PLC0415
 
     return spark.lines(chosen, wanted)
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bench.outcome import Table, table_of
-from bench.peers import make_peer, most_events, with_grouping, with_times
+from bench.peers.registry import make_peer, most_events, with_grouping, with_times
 from bench.subject import Subject
 from bench.timing import Runner, Spread, Turns, rate, speedup, take_turns
 from bench.traffic import bytes_moved
-from bench.workloads import Stream, Workload
+from bench.workloads.streams import Stream, Workload
 
 Streams = Mapping[str, Stream]
 ONE_THREAD = ("C", "plain C", "Numba")

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 import tiltpy as tilt
 from bench.timing import Runner
-from bench.workloads import Stream, Workload
+from bench.workloads.streams import Stream, Workload
 
 
 def bound(workload: Workload, streams: Mapping[str, Stream]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from bench.workloads import Stream, Workload
+from bench.workloads.streams import Stream, Workload
 
 TIME = 8
 """Bytes of a time."""

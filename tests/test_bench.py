@@ -12,23 +12,20 @@ import pytest
 
 from bench import (
     __main__,
-    buffers,
-    duckdb_peers,
-    fusion,
     leaks,
     measure,
-    median,
-    threads,
 )
 from bench.compile_time import compile_once, slowest_imports
-from bench.keyed import ALL
 from bench.measure import Measured, Wanted, tiltpy
 from bench.outcome import Cells, Kept, Outcome, Table, difference
-from bench.peer import Peer
+from bench.peers.duckdb import unkeyed as duckdb_peers
+from bench.peers.peer import Peer
+from bench.reports import buffers, fusion, median, threads
+from bench.reports.table import Table as Lines
 from bench.subject import Subject
-from bench.table import Table as Lines
 from bench.timing import Seconds, geometric_mean, rate, speedup, take_turns
 from bench.traffic import bytes_moved
+from bench.workloads.catalogue import ALL
 
 BY_NAME = {workload.name: workload for workload in ALL}
 

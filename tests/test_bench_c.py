@@ -6,18 +6,21 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from bench import c, c_peers
 from bench.outcome import Array, Cells, Kept, Outcome, Table, difference, table_of
+from bench.peers.c import library, work
+from bench.peers.c import unkeyed as c_peers
+from bench.peers.c.bandwidth import bandwidth
 from bench.subject import Subject
-from bench.workloads import BLOCK, PANE, WORKLOADS, Stream, Workload
+from bench.workloads.streams import Stream, Workload
+from bench.workloads.tuned import BLOCK, PANE, WORKLOADS
 
 IN_C = [workload for workload in WORKLOADS if workload.name == workload.base]
 BY_NAME = {workload.name: workload for workload in WORKLOADS}
 ROUNDED = {"RSI", "z-score", "impute", "Pan-Tompkins", "vibration", "fraud"}
-SEVERAL = 2 * c.BETWEEN_THREADS + 12_345
+SEVERAL = 2 * work.BETWEEN_THREADS + 12_345
 """Cells for three threads, the last with a part of a block and of a vector."""
 
-needs_compiler = pytest.mark.skipif(c.compiler() is None, reason="no C compiler")
+needs_compiler = pytest.mark.skipif(library.compiler() is None, reason="no C compiler")
 in_c = pytest.mark.parametrize("workload", IN_C, ids=lambda workload: workload.name)
 
 
@@ -132,10 +135,10 @@ def older_processor(
     """The functions as they are where vectors are shorter."""
     if platform.machine() != "x86_64":
         pytest.skip("another processor")
-    monkeypatch.setattr(c, "FLAGS", (*c.FLAGS, f"-march={request.param}"))
-    c.library.cache_clear()
+    monkeypatch.setattr(library, "FLAGS", (*library.FLAGS, f"-march={request.param}"))
+    library.library.cache_clear()
     yield
-    c.library.cache_clear()
+    library.library.cache_clear()
 
 
 @needs_compiler
@@ -146,29 +149,29 @@ def test_older_processors_find_the_same() -> None:
 
 
 def test_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(c, "COMPILERS", ("no-such-compiler",))
+    monkeypatch.setattr(library, "COMPILERS", ("no-such-compiler",))
     assert c_peers.peer(IN_C[0], IN_C[0].make(10, 1)) is None
     with pytest.raises(RuntimeError, match="no C compiler found, looked for no-such"):
-        c.library.__wrapped__()
+        library.library.__wrapped__()
 
 
 @needs_compiler
 def test_what_the_compiler_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(c, "FLAGS", (*c.FLAGS, "-fno-such-flag"))
+    monkeypatch.setattr(library, "FLAGS", (*library.FLAGS, "-fno-such-flag"))
     with pytest.raises(RuntimeError, match="no-such-flag"):
-        c.library.__wrapped__()
+        library.library.__wrapped__()
 
 
 @needs_compiler
 def test_bandwidth_is_measured() -> None:
-    found = c.bandwidth(2, megabytes=1, repeat=2)
+    found = bandwidth(2, megabytes=1, repeat=2)
     assert found.read > 0
     assert found.copied > 0
 
 
 def test_shares_are_whole_blocks_and_cover_all() -> None:
-    assert c.shares(10, 3) == [(0, 10)]
-    parts = c.shares(SEVERAL, 2)
-    assert [low % c.BETWEEN_THREADS for low, _ in parts] == [0, 0]
+    assert work.shares(10, 3) == [(0, 10)]
+    parts = work.shares(SEVERAL, 2)
+    assert [low % work.BETWEEN_THREADS for low, _ in parts] == [0, 0]
     assert parts[0][1] == parts[1][0]
     assert parts[-1][1] == SEVERAL

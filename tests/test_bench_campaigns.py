@@ -7,13 +7,14 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from bench import campaigns
-from bench.c import compiler
-from bench.campaigns import BY_CAMPAIGN, VIEW
 from bench.outcome import Table, difference, table_of
-from bench.peer import Peer
+from bench.peers.c import campaigns as c_campaigns
+from bench.peers.c.library import compiler
+from bench.peers.numba import campaigns as numba_campaigns
+from bench.peers.peer import Peer
+from bench.peers.polars import campaigns as polars_campaigns
 from bench.subject import Subject
-from bench.workloads import CAMPAIGN_WINDOW
+from bench.workloads.campaigns import BY_CAMPAIGN, VIEW, WINDOW
 
 EVENTS = 170_001
 STREAM = BY_CAMPAIGN[1].make(EVENTS, 1)["x"]
@@ -25,7 +26,7 @@ def expected() -> Table:
     assert STREAM.keys is not None
     rows = pd.DataFrame({"k": STREAM.keys.to_pandas(), "view": STREAM.values == VIEW})
     rows["at"] = rows.index
-    rows["w"] = rows.index // CAMPAIGN_WINDOW
+    rows["w"] = rows.index // WINDOW
     views = rows.groupby(["k", "w"])["view"].sum().to_dict()
     keyed = rows.groupby("k").agg({"at": "min", "w": ["min", "max"]})
     found: list[tuple[int, int, int, int]] = []
@@ -33,7 +34,7 @@ def expected() -> Table:
         begun, last = start, -1
         for window in range(first, last_window + 1):
             count = views.get((key, window), 0)
-            end = (window + 1) * CAMPAIGN_WINDOW
+            end = (window + 1) * WINDOW
             if last == count == 0:
                 found[-1] = (*found[-1][:2], end, 0)
             else:
@@ -57,12 +58,12 @@ def test_tiltpy_agrees(workers: int) -> None:
 @pytest.mark.skipif(compiler() is None, reason="no C compiler")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_c_agrees(threads: int) -> None:
-    check(campaigns.c_peer(STREAM, threads=threads))
+    check(c_campaigns.peer(STREAM, threads=threads))
 
 
 def test_the_loop_for_numba_agrees() -> None:
-    check(campaigns.numba_peer(STREAM, plain=True))
+    check(numba_campaigns.peer(STREAM, plain=True))
 
 
 def test_polars_agrees() -> None:
-    check(campaigns.polars_peer(STREAM))
+    check(polars_campaigns.peer(STREAM))

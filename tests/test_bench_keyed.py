@@ -7,14 +7,17 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from bench import c_keyed, duckdb_keyed, numba_keyed, polars_keyed
-from bench.c import compiler
-from bench.grouped import grouped, in_order
-from bench.keyed import KEYED, RECENT, TEN_DAYS
 from bench.outcome import Table, difference, table_of
-from bench.peer import EXACT, Peer
+from bench.peers.c import keyed as c_keyed
+from bench.peers.c.library import compiler
+from bench.peers.duckdb import keyed as duckdb_keyed
+from bench.peers.grouped import grouped, in_order
+from bench.peers.numba import keyed as numba_keyed
+from bench.peers.peer import EXACT, Peer
+from bench.peers.polars import keyed as polars_keyed
 from bench.subject import Subject
-from bench.workloads import Stream, Workload
+from bench.workloads.keyed import KEYED, RECENT, TEN_DAYS
+from bench.workloads.streams import Stream, Workload
 
 EVENTS = 2500
 every_workload = pytest.mark.parametrize("workload", KEYED, ids=lambda one: one.name)

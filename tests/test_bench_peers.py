@@ -8,11 +8,15 @@ from functools import cache
 import numpy as np
 import pytest
 
-from bench import c_peers, duckdb_peers, numba_peers, polars_peers
 from bench.outcome import Table, table_of
-from bench.peer import Peer
+from bench.peers.c import unkeyed as c_peers
+from bench.peers.duckdb import unkeyed as duckdb_peers
+from bench.peers.numba import unkeyed as numba_peers
+from bench.peers.peer import Peer
+from bench.peers.polars import unkeyed as polars_peers
 from bench.subject import Subject
-from bench.workloads import WORKLOADS, Stream, Workload
+from bench.workloads.streams import Stream, Workload
+from bench.workloads.tuned import WORKLOADS
 
 EVENTS = 2500
 BY_NAME = {workload.name: workload for workload in WORKLOADS}

@@ -7,10 +7,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from bench import spark as bench
+from bench.peers.spark.jobs import JOBS, SYMBOLS
+from bench.reports import spark as bench
 
 ROWS = 2_500
-TRADING = bench.JOBS[0]
+TRADING = JOBS[0]
 
 
 @pytest.fixture(scope="module")
@@ -39,5 +40,5 @@ def test_results_that_differ_are_counted(frame: DataFrame) -> None:
         return TRADING.theirs(rows).withColumn("out", other)
 
     line = bench._line(replace(TRADING, theirs=wrong), frame, 1)
-    said = f"{ROWS // bench.SYMBOLS} of {ROWS:,} results differ"
+    said = f"{ROWS // SYMBOLS} of {ROWS:,} results differ"
     assert line.split() == [*TRADING.name.split(), *said.split()]

@@ -1,0 +1,1 @@
+"""The workloads as idiomatic SQL over tables of DuckDB, on all cores."""

@@ -1,0 +1,1 @@
+"""The workloads as idiomatic expressions over frames of Polars, on all cores."""

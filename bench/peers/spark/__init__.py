@@ -1,0 +1,1 @@
+"""Queries by key, and Spark's own windows and aggregates that find the same."""

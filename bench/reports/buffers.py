@@ -1,0 +1,145 @@
+"""`python -m bench buffers`: kernels over buffers short and long (figure 9).
+
+What is timed are calls of a kernel alone: its arguments are there, and the results stay
+where it wrote them. A call for all buffers leaves the loop over them to machine code;
+one for each comes back to Python in between. A buffer is a stretch of a long stream,
+and windows reach back into the one before it. One thread.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import tiltpy as tilt
+from bench.measure import Wanted
+from bench.reports.threads import sampled
+from bench.timing import Runner, rate, take_turns
+from bench.workloads.streams import Stream, Workload
+from tiltpy.compiler import Compiler
+from tiltpy.runtime.arrays import time_layout as layout
+from tiltpy.runtime.arrays.pool import Memory
+from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity
+from tiltpy.runtime.concurrency.offload import stop_flag
+from tiltpy.runtime.execution.call_batches import Task
+from tiltpy.runtime.execution.call_queue import Calls
+from tiltpy.runtime.execution.chunk_call import Chunk, Kernel
+from tiltpy.runtime.execution.time_domain import Request, cells_of, output_domain
+from tiltpy.runtime.execution.vector_calls import GridRun
+from tiltpy.runtime.execution.vector_range import lattice_of, serving
+from tiltpy.runtime.execution.visit_bounds import Coverage, support_of
+
+SIZES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
+MOST = 1_000
+"""Buffers that have memory of their own; more events are the same buffers again."""
+EVENTS = 1_000_000
+"""What a run of short buffers processes, about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Buffers:
+    """Calls that are ready, and how often to make them all.
+
+    `one` makes one of them, `events` says how many a run processes.
+    """
+
+    tasks: Sequence[Task]
+    calls: Calls
+    one: Callable[[int, int], object]
+    rounds: int
+    events: int
+
+    def run(self) -> None:
+        """Make them all, again and again."""
+        for _ in range(self.rounds):
+            self.calls.run()
+
+    def run_each(self) -> None:
+        """The same, each call from Python."""
+        places = self.calls.places.tolist()
+        stop = stop_flag().place
+        for _ in range(self.rounds):
+            for place in places:
+                self.one(place, stop)
+
+
+def lines(chosen: Sequence[Workload] | None, wanted: Wanted) -> Iterator[str]:
+    """Two lines for each workload: its rates over buffers of each size.
+
+    The first is that of one call for all of them, the second of a call for each.
+    """
+    yield f"{'million events/s':<16}" + "".join(f"{size:>14,}" for size in SIZES)
+    sizes = [size for size in SIZES if 2 * size <= wanted.events]
+    for workload in chosen or sampled():
+        stream = Kernels(workload, wanted)
+        every = {str(size): stream.buffers(size) for size in sizes}
+        runners: dict[str, Runner] = {n: one.run for n, one in every.items()}
+        runners |= {f"{n} each": one.run_each for n, one in every.items()}
+        turns = take_turns(runners, wanted.repeat)
+        for title, way in ((workload.name, ""), ("", " each")):
+            cells = [rate(b.events, turns[n + way]).show() for n, b in every.items()]
+            yield f"{title:<16}" + "".join(f"{cell:>14}" for cell in cells)
+
+
+class Kernels:
+    """A sampled workload's streams, and the kernel that computes most of them."""
+
+    def __init__(self, workload: Workload, wanted: Wanted) -> None:
+        streams = workload.make(wanted.events, wanted.seed)
+        self.rows = {name: snapshots(stream) for name, stream in streams.items()}
+        query = tilt.parse(workload.query, name=workload.name).query
+        layouts = {name: one.abi_layout() for name, one in self.rows.items()}
+        self.specialised = Compiler(query).specialised(layouts)
+        (output,) = self.specialised.query.outputs
+        definition = self.specialised.query.definition(output)
+        assert definition is not None
+        self.output, self.tdom = output, definition.tdom
+        self.domain = output_domain(
+            self.tdom, (one.bounds() for one in self.rows.values()), Request()
+        )
+        lattices = {name: lattice_of(one) for name, one in self.rows.items()}
+        known = {name: one for name, one in lattices.items() if one is not None}
+        grid = self.specialised.grid(known)
+        domains = {output: self.domain}
+        self.grid = None if grid is None else serving(grid, self.rows, domains)
+
+    def buffers(self, size: int) -> Buffers:
+        """Buffers of a size, or of the next one that a kernel's blocks fit into."""
+        period = max(one.period for one in self.rows.values())
+        kernel, tasks, ticks = self._tasks(size * period)
+        calls = Calls([task.batch() for task in tasks], [Memory()])
+        events = len(calls.places) * ticks // period * len(self.rows)
+        rounds = max(1, EVENTS // events)
+        return Buffers(tasks, calls, kernel.code.code().one, rounds, rounds * events)
+
+    def _tasks(self, ticks: int) -> tuple[Kernel, Sequence[Task], int]:
+        """A kernel, the buffers one after the other that it computes, their ticks."""
+        if self.grid is not None:
+            low, high = self.grid.low, self.grid.high
+            ticks += -ticks % self.grid.stretch.multiple
+            starts = np.arange(low, high - ticks + 1, ticks)[:MOST]
+            run = GridRun(self.grid.kernel, self.rows, starts, starts + ticks)
+            return self.grid.kernel, [run], ticks
+        kernel = self.specialised.general()
+        ticks += -ticks % self.tdom.precision
+        low, high = self.domain.start, self.domain.end
+        chunks = []
+        for start in range(low, high - ticks + 1, ticks)[:MOST]:
+            cells = cells_of(self.tdom, self.domain, start, start + ticks)
+            assert cells is not None
+            own, request = {self.output: cells}, Request()
+            support = support_of(kernel.signature, self.rows, request)
+            chunks.append(
+                Chunk(
+                    kernel,
+                    Coverage(kernel.signature, self.rows, own, request, support),
+                )
+            )
+        return kernel, chunks, ticks
+
+
+def snapshots(stream: Stream) -> SnapshotBuffer:
+    """A sampled stream as the kernels read it."""
+    validity = None if stream.valid is None else pack_validity(stream.valid)
+    column = Column(stream.values, validity)
+    return layout.sampled(0, stream.period, len(stream.values), (column,))

@@ -1,0 +1,121 @@
+"""`python -m bench spark`: queries by key on Spark, beside Spark's own functions.
+
+A cached DataFrame goes to a `noop` sink: nothing is read from files, and nothing is
+written. *Moving* sends the same rows the same way without a query: by key to a Python
+process and back; *sorted*: put in order by Spark on the way. What of our time moving
+takes is spent outside our kernels. The session is one as `tilt run` starts it.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
+
+from bench.measure import Wanted
+from bench.peers.spark.jobs import JOBS, Job
+from bench.timing import Runner, Spread, speedup, take_turns
+from bench.workloads.streams import Workload
+from tiltpy.spark import tilt_transform
+from tiltpy.spark.session import started
+
+MOST = 5_000_000
+"""Rows, at most."""
+TURNS = 5
+"""Turns, at most."""
+MASTER = "local[2]"
+TILTPY, SPARK, MOVING, SORTED = "tiltpy", "Spark", "moving", "sorted"
+NAME, CELL = 24, 14
+
+Batches = Iterator[pa.RecordBatch]
+
+
+def lines(chosen: Sequence[Workload] | None, wanted: Wanted) -> Iterator[str]:
+    """A line for each job: seconds of everyone, and what they say."""
+    del chosen
+    events, turns = min(wanted.events, MOST), min(wanted.repeat, TURNS)
+    names = (TILTPY, SPARK, MOVING, SORTED)
+    yield f"seconds, {events:,} rows, {MASTER}, {turns} turns"
+    heads = [*names, "Spark/tiltpy", "outside"]
+    yield f"{'':<{NAME}}" + "".join(f"{head:>{CELL}}" for head in heads)
+    with (
+        TemporaryDirectory(prefix="tiltpy-bench-") as folder,
+        started(MASTER, _settings(folder)) as session,
+    ):
+        for job in JOBS:
+            frame = _cached(session, job, events, wanted.seed, Path(folder))
+            yield _line(job, frame, turns)
+            frame.unpersist(blocking=True)
+
+
+def _settings(folder: str) -> dict[str, str]:
+    """Memory for the cache and for sorting; partitions for two cores."""
+    return {
+        "spark.driver.memory": "6g",
+        "spark.local.dir": folder,
+        "spark.sql.shuffle.partitions": "8",
+        "spark.sql.warehouse.dir": f"{folder}/warehouse",
+    }
+
+
+def _cached(
+    session: SparkSession, job: Job, events: int, seed: int, folder: Path
+) -> DataFrame:
+    path = folder / f"{job.name}.parquet"
+    pq.write_table(job.make(events, np.random.default_rng(seed)), path)
+    frame = session.read.parquet(str(path)).repartition(8).cache()
+    frame.count()
+    path.unlink()
+    return frame
+
+
+def _line(job: Job, frame: DataFrame, repeat: int) -> str:
+    ours = frame.transform(tilt_transform(job.query))
+    theirs = job.theirs(frame)
+    if wrong := _difference(ours, theirs, exact=job.exact):
+        return f"{job.name:<{NAME}} {wrong}"
+    moved = frame.repartition("k")
+    sorted_rows = moved.sortWithinPartitions("k", "ts")
+    turns = take_turns(
+        {
+            TILTPY: _to_nowhere(ours),
+            SPARK: _to_nowhere(theirs),
+            MOVING: _to_nowhere(moved.mapInArrow(_same, frame.schema)),
+            SORTED: _to_nowhere(sorted_rows.mapInArrow(_same, frame.schema)),
+        },
+        repeat,
+    )
+    seconds = [Spread(tuple(one.wall for one in each)) for each in turns.values()]
+    times = speedup(turns[TILTPY], turns[SPARK], one_thread=False)
+    outside = speedup(turns[TILTPY], turns[MOVING], one_thread=False)
+    cells = [one.show() for one in seconds]
+    cells += [times.show(), f"{100 * outside.median:.0f} %"]
+    return f"{job.name:<{NAME}}" + "".join(f"{cell:>{CELL}}" for cell in cells)
+
+
+def _same(batches: Batches) -> Batches:
+    yield from batches
+
+
+def _to_nowhere(frame: DataFrame) -> Runner:
+    return lambda: frame.write.format("noop").mode("overwrite").save()
+
+
+def _difference(ours: DataFrame, theirs: DataFrame, *, exact: bool) -> str | None:
+    """How many results differ, if any; one in 100,000 may where sums round."""
+    left, right = (
+        frame.select("k", "end", sql.col("out").alias(name))
+        for frame, name in ((ours, "ours"), (theirs, "theirs"))
+    )
+    same = sql.col("ours").eqNullSafe(sql.col("theirs"))
+    counted = left.join(right, ["k", "end"], "full").agg(
+        sql.count("*").alias("all"), sql.sum((~same).cast("long")).alias("other")
+    )
+    found = counted.collect()[0]
+    if found["other"] > (0 if exact else found["all"] * 1e-5):
+        return f"{found['other']:,} of {found['all']:,} results differ"
+    return None
