@@ -2,7 +2,8 @@
 
 `python -m bench fusion`, `threads` or `buffers` (and names of workloads, if you like)
 draw the paper's figures 10, 8 and 9 as tables; `memory` is a run over more than fits,
-`median` a look at windows of growing length, `spark` one at Spark.
+`median` a look at windows of growing length, `spark` one at Spark. Workloads that no
+kernel is tuned for are the family `offpath`, which has a table of its own.
 """
 
 import argparse
@@ -11,17 +12,23 @@ import platform
 import sys
 from collections.abc import Iterator, Sequence
 
+from bench.compare_offpath import compare
 from bench.measure import Wanted, measure
 from bench.peers.c.bandwidth import bandwidth
+from bench.peers.offpath import NAMES as OFFPATH_PEERS
 from bench.peers.registry import NAMES, missing
 from bench.reports import buffers, fusion, median, memory, threads
+from bench.reports.offpath import OffPathTable
 from bench.reports.table import Table
 from bench.workloads.catalogue import ALL
+from bench.workloads.offpath.catalogue import OFFPATH
+from bench.workloads.offpath.rows import OffPath
 from bench.workloads.streams import Workload
 
 EVENTS = 20_000_000
 SEED = 2
-FAMILIES = tuple(dict.fromkeys(workload.family for workload in ALL))
+OFF_THE_PATH = "offpath"
+FAMILIES = (*dict.fromkeys(workload.family for workload in ALL), OFF_THE_PATH)
 
 
 def _on_spark(chosen: Sequence[Workload] | None, wanted: Wanted) -> Iterator[str]:
@@ -48,14 +55,25 @@ def main() -> int:
     figure = FIGURES.get(args.names[0]) if args.names else None
     names = args.names[1:] if figure else args.names
     peers = _peers(parser, args.peers)
-    wanted = Wanted(args.events, args.seed, args.repeat, tuple(args.workers), peers)
+    events = args.events or EVENTS
+    wanted = Wanted(events, args.seed, args.repeat, tuple(args.workers), peers)
     chosen = _workloads(parser, names, args.family)
-    print(_conditions(wanted))
+    untuned = _off_the_path(names, args.family)
+    if figure is not None and untuned:
+        parser.error(f"no figure is drawn of workloads of the family {OFF_THE_PATH}")
     if figure is not None:
+        print(_conditions(events, wanted.repeat))
         for line in figure(chosen if names or args.family else None, wanted):
             print(line, flush=True)
         return 0
-    return _print_table(chosen, wanted)
+    status = 0
+    if chosen or not untuned:
+        print(_conditions(events, wanted.repeat))
+        status = _print_table(chosen, wanted)
+    if untuned:
+        print(_conditions(args.events, wanted.repeat))
+        status |= _print_off_the_path(untuned, wanted, args.events)
+    return status
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -66,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="figure, workloads")
     parser.add_argument("--family", choices=FAMILIES, help="of this kind only")
-    parser.add_argument("--events", type=int, default=EVENTS)
+    parser.add_argument("--events", type=int)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--repeat", type=int, default=7, help="runs of each")
     parser.add_argument("--seed", type=int, default=SEED)
@@ -95,7 +113,7 @@ def _peers(parser: argparse.ArgumentParser, given: str | None) -> tuple[str, ...
 def _workloads(
     parser: argparse.ArgumentParser, names: list[str], family: str | None
 ) -> list[Workload]:
-    known = [workload.name for workload in ALL]
+    known = [one.name for one in ALL] + [one.name for one in OFFPATH]
     for name in names:
         if name not in known:
             listed = "; ".join([*FIGURES, *known])
@@ -108,12 +126,39 @@ def _workloads(
     ]
 
 
-def _conditions(wanted: Wanted) -> str:
+def _off_the_path(names: list[str], family: str | None) -> list[OffPath]:
+    """Those of the family, if it is asked for, or one of its workloads."""
+    if not names:
+        return list(OFFPATH) if family == OFF_THE_PATH else []
+    return [
+        workload
+        for workload in OFFPATH
+        if workload.name in names and family in (None, OFF_THE_PATH)
+    ]
+
+
+def _conditions(events: int | None, repeat: int) -> str:
+    count = "each with events of its own" if events is None else f"{events:,} events"
     return (
-        f"{wanted.events:,} events, {wanted.repeat} turns; {platform.machine()}, "
+        f"{count}, {repeat} turns; {platform.machine()}, "
         f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}, "
         f"Python {platform.python_version()}\n"
     )
+
+
+def _print_off_the_path(
+    chosen: list[OffPath], wanted: Wanted, events: int | None
+) -> int:
+    """Each over its own number of events, unless some are asked for."""
+    table = OffPathTable(tuple(name for name in OFFPATH_PEERS if name in wanted.peers))
+    print(table.header())
+    for workload in chosen:
+        count = events or workload.events
+        one = compare(workload, count, wanted.seed, wanted.repeat, table.peers)
+        print(table.add(one), flush=True)
+    for line in (*table.means(), *table.notes()):
+        print(line)
+    return 0 if table.agrees else 1
 
 
 def _print_table(chosen: list[Workload], wanted: Wanted) -> int:

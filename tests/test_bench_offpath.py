@@ -1,12 +1,22 @@
 """The workloads off the path find what they mean, and their peers find the same."""
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
 import tiltpy as tilt
+from bench import __main__
+from bench.outcome import Table, difference
+from bench.peers.duckdb import offpath as duckdb_offpath
+from bench.peers.numba.offpath import table as numba_offpath
+from bench.peers.offpath import table_of
+from bench.peers.peer import Peer
+from bench.peers.polars.offpath import table as polars_offpath
+from bench.workloads.catalogue import ALL
 from bench.workloads.offpath.catalogue import OFFPATH
 from bench.workloads.offpath.rows import Inputs, OffPath, Rows
 from tests.compare import first_difference
@@ -14,6 +24,7 @@ from tests.compiled import snapshots
 from tiltpy.interpreter import FOREVER, Event, LastEvent, Snapshot, Value
 from tiltpy.interpreter_keys import Key, interpret_by_key
 
+BY_NAME = {workload.name: workload for workload in OFFPATH}
 NAMES = [workload.name for workload in OFFPATH]
 every_workload = pytest.mark.parametrize("workload", OFFPATH, ids=NAMES)
 interpreted = pytest.mark.parametrize(
@@ -95,3 +106,80 @@ def test_results_are_what_the_query_means(workload: OffPath) -> None:
         found_keys, found = zip(*by_key(result[name]), strict=True)
         assert first_difference(found, rows, query, name, exact=False) is None
         assert found_keys == keys
+
+
+EVENTS = 3000
+"""Events over which peers are compared: most windows slide in them."""
+MANY = {"mean and max of 100,000": 120_000}
+
+
+PEERS: dict[str, Callable[[OffPath, Inputs], Peer | None]] = {
+    "Numba": partial(numba_offpath.peer, plain=True),
+    "Polars": polars_offpath.peer,
+    "DuckDB": duckdb_offpath.peer,
+}
+COMPARED = numba_offpath.LOOPS | polars_offpath.ASKED | duckdb_offpath.QUERIES
+
+
+def disagreement(peer: Peer, expected: Table) -> str | None:
+    return difference(expected, peer.outcome(peer.run()), exact=False)
+
+
+@pytest.mark.parametrize("name", COMPARED)
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
+def test_all_peers_agree(name: str) -> None:
+    workload = BY_NAME[name]
+    inputs = workload.inputs(MANY.get(name, EVENTS), 5)
+    expected = table_of(run(workload, inputs))
+    peers = {each: make(workload, inputs) for each, make in PEERS.items()}
+    found = {n: disagreement(peer, expected) for n, peer in peers.items() if peer}
+    assert found == dict.fromkeys(found)
+
+
+def test_compiled_loops_agree() -> None:
+    workload = BY_NAME["overlapping, max of 600"]
+    inputs = workload.inputs(EVENTS, 5)
+    peer = numba_offpath.peer(workload, inputs)
+    assert peer is not None
+    assert disagreement(peer, table_of(run(workload, inputs))) is None
+
+
+def test_every_workload_is_checked_and_has_a_name_of_its_own() -> None:
+    names = [*NAMES, *(workload.name for workload in ALL)]
+    assert len(set(names)) == len(names)
+    assert all(workload.few or workload.name in COMPARED for workload in OFFPATH)
+
+
+@every_workload
+def test_data_depends_on_the_seed_alone(workload: OffPath) -> None:
+    once, again, other = (workload.inputs(100, seed) for seed in (1, 1, 2))
+    for name, rows in once.items():
+        assert rows.table() == again[name].table()
+        assert rows.table() != other[name].table()
+
+
+def test_a_table_is_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = ("--events", "5000", "--repeat", "2", "--peers", "polars,duckdb")
+    names = ("change detection", "session start")
+    monkeypatch.setattr(sys, "argv", ["bench", *names, *small])
+    assert __main__.main() == 0
+    header, changes, sessions, *means = capsys.readouterr().out.splitlines()[2:]
+    assert header.split()[-4:] == ["tiltpy", "Polars", "DuckDB", "/best"]
+    assert len(changes.removeprefix(names[0]).split()) == 2 * 2 + 1
+    assert len(sessions.removeprefix(names[1]).split()) == 3 * 2 + 1
+    assert [line.split(":")[0] for line in means] == [
+        *("mean, sampled", "mean, irregular", "mean, all")
+    ]
+
+
+def test_a_wrong_peer_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = polars_offpath.ASKED["median 101"]
+    monkeypatch.setitem(polars_offpath.ASKED, "change detection", other)
+    small = ("--events", "5000", "--repeat", "2", "--peers", "polars")
+    monkeypatch.setattr(sys, "argv", ["bench", "change detection", *small])
+    assert __main__.main() == 1
+    assert "Polars does not agree on change detection" in capsys.readouterr().out

@@ -22,8 +22,9 @@ def numbers(count: int, random: np.random.Generator) -> Array:
 
 def walk(count: int, random: np.random.Generator) -> Array:
     """Prices that move by an eighth or stay, above 500."""
-    steps = random.integers(-1, 2, count).cumsum()
-    return 1000 + np.abs(steps % 8000 - 4000) / 8
+    steps: Array = random.integers(-1, 2, count).cumsum()
+    eighths: Array = np.abs(steps % 8000 - 4000)
+    return np.add(1000, eighths / 8)
 
 
 def kinds(count: int, random: np.random.Generator) -> Array:

@@ -1,0 +1,85 @@
+"""One workload off the path: its peers checked against tiltpy, then timed in turns."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import tiltpy as tilt
+from bench.outcome import difference
+from bench.peers.offpath import make_peer, table_of
+from bench.timing import Runner, Spread, Turns, take_turns
+from bench.workloads.offpath.rows import Inputs, OffPath
+
+TILTPY = "tiltpy"
+
+
+class Subject:
+    """A workload's query over its rows, by one worker."""
+
+    def __init__(self, workload: OffPath, inputs: Inputs) -> None:
+        self._workload = workload
+        self._inputs = inputs
+        self._query = tilt.parse(workload.query, name=workload.name)
+        self._bound = self._bind()
+
+    def run(self) -> tilt.Result:
+        """Run over rows that are bound, or that nobody has looked at before."""
+        given = self._bound if self._workload.bound else self._bind()
+        with warnings.catch_warnings():
+            # One row of the tie is hidden where results are those at events.
+            warnings.simplefilter("ignore", tilt.TiltWarning)
+            return self._query.run(workers=1, order=self._workload.order, **given)
+
+    def _bind(self) -> dict[str, Any]:
+        return {name: rows.bind() for name, rows in self._inputs.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How long tiltpy and its peers took for so many events, in turns.
+
+    `wrong` says where a peer's result is not tiltpy's; such a peer is not timed.
+    """
+
+    workload: OffPath
+    events: int
+    turns: Mapping[str, Turns]
+    wrong: Mapping[str, str]
+
+    def rate(self, runner: str) -> Spread:
+        """Million events per second of processor time."""
+        turns = self.turns[runner]
+        return Spread(tuple(self.events / one.processor / 1e6 for one in turns))
+
+    def ratio(self) -> Spread | None:
+        """How many times the rate of the best peer tiltpy reaches, turn by turn."""
+        peers = [name for name in self.turns if name != TILTPY]
+        if not peers:
+            return None
+        best = max(peers, key=lambda name: self.rate(name).median)
+        pairs = zip(self.turns[TILTPY], self.turns[best], strict=True)
+        return Spread(tuple(b.processor / a.processor for a, b in pairs))
+
+
+def compare(
+    workload: OffPath, events: int, seed: int, repeat: int, peers: tuple[str, ...]
+) -> Comparison:
+    """Check every peer's result, then let all take turns."""
+    inputs = workload.inputs(events, seed)
+    subject = Subject(workload, inputs)
+    expected = table_of(subject.run())
+    runners: dict[str, Runner] = {TILTPY: subject.run}
+    wrong: dict[str, str] = {}
+    for name in peers:
+        peer = make_peer(name, workload, inputs)
+        if peer is None:
+            continue
+        found = difference(expected, peer.outcome(peer.run()), exact=False)
+        if found is None:
+            runners[name] = peer.run
+        else:
+            wrong[name] = found
+    del expected
+    read = sum(map(len, inputs.values()))
+    return Comparison(workload, read, take_turns(runners, repeat), wrong)

@@ -1,0 +1,1 @@
+"""The workloads off the path as idiomatic expressions, where there is one."""

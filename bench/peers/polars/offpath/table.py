@@ -1,0 +1,70 @@
+"""Which expression stands for which workload, and what its columns mean.
+
+A frame has the columns, times where they are not implied, and keys; those by key are in
+order of key and time where tiltpy has bound them. What has a value but no time is a
+cell; other results have the stamp `ts` of an event, or that of the end of a pane.
+"""
+
+from functools import partial
+
+import numpy as np
+import polars as pl
+
+from bench.outcome import Cells, Outcome, Table
+from bench.peers.keyed_rows import one_column
+from bench.peers.peer import Peer
+from bench.peers.polars.offpath.events import IRREGULAR, KEYED, PANES, Ask
+from bench.peers.polars.offpath.sampled import CHAINS, PERIODS, SAMPLED
+from bench.workloads.offpath.rows import Inputs, OffPath
+
+ASKED: dict[str, Ask] = SAMPLED | CHAINS | IRREGULAR | KEYED
+
+
+def peer(workload: OffPath, inputs: Inputs) -> Peer | None:
+    """A workload's expression over frames that are there already."""
+    ask = ASKED.get(workload.name)
+    if ask is None:
+        return None
+    frames: dict[str, pl.DataFrame] = {}
+    for name, rows in inputs.items():
+        frame = pl.from_arrow(rows.table())
+        assert isinstance(frame, pl.DataFrame)
+        grouped = rows.keys and workload.bound and workload.order == "key"
+        by_time = name in ("trade", "quote")  # a join as of wants them in order of time
+        frames[name] = (
+            frame.sort(*rows.keys, "ts") if grouped and not by_time else frame
+        )
+    return Peer(partial(ask, frames), partial(_outcome, workload, inputs))
+
+
+def _outcome(workload: OffPath, inputs: Inputs, found: pl.DataFrame) -> Outcome:
+    rows = next(iter(inputs.values()))
+    if "ts" not in found.columns and "row" not in found.columns:
+        there = found.to_series(0).is_not_null().to_numpy()
+        payload = tuple(column.to_numpy() for column in found)
+        return Cells(payload, PERIODS.get(workload.name, 1), exists=there)
+    if rows.keys:
+        return _by_key(workload, found, list(rows.keys))
+    if "row" in found.columns:  # cells that were kept, by their numbers
+        ends = found["row"].to_numpy().astype(np.int64) + 1
+        return Table(ends - 1, ends, (found["out"].to_numpy(),))
+    known = found.drop_nulls()
+    ends = known["ts"].to_numpy()
+    length = PANES.get(workload.name, 1)
+    starts = np.maximum(ends - length, rows.times()[0][0])
+    payload = tuple(column.to_numpy() for column in known.drop("ts"))
+    return Table(starts, ends, payload)
+
+
+def _by_key(workload: OffPath, found: pl.DataFrame, keys: list[str]) -> Table:
+    """In order of key, as tiltpy's are, or of time; panes begin with a key's rows."""
+    known = found.filter(pl.col("out").is_not_null())
+    if workload.order == "key":
+        known = known.sort(*keys, "ts")
+    ends = known["ts"].to_numpy()
+    starts = ends - PANES.get(workload.name, 1)
+    if "first" in known.columns:
+        first = known.select(pl.col("first").min().over("k")).to_series()
+        starts = np.maximum(starts, first.to_numpy() - 1)
+    column = one_column([known[name].to_arrow() for name in keys])
+    return Table(starts, ends, (known["out"].to_numpy(),), column)
