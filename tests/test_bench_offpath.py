@@ -21,8 +21,8 @@ from bench.workloads.offpath.catalogue import OFFPATH
 from bench.workloads.offpath.rows import Inputs, OffPath, Rows
 from tests.compare import first_difference
 from tests.compiled import snapshots
-from tiltpy.interpreter import FOREVER, Event, LastEvent, Snapshot, Value
-from tiltpy.interpreter_keys import Key, interpret_by_key
+from tiltpy.interpreter.evaluate import FOREVER, Event, LastEvent, Snapshot, Value
+from tiltpy.interpreter.keys import Key, interpret_by_key
 
 BY_NAME = {workload.name: workload for workload in OFFPATH}
 NAMES = [workload.name for workload in OFFPATH]
