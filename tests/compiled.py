@@ -19,6 +19,7 @@ from tiltpy.compiler import CompileOptions, Compiler
 from tiltpy.costs import DEFAULT_COSTS, Costs
 from tiltpy.interpreter.evaluate import Event, Snapshot
 from tiltpy.ir.nodes import Input, Query
+from tiltpy.lifetimes import Interval, Point
 from tiltpy.passes.pipeline import PASS_NAMES
 from tiltpy.plan.choose import STRATEGY_NAMES
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
@@ -32,7 +33,7 @@ from tiltpy.runtime.ingest.binding import Binding
 from tiltpy.runtime.ingest.read_input import Ingested, ingest
 from tiltpy.runtime.results.result import OutputTable
 from tiltpy.runtime.run import run
-from tiltpy.types import DURATION, Interval, Point, Scalar, Struct, Type
+from tiltpy.types import DURATION, Scalar, Struct, Type
 
 NO_STRATEGIES = frozenset(STRATEGY_NAMES)
 """All of them left out: sweeps alone."""

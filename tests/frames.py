@@ -3,6 +3,7 @@
 import pyarrow as pa
 import pytest
 
+from tiltpy import lifetimes
 from tiltpy import types as ty
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
@@ -10,12 +11,12 @@ from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.ingest.binding import Binding, bind
 from tiltpy.runtime.ingest.read_input import Ingested, ingest
 
-POINT = ty.Point()
+POINT = lifetimes.Point()
 TRADE = ty.Struct((("price", ty.F64), ("size", ty.I64)))
 
 
 def m(
-    type: ty.Type = ty.I64, lifetime: ty.Lifetime | None = POINT, **facts: object
+    type: ty.Type = ty.I64, lifetime: lifetimes.Lifetime | None = POINT, **facts: object
 ) -> Input:
     order = facts.get("order", ())
     time = facts.get("time")

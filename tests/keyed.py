@@ -30,6 +30,7 @@ from tiltpy.interpreter.evaluate import Snapshot
 from tiltpy.interpreter.keys import Key, key_order, same_key
 from tiltpy.ir.keys import keys_of
 from tiltpy.ir.print.query import format_query
+from tiltpy.lifetimes import Interval
 from tiltpy.runtime.execution.output_group import Part
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import RunOptions
@@ -41,7 +42,7 @@ from tiltpy.runtime.preaggregation import run as direct
 from tiltpy.runtime.results.key_columns import Order
 from tiltpy.runtime.results.result import OutputTable, Result
 from tiltpy.runtime.run import bind_inputs, run, run_parts
-from tiltpy.types import Interval, Struct
+from tiltpy.types import Struct
 
 
 @dataclass(frozen=True, slots=True)

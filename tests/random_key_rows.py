@@ -20,16 +20,8 @@ from tests.random_streams import StreamMaker
 from tiltpy.interpreter.evaluate import FOREVER, Event, LastEvent
 from tiltpy.interpreter.keys import Key, key_order, same_key
 from tiltpy.ir.nodes import Input
-from tiltpy.types import (
-    Duration,
-    Interval,
-    Lifetime,
-    Point,
-    Sampled,
-    Scalar,
-    Struct,
-    UntilNext,
-)
+from tiltpy.lifetimes import Duration, Interval, Lifetime, Point, Sampled, UntilNext
+from tiltpy.types import Scalar, Struct
 
 
 class Row(NamedTuple):

@@ -26,7 +26,8 @@ from tiltpy.interpreter.keys import ByKey, Key, interpret_by_key
 from tiltpy.ir.cuts import reads
 from tiltpy.ir.keys import keys_of
 from tiltpy.ir.nodes import Query
-from tiltpy.types import Duration, Interval, Lifetime, Struct
+from tiltpy.lifetimes import Duration, Interval, Lifetime
+from tiltpy.types import Struct
 
 KEY_SETS = (("key",), ("key",), ("key",), ("part", "site"), ("part", "site"), ("site",))
 

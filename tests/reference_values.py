@@ -17,19 +17,8 @@ import numpy as np
 from tiltpy.interpreter.evaluate import FOREVER, Event, LastEvent, Value
 from tiltpy.interpreter.keys import Key, key_order
 from tiltpy.ir.nodes import Input
-from tiltpy.types import (
-    DURATION,
-    F32,
-    Duration,
-    Interval,
-    Lifetime,
-    Point,
-    Sampled,
-    Scalar,
-    Struct,
-    Type,
-    UntilNext,
-)
+from tiltpy.lifetimes import Duration, Interval, Lifetime, Point, Sampled, UntilNext
+from tiltpy.types import DURATION, F32, Scalar, Struct, Type
 
 _TOKEN = re.compile(
     r'\s*(\(|\)|\]|\{|\}|,|=|"(?:[^"\\]|\\.)*"|-?inf\b|-?[0-9][\w.+-]*|[^\W\d]\w*|-)'

@@ -4,20 +4,21 @@ import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
+from tiltpy import lifetimes
 from tiltpy import types as ty
 from tiltpy.errors import DataError
 from tiltpy.inputs import BoundFrame
 from tiltpy.ir.nodes import Input
 from tiltpy.runtime.ingest.binding import Binding, bind, complete
 
-KEYED = Input("m", ty.I64, ty.Point(), "ts", keys=("symbol", "venue"))
+KEYED = Input("m", ty.I64, lifetimes.Point(), "ts", keys=("symbol", "venue"))
 TABLE = pa.table({"ts": [1], "m": [2]})
 
 
 def test_the_columns_are_called_like_the_keys_or_as_bound() -> None:
     assert complete(KEYED, bind(TABLE)).keys == ("symbol", "venue")
     assert complete(KEYED, bind(TABLE, by=["sym", "mic"])).keys == ("sym", "mic")
-    assert complete(Input("m", ty.I64, ty.Point()), bind(TABLE)).keys == ()
+    assert complete(Input("m", ty.I64, lifetimes.Point()), bind(TABLE)).keys == ()
 
 
 def test_the_public_bind_takes_one_name_or_several() -> None:
@@ -38,7 +39,7 @@ def test_a_binding_must_fit_the_declared_keys() -> None:
         "input 'm': the query declares the keys 'symbol', 'venue', but 'sym' are "
         "bound; give a column for each, in their order"
     )
-    unkeyed = Input("m", ty.I64, ty.Point())
+    unkeyed = Input("m", ty.I64, lifetimes.Point())
     assert refused(unkeyed, bind(TABLE, by=("sym", "mic"))) == (
         "input 'm': the key columns 'sym', 'mic' are bound, but the query declares no "
         "key; write input m by sym, mic : ..."
@@ -52,8 +53,8 @@ def test_a_binding_must_fit_the_declared_keys() -> None:
 def test_a_key_holds_no_times() -> None:
     said = "is a key and holds times; name another column for one of them"
     assert said in refused(KEYED, bind(TABLE, by=("ts", "venue")))
-    open_time = Input("m", ty.I64, ty.Point(), keys=("symbol",))
+    open_time = Input("m", ty.I64, lifetimes.Point(), keys=("symbol",))
     assert said in refused(open_time, bind(TABLE, time="symbol"))
     assert complete(open_time, bind(TABLE, time="symbol", by="sym")).time == "symbol"
-    interval = Input("m", ty.I64, ty.Interval("a", "b"), keys=("symbol",))
+    interval = Input("m", ty.I64, lifetimes.Interval("a", "b"), keys=("symbol",))
     assert said in refused(interval, bind(TABLE, by="b"))

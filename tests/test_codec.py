@@ -183,7 +183,9 @@ def test_the_classes_are_ours_and_frozen() -> None:
 
 def test_tables_that_are_none_make_no_parser(*, deep: bool) -> None:
     random = Random(11)  # noqa: S311
-    tables = save_tables(build_parser('start: ("x" | A)+\nA: /a+/\nexpr: "y"\n'))
+    tables = save_tables(
+        build_parser('start: ("x" | A)+\nA: /a+/\nexpr: "y"\nlifetime: "z"\n')
+    )
     loaded = load_tables(tables)
     assert loaded is not None
     assert loaded.parse("xaax", start="start").data == "start"

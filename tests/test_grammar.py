@@ -44,7 +44,8 @@ from tiltpy.ir.nodes import (
     Window,
 )
 from tiltpy.ir.print.query import format_expr
-from tiltpy.types import BOOL, F64, I64, Point, TDom
+from tiltpy.lifetimes import Point
+from tiltpy.types import BOOL, F64, I64, TDom
 
 
 def body(text: str, head: str = "input m : i64\ninput x : f64\n") -> str:
@@ -290,7 +291,7 @@ def test_objects_may_have_any_name() -> None:
 
 
 def test_tables_are_kept_for_one_grammar(tmp_path: Path) -> None:
-    small, store = 'start: "x"+\nexpr: "y"\n', Store(tmp_path / "tables")
+    small, store = 'start: "x"+\nexpr: "y"\nlifetime: "z"\n', Store(tmp_path / "tables")
     for grammar, kept in ((small, 1), (small, 1), (small + "// another\n", 2)):
         parser = stored_parser(grammar, store)
         assert parser.parse("xx", start="start").data == "start"

@@ -20,6 +20,7 @@ from tiltpy.abi import Layout
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event, interpret
 from tiltpy.ir.print.query import format_query
+from tiltpy.lifetimes import Interval
 from tiltpy.runtime.execution.output_group import Part
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import RunOptions
@@ -27,7 +28,6 @@ from tiltpy.runtime.ingest.binding import Binding
 from tiltpy.runtime.ingest.read_input import Ingested, ingest
 from tiltpy.runtime.results.result import Result
 from tiltpy.runtime.run import run
-from tiltpy.types import Interval
 
 
 class Runs:

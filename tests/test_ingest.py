@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.frames import TRADE, check, events, m, read, ticks
+from tiltpy import lifetimes
 from tiltpy import types as ty
 from tiltpy.abi import TimeLayout
 from tiltpy.runtime.arrow.payload_types import widens
@@ -76,7 +77,7 @@ def test_frames_without_rows() -> None:
         pd.DataFrame({"ts": [], "v": []}),
         pa.table({"ts": pa.array([]), "v": pa.array([])}),
     ):
-        for lifetime in (ty.Point(), ty.UntilNext()):
+        for lifetime in (lifetimes.Point(), lifetimes.UntilNext()):
             found = read(bind(frame, time="ts"), m(ty.I64, lifetime), "s")
             assert (found.buffer.n, found.buffer.bounds()) == (0, None)
             assert found.buffer.columns[0].values.dtype == np.int64
@@ -89,7 +90,8 @@ def test_same_types_are_not_copied() -> None:
     start, end = np.array([0, 5, 7]), np.array([5, 6, 9])
     value = np.array([1.0, 2.0, 3.0])
     buffer = read(
-        pa.table({"start": start, "end": end, "v": value}), m(ty.F64, ty.Interval())
+        pa.table({"start": start, "end": end, "v": value}),
+        m(ty.F64, lifetimes.Interval()),
     ).buffer
     assert buffer.starts is not None
     assert buffer.ends is not None
@@ -146,7 +148,7 @@ def test_intervals_of_two_units() -> None:
             "v": [1, 2],
         }
     )
-    found = read(frame, m(lifetime=ty.Interval()), "ms")
+    found = read(frame, m(lifetime=lifetimes.Interval()), "ms")
     assert events(found.buffer) == [(1000, 1500, 1), (2000, 3000, 2)]
     assert found.stamps == StampType("timestamp", "ms", "UTC")
 
@@ -157,16 +159,20 @@ def test_intervals_of_two_units() -> None:
 @pytest.mark.parametrize(
     ("lifetime", "expected", "layout"),
     [
-        (ty.Point(), [(0, 1), (1, 2), (5, 6)], TimeLayout.INTERVALS),
-        (ty.Duration(3), [(0, 3), (1, 4), (5, 8)], TimeLayout.OVERLAPPING),
-        (ty.UntilNext(), [(0, 1), (1, 5), (5, ty.ENDLESS)], TimeLayout.CONTIGUOUS),
-        (ty.UntilNext(2), [(0, 1), (1, 3), (5, 7)], TimeLayout.INTERVALS),
-        (ty.Sampled(1), [(0, 1), (1, 2), (5, 6)], TimeLayout.INTERVALS),
-        (ty.Sampled(2), [(-1, 1), (0, 2), (4, 6)], TimeLayout.OVERLAPPING),
+        (lifetimes.Point(), [(0, 1), (1, 2), (5, 6)], TimeLayout.INTERVALS),
+        (lifetimes.Duration(3), [(0, 3), (1, 4), (5, 8)], TimeLayout.OVERLAPPING),
+        (
+            lifetimes.UntilNext(),
+            [(0, 1), (1, 5), (5, ty.ENDLESS)],
+            TimeLayout.CONTIGUOUS,
+        ),
+        (lifetimes.UntilNext(2), [(0, 1), (1, 3), (5, 7)], TimeLayout.INTERVALS),
+        (lifetimes.Sampled(1), [(0, 1), (1, 2), (5, 6)], TimeLayout.INTERVALS),
+        (lifetimes.Sampled(2), [(-1, 1), (0, 2), (4, 6)], TimeLayout.OVERLAPPING),
     ],
 )
 def test_lifetimes(
-    lifetime: ty.Lifetime, expected: list[tuple[int, int]], layout: TimeLayout
+    lifetime: lifetimes.Lifetime, expected: list[tuple[int, int]], layout: TimeLayout
 ) -> None:
     buffer = read(ticks((1, 7), (2, 8), (6, 9)), m(lifetime=lifetime)).buffer
     assert events(buffer) == [
@@ -178,11 +184,11 @@ def test_lifetimes(
 def test_the_last_row_holds_without_end_and_moves_no_domain() -> None:
     frame = ticks((1, 7), (4, 8))
     for lifetime, next_stamp, expected, domain_end in (
-        (ty.UntilNext(), None, ty.ENDLESS, 4),
-        (ty.UntilNext(), 9, 8, 8),
-        (ty.UntilNext(3), None, 6, 4),
-        (ty.UntilNext(3), 9, 6, 6),
-        (ty.UntilNext(3), 6, 5, 5),
+        (lifetimes.UntilNext(), None, ty.ENDLESS, 4),
+        (lifetimes.UntilNext(), 9, 8, 8),
+        (lifetimes.UntilNext(3), None, 6, 4),
+        (lifetimes.UntilNext(3), 9, 6, 6),
+        (lifetimes.UntilNext(3), 6, 5, 5),
     ):
         buffer = read(frame, m(lifetime=lifetime), next_stamp=next_stamp).buffer
         assert events(buffer)[-1] == (3, expected, 8)
@@ -191,7 +197,7 @@ def test_the_last_row_holds_without_end_and_moves_no_domain() -> None:
 
 def test_rows_with_one_stamp_overlap_until_the_next_greater_one() -> None:
     frame = ticks((1, 1), (1, 2), (4, 3), (6, 4), (6, 5))
-    buffer = read(frame, m(lifetime=ty.UntilNext())).buffer
+    buffer = read(frame, m(lifetime=lifetimes.UntilNext())).buffer
     assert events(buffer) == [
         (0, 3, 1),
         (0, 3, 2),
@@ -206,25 +212,31 @@ def test_rows_with_one_stamp_overlap_until_the_next_greater_one() -> None:
 
 def test_regular_rows_are_sampled() -> None:
     frame = ticks(*((5 * i, i) for i in range(50)))
-    for lifetime, start in ((ty.Sampled(5), -5), (ty.Duration(5), -1)):
+    for lifetime, start in ((lifetimes.Sampled(5), -5), (lifetimes.Duration(5), -1)):
         buffer = read(frame, m(lifetime=lifetime)).buffer
         assert buffer.layout is TimeLayout.SAMPLED
         assert (buffer.start, buffer.period, buffer.n) == (start, 5, 50)
-    buffer = read(frame, m(lifetime=ty.UntilNext()), next_stamp=250).buffer
+    buffer = read(frame, m(lifetime=lifetimes.UntilNext()), next_stamp=250).buffer
     assert (buffer.layout, buffer.bounds()) == (TimeLayout.SAMPLED, (-1, 249))
 
 
 LIFETIMES = st.sampled_from(
-    [ty.Point(), ty.Duration(3), ty.UntilNext(), ty.UntilNext(2), ty.Sampled(2)]
+    [
+        lifetimes.Point(),
+        lifetimes.Duration(3),
+        lifetimes.UntilNext(),
+        lifetimes.UntilNext(2),
+        lifetimes.Sampled(2),
+    ]
 )
 
 
-def end_of(stamp: int, stamps: list[int], lifetime: ty.Lifetime) -> int:
+def end_of(stamp: int, stamps: list[int], lifetime: lifetimes.Lifetime) -> int:
     """A row's end, straight from the table of lifetimes in the semantics."""
     match lifetime:
-        case ty.Duration(ticks):
+        case lifetimes.Duration(ticks):
             return stamp - 1 + ticks
-        case ty.UntilNext(longest):
+        case lifetimes.UntilNext(longest):
             later = [other - 1 for other in stamps if other > stamp]
             held = min(later, default=ty.ENDLESS)
             return min(held, stamp - 1 + longest) if longest else held
@@ -238,10 +250,10 @@ def end_of(stamp: int, stamps: list[int], lifetime: ty.Lifetime) -> int:
 )
 @settings(max_examples=400, deadline=None)
 def test_events_against_the_definition(
-    rows: list[tuple[int, int | None]], lifetime: ty.Lifetime
+    rows: list[tuple[int, int | None]], lifetime: lifetimes.Lifetime
 ) -> None:
     stamps = [stamp for stamp, _ in rows]
-    before = lifetime.period if isinstance(lifetime, ty.Sampled) else 1
+    before = lifetime.period if isinstance(lifetime, lifetimes.Sampled) else 1
     expected = [
         (stamp - before, end_of(stamp, stamps, lifetime), value)
         for stamp, value in sorted(rows, key=lambda row: row[0])
@@ -254,7 +266,7 @@ def test_events_against_the_definition(
     assert [row for row in events(buffer) if row[2] is not None] == expected
     if expected:
         last = max(end for _, end, _ in expected)
-        if isinstance(lifetime, ty.UntilNext):  # the last rows move no domain
+        if isinstance(lifetime, lifetimes.UntilNext):  # the last rows move no domain
             last = min(last, max(stamps))
         assert buffer.bounds() == (expected[0][0], last)
 
@@ -274,14 +286,14 @@ def test_null_rows_between_events_stay_as_bits() -> None:
 
 def test_a_null_row_ends_the_hold_before_it() -> None:
     rows = ticks((1, 10), (4, None), (8, 20), (9, None))
-    buffer = read(rows, m(lifetime=ty.UntilNext())).buffer
+    buffer = read(rows, m(lifetime=lifetimes.UntilNext())).buffer
     assert events(buffer) == [(0, 3, 10), (3, 7, None), (7, 8, 20)]
     assert buffer.bounds() == (0, 8)
 
 
 def test_null_rows_among_overlapping_events_go() -> None:
     rows = ticks((1, 10), (2, None), (3, 20), (20, 5))
-    buffer = read(rows, m(lifetime=ty.Duration(4))).buffer
+    buffer = read(rows, m(lifetime=lifetimes.Duration(4))).buffer
     assert events(buffer) == [(0, 4, 10), (2, 6, 20), (19, 23, 5)]
     assert buffer.abi_layout().nullable == (False,)
 
@@ -296,7 +308,7 @@ def test_null_fields_stand_and_null_structs_are_no_events() -> None:
             "trade": [{"size": 2, "price": None}, None, {"size": 3, "price": 1.0}],
         }
     )
-    found = read(nested, m(TRADE, ty.UntilNext())).buffer
+    found = read(nested, m(TRADE, lifetimes.UntilNext())).buffer
     assert events(found) == [(1, 2, None, 2), (2, ty.ENDLESS, 1.0, 3)]
 
 
@@ -386,7 +398,7 @@ def test_a_struct_column_may_hold_the_fields() -> None:
 
 def test_rows_out_of_order_are_sorted_stably() -> None:
     rows = ticks((5, 1), (2, 2), (5, 3), (2, None), (2, 4), (9, 5))
-    buffer = read(rows, m(ty.I64, ty.Duration(2))).buffer
+    buffer = read(rows, m(ty.I64, lifetimes.Duration(2))).buffer
     assert [row[2] for row in events(buffer)] == [2, 4, 1, 3, 5]
     check(rows, m(), "belongs before the one above it", "t", 1, allow_sort=False)
     check(rows.slice(2), m(), "belongs before", "t", 1, allow_sort=False)

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from tests.frames import TRADE, check, events, m, read, ticks
+from tiltpy import lifetimes
 from tiltpy import types as ty
 from tiltpy.errors import DataError
 from tiltpy.runtime.ingest.binding import bind, complete
@@ -48,17 +49,19 @@ def test_unclear_columns_are_listed() -> None:
     check(table, m(TRADE), "among 't', 'prize', 'size'; did you mean 'prize'?", "price")
     table = pa.table([[1], [2], [3]], names=["t", "v", "v"])
     check(bind(table, column="v"), m(), "2 columns have this name; rename", "v")
-    check(ticks((1, 2)), m(lifetime=ty.Interval()), "no such column", "start")
+    check(ticks((1, 2)), m(lifetime=lifetimes.Interval()), "no such column", "start")
 
 
 def test_what_is_declared_wins_and_must_agree() -> None:
     table = ticks((1, 2))
     bare = m(lifetime=None)
-    assert events(read(bind(table, lifetime=ty.Point()), bare).buffer) == [(0, 1, 2)]
-    assert read(bind(table, lifetime=ty.Point())).buffer.n == 1
+    assert events(read(bind(table, lifetime=lifetimes.Point()), bare).buffer) == [
+        (0, 1, 2)
+    ]
+    assert read(bind(table, lifetime=lifetimes.Point())).buffer.n == 1
     check(table, bare, "its lifetime is given nowhere: declare or bind one of point")
     message = "the query declares the lifetime point, but duration 3 (ticks) is bound"
-    check(bind(table, lifetime=ty.Duration(3)), m(), message)
+    check(bind(table, lifetime=lifetimes.Duration(3)), m(), message)
     wrong = bind(table, lifetime="point")  # type: ignore[arg-type]
     for declared in (bare, m()):
         check(wrong, declared, "found the lifetime 'point', expected one that is made")
@@ -67,8 +70,8 @@ def test_what_is_declared_wins_and_must_agree() -> None:
     message = "the query declares the order 'a', but 'b', 'c' is bound"
     check(bind(table, order=["b", "c"]), m(order=("a",)), message)
     message = "an interval has its own two columns 'start' and 'end'"
-    check(bind(table, time="t"), m(lifetime=ty.Interval()), message)
-    check(table, m(lifetime=ty.Duration(0)), "a lifetime lasts 1 to 2**59 ticks")
+    check(bind(table, time="t"), m(lifetime=lifetimes.Interval()), message)
+    check(table, m(lifetime=lifetimes.Duration(0)), "a lifetime lasts 1 to 2**59 ticks")
 
 
 def test_bad_frames() -> None:
@@ -120,12 +123,12 @@ def test_bad_times() -> None:
 @pytest.mark.parametrize(
     ("lifetime", "low", "high"),
     [
-        (ty.Point(), 1 - ty.MAX_TIME, ty.MAX_TIME),
-        (ty.Duration(100), 1 - ty.MAX_TIME, ty.MAX_TIME - 99),
-        (ty.Sampled(100), 100 - ty.MAX_TIME, ty.MAX_TIME),
+        (lifetimes.Point(), 1 - ty.MAX_TIME, ty.MAX_TIME),
+        (lifetimes.Duration(100), 1 - ty.MAX_TIME, ty.MAX_TIME - 99),
+        (lifetimes.Sampled(100), 100 - ty.MAX_TIME, ty.MAX_TIME),
     ],
 )
-def test_times_out_of_range(lifetime: ty.Lifetime, low: int, high: int) -> None:
+def test_times_out_of_range(lifetime: lifetimes.Lifetime, low: int, high: int) -> None:
     declared = m(lifetime=lifetime)
     assert read(ticks((low, 1), (high, 2)), declared).buffer.n == 2
     for rows, row in (
@@ -144,7 +147,7 @@ def test_times_out_of_range(lifetime: ty.Lifetime, low: int, high: int) -> None:
 
 
 def test_events_that_end_before_they_start() -> None:
-    declared = m(lifetime=ty.Interval("from", "to"))
+    declared = m(lifetime=lifetimes.Interval("from", "to"))
     table = pa.table({"from": [1, 5, 6], "to": [2, 5, 2], "v": [1, 2, 3]})
     check(table, declared, "ends at 5, not after its start 5 in 'from'", "to", 1)
     stamps = {n: table[n].cast(pa.timestamp("s")) for n in ("from", "to")}
@@ -158,4 +161,4 @@ def test_events_that_end_before_they_start() -> None:
 
 def test_names_of_columns_are_text() -> None:
     with pytest.raises(DataError, match="expected a column's name, found 5"):
-        complete(m(), bind(None, lifetime=ty.Point(), column=5))  # type: ignore[arg-type]
+        complete(m(), bind(None, lifetime=lifetimes.Point(), column=5))  # type: ignore[arg-type]

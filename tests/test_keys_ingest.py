@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.frames import TRADE, check, events, m, read
+from tiltpy import lifetimes
 from tiltpy import types as ty
 from tiltpy.abi import TimeLayout
 from tiltpy.errors import DataError
@@ -21,7 +22,7 @@ from tiltpy.ir.nodes import Input
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.timestamps import PLAIN_TICKS
 from tiltpy.runtime.ingest import sort_order as arrange
-from tiltpy.runtime.ingest.binding import Binding, First, bind
+from tiltpy.runtime.ingest.binding import Binding, SampleTimes, bind
 from tiltpy.runtime.ingest.group_by_code import Together, put_together
 from tiltpy.runtime.ingest.keys import Groups, Keys, align
 from tiltpy.runtime.ingest.packed_sort import Codes
@@ -31,9 +32,9 @@ Row = tuple[object, ...]
 
 
 def by(
-    *keys: str, type: ty.Type = ty.I64, lifetime: ty.Lifetime | None = None
+    *keys: str, type: ty.Type = ty.I64, lifetime: lifetimes.Lifetime | None = None
 ) -> Input:
-    declared = m(type, lifetime or ty.Point())
+    declared = m(type, lifetime or lifetimes.Point())
     return replace(declared, time="t", keys=keys)
 
 
@@ -357,10 +358,10 @@ def test_points_of_each_key() -> None:
 
 def test_durations_of_each_key() -> None:
     frame = table(("a", 1, 1), ("b", 2, 2), ("a", 4, 3), ("b", 6, 4))
-    found = read(frame, by("k", lifetime=ty.Duration(3)))
+    found = read(frame, by("k", lifetime=lifetimes.Duration(3)))
     assert rows(found) == {"a": [(0, 3, 1), (3, 6, 3)], "b": [(1, 4, 2), (5, 8, 4)]}
     assert layout(found) == (TimeLayout.INTERVALS, True, False)
-    found = read(frame, by("k", lifetime=ty.Duration(4)))
+    found = read(frame, by("k", lifetime=lifetimes.Duration(4)))
     assert layout(found) == (TimeLayout.OVERLAPPING, True, False)
     assert found.groups is not None
     assert found.groups.segment(1).layout is TimeLayout.SAMPLED
@@ -368,7 +369,7 @@ def test_durations_of_each_key() -> None:
 
 def test_rows_hold_until_the_next_of_their_key() -> None:
     frame = table(("a", 1, 1), ("b", 2, 2), ("a", 4, 3), ("b", 9, 4), ("c", 3, 5))
-    hold = by("k", lifetime=ty.UntilNext())
+    hold = by("k", lifetime=lifetimes.UntilNext())
     found = read(frame, hold)
     assert rows(found) == {
         "a": [(0, 3, 1), (3, ty.ENDLESS, 3)],
@@ -379,7 +380,7 @@ def test_rows_hold_until_the_next_of_their_key() -> None:
     assert found.groups is not None
     assert found.groups.lasts.tolist() == [4, 9, 3]
     assert found.groups.segment(0).bounds() == (0, 4)
-    found = read(frame, by("k", lifetime=ty.UntilNext(2)))
+    found = read(frame, by("k", lifetime=lifetimes.UntilNext(2)))
     assert rows(found) == {
         "a": [(0, 2, 1), (3, 5, 3)],
         "b": [(1, 3, 2), (8, 10, 4)],
@@ -394,7 +395,7 @@ def test_rows_of_one_stamp_and_key_end_together() -> None:
     frame = table(
         ("a", 1, 1), ("a", 1, 2), ("b", 1, 3), ("a", 4, 4), ("a", 4, 5), ("b", 7, 6)
     )
-    found = read(frame, by("k", lifetime=ty.UntilNext()))
+    found = read(frame, by("k", lifetime=lifetimes.UntilNext()))
     assert rows(found) == {
         "a": [(0, 3, 1), (0, 3, 2), (3, ty.ENDLESS, 4), (3, ty.ENDLESS, 5)],
         "b": [(0, 6, 3), (6, ty.ENDLESS, 6)],
@@ -406,7 +407,7 @@ def test_rows_of_one_stamp_and_key_end_together() -> None:
 
 def test_one_stamp_at_the_seam_of_two_keys_is_no_tie() -> None:
     frame = table(("a", 1, 1), ("a", 4, 2), ("b", 4, 3), ("b", 7, 4))
-    found = read(frame, by("k", lifetime=ty.UntilNext()))
+    found = read(frame, by("k", lifetime=lifetimes.UntilNext()))
     assert rows(found) == {
         "a": [(0, 3, 1), (3, ty.ENDLESS, 2)],
         "b": [(3, 6, 3), (6, ty.ENDLESS, 4)],
@@ -416,7 +417,7 @@ def test_one_stamp_at_the_seam_of_two_keys_is_no_tie() -> None:
 
 def test_holds_of_one_length_are_sampled() -> None:
     frame = table(("a", 1, 1), ("b", 4, 2), ("a", 4, 3), ("b", 7, 4))
-    hold = by("k", lifetime=ty.UntilNext(3))
+    hold = by("k", lifetime=lifetimes.UntilNext(3))
     found = read(frame, hold)
     assert rows(found) == {"a": [(0, 3, 1), (3, 6, 3)], "b": [(3, 6, 2), (6, 9, 4)]}
     assert layout(found) == (TimeLayout.SAMPLED, True, False)
@@ -426,7 +427,7 @@ def test_holds_of_one_length_are_sampled() -> None:
 
 def test_samples_of_each_key() -> None:
     frame = table(("a", 5, 1), ("b", 7, 2), ("a", 10, 3), ("b", 12, 4))
-    found = read(frame, by("k", lifetime=ty.Sampled(5)))
+    found = read(frame, by("k", lifetime=lifetimes.Sampled(5)))
     assert rows(found) == {"a": [(0, 5, 1), (5, 10, 3)], "b": [(2, 7, 2), (7, 12, 4)]}
     assert layout(found) == (TimeLayout.SAMPLED, True, False)
 
@@ -440,7 +441,7 @@ def test_intervals_of_each_key() -> None:
             "m": [1, 2, 3, 4, 5],
         }
     )
-    declared = replace(by("k", lifetime=ty.Interval()), time=None)
+    declared = replace(by("k", lifetime=lifetimes.Interval()), time=None)
     found = read(frame, declared)
     assert rows(found) == {
         "a": [(0, 2, 2), (2, 7, 4), (9, 11, 5)],
@@ -460,7 +461,7 @@ def test_null_values_are_no_events_but_end_holds() -> None:
         ("a", 1, 1), ("b", 1, None), ("a", 3, None), ("c", 3, 4), ("a", 6, 5),
         ("b", 8, None),
     )  # fmt: skip
-    found = read(frame, by("k", lifetime=ty.UntilNext()))
+    found = read(frame, by("k", lifetime=lifetimes.UntilNext()))
     endless = [(0, 2, 1), (5, ty.ENDLESS, 5)]
     assert rows(found) == {"a": endless, "c": [(2, ty.ENDLESS, 4)]}
     assert found.groups is not None
@@ -515,7 +516,11 @@ def test_no_rows() -> None:
     empty = table(("a", 1, 1)).slice(0, 0)
     frames = (empty, pl.DataFrame({"k": [], "t": [], "m": []}))
     for frame in frames:
-        for lifetime in (ty.Point(), ty.UntilNext(), ty.Sampled(3)):
+        for lifetime in (
+            lifetimes.Point(),
+            lifetimes.UntilNext(),
+            lifetimes.Sampled(3),
+        ):
             found = read(frame, by("k", lifetime=lifetime))
             assert rows(found) == {}
             assert found.buffer.n == 0
@@ -534,8 +539,8 @@ def test_strings_are_gathered() -> None:
 
 
 def samples(frame: object, first: int, period: int) -> Binding:
-    start = First(first, PLAIN_TICKS)
-    return Binding(frame, lifetime=ty.Sampled(period), first=start)
+    times = SampleTimes(first, period, PLAIN_TICKS)
+    return Binding(frame, lifetime=lifetimes.Sampled(period), samples=times)
 
 
 def test_samples_belong_to_keys() -> None:
@@ -750,7 +755,7 @@ def test_a_bound_table_is_grouped_once(monkeypatch: pytest.MonkeyPatch) -> None:
     binding = Binding(frame, column="m")
     found = read(binding, by("k"))
     assert read(binding, by("k")) is found
-    hold = by("k", lifetime=ty.UntilNext())
+    hold = by("k", lifetime=lifetimes.UntilNext())
     assert rows(read(binding, hold))["a"] == [(1, ty.ENDLESS, 2)]
     assert len(grouped) == 1
     other = read(replace(binding, column="n"), by("k"))
@@ -775,12 +780,12 @@ KEY_VALUES: dict[pa.DataType, list[object]] = {
 }
 LIFETIMES = st.sampled_from(
     [
-        ty.Point(),
-        ty.Duration(3),
-        ty.UntilNext(),
-        ty.UntilNext(2),
-        ty.Sampled(2),
-        ty.Interval(),
+        lifetimes.Point(),
+        lifetimes.Duration(3),
+        lifetimes.UntilNext(),
+        lifetimes.UntilNext(2),
+        lifetimes.Sampled(2),
+        lifetimes.Interval(),
     ]
 )
 
@@ -836,13 +841,13 @@ def key_of(*parts: object) -> object:
 @settings(max_examples=500, deadline=None)
 def test_groups_are_what_each_key_alone_would_be(
     drawn: tuple[pa.Table, tuple[str, ...]],
-    lifetime: ty.Lifetime,
+    lifetime: lifetimes.Lifetime,
     payload: ty.Type,
     order: tuple[str, ...],
 ) -> None:
     frame, names = drawn
     declared = replace(by(type=payload, lifetime=lifetime), order=order)
-    if isinstance(lifetime, ty.Interval):
+    if isinstance(lifetime, lifetimes.Interval):
         declared = replace(declared, time=None)
     column = "m" if payload == ty.I64 else None
     numbers = defaultdict(list)

@@ -24,12 +24,13 @@ from tests.random_queries import Case, random_case
 from tiltpy.compiler import CompileOptions, Compiler
 from tiltpy.interpreter.evaluate import Event, Snapshot, interpret
 from tiltpy.ir.print.query import format_query
+from tiltpy.lifetimes import Interval
 from tiltpy.passes import resolve_boundaries
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.incremental.span_run import stream
 from tiltpy.runtime.ingest.binding import Binding
-from tiltpy.types import Interval, Scalar
+from tiltpy.types import Scalar
 
 MB = 1 << 20
 Row = Event | tuple[int, int, None]

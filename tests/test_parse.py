@@ -34,6 +34,7 @@ from tiltpy.ir.nodes import (
 )
 from tiltpy.ir.print.query import format_expr
 from tiltpy.ir.verify.invariants import verify_source
+from tiltpy.lifetimes import Duration, Interval, Point, Sampled, UntilNext
 from tiltpy.limits import MAX_DEPTH
 from tiltpy.types import (
     BOOL,
@@ -47,14 +48,9 @@ from tiltpy.types import (
     SCALARS,
     U8,
     U64,
-    Duration,
-    Interval,
-    Point,
-    Sampled,
     Scalar,
     Struct,
     TDom,
-    UntilNext,
 )
 
 INPUTS = "".join(f"input {name} : {name}\n" for name in SCALARS) + (

@@ -10,6 +10,7 @@ from tests.random_queries import Case, random_case
 from tiltpy.compiler import CompileOptions
 from tiltpy.interpreter.evaluate import Event, Snapshot
 from tiltpy.ir.print.query import format_query
+from tiltpy.lifetimes import Interval
 from tiltpy.passes import resolve_boundaries
 from tiltpy.runtime.arrow.timestamps import output_stamp
 from tiltpy.runtime.execution.time_domain import Request
@@ -22,7 +23,6 @@ from tiltpy.runtime.incremental.partition_run import (
 )
 from tiltpy.runtime.ingest.binding import Binding
 from tiltpy.runtime.ingest.read_input import ingest
-from tiltpy.types import Interval
 
 CASES = 160
 BATCH = 20

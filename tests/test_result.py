@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import tiltpy as tilt
 from tests.frames import TRADE, events, m, read
+from tiltpy import lifetimes
 from tiltpy import types as ty
 from tiltpy.errors import DataError, TiltError
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity
@@ -228,7 +229,7 @@ def test_results_go_where_arrow_goes() -> None:
 
 def test_a_result_is_bound_again() -> None:
     output = scalar(INTERVALS)
-    buffer = read(output, m(ty.F64, ty.Interval())).buffer
+    buffer = read(output, m(ty.F64, lifetimes.Interval())).buffer
     assert events(buffer) == events(INTERVALS)
 
 

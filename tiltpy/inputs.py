@@ -10,9 +10,10 @@ from tiltpy.errors import TiltError
 from tiltpy.frontend.python import builder
 from tiltpy.frontend.python.expressions import Expression
 from tiltpy.frontend.surface import syntax
+from tiltpy.lifetimes import Lifetime, Sampled
 from tiltpy.run_arguments import in_ticks
 from tiltpy.runtime.arrow.timestamps import PLAIN_TICKS, StampType, timestamp
-from tiltpy.runtime.ingest.binding import Binding, First, names_of
+from tiltpy.runtime.ingest.binding import Binding, SampleTimes, names_of
 from tiltpy.time_literals import (
     Length,
     Moment,
@@ -21,7 +22,7 @@ from tiltpy.time_literals import (
     ticks_of,
     time_of,
 )
-from tiltpy.types import Lifetime, Sampled, Unit
+from tiltpy.types import Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +108,10 @@ class BoundSamples(Bound):
     period: Length
 
     def _in_ticks(self, unit: Unit | None) -> Binding:
-        first = First(in_ticks("start", time_of, self.start, unit), self._stamps(unit))
-        period = Sampled(in_ticks("period", ticks_of, self.period, unit))
-        return Binding(self.values, lifetime=period, first=first)
+        start = in_ticks("start", time_of, self.start, unit)
+        period = in_ticks("period", ticks_of, self.period, unit)
+        samples = SampleTimes(start, period, self._stamps(unit))
+        return Binding(self.values, lifetime=Sampled(period), samples=samples)
 
     def _stamps(self, unit: Unit | None) -> StampType:
         """The kind of column that would hold the start."""

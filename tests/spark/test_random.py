@@ -16,8 +16,9 @@ from tiltpy.api import CompiledQuery
 from tiltpy.compiler import CompileOptions
 from tiltpy.ir.nodes import Input
 from tiltpy.ir.print.query import format_query
+from tiltpy.lifetimes import Interval
 from tiltpy.spark import apply_all, tilt_transform
-from tiltpy.types import Interval, Scalar, Struct, Type
+from tiltpy.types import Scalar, Struct, Type
 
 CASES = 6
 DEEP_CASES = 200

@@ -1,20 +1,14 @@
 """Times, durations and lifetimes on a command line, in the ticks of a query."""
 
-import re
 from collections.abc import Callable
 
 from tiltpy.cli.arguments import ArgumentsError
-from tiltpy.errors import TiltError
+from tiltpy.errors import QueryError, TiltError
+from tiltpy.frontend.surface.size_limits import source_of
+from tiltpy.frontend.text.program import read_lifetime
+from tiltpy.lifetimes import Lifetime, make_lifetime
 from tiltpy.time_literals import ticks_of, time_of
-from tiltpy.types import (
-    Duration,
-    Interval,
-    Lifetime,
-    Point,
-    Sampled,
-    Unit,
-    UntilNext,
-)
+from tiltpy.types import Unit
 
 
 def length(option: str, text: str, unit: Unit | None) -> int:
@@ -43,28 +37,18 @@ def _read(
 
 
 def lifetime(text: str, unit: Unit | None) -> Lifetime:
-    """A lifetime as a query would say it: `point`, `until_next max 1d`, ..."""
-
-    def ticks(word: str) -> int:
-        return length("--lifetime", word, unit)
-
-    match re.findall(r"[^\s(),]+", text):
-        case ["point"]:
-            return Point()
-        case ["duration", word]:
-            return Duration(ticks(word))
-        case ["sampled", word]:
-            return Sampled(ticks(word))
-        case ["until_next"]:
-            return UntilNext()
-        case ["until_next", "max", word]:
-            return UntilNext(ticks(word))
-        case ["interval"]:
-            return Interval()
-        case ["interval", start, end]:
-            return Interval(start, end)
-        case _:
-            raise ArgumentsError(
-                f"--lifetime {text}: expected point, duration 10s, sampled 1s, "
-                "until_next, until_next max 1d or interval(start, end)"
-            )
+    """Read a lifetime as a query says it: `point`, `until_next max 1d`, ..."""
+    try:
+        node = read_lifetime(source_of("--lifetime", text))
+    except QueryError as error:
+        raise ArgumentsError(
+            f"--lifetime {text}: expected point, duration 10s, sampled 1s, "
+            "until_next, until_next max 1d or interval(start, end)"
+        ) from error
+    arguments: list[int | str] = []
+    if node.length is not None:
+        span = node.length.span
+        arguments.append(length("--lifetime", text[span.start : span.end], unit))
+    if node.columns is not None:
+        arguments += [column.text for column in node.columns]
+    return make_lifetime(node.kind, *arguments)

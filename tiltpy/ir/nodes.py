@@ -19,9 +19,10 @@ Conventions
 from dataclasses import dataclass, field
 from typing import Literal
 
+from tiltpy.lifetimes import Lifetime
 from tiltpy.ops import BinaryOp, StringTest, UnaryOp
 from tiltpy.source import UNKNOWN, Span
-from tiltpy.types import Boundary, Lifetime, Scalar, Struct, TDom, Type, Unit
+from tiltpy.types import Boundary, Scalar, Struct, TDom, Type, Unit
 
 
 def _span() -> Span:

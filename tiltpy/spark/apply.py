@@ -13,6 +13,7 @@ from tiltpy.inputs import BoundFrame, bind
 from tiltpy.ir.keys import Keys, keys_of
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.print.query import format_query
+from tiltpy.lifetimes import Lifetime
 from tiltpy.passes import resolve_boundaries
 from tiltpy.run_arguments import Arguments, read_options
 from tiltpy.runtime.arrow.timestamps import output_stamp
@@ -36,7 +37,6 @@ from tiltpy.spark.worker import (
 )
 from tiltpy.spark.worker_task import Columns, Task
 from tiltpy.time_literals import Length, Moment
-from tiltpy.types import Lifetime
 
 MEMORY = "256MB"
 """Of rows that a task holds at once, where the caller does not say."""

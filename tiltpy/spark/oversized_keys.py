@@ -30,7 +30,6 @@ from tiltpy.spark.worker_task import (
     shown,
     undeclared,
 )
-from tiltpy.types import Interval
 
 Key = tuple[pa.Array, ...]
 
@@ -121,8 +120,8 @@ class _Rows:
     def time(self) -> str:
         """The column that rows are in order of."""
         one = self.task.inputs[self.number]
-        if isinstance(one.lifetime, Interval):
-            return one.lifetime.start
+        if one.lifetime.columns:
+            return one.lifetime.columns[0]
         assert one.time is not None
         return one.time
 

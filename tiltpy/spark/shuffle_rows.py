@@ -12,10 +12,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql import types as spark
 
-from tiltpy.runtime.ingest.lifetimes import extent
 from tiltpy.spark.sources import Source
 from tiltpy.spark.tick_columns import ticks
-from tiltpy.types import Interval, Unit, UntilNext
+from tiltpy.types import Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class Events:
     @property
     def held(self) -> bool:
         """Whether other rows say how long a row is valid."""
-        return isinstance(self.source.lifetime, UntilNext)
+        return self.source.lifetime.needs_next_row
 
     @property
     def slots(self) -> dict[str, str]:
@@ -61,10 +60,8 @@ class Events:
             ticks(source.time(name), source.kind(name), self.unit)
             for name in source.choice.times
         ]
-        low, high = stamps[0], stamps[-1]
-        if not isinstance(source.lifetime, Interval):
-            below, above = extent(source.lifetime)
-            low, high = low - below, high + above
+        low = stamps[0] - source.lifetime.before
+        high = stamps[-1] + source.lifetime.after
         columns = [
             source.column_of(name).alias(slot) for slot, name in self.slots.items()
         ]

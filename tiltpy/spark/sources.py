@@ -15,12 +15,13 @@ from pyspark.sql import types as spark
 from tiltpy.errors import DataError
 from tiltpy.inputs import BoundFrame
 from tiltpy.ir.nodes import Input, Query
+from tiltpy.lifetimes import Lifetime
 from tiltpy.runtime.arrow.select_columns import Choice, choose_columns
 from tiltpy.runtime.arrow.timestamps import StampType
 from tiltpy.runtime.ingest.binding import Binding, check_bound, complete
 from tiltpy.runtime.ingest.read_input import ingest
 from tiltpy.spark.types import NO_ARROW, arrow_schema
-from tiltpy.types import Interval, Lifetime, Scalar
+from tiltpy.types import Scalar
 
 DAY_US = 86_400_000_000
 
@@ -144,7 +145,8 @@ def _all_columns(settled: Input, choice: Choice, frame: DataFrame) -> tuple[str,
 
 def _example(schema: pa.Schema, lifetime: Lifetime | None) -> pa.Table:
     """One row of these columns that any query takes whose types fit."""
-    end = lifetime.end if isinstance(lifetime, Interval) else None
+    both = None if lifetime is None else lifetime.columns
+    end = both[1] if both else None
     columns = [_item(one.type, later=one.name == end) for one in schema]
     return pa.Table.from_arrays(columns, schema=schema)
 

@@ -6,10 +6,9 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
 from tiltpy.ir.nodes import Query
+from tiltpy.lifetimes import Lifetime
 from tiltpy.passes.analyses.strictness import strict_in
-from tiltpy.runtime.ingest.lifetimes import extent
 from tiltpy.spark.worker import OPENS
-from tiltpy.types import Interval, Lifetime, UntilNext
 
 
 def can_go_on(query: Query, output: str, lifetimes: Mapping[str, Lifetime]) -> bool:
@@ -22,8 +21,8 @@ def can_go_on(query: Query, output: str, lifetimes: Mapping[str, Lifetime]) -> b
     longest: dict[str, int] = {}
     """The length in ticks of an object's snapshots, where there is a limit."""
     for name, lifetime in lifetimes.items():
-        if not isinstance(lifetime, Interval | UntilNext):
-            longest[name] = sum(extent(lifetime))
+        if lifetime.longest is not None:
+            longest[name] = lifetime.longest
     for one in query.definitions:
         step = one.tdom.precision
         seen = (longest.get(point.object) for point in strict_in(one.body))

@@ -18,7 +18,7 @@ from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.spark.shuffle_rows import Events, join_by_key, keys_among
 from tiltpy.spark.tick_columns import raised
-from tiltpy.types import Scalar, UntilNext
+from tiltpy.types import Scalar
 
 MOST_PIECES = 1 << 10
 """Of one key."""
@@ -74,15 +74,14 @@ def _input_bounds(one: Events) -> DataFrame:
     if not (one.held and isinstance(one.source.declared.type, Scalar)):
         return found
     # The last event holds until the next stamp, if that is of a null row.
-    lifetime = one.source.lifetime
-    assert isinstance(lifetime, UntilNext)
     nulls = events.where("not there").select(*one.keys, sql.col("high").alias("null"))
     later = join_by_key(nulls, found, one.keys).where(sql.col("null") > sql.col(high))
     until = later.groupBy(*one.keys).agg((sql.min("null") - 1).alias("until"))
     longest = sql.col("until")
-    if lifetime.max is not None:
-        most = sql.col(high) + (lifetime.max - 1)
-        longest = sql.when(longest.isNotNull(), sql.least(longest, most))
+    most = one.source.lifetime.longest
+    if most is not None:
+        limit = sql.col(high) + (most - 1)
+        longest = sql.when(longest.isNotNull(), sql.least(longest, limit))
     held = sql.coalesce(longest, sql.col(high))
     found = join_by_key(found, until, one.keys, "left").withColumn(high, held)
     return found.drop("until")

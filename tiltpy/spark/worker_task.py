@@ -14,13 +14,13 @@ from tiltpy.compiler import CompileOptions, Compiler
 from tiltpy.errors import DataError, TiltError
 from tiltpy.frontend.parse import reread
 from tiltpy.ir.nodes import Input, Query
+from tiltpy.lifetimes import Lifetime
 from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.ingest.binding import Binding
 from tiltpy.runtime.ingest.read_input import Ingested, ingest
 from tiltpy.spark.shuffle_rows import key_names
-from tiltpy.types import Lifetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from tiltpy.frontend.surface.timestamps import nanoseconds_of
 from tiltpy.ir import nodes
 from tiltpy.ir.construct.widening import adapt, common_type, is_untyped
 from tiltpy.ir.nodes import Const
+from tiltpy.lifetimes import Lifetime, make_lifetime
 from tiltpy.messages import article
 from tiltpy.types import (
     BOOL,
@@ -27,16 +28,10 @@ from tiltpy.types import (
     NANOSECONDS,
     STRING,
     TIME,
-    Duration,
-    Interval,
-    Lifetime,
-    Point,
-    Sampled,
     Scalar,
     Struct,
     Type,
     Unit,
-    UntilNext,
     int_range,
 )
 
@@ -155,7 +150,7 @@ def check_overrides(given: Mapping[str, object], known: Sequence[str]) -> None:
 def read_input(node: syntax.Input, times: Times) -> nodes.Input:
     """A declared input."""
     lifetime = None if node.lifetime is None else read_lifetime(node.lifetime, times)
-    if isinstance(lifetime, Interval) and node.time is not None:
+    if lifetime is not None and lifetime.columns and node.time is not None:
         raise QueryError(
             "E0006",
             "an interval has two time columns of its own",
@@ -177,8 +172,8 @@ def read_input(node: syntax.Input, times: Times) -> nodes.Input:
 def _check_keys(node: syntax.Input, lifetime: Lifetime | None) -> None:
     """Key columns are distinct, and nothing else about a row in time."""
     timed = set() if node.time is None else {node.time.text}
-    if isinstance(lifetime, Interval):
-        timed |= {lifetime.start, lifetime.end}
+    if lifetime is not None and lifetime.columns:
+        timed.update(lifetime.columns)
     seen: set[str] = set()
     for key in node.keys:
         name, message = key.text, ""
@@ -244,27 +239,13 @@ def read_scalar(word: syntax.Word) -> Scalar:
 
 def read_lifetime(node: syntax.Lifetime, times: Times) -> Lifetime:
     """How rows become events, in ticks."""
-    length = None if node.length is None else positive(node.length, times, "a lifetime")
-    match node.kind:
-        case "point":
-            return Point()
-        case "duration":
-            assert length is not None
-            return Duration(length)
-        case "until_next":
-            return UntilNext(length)
-        case "sampled":
-            assert length is not None
-            return Sampled(length)
-        case "interval":
-            return _interval(node)
-
-
-def _interval(node: syntax.Lifetime) -> Interval:
-    if node.columns is None:
-        return Interval()
-    start, end = node.columns
-    if start.text == end.text:
-        message = f"the column `{end.text}` is both start and end"
-        raise QueryError("E0006", message, end.span, "name two columns")
-    return Interval(start.text, end.text)
+    arguments: list[int | str] = []
+    if node.length is not None:
+        arguments.append(positive(node.length, times, "a lifetime"))
+    if node.columns is not None:
+        start, end = node.columns
+        if start.text == end.text:
+            message = f"the column `{end.text}` is both start and end"
+            raise QueryError("E0006", message, end.span, "name two columns")
+        arguments += [start.text, end.text]
+    return make_lifetime(node.kind, *arguments)

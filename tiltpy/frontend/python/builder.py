@@ -39,8 +39,9 @@ from tiltpy.frontend.surface.durations import is_duration
 from tiltpy.frontend.surface.program import Program
 from tiltpy.given import checked
 from tiltpy.ir.nodes import Query
+from tiltpy.lifetimes import Lifetime
 from tiltpy.source import UNKNOWN, Span
-from tiltpy.types import DURATION, Lifetime, Scalar, Struct, Unit
+from tiltpy.types import DURATION, Scalar, Struct, Unit
 
 _NAME = re.compile(r"[^\W\d]\w*'*")
 _TIME = "t"

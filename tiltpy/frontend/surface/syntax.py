@@ -6,7 +6,7 @@ types and no ticks; `elaborate.py` turns it into the functional IR.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, assert_never
+from typing import assert_never
 
 from tiltpy.ops import BinaryOp, UnaryOp
 from tiltpy.source import Span
@@ -256,7 +256,8 @@ Type = TypeName | StructType
 class Lifetime:
     """How an input's rows become events."""
 
-    kind: Literal["point", "duration", "until_next", "sampled", "interval"]
+    kind: str
+    """The keyword (`lifetimes.LIFETIMES`)."""
     length: Expr | None
     columns: tuple[Word, Word] | None
     span: Span

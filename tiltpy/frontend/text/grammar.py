@@ -22,8 +22,9 @@ from lark.lexer import TerminalDef
 
 from tiltpy.disk_store import Store, user_store
 
-STARTS = ["start", "expr"]
-"""What can be parsed: a whole text (or any run of statements), one expression."""
+STARTS = ["start", "expr", "lifetime"]
+"""What can be parsed: a whole text (or any run of statements), one expression, and one
+lifetime."""
 _NO_TABLES = (
     ArithmeticError, AssertionError, AttributeError, ImportError, LarkError,
     LookupError, NameError, RecursionError, TypeError, ValueError, re.error,

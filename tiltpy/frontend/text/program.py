@@ -4,6 +4,8 @@ Where the text does not parse, it is cut at what looks like the start of a state
 each piece is parsed by itself, so that one run reports all errors.
 """
 
+from typing import Any
+
 from lark import UnexpectedCharacters, UnexpectedToken
 
 from tiltpy.errors import QueryError
@@ -38,16 +40,29 @@ def read_program(source: Source) -> Program:
 
 
 def read_expression(source: Source) -> syntax.Expr:
-    """A text that is one expression."""
+    """Read a text that is one expression."""
+    expr: syntax.Expr = _read_rule(source, "expr")
+    return expr
+
+
+def read_lifetime(source: Source) -> syntax.Lifetime:
+    """Read a text that is one lifetime, as in the declaration of an input."""
+    lifetime: syntax.Lifetime
+    _, _, lifetime = _read_rule(source, "lifetime")
+    return lifetime
+
+
+def _read_rule(source: Source, rule: str) -> Any:
+    """Read a text that is one rule of the grammar, or raise its first error."""
     try:
-        tree = parser().parse(source.text, start="expr")
+        tree = parser().parse(source.text, start=rule)
     except (UnexpectedToken, UnexpectedCharacters) as error:
         raise syntax_error(source, 0, len(source.text), error) from None
     reader = Reader(source)
-    expr: syntax.Expr = reader.transform(tree)
+    node = reader.transform(tree)
     if reader.errors:
         raise reader.errors[0]
-    return expr
+    return node
 
 
 class _Reading:

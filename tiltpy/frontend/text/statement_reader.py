@@ -161,30 +161,14 @@ class Reader(ExpressionReader):
         self._distinct(nodes[1:], "the column")
         return "tie order", self._word(nodes[0]), tuple(nodes[1:])
 
-    def point(self, meta: Meta, nodes: list[Any]) -> tuple[str, syntax.Word, Any]:
-        return self._lifetime(meta, nodes[0], None)
-
-    def duration(self, meta: Meta, nodes: list[Any]) -> tuple[str, syntax.Word, Any]:
-        return self._lifetime(meta, nodes[0], nodes[1])
-
-    def until_next(self, meta: Meta, nodes: list[Any]) -> tuple[str, syntax.Word, Any]:
-        return self._lifetime(meta, nodes[0], nodes[2])
-
-    def sampled(self, meta: Meta, nodes: list[Any]) -> tuple[str, syntax.Word, Any]:
-        return self._lifetime(meta, nodes[0], nodes[1])
-
-    def interval(self, meta: Meta, nodes: list[Any]) -> tuple[str, syntax.Word, Any]:
-        columns = None if nodes[1] is None else (nodes[1], nodes[2])
-        return self._lifetime(meta, nodes[0], None, columns)
-
-    def _lifetime(
-        self,
-        meta: Meta,
-        keyword: Token,
-        length: syntax.Expr | None,
-        columns: tuple[syntax.Word, syntax.Word] | None = None,
-    ) -> tuple[str, syntax.Word, Any]:
+    def lifetime(self, meta: Meta, nodes: list[Any]) -> tuple[str, syntax.Word, Any]:
+        keyword, *rest = nodes
+        columns = tuple(node for node in rest if isinstance(node, syntax.Word))
+        lengths = (n for n in rest if not isinstance(n, syntax.Word | Token | None))
         node = syntax.Lifetime(
-            cast(Any, str(keyword)), length, columns, self._span(meta)
+            str(keyword),
+            next(lengths, None),
+            cast(tuple[syntax.Word, syntax.Word], columns) if columns else None,
+            self._span(meta),
         )
         return "lifetime", self._word(keyword), node

@@ -6,7 +6,6 @@ cuts and boundaries stand beside it as comments.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import assert_never
 
 from tiltpy.ir.nodes import Expr, Input, Let, Query, TemporalExpr, UserReduction
 from tiltpy.ir.print.expressions import ExprPrinter, column, format_cut, format_expr
@@ -15,16 +14,10 @@ from tiltpy.ir.traversal import walk
 from tiltpy.types import (
     Bound,
     Boundary,
-    Duration,
-    Interval,
-    Lifetime,
-    Point,
     Reach,
-    Sampled,
     Struct,
     TDom,
     Type,
-    UntilNext,
 )
 
 __all__ = ["by", "format_cut", "format_expr", "format_query", "statements"]
@@ -106,7 +99,7 @@ def _input_lines(
     if declared.time is not None:
         parts.append(f"time {column(declared.time)}")
     if declared.lifetime is not None:
-        parts.append(_lifetime(declared.lifetime, printer))
+        parts.append(declared.lifetime.format(printer.ticks, column))
     if declared.order:
         parts.append("order " + ", ".join(column(name) for name in declared.order))
     yield " ".join(parts)
@@ -122,26 +115,6 @@ def _payload(payload: Type) -> str:
         return str(payload)
     fields = (f"{column(name)}: {_payload(of)}" for name, of in payload.fields)
     return "{ " + ", ".join(fields) + " }"
-
-
-def _lifetime(lifetime: Lifetime, printer: ExprPrinter) -> str:
-    match lifetime:
-        case Point():
-            return "point"
-        case Duration(ticks=ticks):
-            return f"duration {printer.ticks(ticks)}"
-        case UntilNext(max=None):
-            return "until_next"
-        case UntilNext(max=int(ticks)):
-            return f"until_next max {printer.ticks(ticks)}"
-        case Sampled(period=period):
-            return f"sampled {printer.ticks(period)}"
-        case Interval(start=start, end=end):
-            return f"interval ({column(start)}, {column(end)})"
-        case UntilNext():
-            raise AssertionError("a hold that is neither open nor a number of ticks")
-        case _:
-            assert_never(lifetime)
 
 
 def _definition(definition: TemporalExpr, printer: ExprPrinter) -> str:

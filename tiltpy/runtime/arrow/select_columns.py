@@ -12,7 +12,7 @@ import pyarrow as pa
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.messages import closest
-from tiltpy.types import Interval, Struct
+from tiltpy.types import Struct
 
 TIME_NAMES = ("t", "ts", "time", "timestamp", "date", "datetime")
 """What a time column of integers may be called (in any case) to be found by name."""
@@ -68,9 +68,8 @@ def choose_columns(declared: Input, column: str | None, schema: pa.Schema) -> Ch
 def _choose_times(
     declared: Input, column: str | None, schema: pa.Schema
 ) -> tuple[str, ...]:
-    if isinstance(declared.lifetime, Interval):
-        both = declared.lifetime.start, declared.lifetime.end
-        return tuple(existing(declared, schema, name) for name in both)
+    if declared.lifetime is not None and declared.lifetime.columns:
+        return tuple(existing(declared, schema, n) for n in declared.lifetime.columns)
     if declared.time is not None:
         return (existing(declared, schema, declared.time),)
     taken = {*declared.order, *declared.keys, column, declared.name}

@@ -74,7 +74,10 @@ def _is_at_hand(
     """Whether rows need not be read, for they have been or are shared as they are."""
     if declared.keys:
         return False
-    if binding.first is not None and share_samples(declared, binding.frame) is not None:
+    if (
+        binding.samples is not None
+        and share_samples(declared, binding.frame) is not None
+    ):
         return True
     return is_known(declared, binding, unit=unit, allow_sort=allow_sort)
 

@@ -6,7 +6,7 @@ long they hold, and rows with one stamp are put into their tie order together.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, assert_never
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
+from tiltpy.lifetimes import Lifetime
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrays.views import values_of
 from tiltpy.runtime.arrow.parquet_scan import Batch, ParquetScan, TimeRange
@@ -27,19 +28,9 @@ from tiltpy.runtime.arrow.timestamps import (
 )
 from tiltpy.runtime.arrow.validation import check_columns, check_lengths
 from tiltpy.runtime.ingest.batches import read_batches
-from tiltpy.runtime.ingest.binding import Binding, First, complete
-from tiltpy.runtime.ingest.lifetimes import extent
+from tiltpy.runtime.ingest.binding import Binding, SampleTimes, complete
 from tiltpy.runtime.ingest.read_input import ingest
-from tiltpy.types import (
-    MAX_TIME,
-    Duration,
-    Interval,
-    Lifetime,
-    Point,
-    Sampled,
-    Unit,
-    UntilNext,
-)
+from tiltpy.types import MAX_TIME, Unit
 
 MOST_WAITING = 64
 """Full batches of rows that may have one stamp."""
@@ -78,8 +69,8 @@ def open_feed(declared: Input, binding: Binding, reading: Reading) -> Feed:
     one frame or array.
     """
     settled = complete(declared, binding)
-    if binding.first is not None:
-        return _SampleFeed(settled, binding, binding.first, reading)
+    if binding.samples is not None:
+        return _SampleFeed(settled, binding, binding.samples, reading)
     return _RowFeed(settled, binding, reading)
 
 
@@ -87,15 +78,14 @@ class _SampleFeed:
     """Samples without a time column."""
 
     def __init__(
-        self, declared: Input, binding: Binding, first: First, reading: Reading
+        self, declared: Input, binding: Binding, samples: SampleTimes, reading: Reading
     ) -> None:
-        assert isinstance(declared.lifetime, Sampled)
         self.declared = declared
         self.binding = binding
         self.unit = reading.unit
-        self.period = declared.lifetime.period
-        self.stamps = first.stamps
-        self.frontier = first.time
+        self.period = samples.period
+        self.stamps = samples.stamps
+        self.frontier = samples.start
         self.ended = False
         values = binding.frame
         several = values if isinstance(values, Iterator) else iter((values,))
@@ -106,8 +96,8 @@ class _SampleFeed:
         if values is None:
             self.ended = True
             return SnapshotBuffer.empty(self.declared.type)
-        first = First(self.frontier, self.stamps)
-        bound = replace(self.binding, frame=values, first=first)
+        samples = SampleTimes(self.frontier, self.period, self.stamps)
+        bound = replace(self.binding, frame=values, samples=samples)
         found = ingest(self.declared, bound, unit=self.unit)
         self.frontier += len(values) * self.period
         return found.buffer
@@ -145,7 +135,7 @@ class _RowFeed:
         self.declared = declared
         self.binding = binding
         self.reading = reading
-        self.below, _ = extent(declared.lifetime)
+        self.below = declared.lifetime.before
         self.frontier = -MAX_TIME
         self.ended = False
         self._waiting: list[Batch] = []
@@ -261,16 +251,9 @@ class _RowFeed:
 def time_range(lifetime: Lifetime, column: str, reading: Reading) -> TimeRange:
     """Which rows of an input are needed."""
     unit, low = reading.unit, reading.low
-    match lifetime:
-        case Interval():
-            return TimeRange(column, lifetime.end, unit, low=low)
-        case UntilNext():
-            return TimeRange(column, column, unit, held=True, low=low)
-        case Point() | Duration() | Sampled():
-            _, above = extent(lifetime)
-            return TimeRange(column, column, unit, above, low=low)
-        case _:
-            assert_never(lifetime)
+    end = lifetime.columns[1] if lifetime.columns else column
+    held = lifetime.needs_next_row
+    return TimeRange(column, end, unit, lifetime.after, held=held, low=low)
 
 
 def _joined(batches: list[Batch]) -> pa.Table | None:

@@ -9,16 +9,9 @@ import pyarrow as pa
 from tiltpy.errors import DataError
 from tiltpy.given import checked
 from tiltpy.ir.nodes import Input, Query
+from tiltpy.lifetimes import Lifetime, LifetimeAnswers, list_calls, list_forms
 from tiltpy.runtime.arrow.timestamps import StampType
-from tiltpy.types import (
-    MAX_OFFSET,
-    Duration,
-    Interval,
-    Lifetime,
-    Point,
-    Sampled,
-    UntilNext,
-)
+from tiltpy.types import MAX_OFFSET
 
 IMMUTABLE = (pa.Table, pa.RecordBatch, pa.ChunkedArray, pa.Array)
 """Frames that have the same rows at another time, too."""
@@ -28,13 +21,15 @@ Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
-class First:
-    """Where samples without a time column start: the first is valid from `time` on.
+class SampleTimes:
+    """The times of samples without a time column, in ticks.
 
-    `stamps` is the kind of times that the start was given in.
+    Sample `i` is valid over `(start + i*period, start + (i+1)*period]`. `stamps` is the
+    kind of times that the start was given in.
     """
 
-    time: int
+    start: int
+    period: int
     stamps: StampType
 
 
@@ -43,9 +38,9 @@ class Binding:
     """A frame and what the declaration of its input leaves open.
 
     `column` is the payload column of a scalar input, or a struct column. `by` are the
-    frame's key columns, where they are called otherwise than in the query. With `first`
-    the frame is values alone, and the lifetime their period. `known` is what has been
-    read of the frame before (see `once`).
+    frame's key columns, where they are called otherwise than in the query. With
+    `samples` the frame is values alone, and the lifetime their period. `known` is what
+    has been read of the frame before (see `once`).
     """
 
     frame: object
@@ -54,7 +49,7 @@ class Binding:
     column: str | None = None
     order: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
-    first: First | None = None
+    samples: SampleTimes | None = None
     known: dict[object, Any] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
@@ -140,17 +135,18 @@ def complete(declared: Input, binding: Binding) -> Input:
             )
     lifetime = declared.lifetime or binding.lifetime
     if lifetime is None:
+        forms = list_forms()
         raise DataError(
-            "its lifetime is given nowhere: declare or bind one of point, duration d, "
-            "until_next, sampled p, interval (start, end)",
+            f"its lifetime is given nowhere: declare or bind one of {forms}",
             input=name,
         )
     _check_length(name, lifetime)
     time = declared.time or binding.time
-    if time is not None and isinstance(lifetime, Interval):
+    if time is not None and lifetime.columns:
+        start, end = lifetime.columns
         raise DataError(
-            f"an interval has its own two columns '{lifetime.start}' and "
-            f"'{lifetime.end}'; leave out the time column '{time}'",
+            f"an interval has its own two columns '{start}' and '{end}'; leave out the "
+            f"time column '{time}'",
             input=name,
         )
     order = declared.order or binding.order
@@ -186,9 +182,7 @@ def _key_columns(
             "give a column for each, in their order",
             input=name,
         )
-    times = {time}
-    if isinstance(lifetime, Interval):
-        times = {lifetime.start, lifetime.end}
+    times = lifetime.columns or (time,)
     for place, column in enumerate(columns):
         if column in columns[:place]:
             fault = "stands for two keys; name a column for each"
@@ -203,24 +197,16 @@ def _key_columns(
 def _check_kind(input: str, lifetime: object) -> None:
     if lifetime is not None and not isinstance(lifetime, Lifetime):
         raise DataError(
-            f"found the lifetime {lifetime!r}, expected one that is made by point(), "
-            "duration(d), until_next(), sampled(p) or interval(start, end)",
+            f"found the lifetime {lifetime!r}, expected one that is made by "
+            f"{list_calls()}",
             input=input,
         )
 
 
 def _say(value: object) -> str:
     match value:
-        case Point():
-            return "point"
-        case Duration(ticks):
-            return f"duration {ticks} (ticks)"
-        case UntilNext(longest):
-            return "until_next" + (f" max {longest} (ticks)" if longest else "")
-        case Sampled(period):
-            return f"sampled {period} (ticks)"
-        case Interval(start, end):
-            return f"interval ({start}, {end})"
+        case LifetimeAnswers():
+            return value.format(lambda ticks: f"{ticks} (ticks)")
         case tuple():
             return ", ".join(f"'{name}'" for name in value)
         case _:
@@ -228,11 +214,8 @@ def _say(value: object) -> str:
 
 
 def _check_length(input: str, lifetime: Lifetime) -> None:
-    match lifetime:
-        case Duration(ticks) | Sampled(ticks) | UntilNext(int(ticks)):
-            if not 1 <= ticks <= MAX_OFFSET:
-                raise DataError(
-                    f"a lifetime lasts 1 to 2**59 ticks, found {ticks}", input=input
-                )
-        case _:
-            pass
+    longest = lifetime.longest
+    if longest is not None and not 1 <= longest <= MAX_OFFSET:
+        raise DataError(
+            f"a lifetime lasts 1 to 2**59 ticks, found {longest}", input=input
+        )

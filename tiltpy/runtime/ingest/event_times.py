@@ -1,10 +1,32 @@
-"""The times of an input's rows, from the frame's columns or counted."""
+"""From the time columns of an input to its events: what a lifetime makes of them.
 
+Stamps are read from the frame's columns, or counted for samples that have none.
+"""
+
+from dataclasses import replace
+
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
-from tiltpy.runtime.arrays.snapshot_buffer import Times, equally_spaced
+from tiltpy.lifetimes import Lifetime
+from tiltpy.runtime.arrays.snapshot_buffer import (
+    Column,
+    SnapshotBuffer,
+    Times,
+    equally_spaced,
+)
+from tiltpy.runtime.arrays.time_layout import (
+    NO_BREAKS,
+    Breaks,
+    contiguous,
+    find_period,
+    has_period,
+    lay_out,
+    sampled,
+)
 from tiltpy.runtime.arrow.read_frame import flat_column, says_no_type
 from tiltpy.runtime.arrow.select_columns import Choice
 from tiltpy.runtime.arrow.timestamps import (
@@ -17,10 +39,9 @@ from tiltpy.runtime.arrow.timestamps import (
     show,
     to_ticks,
 )
-from tiltpy.runtime.ingest.binding import First
-from tiltpy.runtime.ingest.lifetimes import extent
+from tiltpy.runtime.ingest.binding import SampleTimes
 from tiltpy.runtime.ingest.samples import check_reach
-from tiltpy.types import MAX_TIME, Lifetime, Sampled, Unit
+from tiltpy.types import ENDLESS, MAX_TIME, Unit
 
 
 def read_times(
@@ -31,8 +52,7 @@ def read_times(
     unit: Unit | None,
 ) -> tuple[tuple[Stamps, ...], StampType]:
     """The stamps of rows, or their starts and ends, and the kind of times they are."""
-    below, above = extent(lifetime)
-    low, high = below - MAX_TIME, MAX_TIME - above
+    low, high = lifetime.before - MAX_TIME, MAX_TIME - lifetime.after
     found: list[tuple[Stamps, StampType]] = []
     for name in choice.times:
         array = flat_column(declared.name, table, name)
@@ -70,9 +90,85 @@ def _check_intervals(
         )
 
 
-def sample_times(declared: Input, first: First, count: int) -> Stamps:
-    """The stamps of samples that come without a time column: their ends."""
-    assert isinstance(declared.lifetime, Sampled)
-    period = declared.lifetime.period
-    check_reach(declared, first, period, count)
-    return Stamps(equally_spaced(first.time + period, period, count), in_order=True)
+def sample_times(declared: Input, samples: SampleTimes, count: int) -> Stamps:
+    """Count the stamps of samples that come without a time column: their ends."""
+    check_reach(declared, samples, count)
+    first = samples.start + samples.period
+    return Stamps(equally_spaced(first, samples.period, count), in_order=True)
+
+
+def lay_out_events(
+    times: tuple[Times, ...],
+    lifetime: Lifetime,
+    columns: tuple[Column, ...],
+    next_stamp: int | None = None,
+    breaks: Breaks = NO_BREAKS,
+) -> SnapshotBuffer:
+    """Turn at least one row into events, in order of time within each segment.
+
+    `times` are the stamps of rows, or their starts and ends, in ticks. `breaks` are the
+    rows with which segments start (`time_layout`). `next_stamp` is that of the row
+    behind the last one, where it is known: without it the last rows of a lifetime that
+    needs the next row hold without end.
+    """
+    if len(times) == 2:
+        return lay_out(times[0], times[1], columns, breaks)
+    (stamps,) = times
+    if lifetime.needs_next_row:
+        return _until_next(stamps, lifetime.longest, columns, next_stamp, breaks)
+    before, after = lifetime.before, lifetime.after
+    length = before + after
+    if _are_samples(stamps, length, breaks):
+        buffer = sampled(int(stamps[0]) - before, length, len(stamps), columns)
+    else:
+        ends = stamps + after if after else stamps
+        buffer = lay_out(stamps - before, ends, columns, breaks)
+    return replace(buffer, points=lifetime.is_point)
+
+
+def _are_samples(stamps: Times, length: int, breaks: Breaks) -> bool:
+    """Whether each row of a length ends where the next one starts."""
+    if len(breaks):
+        return has_period(stamps, length, breaks)
+    return len(stamps) == 1 or find_period(stamps) == length
+
+
+def _until_next(
+    stamps: Times,
+    longest: int | None,
+    columns: tuple[Column, ...],
+    next_stamp: int | None,
+    breaks: Breaks,
+) -> SnapshotBuffer:
+    """End each row one tick before the next greater stamp; the last rows are endless.
+
+    For a domain those end at their own stamp.
+    """
+    ends = np.empty(len(stamps), np.int64)
+    np.subtract(stamps[1:], 1, out=ends[:-1])
+    last = np.concatenate((breaks, [len(stamps)])) - 1
+    ends[last] = ENDLESS if next_stamp is None else next_stamp - 1
+    tied = _tied(stamps, breaks)
+    if len(tied):  # rows with one stamp end together, as the last of them
+        gaps = np.flatnonzero(np.diff(tied) != 1)
+        last_tied = tied[np.append(gaps, len(tied) - 1)]
+        sizes = np.diff(gaps, prepend=-1, append=len(tied) - 1)
+        ends[tied] = np.repeat(ends[last_tied + 1], sizes)
+    if longest is not None:
+        np.minimum(ends, stamps + (longest - 1), out=ends)
+    if longest is None and not len(tied):
+        firsts = np.concatenate((stamps[:1], stamps[breaks])) - 1
+        buffer = contiguous(firsts, ends, columns, breaks)
+    else:
+        buffer = lay_out(stamps - 1, ends, columns, breaks)
+    if next_stamp is not None:
+        return buffer
+    return replace(buffer, domain_end=int(stamps[last].max()))
+
+
+def _tied(stamps: Times, breaks: Breaks) -> NDArray[np.int64]:
+    """The rows with the stamp of the next row, if that is in their segment."""
+    same = stamps[1:] == stamps[:-1]
+    same[breaks - 1] = False
+    rows: NDArray[np.int64] = same.nonzero()[0]
+    return rows

@@ -14,23 +14,22 @@ from numpy.typing import NDArray
 
 from tiltpy.ir.nodes import Input
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
-from tiltpy.runtime.arrays.time_layout import lay_out, sampled
+from tiltpy.runtime.arrays.time_layout import sampled
 from tiltpy.runtime.arrow.read_frame import flat_column
 from tiltpy.runtime.arrow.select_columns import Choice
 from tiltpy.runtime.arrow.timestamps import Stamps, StampType
 from tiltpy.runtime.ingest.binding import Binding, complete
 from tiltpy.runtime.ingest.drop_nulls import drop_nulls_at_edges, keep_events, keep_rows
-from tiltpy.runtime.ingest.event_times import read_times, sample_times
+from tiltpy.runtime.ingest.event_times import lay_out_events, read_times, sample_times
 from tiltpy.runtime.ingest.key_codes import key_array, key_codes
 from tiltpy.runtime.ingest.keys import Groups, Keys
-from tiltpy.runtime.ingest.lifetimes import extent, stamped_events
 from tiltpy.runtime.ingest.packed_sort import Rows
 from tiltpy.runtime.ingest.payload import read_payload
 from tiltpy.runtime.ingest.read_once import read_rows
 from tiltpy.runtime.ingest.samples import check_reach, share_samples
 from tiltpy.runtime.ingest.sort_by_time import reordered
 from tiltpy.runtime.ingest.sort_order import Arrangement, TimeOrder, by_key, by_time
-from tiltpy.types import Interval, Sampled, Scalar, Type, Unit
+from tiltpy.types import Scalar, Type, Unit
 
 Mask = NDArray[np.bool_]
 
@@ -104,14 +103,14 @@ def _ingest(
 ) -> Ingested:
     settled = complete(declared, binding)
     assert settled.lifetime is not None
-    if binding.first is not None and not settled.keys:
+    if binding.samples is not None and not settled.keys:
         return _samples(settled, binding, unit)
     table, choice = read_rows(settled, binding)
-    if binding.first is None:
+    if binding.samples is None:
         times, kind = read_times(settled, settled.lifetime, choice, table, unit)
     else:
-        times = (sample_times(settled, binding.first, table.num_rows),)
-        kind = binding.first.stamps
+        times = (sample_times(settled, binding.samples, table.num_rows),)
+        kind = binding.samples.stamps
     rows = binding.once(
         (Arrangement, declared.keys, choice.rows, allow_sort),
         lambda: _arranged(declared, choice, table, times[0], allow_sort=allow_sort),
@@ -119,16 +118,11 @@ def _ingest(
     payload, present = _read_payload(settled, choice, table, rows.order, unit)
     if table.num_rows == 0:
         return _no_rows(declared, kind, rows.keys)
-    ticks = [reordered(stamps.ticks, rows.order) for stamps in times]
-    if isinstance(settled.lifetime, Interval):
-        buffer = lay_out(ticks[0], ticks[1], payload, rows.breaks)
-    else:
-        buffer = stamped_events(
-            ticks[0], settled.lifetime, payload, next_stamp, rows.breaks
-        )
+    ticks = tuple(reordered(stamps.ticks, rows.order) for stamps in times)
+    buffer = lay_out_events(ticks, settled.lifetime, payload, next_stamp, rows.breaks)
     if rows.keys is None or rows.offsets is None:
         return Ingested(_events(buffer, present, declared.type), kind)
-    firsts = ticks[0][rows.offsets[:-1]] - extent(settled.lifetime)[0]
+    firsts = ticks[0][rows.offsets[:-1]] - settled.lifetime.before
     stamped = None  # rows of `until_next` end at their own stamp for a domain
     if buffer.domain_end is not None:
         stamped = ticks[0][rows.offsets[1:] - 1]
@@ -167,10 +161,8 @@ def _no_rows(declared: Input, kind: StampType, keys: Keys | None) -> Ingested:
 
 def _samples(declared: Input, binding: Binding, unit: Unit | None) -> Ingested:
     """Values without a time column."""
-    first = binding.first
-    assert first is not None
-    assert isinstance(declared.lifetime, Sampled)
-    period = declared.lifetime.period
+    samples = binding.samples
+    assert samples is not None
     shared = share_samples(declared, binding.frame)
     payload: tuple[Column, ...]
     if shared is not None:
@@ -179,11 +171,11 @@ def _samples(declared: Input, binding: Binding, unit: Unit | None) -> Ingested:
         table, choice = read_rows(declared, binding)
         count = table.num_rows
         payload, present = _read_payload(declared, choice, table, None, unit)
-    check_reach(declared, first, period, count)
+    check_reach(declared, samples, count)
     if count == 0:
-        return Ingested(SnapshotBuffer.empty(declared.type), first.stamps)
-    buffer = sampled(first.time, period, count, payload)
-    return Ingested(_events(buffer, present, declared.type), first.stamps)
+        return Ingested(SnapshotBuffer.empty(declared.type), samples.stamps)
+    buffer = sampled(samples.start, samples.period, count, payload)
+    return Ingested(_events(buffer, present, declared.type), samples.stamps)
 
 
 def _events(

@@ -27,7 +27,7 @@ def read_rows(settled: Input, binding: Binding) -> tuple[pa.Table, Choice]:
 
 
 def _read(settled: Input, binding: Binding) -> tuple[pa.Table, Choice]:
-    if binding.first is not None:
+    if binding.samples is not None:
         table, choice = choose_samples(settled, binding.frame)
     else:
         choose = partial(choose_columns, settled, binding.column)

@@ -15,7 +15,7 @@ from tiltpy.runtime.arrow.read_frame import IN_MEMORY, own_table
 from tiltpy.runtime.arrow.select_columns import Choice, choose_fields, existing
 from tiltpy.runtime.arrow.validation import check_column
 from tiltpy.runtime.concurrency.offload import in_caller
-from tiltpy.runtime.ingest.binding import First
+from tiltpy.runtime.ingest.binding import SampleTimes
 from tiltpy.types import MAX_TIME, Scalar, Struct
 
 
@@ -35,11 +35,12 @@ def choose_samples(declared: Input, values: object) -> tuple[pa.Table, Choice]:
     return table, Choice((), _choose(declared, table), (), declared.keys)
 
 
-def check_reach(declared: Input, first: First, period: int, count: int) -> None:
-    """Refuse samples that lie beyond all times."""
-    if first.time < -MAX_TIME or first.time + count * period > MAX_TIME:
+def check_reach(declared: Input, samples: SampleTimes, count: int) -> None:
+    """Refuse so many samples that the last ones lie beyond all times."""
+    start, period = samples.start, samples.period
+    if start < -MAX_TIME or start + count * period > MAX_TIME:
         raise DataError(
-            f"{count:,} samples from {first.time} on, {period} ticks apart, leave "
+            f"{count:,} samples from {start} on, {period} ticks apart, leave "
             "±2**62 ticks; use a coarser unit",
             input=declared.name,
         )

@@ -14,20 +14,19 @@ import pyarrow.compute as pc
 from tiltpy.forks import cached_property
 from tiltpy.ir.nodes import Input
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.arrays.time_layout import lay_out, sampled
+from tiltpy.runtime.arrays.time_layout import sampled
 from tiltpy.runtime.arrays.views import values_of
 from tiltpy.runtime.arrow.read_frame import flat_column
 from tiltpy.runtime.arrow.timestamps import Stamps, StampType
 from tiltpy.runtime.ingest.binding import Binding, complete
-from tiltpy.runtime.ingest.event_times import read_times
+from tiltpy.runtime.ingest.event_times import lay_out_events, read_times
 from tiltpy.runtime.ingest.key_codes import KeyCodes, key_array, key_codes, narrow
-from tiltpy.runtime.ingest.lifetimes import stamped_events
 from tiltpy.runtime.ingest.payload import read_payload
 from tiltpy.runtime.ingest.read_once import read_rows
 from tiltpy.runtime.ingest.samples import check_reach
 from tiltpy.runtime.ingest.sort_by_time import row_order
 from tiltpy.runtime.preaggregation.pane_states import CodedKeys, Numbers
-from tiltpy.types import NAMED, Interval, Sampled, Unit, UntilNext
+from tiltpy.types import NAMED, Unit
 
 SAMPLE = 1 << 12
 """Rows in each part of a sample: the first ones, the last, and some all over."""
@@ -175,28 +174,27 @@ def _read(declared: Input, binding: Binding, unit: Unit | None) -> InTime | str:
     lifetime = settled.lifetime
     assert lifetime is not None
     name = f"~{declared.name}"
-    if isinstance(lifetime, UntilNext):
+    if lifetime.needs_next_row:
         return f"events of {name} last until their key's next one"
     table, choice = read_rows(settled, binding)
-    if binding.first is None:
+    if binding.samples is None:
         times, kind = read_times(settled, lifetime, choice, table, unit)
         if not _in_order(settled, times[0], choice.order, table):
             return f"rows of {name} are not in order of time"
     else:
-        times, kind = (), binding.first.stamps
+        times, kind = (), binding.samples.stamps
     first = choice.payload[0]
     if not table.num_rows or (len(first) > 1 and table.column(first[0]).null_count):
         return f"{name} has rows that are no events, or none"
     payload = read_payload(declared, table, choice.payload, unit)
-    if binding.first is not None:
-        assert isinstance(lifetime, Sampled)
-        check_reach(declared, binding.first, lifetime.period, table.num_rows)
-        start, period = binding.first.time, lifetime.period
+    if binding.samples is not None:
+        check_reach(declared, binding.samples, table.num_rows)
+        start, period = binding.samples.start, binding.samples.period
         buffer = sampled(start, period, table.num_rows, payload)
-    elif isinstance(lifetime, Interval):
-        buffer = lay_out(times[0].ticks, times[1].ticks, payload)
     else:
-        buffer = stamped_events(times[0].ticks, lifetime, payload)
+        buffer = lay_out_events(
+            tuple(stamps.ticks for stamps in times), lifetime, payload
+        )
 
     def columns() -> tuple[pa.Array, ...]:
         return tuple(key_array(declared.name, table, name) for name in choice.keys)
