@@ -1,0 +1,168 @@
+"""What an expression means at a time: its value, or None where it is φ."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import assert_never
+
+from tiltpy import string_tests as patterns
+from tiltpy.interpreter import scalars as numbers
+from tiltpy.interpreter.objects import FOREVER, InputObject, Meaning, Scope, Value
+from tiltpy.interpreter.scalars import Atom, Number
+from tiltpy.interpreter.windows import number_of, reduce_window, string_of
+from tiltpy.ir.nodes import (
+    At,
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Element,
+    EventBound,
+    Exists,
+    Expr,
+    Field,
+    If,
+    In,
+    Let,
+    Local,
+    MakeStruct,
+    MatchString,
+    Phi,
+    Reduce,
+    Time,
+    Unary,
+)
+from tiltpy.ir.temporal_types import is_temporal
+from tiltpy.ops import StringTest
+from tiltpy.types import Struct
+
+
+def evaluate_expression(meaning: Meaning, expr: Expr, scope: Scope) -> Value | None:
+    """Evaluate an expression at a time; None where it is φ."""
+    match expr:
+        case At():
+            return meaning.objects[expr.object].at(scope.time + expr.offset)
+        case Binary():
+            return _evaluate_binary(meaning, expr, scope)
+        case Const():
+            if isinstance(expr.value, str):
+                return expr.value
+            return numbers.fit(expr.value, expr.type)
+        case Element():
+            return scope.element
+        case Field():
+            struct = meaning.evaluate(expr.operand, scope)
+            return _fields(struct)[expr.name] if struct is not None else None
+        case Reduce():
+            return reduce_window(meaning, expr, scope)
+        case If():
+            condition = meaning.evaluate(expr.condition, scope)
+            if condition is None:
+                return None
+            return meaning.evaluate(expr.then if condition else expr.otherwise, scope)
+        case Exists():
+            return meaning.evaluate(expr.operand, scope) is not None
+        case Let():
+            value = meaning.evaluate(expr.value, scope)
+            inner = replace(scope, names={**scope.names, expr.name: value})
+            return meaning.evaluate(expr.body, inner)
+        case Local():
+            return scope.names[expr.name]
+        case MakeStruct():
+            return {
+                name: meaning.evaluate(each, scope)
+                for (name, _), each in zip(expr.type.fields, expr.fields, strict=True)
+            }
+        case Phi():
+            return None
+        case Time():
+            return scope.time + expr.offset
+        case EventBound():
+            source = meaning.objects[expr.object]
+            assert isinstance(source, InputObject), "start() and end() are of inputs"
+            event = source.event_at(scope.time + expr.offset)
+            if event is None:
+                return None
+            if expr.which == "start":
+                return event.start
+            return None if event.end == FOREVER else event.end
+        case In():
+            value = meaning.evaluate(expr.operand, scope)
+            if value is None:
+                return None
+            options = (meaning.evaluate(each, scope) for each in expr.options)
+            return any(value == option for option in options)
+        case MatchString():
+            found = meaning.evaluate(expr.operand, scope)
+            if found is None:
+                return None
+            return _matches(expr.test, string_of(found), expr.pattern)
+        case Unary() | Cast() | Call():
+            return _evaluate_strict(meaning, expr, scope)
+        case _:
+            assert_never(expr)
+
+
+def _evaluate_strict(
+    meaning: Meaning, expr: Unary | Cast | Call, scope: Scope
+) -> Number | None:
+    """Evaluate what is φ where an operand is."""
+    operands = expr.arguments if isinstance(expr, Call) else (expr.operand,)
+    values = [_evaluate_scalar(meaning, each, scope) for each in operands]
+    given = [number_of(value) for value in values if value is not None]
+    if len(given) < len(values):
+        return None
+    match expr:
+        case Unary(op="!"):
+            return not given[0]
+        case Unary():
+            return numbers.fit(-given[0], expr.type)
+        case Cast():
+            return numbers.cast(given[0], expr.type)
+        case Call():
+            return numbers.call(expr.function, given, expr.type)
+
+
+def _evaluate_binary(meaning: Meaning, expr: Binary, scope: Scope) -> Number | None:
+    left = _evaluate_scalar(meaning, expr.left, scope)
+    right = _evaluate_scalar(meaning, expr.right, scope)
+    if expr.op in ("&&", "||"):
+        decisive = expr.op == "||"
+        if left is decisive or right is decisive:
+            return decisive
+        return None if left is None or right is None else not decisive
+    if left is None or right is None:
+        return None
+    if isinstance(left, str):
+        return numbers.compare_strings(expr.op, left, string_of(right))
+    one, other = number_of(left), number_of(right)
+    sides = expr.left.type, expr.right.type
+    if any(is_temporal(side) for side in sides):
+        number = next((s for s in sides if not is_temporal(s)), None)
+        assert not isinstance(number, Struct)
+        return numbers.temporal(expr.op, one, other, expr.type, number)
+    return numbers.binary(expr.op, one, other, expr.type)
+
+
+def _evaluate_scalar(meaning: Meaning, expr: Expr, scope: Scope) -> Atom | None:
+    value = meaning.evaluate(expr, scope)
+    assert not isinstance(value, Mapping), "a struct where a scalar is expected"
+    return value
+
+
+def _matches(test: StringTest, string: str, pattern: str) -> bool:
+    match test:
+        case "starts_with":
+            return string.startswith(pattern)
+        case "ends_with":
+            return string.endswith(pattern)
+        case "contains":
+            return pattern in string
+        case "matches":
+            return patterns.holds(test, string, pattern)
+        case _:
+            assert_never(test)
+
+
+def _fields(value: Value) -> Mapping[str, Value | None]:
+    assert isinstance(value, Mapping), "a scalar where a struct is expected"
+    return value

@@ -1,0 +1,207 @@
+"""Temporal objects: what has snapshots, found by walking a grid over events."""
+
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
+
+from tiltpy.interpreter.scalars import Atom
+from tiltpy.ir.nodes import Cut, Expr, TemporalExpr, UserReduction
+
+Value = Atom | Mapping[str, Any]
+"""A payload: a scalar, or a struct's fields (None is a field that is φ). An expression
+gives a `Value` or None, which is φ."""
+
+
+FOREVER = 1 << 99
+"""The end of an event that holds without end: Python's integers do not wrap."""
+
+
+class Event(NamedTuple):
+    """A payload valid over `(start, end]`."""
+
+    start: int
+    end: int
+    value: Value
+
+    @property
+    def domain_end(self) -> int:
+        """Where it ends for the domain of an output."""
+        return self.end
+
+
+class LastEvent(Event):
+    """A last row of `until_next`: however long it holds, a domain sees its own tick."""
+
+    __slots__ = ()
+
+    @property
+    def domain_end(self) -> int:
+        """Its own stamp."""
+        return self.start + 1
+
+
+class Snapshot(NamedTuple):
+    """A value of a temporal object, held over `(start, end]`."""
+
+    start: int
+    end: int
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where an expression is evaluated: at a time, among local names, in a window."""
+
+    time: int
+    names: Mapping[str, Value | None] = field(default_factory=dict)
+    element: Value | None = None
+
+
+class Meaning(Protocol):
+    """What the expressions of a query mean over its objects."""
+
+    @property
+    def objects(self) -> Mapping[str, "TemporalObject"]:
+        """The inputs and the derived objects, by name."""
+
+    @property
+    def user_reductions(self) -> Mapping[str, UserReduction]:
+        """The reductions that the query defines, by name."""
+
+    def evaluate(self, expr: Expr, scope: Scope) -> Value | None:
+        """Evaluate an expression; None where it is φ."""
+
+    def sees_same(self, cut: Cut, early: int, late: int) -> bool:
+        """Whether a cut sees the same at two neighbouring grid points."""
+
+
+class TemporalObject(ABC):
+    """A temporal object: anything that has snapshots."""
+
+    @abstractmethod
+    def snapshots(self, start: int, end: int) -> list[Snapshot]:
+        """Find the snapshots that meet `(start, end]`, cut to it."""
+
+    @abstractmethod
+    def window(self, start: int, end: int) -> Sequence[Snapshot | Event]:
+        """Find what a window `(start, end]` holds, in order."""
+
+    def at(self, time: int) -> Value | None:
+        """Evaluate it at a time; None where it has no snapshot."""
+        snapshots = self.snapshots(time - 1, time)
+        return snapshots[0].value if snapshots else None
+
+    def same(self, early: int, late: int) -> bool:
+        """Whether one snapshot holds both times, or one gap does."""
+        snapshots = self.snapshots(early - 1, late)
+        if not snapshots:
+            return True
+        return (snapshots[0].start, snapshots[0].end) == (early - 1, late)
+
+
+class InputObject(TemporalObject):
+    """Events. Windows see the events themselves, points the event on top."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self.events = events
+        self.runs = list(_runs_on_top(events))
+        self.starts = [start for start, _, _ in self.runs]
+
+    def snapshots(self, start: int, end: int) -> list[Snapshot]:
+        snapshots = []
+        earliest = max(0, bisect_right(self.starts, start) - 1)
+        for first, last, event in self.runs[earliest:]:
+            if first >= end:
+                break
+            if last > start:
+                bounds = max(first, start), min(last, end)
+                snapshots.append(Snapshot(*bounds, event.value))
+        return snapshots
+
+    def window(self, start: int, end: int) -> list[Event]:
+        return [e for e in self.events if e.start < end and start < e.end]
+
+    def event_at(self, time: int) -> Event | None:
+        """Find the event that a point reference sees."""
+        run = bisect_right(self.starts, time - 1) - 1
+        if run < 0 or self.runs[run][1] < time:
+            return None
+        return self.runs[run][2]
+
+
+def _runs_on_top(events: Sequence[Event]) -> Iterator[tuple[int, int, Event]]:
+    """Find the longest ranges with one event on top: the alive one that started last.
+
+    Each is its start, its end and the event.
+    """
+    times = sorted({e.start for e in events} | {e.end for e in events})
+    begun, top = 0, -1
+    for start, end in pairwise(times):
+        alive = [i for i, e in enumerate(events) if e.start <= start and end <= e.end]
+        highest = alive[-1] if alive else -1
+        if highest != top:
+            if top >= 0:
+                yield begun, start, events[top]
+            begun, top = start, highest
+    if top >= 0:
+        yield begun, times[-1], events[top]
+
+
+class DerivedObject(TemporalObject):
+    """A temporal expression over its grid, cut to its domain's finite bounds."""
+
+    def __init__(
+        self,
+        definition: TemporalExpr,
+        meaning: Meaning,
+        start: int | None,
+        end: int | None,
+    ) -> None:
+        self.definition = definition
+        self.meaning = meaning
+        self.start = start
+        self.end = end
+        self.values: dict[int, Value | None] = {}
+        self.seams: dict[int, bool] = {}
+
+    def snapshots(self, start: int, end: int) -> list[Snapshot]:
+        start = start if self.start is None else max(start, self.start)
+        end = end if self.end is None else min(end, self.end)
+        tdom = self.definition.tdom
+        if start >= end:
+            return []
+        snapshots: list[Snapshot] = []
+        for g in range(tdom.ceil(start + 1), tdom.ceil(end) + 1, tdom.precision):
+            value = self.value(g)
+            if value is None:
+                continue
+            cell = Snapshot(max(g - tdom.precision, start), min(g, end), value)
+            last = snapshots[-1] if snapshots else None
+            if last and last.end == cell.start and self.continues(g):
+                assert repr(last.value) == repr(value), f"a cut is missing at {g}"
+                snapshots[-1] = last._replace(end=cell.end)
+            else:
+                snapshots.append(cell)
+        return snapshots
+
+    def window(self, start: int, end: int) -> list[Snapshot]:
+        return self.snapshots(start, end)
+
+    def value(self, g: int) -> Value | None:
+        """Evaluate `F(g)`, which holds over the cell `(g-p, g]`."""
+        if g not in self.values:
+            body = self.definition.body
+            self.values[g] = self.meaning.evaluate(body, Scope(g))
+        return self.values[g]
+
+    def continues(self, g: int) -> bool:
+        """Whether every cut sees the same at `g` as at the grid point before it."""
+        if g not in self.seams:
+            before = g - self.definition.tdom.precision
+            self.seams[g] = all(
+                self.meaning.sees_same(cut, before, g) for cut in self.definition.cuts
+            )
+        return self.seams[g]
