@@ -16,7 +16,8 @@ import pytest
 
 import tiltpy as tilt
 from tiltpy.runtime.results.plot_keys import Choice
-from tiltpy.runtime.results.result import OutputTable, Pending, Result
+from tiltpy.runtime.results.result import OutputTable, Result
+from tiltpy.runtime.results.table import Pending
 
 ROWS = 6000
 """Enough for grid kernels, and for folds by key."""
@@ -82,18 +83,18 @@ def picture(result: Result | OutputTable) -> object:
 def series(table: OutputTable) -> object:
     return [
         [(one.key, one.starts.tolist(), one.values.tolist()) for one in column]
-        for column in table.pictured(Choice(None), is_input=False)
+        for column in table.series(Choice(None), is_input=False)
     ]
 
 
 TABLE_LOOKS: dict[str, Callable[[OutputTable], object]] = {
-    "renamed": lambda one: one.renamed("p").to_arrow().to_pylist(),
+    "rename": lambda one: one.rename("p").to_arrow().to_pylist(),
     "keys": lambda one: one.keys,
     "schema": lambda one: one.schema,
     "num_rows": lambda one: one.num_rows,
     "to_arrow": lambda one: one.to_arrow().to_pylist(),
     "rows_by_key": lambda one: list(one.rows_by_key()),
-    "pictured": series,
+    "series": series,
     "points": lambda one: one.points().to_pylist(),
     "to_polars": lambda one: one.to_polars().rows(),
     "to_pandas": lambda one: one.to_pandas().to_dict("list"),

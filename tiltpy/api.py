@@ -282,7 +282,7 @@ class CompiledQuery:
         result = run_parts(seen.query, seen._parts, bindings, request, options)
         names = [one.name for one in self.query.inputs]
         return Result(
-            [one.renamed(n) for n, one in zip(names, result.values(), strict=True)]
+            [one.rename(n) for n, one in zip(names, result.values(), strict=True)]
         )
 
     def explain(

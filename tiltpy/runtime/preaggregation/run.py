@@ -36,7 +36,8 @@ from tiltpy.runtime.preaggregation.pane_states import (
 )
 from tiltpy.runtime.preaggregation.time_ordered_rows import InTime
 from tiltpy.runtime.results.key_columns import KeyColumns, Order
-from tiltpy.runtime.results.result import OutputRows, OutputTable, Pending
+from tiltpy.runtime.results.result import OutputTable
+from tiltpy.runtime.results.table import OutputRows, Pending
 from tiltpy.types import Scalar
 
 NARROW = 1 << 16

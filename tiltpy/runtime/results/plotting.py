@@ -1,0 +1,64 @@
+"""The picture of some outputs: what is checked, collected and drawn."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from tiltpy.errors import TiltError
+from tiltpy.given import checked, path_of, text_of
+from tiltpy.plot.series import Series
+from tiltpy.runtime.arrow.timestamps import OutputStamp
+from tiltpy.runtime.concurrency.offload import offload
+from tiltpy.runtime.results.plot_keys import Choice
+from tiltpy.runtime.results.plot_series import Form, clock_of, draw, form_of, write
+
+
+class Drawable(Protocol):
+    """An output that can be a panel of a picture."""
+
+    stamp: OutputStamp
+
+    def series(self, choice: Choice, *, is_input: bool) -> list[tuple[Series, ...]]:
+        """What a picture of it is made of, for each payload column."""
+
+
+def plot_outputs(
+    outputs: Sequence[Drawable],
+    inputs: Sequence[Drawable],
+    path: str | Path | None,
+    *,
+    keys: Sequence[object] | None,
+    title: str | None,
+    interactive: bool,
+) -> Any:
+    """Draw `inputs` above `outputs`, over one time axis; see `Result.plot`."""
+    form: Form = "html" if interactive else "png"
+    if path is not None:
+        path = path_of("path", path)
+        form = form_of(path)
+        if interactive and form != "html":
+            raise TiltError(f"{path}: interactive pictures are .html")
+    if keys is not None:
+        checked("keys", keys, Sequence, "a list of keys")
+    if title is not None:
+        text_of("title", title)
+    panels = [(one, True) for one in inputs] + [(one, False) for one in outputs]
+    stamps = {one.stamp for one, _ in panels}
+    if len(stamps) != 1:
+        raise TiltError(
+            "the times of outputs and inputs are of different kinds: "
+            + " and ".join(sorted(str(stamp.type) for stamp in stamps))
+        )
+    choice = Choice(keys)
+    series = offload(
+        lambda: [
+            column
+            for one, is_input in panels
+            for column in one.series(choice, is_input=is_input)
+        ]
+    )
+    choice.check()
+    figure = draw(series, clock_of(stamps.pop()), form, title)
+    if path is not None:
+        write(figure, path)
+    return figure

@@ -1,0 +1,173 @@
+"""An output as an Arrow table, made of its snapshots when somebody asks for it.
+
+A run leaves each output as pieces, one per time range, in order. They become the chunks
+of the table; values are never copied, times only where they are not stored or the
+output's unit is not the tick.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from tiltpy.runtime.arrays.dictionary import Strings, fitting
+from tiltpy.runtime.arrays.snapshot_buffer import Column
+from tiltpy.runtime.arrays.views import arrow_type, column_array
+from tiltpy.runtime.arrow.time_payloads import output_type, ticks_array
+from tiltpy.runtime.arrow.timestamps import OutputStamp, from_ticks
+from tiltpy.runtime.concurrency.offload import offload
+from tiltpy.runtime.execution.stitch import Piece
+from tiltpy.runtime.results.key_columns import KeyColumns, in_order_of_time
+from tiltpy.runtime.results.keyed_bitmaps import KeyCells
+from tiltpy.types import STRING, Scalar, Struct, Type, columns
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OutputRows:
+    """The snapshots of an output in pieces, and the keys that they are of, if any."""
+
+    pieces: Sequence[Piece | KeyCells]
+    keys: KeyColumns | None
+
+    def key_fields(self) -> list[tuple[str, pa.DataType]]:
+        """List the names and types of the key columns."""
+        return [] if self.keys is None else self.keys.fields
+
+
+class Pending(ABC):
+    """The snapshots of an output by key that are made when somebody asks for them."""
+
+    @abstractmethod
+    def key_fields(self) -> list[tuple[str, pa.DataType]]:
+        """List the names and types of the key columns, known before any snapshot is."""
+
+    @abstractmethod
+    def make(self) -> OutputRows:
+        """Make the snapshots."""
+
+
+class LazyRows:
+    """Snapshots that are made on first use, once for all tables that share them.
+
+    There is no other way to them, so that nothing looks at them before they are made.
+    """
+
+    def __init__(self, source: OutputRows | Pending) -> None:
+        self._source = source
+        self.key_fields = source.key_fields()
+
+    @property
+    def rows(self) -> OutputRows:
+        """The snapshots and their keys."""
+        if isinstance(self._source, Pending):
+            self._source = offload(self._source.make)
+        return self._source
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the snapshots are there."""
+        return isinstance(self._source, OutputRows)
+
+    def __reduce__(self) -> tuple[type["LazyRows"], tuple[OutputRows]]:
+        """Make the snapshots: what they are made of stays in its process."""
+        return LazyRows, (self.rows,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableFormat:
+    """How the snapshots of an output become columns of a table.
+
+    `stamp` is the type of its times; `strings` are those of columns that have none of
+    their own.
+    """
+
+    name: str
+    type: Type
+    stamp: OutputStamp
+    strings: Strings
+
+    def schema(self, key_fields: Sequence[tuple[str, pa.DataType]]) -> pa.Schema:
+        """Make the schema of the table: keys, start and end, payload."""
+        payload = [(self.name, self._arrow_type(self.type))]
+        if isinstance(self.type, Struct):
+            payload = [(name, self._arrow_type(of)) for name, of in self.type.fields]
+        times = [("start", self.stamp.type), ("end", self.stamp.type)]
+        return pa.schema([*key_fields, *times, *payload])
+
+    def _arrow_type(self, of: Type) -> pa.DataType:
+        if isinstance(of, Struct):
+            fields = [(name, self._arrow_type(inner)) for name, inner in of.fields]
+            return pa.struct(fields)
+        if of.is_temporal:
+            return output_type(of, self.stamp).type
+        return arrow_type(of)
+
+    def table(self, rows: OutputRows) -> pa.Table:
+        """Make the table of some snapshots."""
+        schema = self.schema(rows.key_fields())
+        most = None if rows.keys is None else rows.keys.fitting()
+        chunks = [c for piece in rows.pieces for c in self._chunks(piece, most)]
+        if rows.keys is not None:
+            sizes = [len(chunk[0]) for chunk in chunks]
+            keys = rows.keys.chunks(sizes)
+            chunks = [[*k, *c] for k, c in zip(keys, chunks, strict=True)]
+        arrays = [
+            pa.chunked_array([chunk[i] for chunk in chunks], field.type)
+            for i, field in enumerate(schema)
+        ]
+        table = pa.Table.from_arrays(arrays, schema=schema)
+        if rows.keys is not None and rows.keys.order == "time":
+            table = in_order_of_time(table)
+        return table
+
+    def _chunks(
+        self, piece: Piece | KeyCells, most: int | None
+    ) -> Iterator[list[pa.Array]]:
+        """Make the columns of a piece, in chunks whose text fits into one array.
+
+        A chunk has `most` snapshots at most.
+        """
+        pairs = list(zip(columns(self.type), piece.columns, strict=True))
+        times = [from_ticks(t, self.stamp, self.name) for t in piece.times()]
+        arrays = [self._array(values, piece.n, scalar) for (_, scalar), values in pairs]
+        texts = {
+            number: column.strings or self.strings
+            for number, ((_, scalar), column) in enumerate(pairs)
+            if scalar == STRING
+        }
+        fields = [("", self.type)]
+        if isinstance(self.type, Struct):
+            fields = list(self.type.fields)
+        strings = [(s, arrays[n]) for n, s in texts.items()]
+        for chunk in _split(strings, piece.n, most or piece.n):
+            slices = (
+                texts[number].decoded(array[chunk]) if number in texts else array[chunk]
+                for number, array in enumerate(arrays)
+            )
+            payload = [self._field(of, slices) for _, of in fields]
+            yield [*(time[chunk] for time in times), *payload]
+
+    def _field(self, of: Type, arrays: Iterator[pa.Array]) -> pa.Array:
+        """Make a field of the next columns; a struct is null where its first one is."""
+        first = next(arrays)
+        if not isinstance(of, Struct):
+            return first
+        names = [name for name, _ in of.fields]
+        inside = [next(arrays) for _ in names]
+        nulls = first.is_null() if first.null_count else None
+        return pa.StructArray.from_arrays(inside, names, mask=nulls)
+
+    def _array(self, column: Column, count: int, scalar: Scalar) -> pa.Array:
+        if not scalar.is_temporal:
+            return column_array(column, count, scalar)
+        kind = output_type(scalar, self.stamp)
+        return ticks_array(column, count, scalar, kind, self.name)
+
+
+def _split(
+    texts: Sequence[tuple[Strings, pa.Array]], rows: int, most: int
+) -> Iterator[slice]:
+    """Split the rows of a piece into ranges whose text fits into one array."""
+    for first in range(0, rows, max(1, most)):
+        yield from fitting(texts, min(most, rows - first), first)
