@@ -15,7 +15,7 @@ import pyarrow.feather as pf
 import pyarrow.parquet as pq
 import pytest
 
-from tiltpy.cli import binding, progress, queries
+from tiltpy.cli import binding, console, progress
 from tiltpy.cli.main import main
 
 UP = """\
@@ -395,7 +395,7 @@ def test_a_reader_that_leaves_is_no_error() -> None:
 def test_control_c_leaves_no_half_file(
     tilt: Tilt, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    module = {"read_text": queries, "read_table": binding, "write_table": pq}[step]
+    module = {"read_text": console, "read_table": binding, "write_table": pq}[step]
     whole = getattr(module, step)
 
     def interrupted(*words: object) -> object:

@@ -16,11 +16,11 @@ from tests.frames import TRADE, check, events, m, read, ticks
 from tiltpy import lifetimes
 from tiltpy import types as ty
 from tiltpy.abi import TimeLayout
-from tiltpy.runtime.arrow.payload_types import widens
 from tiltpy.runtime.arrow.read_frame import read_chosen
 from tiltpy.runtime.arrow.select_columns import Choice, choose_columns
 from tiltpy.runtime.arrow.timestamps import PLAIN_TICKS, StampType
 from tiltpy.runtime.ingest.binding import bind
+from tiltpy.runtime.ingest.payload import widens
 
 # What is accepted
 

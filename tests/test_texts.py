@@ -3,9 +3,8 @@
 import pyarrow as pa
 
 import tiltpy as tilt
-from tiltpy.cli.preview import format_preview
-from tiltpy.runtime.arrow.display import texts_of
-from tiltpy.runtime.arrow.html import html_table
+from tiltpy.cli.console import format_preview
+from tiltpy.runtime.arrow.display import format_html, format_values
 
 
 def test_values_of_every_kind() -> None:
@@ -20,14 +19,14 @@ def test_values_of_every_kind() -> None:
         (pa.array([90, None, -1], pa.duration("s")), ["90s", "φ", "-1s"]),
         (pa.array([], pa.int64()), []),
     ):
-        assert texts_of(pa.chunked_array([column])) == expected
+        assert format_values(pa.chunked_array([column])) == expected
 
 
 def test_structs_stand_in_braces() -> None:
     inner = pa.struct({"b": pa.duration("ms"), "c": pa.bool_()})
     rows = [{"a": 1, "i": {"b": 5, "c": None}}, None, {"a": None, "i": None}]
     column = pa.array(rows, pa.struct({"a": pa.int64(), "i": inner}))
-    assert texts_of(pa.chunked_array([column, column.slice(1, 1)])) == [
+    assert format_values(pa.chunked_array([column, column.slice(1, 1)])) == [
         "{ a = 1, i = { b = 5ms, c = φ } }",
         "φ",
         "{ a = φ, i = φ }",
@@ -43,4 +42,4 @@ def test_previews_and_notebooks_show_structs_in_structs() -> None:
     table = pa.table({"t": pa.array([1], pa.timestamp("s")), "x": [2.5]})
     found = query.run(x=table).to_arrow()
     assert format_preview(found).splitlines()[1].endswith("  { b = 2.5, c = 1 }  2")
-    assert "<td>{ b = 2.5, c = 1 }</td><td>2</td>" in html_table(found, "y")
+    assert "<td>{ b = 2.5, c = 1 }</td><td>2</td>" in format_html(found, "y")

@@ -2,8 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 
-from tiltpy.cli.queries import name_of, read_query
-from tiltpy.cli.report import report, say
+from tiltpy.cli.console import display_name, read_query, report, say
 from tiltpy.errors import TiltError
 from tiltpy.explain.card import summary
 
@@ -24,5 +23,5 @@ def check(args: Namespace) -> int:
         except TiltError as error:
             code = max(code, report(error))
         else:
-            say(f"{name_of(path)}: ok: {summary(query, '->')}")
+            say(f"{display_name(path)}: ok: {summary(query, '->')}")
     return code

@@ -6,8 +6,7 @@ from typing import get_args
 from tiltpy.api import Format
 from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.cli.binding import add_binding_arguments, bind_files, input_paths
-from tiltpy.cli.queries import read_query
-from tiltpy.cli.report import say
+from tiltpy.cli.console import read_query, say
 
 
 def add_explain_arguments(parser: ArgumentParser) -> None:

@@ -4,8 +4,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from tiltpy.cli.queries import STDIN, name_of, read_text
-from tiltpy.cli.report import FAILED, report, say
+from tiltpy.cli.console import FAILED, STDIN, display_name, read_text, report, say
 from tiltpy.errors import TiltError
 from tiltpy.frontend.text.format import format_source
 from tiltpy.runtime.arrow.files import replacing
@@ -42,11 +41,11 @@ def fmt(args: Namespace) -> int:
 def _format(path: str, *, check: bool) -> bool:
     """Rewrite one file, or only look; whether it was not yet well written."""
     text = read_text(path)
-    formatted = format_source(text, name=name_of(path))
+    formatted = format_source(text, name=display_name(path))
     changed = formatted != text
     if check:
         if changed:
-            say(f"would reformat {name_of(path)}")
+            say(f"would reformat {display_name(path)}")
     elif path == STDIN:
         sys.stdout.buffer.write(formatted.encode())
     elif changed:

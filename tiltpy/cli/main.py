@@ -20,10 +20,10 @@ from typing import NoReturn
 
 from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.cli.check import add_check_arguments, check
+from tiltpy.cli.console import FAILED, report, report_line, report_warning
 from tiltpy.cli.explain import add_explain_arguments, explain
 from tiltpy.cli.fmt import add_fmt_arguments, fmt
 from tiltpy.cli.plot import add_plot_arguments, plot
-from tiltpy.cli.report import FAILED, report, report_line, report_warning
 from tiltpy.cli.run import add_run_arguments, run
 from tiltpy.errors import TiltError, TiltWarning
 from tiltpy.runtime.concurrency.offload import is_abandoned

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import tiltpy as tilt
 from tiltpy.cli.arguments import ArgumentsError
+from tiltpy.cli.console import ROWS, format_preview, say
 from tiltpy.cli.given import read_given
-from tiltpy.cli.preview import ROWS, format_preview
-from tiltpy.cli.report import say
 from tiltpy.errors import TiltError
 from tiltpy.runtime.arrow.files import format_of
 

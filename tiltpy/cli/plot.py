@@ -6,9 +6,9 @@ from pathlib import Path
 import tiltpy as tilt
 from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.cli.binding import are_streamed, input_paths
+from tiltpy.cli.console import read_query
 from tiltpy.cli.given import add_given_arguments, check_apart, check_place, read_given
 from tiltpy.cli.progress import Progress
-from tiltpy.cli.queries import read_query
 from tiltpy.errors import TiltError
 from tiltpy.runtime.results.plot_series import Form, form_of, require
 

@@ -10,6 +10,7 @@ from tiltpy.api import MEMORY
 from tiltpy.cli import arguments
 from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.cli.binding import are_streamed, input_paths, known_path
+from tiltpy.cli.console import ROWS, format_preview, read_query, say
 from tiltpy.cli.given import add_given_arguments, check_apart, check_place, read_given
 from tiltpy.cli.on_spark import (
     add_spark_arguments,
@@ -17,10 +18,7 @@ from tiltpy.cli.on_spark import (
     check_formats,
     run_on_spark,
 )
-from tiltpy.cli.preview import ROWS, format_preview
 from tiltpy.cli.progress import Progress
-from tiltpy.cli.queries import read_query
-from tiltpy.cli.report import say
 from tiltpy.runtime.arrow.files import write_tables
 from tiltpy.runtime.results.file_sink import joined
 from tiltpy.runtime.results.key_columns import Order

@@ -1,30 +1,43 @@
-"""The values of a column as people read them, in previews and notebooks."""
+"""The values of a table as people read them, in previews and notebooks."""
 
 import pyarrow as pa
 import pyarrow.types as pt
 
+from tiltpy import html
+
 PHI = "φ"
+NOTEBOOK_ROWS = 10
+"""How many rows of a table a notebook shows."""
 
 
-def texts_of(column: pa.ChunkedArray) -> list[str]:
-    """Each value of a column; nulls are φ, structs stand in braces."""
-    return [text for chunk in column.chunks for text in _texts(chunk)]
+def format_values(column: pa.ChunkedArray) -> list[str]:
+    """Format each value of a column; nulls are φ, structs stand in braces."""
+    return [text for chunk in column.chunks for text in _format_array(chunk)]
 
 
-def _texts(array: pa.Array) -> list[str]:
+def _format_array(array: pa.Array) -> list[str]:
     if pt.is_struct(array.type):
-        return _structs(array)
+        return _format_structs(array)
     # as Arrow writes them: Python's datetime has neither nanoseconds nor far years
     unit = array.type.unit if pt.is_duration(array.type) else ""
-    found = array.cast(pa.string()).to_pylist()
-    return [PHI if text is None else text + unit for text in found]
+    texts = array.cast(pa.string()).to_pylist()
+    return [PHI if text is None else text + unit for text in texts]
 
 
-def _structs(array: pa.Array) -> list[str]:
+def _format_structs(array: pa.Array) -> list[str]:
     names = [field.name for field in array.type]
-    rows = zip(*(_texts(part) for part in array.flatten()), strict=True)
-    found = []
-    for there, row in zip(array.is_valid().to_pylist(), rows, strict=True):
+    rows = zip(*(_format_array(field) for field in array.flatten()), strict=True)
+    texts = []
+    for is_there, row in zip(array.is_valid().to_pylist(), rows, strict=True):
         fields = ", ".join(f"{n} = {v}" for n, v in zip(names, row, strict=True))
-        found.append(f"{{ {fields} }}" if there else PHI)
-    return found
+        texts.append(f"{{ {fields} }}" if is_there else PHI)
+    return texts
+
+
+def format_html(table: pa.Table, title: str) -> str:
+    """Format the first rows of a table as HTML, under a title; nulls are φ."""
+    head = (f"{field.name}: {field.type}" for field in table.schema)
+    rows = zip(*map(format_values, table.slice(0, NOTEBOOK_ROWS).columns), strict=True)
+    hidden = table.num_rows - NOTEBOOK_ROWS
+    more = html.paragraph(f"and {hidden:,} more") if hidden > 0 else ""
+    return html.paragraph(title) + html.table(head, rows) + more

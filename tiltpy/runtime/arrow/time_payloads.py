@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from tiltpy.errors import DataError
 from tiltpy.runtime.arrays.snapshot_buffer import Column
 from tiltpy.runtime.arrays.views import column_array, values_of
-from tiltpy.runtime.arrow.payload_types import way_out
 from tiltpy.runtime.arrow.timestamps import (
     OutputStamp,
     StampType,
@@ -21,6 +20,7 @@ from tiltpy.runtime.arrow.timestamps import (
     stamp_type,
     timestamp,
 )
+from tiltpy.runtime.arrow.validation import way_out
 from tiltpy.types import NANOSECONDS, Scalar, Unit
 
 Mask = NDArray[np.bool_]

@@ -11,11 +11,12 @@ What cannot be checked is what another library says through the Arrow C interfac
 pointers and of how much memory lies behind them: that interface has no sizes.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pyarrow as pa
 
 from tiltpy.errors import DataError
+from tiltpy.runtime.arrow.encode_strings import is_string
 
 Path = tuple[str, ...]
 
@@ -101,3 +102,56 @@ def _plain_bits(array: pa.StructArray) -> pa.Array:
     return pa.Array.from_buffers(
         pa.bool_(), len(array), [there, data], array.null_count, array.offset
     )
+
+
+def way_out(found: pa.DataType) -> str:
+    """What to do about a column of a type that was not declared, or is no payload."""
+    if pa.types.is_integer(found) or pa.types.is_floating(found):
+        name = str(found).replace("uint", "u").replace("int", "i")
+        name = {"double": "f64", "float": "f32", "halffloat": "f32"}.get(name, name)
+        return f"declare it as {name}, or cast it"
+    for same, declared in _DECLARED:
+        if same(found):
+            return f"declare it as {declared}, or cast it"
+    return next((way for same, way in _ELSEWHERE if same(found)), _CAST)
+
+
+_CAST = "cast it to a type of the query language"
+_types = pa.types
+_DECLARED: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
+    (_types.is_boolean, "bool"),
+    (_types.is_timestamp, "time"),
+    (_types.is_date, "time"),
+    (_types.is_duration, "duration"),
+    (is_string, "string"),
+    (_types.is_struct, "a struct, like { a: f64, b: i64 }"),
+)
+_ELSEWHERE: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
+    (
+        _types.is_decimal,
+        "decimals are no payload: cast it to f64, or to an integer of its smallest "
+        "part (1.25 as 125 cents)",
+    ),
+    (
+        _types.is_time,
+        "a time of day is no payload: add its day and declare a time, or cast it to an "
+        "integer",
+    ),
+    (
+        _types.is_interval,
+        "months have no fixed length: cast it to a duration, or to a number of months",
+    ),
+    (
+        _types.is_map,
+        "a map is no payload: give each key that is needed a column of its own",
+    ),
+    (
+        _types.is_nested,
+        "a list is no payload: give each of its items a row, or a column of its own",
+    ),
+    (
+        lambda found: "binary" in str(found),
+        "bytes are no payload: decode them to numbers first",
+    ),
+)
+"""What to do about types that are no payload; lists are what else is nested."""

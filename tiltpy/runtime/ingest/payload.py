@@ -1,19 +1,29 @@
-"""An input's payload columns, read from a table: numbers, times, structs in structs."""
+"""An input's payload columns, read from a table: numbers, times, structs in structs.
+
+A column is taken as it is, or cast where its type holds no value that the declared type
+does not.
+"""
 
 from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 
+from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
+from tiltpy.runtime.arrays.pool import dtype_of
 from tiltpy.runtime.arrays.snapshot_buffer import Column
-from tiltpy.runtime.arrays.views import validity_of
-from tiltpy.runtime.arrow.payload_types import payload_column
+from tiltpy.runtime.arrays.views import arrow_type, bools_of, validity_of, values_of
+from tiltpy.runtime.arrow.encode_strings import is_string, string_column
 from tiltpy.runtime.arrow.read_frame import payload_array, says_no_type
 from tiltpy.runtime.arrow.time_payloads import TickColumn, ticks_column
+from tiltpy.runtime.arrow.validation import way_out
 from tiltpy.runtime.ingest.packed_sort import Rows
 from tiltpy.runtime.ingest.sort_by_time import reorder
-from tiltpy.types import Struct, Unit, columns
+from tiltpy.types import Scalar, Struct, Unit, columns, int_range
+
+MANTISSA = {32: 24, 64: 53}
+"""How many bits of an integer a float of a width holds exactly."""
 
 
 def read_payload(
@@ -51,3 +61,45 @@ def _presence(array: pa.Array) -> Column:
     """Whether the struct is there: true, or null."""
     validity, offset = validity_of(array)
     return Column(np.ones(max(1, len(array)), np.uint8), validity, offset)
+
+
+def payload_column(array: pa.Array, scalar: Scalar, *, input: str, name: str) -> Column:
+    """A column for a kernel: a view where the types are the same (bools are copied).
+
+    Strings come as `coded` makes them.
+    """
+    if scalar.kind == "string" and pa.types.is_dictionary(array.type):
+        return string_column(array)
+    target = arrow_type(scalar)
+    if array.type != target:
+        if not widens(array.type, scalar):
+            raise DataError(
+                f"found {array.type}, expected {scalar}; {way_out(array.type)}",
+                input=input,
+                column=name,
+            )
+        array = array.cast(target)
+    validity, offset = validity_of(array)
+    if scalar.kind == "bool":
+        return Column(bools_of(array), validity, offset)
+    return Column(values_of(array, dtype_of(scalar)), validity, offset)
+
+
+def widens(found: pa.DataType, scalar: Scalar) -> bool:
+    """Whether every value of an Arrow type is a value of the scalar type."""
+    if scalar.kind == "string":
+        return is_string(found)
+    if pa.types.is_null(found) or found == arrow_type(scalar):
+        return True
+    if pa.types.is_floating(found):
+        return scalar.is_float and int(found.bit_width) <= scalar.bits
+    if not pa.types.is_integer(found):
+        return False
+    unsigned = pa.types.is_unsigned_integer(found)
+    bits = int(found.bit_width) - (0 if unsigned else 1)
+    if scalar.is_float:
+        return bits <= MANTISSA[scalar.bits]
+    if not scalar.is_integer:
+        return False
+    low, high = int_range(scalar)
+    return (unsigned or low <= -(1 << bits)) and (1 << bits) - 1 <= high

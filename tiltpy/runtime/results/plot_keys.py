@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tiltpy.errors import TiltError
 from tiltpy.plot.series import MOST_KEYS
-from tiltpy.runtime.arrow.display import PHI, texts_of
+from tiltpy.runtime.arrow.display import PHI, format_values
 from tiltpy.runtime.ingest.keys import Keys
 from tiltpy.runtime.results.key_columns import KeyColumns
 
@@ -90,7 +90,7 @@ def _places(keys: Keys, parts: Sequence[object]) -> Numbers:
 def _text(value: object, kind: pa.DataType) -> str:
     """How a value looks that stands in a key column; as Python has it if it cannot."""
     try:
-        (text,) = texts_of(pa.chunked_array([pa.array([value], kind)]))
+        (text,) = format_values(pa.chunked_array([pa.array([value], kind)]))
     except (pa.ArrowException, TypeError, ValueError):
         return str(value)
     return text
@@ -102,4 +102,4 @@ def _shown(keys: Keys, key: int) -> str:
 
 def _parts(keys: Keys, key: int) -> Iterator[str]:
     for column in keys.columns:
-        yield from texts_of(pa.chunked_array([column.slice(key, 1)]))
+        yield from format_values(pa.chunked_array([column.slice(key, 1)]))

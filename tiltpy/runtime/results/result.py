@@ -13,7 +13,7 @@ from tiltpy.given import checked, text_of
 from tiltpy.messages import closest
 from tiltpy.plot.series import Series
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
-from tiltpy.runtime.arrow.html import html_table
+from tiltpy.runtime.arrow.display import format_html
 from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.quick_work import QUICK_ROWS
@@ -167,7 +167,7 @@ class OutputTable:
 
     def _repr_html_(self) -> str:
         title = f"{self.name}: {self.num_rows:,} snapshots"
-        return html_table(self.to_arrow(), title)
+        return format_html(self.to_arrow(), title)
 
 
 class UnknownOutputError(TiltError, KeyError):
