@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 
 import tiltpy as tilt
 from tiltpy.spark import tilt_transform
-from tiltpy.spark.session import started
+from tiltpy.spark.session import start_session
 
 HERE = Path(__file__).parent
 COMPANIES = ("AAPL", "GOOG", "IBM", "MSFT")
@@ -40,5 +40,5 @@ def main(spark: SparkSession) -> None:
 
 
 if __name__ == "__main__":
-    with started("local[2]") as session:
+    with start_session("local[2]") as session:
         main(session)

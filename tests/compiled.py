@@ -30,7 +30,7 @@ from tiltpy.runtime.execution.output_group import Part
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.ingest.binding import Binding
-from tiltpy.runtime.ingest.read_input import Ingested, ingest
+from tiltpy.runtime.ingest.read_input import InputRows, ingest
 from tiltpy.runtime.results.result import OutputTable
 from tiltpy.runtime.run import run
 from tiltpy.types import DURATION, Scalar, Struct, Type
@@ -232,7 +232,7 @@ def arrow_of(payload: Type) -> pa.DataType:
     return ARROW[payload.name]
 
 
-def _ingest(declared: Input, events: Sequence[Event], setting: Setting) -> Ingested:
+def _ingest(declared: Input, events: Sequence[Event], setting: Setting) -> InputRows:
     stored = as_intervals(events)
     rows: list[Event | tuple[int, int, None]] = list(stored)
     if setting.nulls and isinstance(declared.type, Scalar):

@@ -144,7 +144,7 @@ def put_up(fences: Fences) -> None:
         return fences.array(dtype_of(scalar), size)
 
     def take(
-        memory: memory.Memory, key: tuple[str, int], scalar: Scalar, size: int
+        memory: memory.ScratchArrays, key: tuple[str, int], scalar: Scalar, size: int
     ) -> NDArray[np.generic]:
         del memory, key
         return allocate(scalar, size)
@@ -152,7 +152,7 @@ def put_up(fences: Fences) -> None:
     execute.Chunk.__init__ = fenced_chunk  # type: ignore[assignment, method-assign]
     GridRun.slots = fenced_slots  # type: ignore[assignment, method-assign]
     memory.allocate = allocate
-    memory.Memory.take = take  # type: ignore[assignment, method-assign]
+    memory.ScratchArrays.take = take  # type: ignore[assignment, method-assign]
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.ingest.binding import Binding, bind
-from tiltpy.runtime.ingest.read_input import Ingested, ingest
+from tiltpy.runtime.ingest.read_input import InputRows, ingest
 
 POINT = lifetimes.Point()
 TRADE = ty.Struct((("price", ty.F64), ("size", ty.I64)))
@@ -32,7 +32,7 @@ def read(
     next_stamp: int | None = None,
     *,
     allow_sort: bool = True,
-) -> Ingested:
+) -> InputRows:
     binding = frame if isinstance(frame, Binding) else bind(frame)
     return ingest(
         declared or m(),

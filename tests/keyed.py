@@ -36,7 +36,7 @@ from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.ingest.binding import Binding
 from tiltpy.runtime.ingest.keys import Groups
-from tiltpy.runtime.ingest.read_input import Ingested
+from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.keyed import keyed_run as keyed
 from tiltpy.runtime.preaggregation import run as direct
 from tiltpy.runtime.results.key_columns import Order
@@ -180,7 +180,7 @@ def _laid_out(case: KeyedCase, setting: KeyedSetting) -> Result:
     return Result([found[name] for name in case.query.outputs])
 
 
-def _less_special(found: Ingested, layout: TimeLayout) -> Ingested:
+def _less_special(found: InputRows, layout: TimeLayout) -> InputRows:
     """The rows in a layout for more rows, where they allow it."""
     groups = found.groups
     if groups is None:

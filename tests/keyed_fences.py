@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tests.fences import Fences, fence_inputs, put_up
 from tests.keyed import check_keyed
 from tests.test_keyed_properties import CASES
-from tiltpy.runtime.arrays.pool import Memory, dtype_of
+from tiltpy.runtime.arrays.pool import ScratchArrays, dtype_of
 from tiltpy.runtime.execution.chunk_call import Kernel
 from tiltpy.runtime.execution.kernel_arguments import Executable, Wiring, address
 from tiltpy.runtime.execution.key_domains import Times
@@ -110,14 +110,14 @@ def put_up_by_key(fences: Fences) -> None:
         batch: GridSegments,
         free: Mapping[str, Times],
         left: Mapping[str, int],
-        scratch: Memory,
+        scratch: ScratchArrays,
     ) -> dict[str, Written]:
         calls = FencedCalls(fences, batch, batch.kernel.code)
         batch.kernel = Kernel(batch.signature, calls)  # type: ignore[arg-type]
         return run_grids(batch, free, left, scratch)
 
     def fenced_run(
-        batch: Segments, kernel: Kernel, scratch: Memory
+        batch: Segments, kernel: Kernel, scratch: ScratchArrays
     ) -> dict[str, Snapshots]:
         calls = FencedCalls(fences, batch, kernel.code)
         return run(batch, Kernel(kernel.signature, calls), scratch)  # type: ignore[arg-type]

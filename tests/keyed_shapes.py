@@ -23,7 +23,7 @@ from tiltpy.runtime.keyed.keyed_run import KeyedJob
 from tiltpy.runtime.keyed.sweep_calls import Segments
 from tiltpy.runtime.keyed.vector_calls import GridSegments
 from tiltpy.runtime.preaggregation.finalize import Folded
-from tiltpy.runtime.results.keyed_bitmaps import KeyCells
+from tiltpy.runtime.results.keyed_bitmaps import KeyedBitmaps
 from tiltpy.types import Struct
 
 Forms = Iterable[str]
@@ -76,7 +76,7 @@ def of_grids(batch: GridSegments) -> Forms:
         yield "grid batch: several inputs"
 
 
-def of_times(piece: KeyCells) -> Forms:
+def of_times(piece: KeyedBitmaps) -> Forms:
     places = piece.places
     if len(places.counts) > 1 and (places.counts == 0).any():
         yield "grid batch: a stretch without a snapshot"
@@ -119,7 +119,7 @@ OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
     (Segments, of_segments),
     (Job, of_job),
     (GridSegments, of_grids),
-    (KeyCells, of_times),
+    (KeyedBitmaps, of_times),
     (GridRun, lambda _: ["grid kernel called"]),
     (Folded, lambda _: ["folded without grouping"]),
 )

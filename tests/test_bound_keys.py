@@ -9,16 +9,16 @@ from tiltpy import types as ty
 from tiltpy.errors import DataError
 from tiltpy.inputs import BoundFrame
 from tiltpy.ir.nodes import Input
-from tiltpy.runtime.ingest.binding import Binding, bind, complete
+from tiltpy.runtime.ingest.binding import Binding, bind, complete_input
 
 KEYED = Input("m", ty.I64, lifetimes.Point(), "ts", keys=("symbol", "venue"))
 TABLE = pa.table({"ts": [1], "m": [2]})
 
 
 def test_the_columns_are_called_like_the_keys_or_as_bound() -> None:
-    assert complete(KEYED, bind(TABLE)).keys == ("symbol", "venue")
-    assert complete(KEYED, bind(TABLE, by=["sym", "mic"])).keys == ("sym", "mic")
-    assert complete(Input("m", ty.I64, lifetimes.Point()), bind(TABLE)).keys == ()
+    assert complete_input(KEYED, bind(TABLE)).keys == ("symbol", "venue")
+    assert complete_input(KEYED, bind(TABLE, by=["sym", "mic"])).keys == ("sym", "mic")
+    assert complete_input(Input("m", ty.I64, lifetimes.Point()), bind(TABLE)).keys == ()
 
 
 def test_the_public_bind_takes_one_name_or_several() -> None:
@@ -30,7 +30,7 @@ def test_the_public_bind_takes_one_name_or_several() -> None:
 
 def refused(declared: Input, binding: Binding) -> str:
     with pytest.raises(DataError) as caught:
-        complete(declared, binding)
+        complete_input(declared, binding)
     return str(caught.value)
 
 
@@ -55,6 +55,8 @@ def test_a_key_holds_no_times() -> None:
     assert said in refused(KEYED, bind(TABLE, by=("ts", "venue")))
     open_time = Input("m", ty.I64, lifetimes.Point(), keys=("symbol",))
     assert said in refused(open_time, bind(TABLE, time="symbol"))
-    assert complete(open_time, bind(TABLE, time="symbol", by="sym")).time == "symbol"
+    assert (
+        complete_input(open_time, bind(TABLE, time="symbol", by="sym")).time == "symbol"
+    )
     interval = Input("m", ty.I64, lifetimes.Interval("a", "b"), keys=("symbol",))
     assert said in refused(interval, bind(TABLE, by="b"))

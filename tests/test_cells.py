@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tiltpy import types as ty
 from tiltpy.abi import TimeLayout
-from tiltpy.runtime.arrays.bitmap_snapshots import CellPiece
+from tiltpy.runtime.arrays.bitmap_snapshots import BitmapSnapshots
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import lay_out
 from tiltpy.runtime.execution.stitch import Stitcher
@@ -18,7 +18,7 @@ from tiltpy.runtime.execution.time_domain import Cells, Domain
 Rows = list[tuple[int, int]]
 
 
-def piece_of(text: str, low: int = 0, period: int = 1) -> CellPiece:
+def piece_of(text: str, low: int = 0, period: int = 1) -> BitmapSnapshots:
     """A piece from a character for each cell: `b`egins, goes `o`n, nothing (`.`).
 
     The bits beyond the cells are set, as a kernel may leave them.
@@ -29,10 +29,10 @@ def piece_of(text: str, low: int = 0, period: int = 1) -> CellPiece:
         for set_ in ("b", "bo")
     )
     columns = (Column(np.arange(max(1, n))),)
-    return CellPiece(low, period, len(text), begins, covered, n, columns)
+    return BitmapSnapshots(low, period, len(text), begins, covered, n, columns)
 
 
-def rows_of(piece: SnapshotBuffer | CellPiece) -> Rows:
+def rows_of(piece: SnapshotBuffer | BitmapSnapshots) -> Rows:
     starts, ends = piece.times()
     assert starts.dtype == ends.dtype == np.int64
     return list(zip(starts.tolist(), ends.tolist(), strict=True))
@@ -77,7 +77,7 @@ def test_many_cells() -> None:
 
 def test_without_covered_each_snapshot_is_a_cell() -> None:
     begins = np.array([0b10110], np.uint8)
-    piece = CellPiece(10, 5, 5, begins, None, 3, (Column(np.arange(3)),))
+    piece = BitmapSnapshots(10, 5, 5, begins, None, 3, (Column(np.arange(3)),))
     assert piece.carried() is None
     assert rows_of(piece) == [(15, 20), (20, 25), (30, 35)]
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
-from tiltpy.visible import visible, visible_lines
+from tiltpy.visible import escape_lines, escape_text
 
 STOCK = pa.table({"ts": pa.array([1, 2, 3], pa.timestamp("s")), "x": [1.0, 2.0, 3.0]})
 X, T = tilt.source("x", tilt.f64), tilt.TDom()
@@ -146,16 +146,16 @@ HIDDEN = [
 
 def test_what_a_terminal_obeys_is_escaped_and_all_else_is_not() -> None:
     for character in HIDDEN:
-        assert character not in visible(f"a{character}b")
+        assert character not in escape_text(f"a{character}b")
         kept = character in "\n\t"
-        assert (character in visible_lines(f"a{character}b")) == kept
+        assert (character in escape_lines(f"a{character}b")) == kept
     for text in ("φ ∞ ⊕", "naïve", "日本語", "👩‍👩‍👧", "a\u00a0b", "e\u0301", "שלום"):
-        assert visible(text) == visible_lines(text) == text
-    assert visible("\x1b[2J\u202e\n") == "\\u{1B}[2J\\u{202E}\\n"
+        assert escape_text(text) == escape_lines(text) == text
+    assert escape_text("\x1b[2J\u202e\n") == "\\u{1B}[2J\\u{202E}\\n"
 
 
 def has_hidden(text: str) -> bool:
-    return visible_lines(text) != text
+    return escape_lines(text) != text
 
 
 def test_no_text_that_is_shown_has_them() -> None:

@@ -11,7 +11,7 @@ import pyarrow.ipc as pi
 import pytest
 
 from tiltpy.errors import DataError
-from tiltpy.runtime.arrow.files import FORMATS, read_table, replacing, write_tables
+from tiltpy.runtime.arrow.files import FORMATS, read_table, replace_files, write_tables
 
 TABLE = pa.table(
     {
@@ -144,7 +144,7 @@ def test_rights_and_links_stay(tmp_path: Path) -> None:
 
 
 def test_the_body_sees_places_beside_the_paths(tmp_path: Path) -> None:
-    with replacing(tmp_path / "a", tmp_path / "b") as places:
+    with replace_files(tmp_path / "a", tmp_path / "b") as places:
         for place in places:
             assert place.parent == tmp_path
             place.write_bytes(b"new")

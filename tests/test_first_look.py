@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
-from tiltpy.runtime.results.plot_keys import Choice
+from tiltpy.runtime.results.plot_keys import KeySelection
 from tiltpy.runtime.results.result import OutputTable, Result
 from tiltpy.runtime.results.table import Pending
 
@@ -83,7 +83,7 @@ def picture(result: Result | OutputTable) -> object:
 def series(table: OutputTable) -> object:
     return [
         [(one.key, one.starts.tolist(), one.values.tolist()) for one in column]
-        for column in table.series(Choice(None), is_input=False)
+        for column in table.series(KeySelection(None), is_input=False)
     ]
 
 

@@ -25,7 +25,7 @@ from tiltpy.runtime.execution.output_group import Part
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.ingest.binding import Binding
-from tiltpy.runtime.ingest.read_input import Ingested, ingest
+from tiltpy.runtime.ingest.read_input import InputRows, ingest
 from tiltpy.runtime.results.result import Result
 from tiltpy.runtime.run import run
 
@@ -51,7 +51,7 @@ class Runs:
         self.calls += made[0].fake.runs
         return result
 
-    def inputs(self) -> dict[str, Ingested]:
+    def inputs(self) -> dict[str, InputRows]:
         found = {}
         for declared in self.case.query.inputs:
             settled = replace(declared, lifetime=Interval("start", "end"))

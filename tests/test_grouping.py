@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tiltpy.runtime.arrays.time_layout import PIECE
-from tiltpy.runtime.ingest.group_by_code import put_together
-from tiltpy.runtime.ingest.packed_sort import fits
+from tiltpy.runtime.ingest.group_by_code import group_rows
+from tiltpy.runtime.ingest.packed_sort import fits_packed
 
 
 def check(codes: NDArray[np.unsignedinteger], size: int) -> None:
-    found = put_together(codes, size)
+    found = group_rows(codes, size)
     order = np.argsort(codes, kind="stable")
     lying = np.array_equal(order, np.arange(len(codes)))
     assert (found.order is None) == lying
@@ -58,9 +58,9 @@ def test_more_rows_than_a_piece(size: int, rows: int, lie: str) -> None:
 
 
 def test_what_fits() -> None:
-    assert fits(2**40, 2**23)
-    assert not fits(2**40 + 1, 2**23)
-    assert fits(2**63, 1)
+    assert fits_packed(2**40, 2**23)
+    assert not fits_packed(2**40 + 1, 2**23)
+    assert fits_packed(2**63, 1)
     check(np.array([2**61 - 1, 0, 5, 2**61 - 1], np.uint64), 2**61)
 
 

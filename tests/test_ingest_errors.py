@@ -10,7 +10,7 @@ from tests.frames import TRADE, check, events, m, read, ticks
 from tiltpy import lifetimes
 from tiltpy import types as ty
 from tiltpy.errors import DataError
-from tiltpy.runtime.ingest.binding import bind, complete
+from tiltpy.runtime.ingest.binding import bind, complete_input
 
 
 @pytest.mark.parametrize(
@@ -161,4 +161,4 @@ def test_events_that_end_before_they_start() -> None:
 
 def test_names_of_columns_are_text() -> None:
     with pytest.raises(DataError, match="expected a column's name, found 5"):
-        complete(m(), bind(None, lifetime=lifetimes.Point(), column=5))  # type: ignore[arg-type]
+        complete_input(m(), bind(None, lifetime=lifetimes.Point(), column=5))  # type: ignore[arg-type]

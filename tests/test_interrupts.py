@@ -24,12 +24,12 @@ import tiltpy as tilt
 from tiltpy import compiler
 from tiltpy.codegen.jit import compile_object
 from tiltpy.runtime.arrow import draft_files as drafts
-from tiltpy.runtime.arrow.files import replacing
+from tiltpy.runtime.arrow.files import replace_files
 from tiltpy.runtime.concurrency.offload import (
+    call_in_caller,
     in_caller,
     is_abandoned,
     offload,
-    reported,
 )
 
 SOON = 20.0
@@ -274,7 +274,7 @@ def test_outcomes_come_back() -> None:
 
 def test_progress_is_told_everything_in_order() -> None:
     seen: list[tuple[int, int]] = []
-    tell = reported(lambda done, total: seen.append((done, total)))
+    tell = call_in_caller(lambda done, total: seen.append((done, total)))
 
     def work() -> None:
         for done in range(1000):
@@ -313,7 +313,7 @@ def test_litter_of_a_killed_writer_is_swept(tmp_path: Path) -> None:
         assert process.stdout is not None
         litter = Path(process.stdout.readline().strip())
         assert litter.exists()
-        with replacing(target):
+        with replace_files(target):
             assert litter.exists()  # its writer lives
         process.kill()
     others = [
@@ -324,7 +324,7 @@ def test_litter_of_a_killed_writer_is_swept(tmp_path: Path) -> None:
         other.touch()
     link = tmp_path / ".o.csv.abcdef01.part"
     link.symlink_to(others[0])
-    with replacing(target) as (place,):
+    with replace_files(target) as (place,):
         assert not litter.exists()
         place.write_text("done")
     assert target.read_text() == "done"
@@ -345,7 +345,7 @@ def test_a_draft_that_is_swept_before_it_is_locked(
         return lock(descriptor)
 
     monkeypatch.setattr(drafts, "_lock", late)
-    with replacing(target) as (place,):
+    with replace_files(target) as (place,):
         assert place not in swept
         place.write_text("done")
     assert target.read_text() == "done"

@@ -23,10 +23,10 @@ from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.timestamps import PLAIN_TICKS
 from tiltpy.runtime.ingest import sort_order as arrange
 from tiltpy.runtime.ingest.binding import Binding, SampleTimes, bind
-from tiltpy.runtime.ingest.group_by_code import Together, put_together
+from tiltpy.runtime.ingest.group_by_code import GroupedRows, group_rows
 from tiltpy.runtime.ingest.keys import Groups, Keys, align
 from tiltpy.runtime.ingest.packed_sort import Codes
-from tiltpy.runtime.ingest.read_input import Ingested
+from tiltpy.runtime.ingest.read_input import InputRows
 
 Row = tuple[object, ...]
 
@@ -38,7 +38,7 @@ def by(
     return replace(declared, time="t", keys=keys)
 
 
-def rows(found: Ingested) -> dict[object, list[Row]]:
+def rows(found: InputRows) -> dict[object, list[Row]]:
     """Each key's events; a key of one column is its value."""
     assert found.keys is not None
     assert found.groups is not None
@@ -332,7 +332,7 @@ def test_unsorted_rows_are_named_where_they_must_not_be() -> None:
 # Lifetimes
 
 
-def layout(found: Ingested) -> tuple[TimeLayout, bool, bool]:
+def layout(found: InputRows) -> tuple[TimeLayout, bool, bool]:
     assert found.groups is not None
     buffer = found.groups.buffer
     assert buffer is found.buffer
@@ -745,9 +745,9 @@ def test_keys_that_do_not_fit_into_the_type_of_others() -> None:
 def test_a_bound_table_is_grouped_once(monkeypatch: pytest.MonkeyPatch) -> None:
     grouped: list[int] = []
 
-    def noted(codes: Codes, size: int) -> Together:
+    def noted(codes: Codes, size: int) -> GroupedRows:
         grouped.append(size)
-        return put_together(codes, size)
+        return group_rows(codes, size)
 
     monkeypatch.setattr(arrange, "put_together", noted)
     frame = table(("b", 1, 1), ("a", 2, 2), ("b", 3, 3))

@@ -18,8 +18,8 @@ from tiltpy.runtime.arrays.pool import (
     HUGE_PAGE,
     POOL,
     SMALL,
-    Memory,
     Pool,
+    ScratchArrays,
     size_class,
 )
 from tiltpy.types import F32, F64, I64, U8
@@ -124,7 +124,7 @@ def test_the_collector_may_run_while_the_pool_is_locked() -> None:
 
 
 def test_scratch_is_kept_but_not_for_another_type() -> None:
-    scratch = Memory()
+    scratch = ScratchArrays()
     first = scratch.take(("a", 0), F32, 100)
     assert scratch.take(("a", 0), F32, 50) is first
     assert scratch.take(("a", 0), F64, 50).dtype == np.float64

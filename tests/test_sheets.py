@@ -14,9 +14,9 @@ from tiltpy.abi import Layout
 from tiltpy.compiler import Compiler
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event, interpret
-from tiltpy.runtime.arrays.pool import POOL, Memory
+from tiltpy.runtime.arrays.pool import POOL, ScratchArrays
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
-from tiltpy.runtime.arrays.time_layout import sampled
+from tiltpy.runtime.arrays.time_layout import make_sampled
 from tiltpy.runtime.concurrency.offload import stop_flag
 from tiltpy.runtime.execution import chunk_sizing as pace
 from tiltpy.runtime.execution.call_queue import Calls
@@ -100,7 +100,7 @@ def smoothed(
         "input x : f32 sampled 1\nt = TDom(-∞, ∞, 100)\n"
         "~m[t] = mean(~x[t-100:t])\ns = TDom(-∞, ∞, 1)\n~o[s] = ~x[s] - ~m[s]"
     )
-    rows = {"x": sampled(0, 1, len(values), (Column(values),))}
+    rows = {"x": make_sampled(0, 1, len(values), (Column(values),))}
     layouts = {"x": rows["x"].abi_layout()}
     lattice = lattice_of(rows["x"])
     assert lattice is not None
@@ -116,7 +116,7 @@ def test_calls_keep_their_scratch_and_results() -> None:
     values = (np.arange(400_000) % 37).astype(np.float32)
     grid, rows = smoothed(values)
     before = POOL.in_use
-    scratch = Memory()
+    scratch = ScratchArrays()
     multiple = grid.stretch.multiple
     places = [(grid.low + k * multiple, k + 1) for k in (0, 5, 50, 500, 1500)]
     low, many = np.array(places, np.int64).T

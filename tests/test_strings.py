@@ -18,9 +18,9 @@ from tiltpy.cli.main import main
 from tiltpy.runtime.arrays import dictionary as strings
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrow import encode_strings as encoding
-from tiltpy.runtime.arrow.encode_strings import Vocabulary, coded, encode
+from tiltpy.runtime.arrow.encode_strings import Vocabulary, encode, encode_chunks
 from tiltpy.runtime.ingest.read_input import ingest
-from tiltpy.string_tests import pattern_fault
+from tiltpy.string_tests import find_pattern_fault
 
 WORDS = ["view", None, "", "é", "view", "a\0b", 'q"\\', "\uffff", "\U0001f600", "10s"]
 KINDS = (
@@ -391,7 +391,7 @@ def test_a_bound_table_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def counted(chunks: list[pa.Array]) -> pa.DictionaryArray:
         calls.append(len(chunks))
-        return coded(chunks)
+        return encode_chunks(chunks)
 
     monkeypatch.setattr("tiltpy.runtime.arrow.read_frame.coded", counted)
     query = tilt.parse('input s : string point\n~o[t] = ~s[t] < "b"')
@@ -541,6 +541,6 @@ def test_escapes_print_as_they_are_read() -> None:
 
 
 def test_regular_expressions_are_those_of_re2() -> None:
-    assert pattern_fault("^[a-z]+(x|y)?$") is None
+    assert find_pattern_fault("^[a-z]+(x|y)?$") is None
     for pattern in ("(", "(?=x)", "\\1", "a{2000}"):
-        assert pattern_fault(pattern) is not None
+        assert find_pattern_fault(pattern) is not None

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from tiltpy.plot.series import Clock, Series
-from tiltpy.plot.thin import COLUMNS, MARKS, STEPS, Drawing, thin
+from tiltpy.plot.thin import COLUMNS, MARKS, STEPS, ThinnedSeries, thin
 from tiltpy.runtime.results.plot_series import series_of
 
 
@@ -22,7 +22,7 @@ def random_series(seed: int, count: int, longest_gap: int) -> Series:
     return Series("~x", ends - lengths, ends, values)
 
 
-def seen_at(drawing: Drawing, times: np.ndarray) -> np.ndarray:
+def seen_at(drawing: ThinnedSeries, times: np.ndarray) -> np.ndarray:
     """The height of the lines at some times."""
     steps = drawing.steps
     place = np.searchsorted(steps.times, times, side="left") - 1

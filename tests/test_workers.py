@@ -11,7 +11,7 @@ from unittest.mock import patch
 import pytest
 
 from tiltpy.runtime.concurrency import threads
-from tiltpy.runtime.concurrency.workers import share_out, together
+from tiltpy.runtime.concurrency.workers import map_ordered, run_all
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 7])
@@ -21,7 +21,7 @@ def test_results_come_in_order(workers: int, count: int) -> None:
         time.sleep(0.0002 * (number % 3))
         return number * number
 
-    found = list(share_out(square, range(count), workers))
+    found = list(map_ordered(square, range(count), workers))
     assert found == [number * number for number in range(count)]
 
 
@@ -32,7 +32,7 @@ def test_all_threads_work_at_once_the_callers_too() -> None:
         meeting.wait()
         return number, threading.get_ident()
 
-    found = list(share_out(meet, range(3), 3))
+    found = list(map_ordered(meet, range(3), 3))
     assert [number for number, _ in found] == [0, 1, 2]
     threads = {thread for _, thread in found}
     assert len(threads) == 3
@@ -54,7 +54,7 @@ def test_an_error_of_one_stops_all(*, by_caller: bool) -> None:
         return number
 
     with pytest.raises(ValueError, match=r"number [01]"):
-        list(share_out(work, range(10_000), 2))
+        list(map_ordered(work, range(10_000), 2))
     assert len(begun) < 100
     assert set(threading.enumerate()) <= before
 
@@ -67,7 +67,7 @@ def test_closing_stops_all() -> None:
         time.sleep(0.001)
         return number
 
-    with closing(share_out(work, range(10_000), 2)) as results:
+    with closing(map_ordered(work, range(10_000), 2)) as results:
         assert next(results) == 0
     ended = len(begun)
     assert ended < 100
@@ -84,7 +84,7 @@ def test_all_work_is_done_at_once() -> None:
         seen.append(threading.get_ident())
 
     for _ in range(5):
-        together([work] * 3, lambda: stopped.append(len(seen)))
+        run_all([work] * 3, lambda: stopped.append(len(seen)))
     assert len(seen) == 15
     assert seen.count(threading.get_ident()) == 5
     assert len(stopped) == 5
@@ -104,26 +104,26 @@ def test_an_interrupt_of_the_caller_stops_the_others() -> None:
         ended.append(threading.get_ident())
 
     with pytest.raises(KeyboardInterrupt):
-        together([first, another, another], stop.set)
+        run_all([first, another, another], stop.set)
     assert len(set(ended)) == 2
 
 
 def test_threads_stay_for_the_next_work() -> None:
-    together([list, list, list], list)
+    run_all([list, list, list], list)
     known = set(threading.enumerate())
     for _ in range(10):
-        together([list, list, list], list)
+        run_all([list, list, list], list)
     assert set(threading.enumerate()) == known
 
 
 def test_a_forked_process_has_threads_of_its_own() -> None:
     meeting = threading.Barrier(2, timeout=10)
-    together([meeting.wait] * 2, list)
+    run_all([meeting.wait] * 2, list)
     child = os.fork()
     if child == 0:
         try:
             meeting = threading.Barrier(2, timeout=10)
-            together([meeting.wait] * 2, list)
+            run_all([meeting.wait] * 2, list)
             os._exit(7)
         finally:
             os._exit(1)
@@ -138,5 +138,5 @@ def test_where_no_thread_can_be_had_the_caller_does_it_all() -> None:
         patch.object(threads, "_idle", deque()),
         patch.object(threading.Thread, "start", side_effect=RuntimeError("no thread")),
     ):
-        together(work, list)
+        run_all(work, list)
     assert done == [1]

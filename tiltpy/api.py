@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from tiltpy.abi import Layout
+from tiltpy.argument_checks import check_argument, check_path
 from tiltpy.check_reductions import check_agreement
 from tiltpy.compiler import CompileOptions, Compiler, by_keys
 from tiltpy.errors import TiltError, warn
-from tiltpy.explain.card import query_card, summary
+from tiltpy.explain.card import query_card, summarize
 from tiltpy.explain.forms import FORMS
-from tiltpy.explain.outline import outline
-from tiltpy.explain.stages import DEFAULT_LAYOUT, explain, folds_of
+from tiltpy.explain.outline import make_outline
+from tiltpy.explain.stages import DEFAULT_LAYOUT, explain, explain_preaggregation
 from tiltpy.frontend import parse as text
 from tiltpy.frontend.python import builder
-from tiltpy.given import checked, path_of
-from tiltpy.inputs import Bound
+from tiltpy.inputs import BoundInput
 from tiltpy.ir.identity import identity
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.print.query import format_query
@@ -34,14 +34,14 @@ from tiltpy.runtime.execution.visit_warnings import LoopVisits
 from tiltpy.runtime.incremental.sizes import size_of
 from tiltpy.runtime.incremental.span_run import stream
 from tiltpy.runtime.ingest.binding import Binding, check_bound
-from tiltpy.runtime.ingest.read_input import Ingested
+from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.results.file_sink import write_results
 from tiltpy.runtime.results.key_columns import Order
 from tiltpy.runtime.results.result import Result
 from tiltpy.runtime.run import bind_inputs, job_of, run_parts
 from tiltpy.time_literals import Length, Moment
 from tiltpy.types import Unit, columns
-from tiltpy.visible import visible_lines
+from tiltpy.visible import escape_lines
 
 RUN_ARGUMENTS = (
     "self", "start", "end", "workers", "chunk", "allow_sort", "progress",
@@ -80,7 +80,7 @@ class CompiledQuery:
 
     def __reduce__(self) -> tuple[Any, ...]:
         name = self.query.definitions[0].span.source.name.removesuffix(PRINTED)
-        return _reparsed, (str(self), name + PRINTED, self.options)
+        return _reparse, (str(self), name + PRINTED, self.options)
 
     @property
     def options(self) -> CompileOptions:
@@ -187,7 +187,7 @@ class CompiledQuery:
         options = read_options(self.query.unit, workers, chunk, progress=progress)
         hidden = self._hidden_rows(request)
         results = self._stream(request, frames, options, memory, hidden)
-        return _warned(results, hidden)
+        return _warn_at_end(results, hidden)
 
     def _stream(
         self,
@@ -227,9 +227,9 @@ class CompiledQuery:
         error or Ctrl-C its place holds what it held before.
         """
         if isinstance(path, Mapping):
-            paths = {name: path_of("path", one) for name, one in path.items()}
+            paths = {name: check_path("path", one) for name, one in path.items()}
         elif len(self.query.outputs) == 1:
-            paths = {self.query.outputs[0]: path_of("path", path)}
+            paths = {self.query.outputs[0]: check_path("path", path)}
         else:
             known = ", ".join(f"'{name}'" for name in self.query.outputs)
             raise TiltError(f"the outputs are {known}; give a path for each by name")
@@ -257,7 +257,7 @@ class CompiledQuery:
         check_bound(self.query, frames)
         unit = self.query.unit
         return {
-            name: one.binding(unit) if isinstance(one, Bound) else Binding(one)
+            name: one.binding(unit) if isinstance(one, BoundInput) else Binding(one)
             for name, one in frames.items()
         }
 
@@ -314,9 +314,11 @@ class CompiledQuery:
             for one in self.query.inputs
         }
         lattices = None
-        given = checked("inputs", {} if inputs is None else inputs, Mapping, "a dict")
+        given = check_argument(
+            "inputs", {} if inputs is None else inputs, Mapping, "a dict"
+        )
         bindings = self._bindings(given) if given else {}
-        bound: Mapping[str, Ingested] = {}
+        bound: Mapping[str, InputRows] = {}
         if bindings:
             bind_all = partial(bind_inputs, self.query, bindings, allow_sort=True)
             bound = offload(bind_all)
@@ -326,8 +328,8 @@ class CompiledQuery:
             lattices = {name: one for name, one in found.items() if one is not None}
         if format != "stages":
             compiled = self._compiler.specialised(layouts)
-            shown = FORMS[format](outline(self.query, compiled.query))
-            return shown if format == "json" else visible_lines(shown)
+            shown = FORMS[format](make_outline(self.query, compiled.query))
+            return shown if format == "json" else escape_lines(shown)
         texts = []
         for part in self._compilers:
             own = {one.name: layouts[one.name] for one in part.query.inputs}
@@ -337,7 +339,7 @@ class CompiledQuery:
                 if lattices is None
                 else {n: lattices[n] for n in own if n in lattices}
             )
-            folds = folds_of(part, bindings) if bindings else None
+            folds = explain_preaggregation(part, bindings) if bindings else None
             visits: Iterable[LoopVisits] = ()
             if (
                 bindings
@@ -355,7 +357,7 @@ class CompiledQuery:
         message = hidden.message()
         if message is not None:
             texts.append(f"== hidden rows ==\n{message}\n")
-        return visible_lines("\n".join(texts))
+        return escape_lines("\n".join(texts))
 
     def __str__(self) -> str:
         return format_query(self.query)
@@ -364,7 +366,7 @@ class CompiledQuery:
         return query_card(resolve_boundaries(self.query))
 
     def __repr__(self) -> str:
-        return f"<query {summary(self.query, '->')}>"
+        return f"<query {summarize(self.query, '->')}>"
 
 
 def _warn(hidden: HiddenRows) -> None:
@@ -374,7 +376,7 @@ def _warn(hidden: HiddenRows) -> None:
         warn(message)
 
 
-def _warned(results: Iterator[Result], hidden: HiddenRows) -> Iterator[Result]:
+def _warn_at_end(results: Iterator[Result], hidden: HiddenRows) -> Iterator[Result]:
     """The results, and a warning after the last, at the line that asked for it."""
     yield from results
     _warn(hidden)
@@ -395,7 +397,7 @@ def parse(
     return CompiledQuery(text.parse(query, name=name, params=params), options)
 
 
-def _reparsed(printed: str, name: str, options: CompileOptions) -> CompiledQuery:
+def _reparse(printed: str, name: str, options: CompileOptions) -> CompiledQuery:
     return CompiledQuery(text.reread(printed, name=name), options)
 
 

@@ -21,7 +21,7 @@ from tiltpy.runtime.arrow.timestamps import output_stamp
 from tiltpy.runtime.execution.output_group import Part
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import RunOptions
-from tiltpy.runtime.ingest.read_input import Ingested
+from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.row_access import Rows, rows_of_input, rows_of_output, show_time
 from tiltpy.runtime.run import run
 from tiltpy.types import F32, Scalar, Type
@@ -40,7 +40,7 @@ Cut = tuple[int, int]
 
 def check_agreement(
     query: Query,
-    bound: Mapping[str, Ingested],
+    bound: Mapping[str, InputRows],
     request: Request,
     options: RunOptions,
     compiling: CompileOptions,
@@ -51,7 +51,7 @@ def check_agreement(
     """
     stamp = output_stamp({n: i.stamps for n, i in bound.items()}, query.unit)
     known: dict[str, list[Rows]] = {}
-    for own, node in _uses(query):
+    for own, node in _find_uses(query):
         name = node.window.object
         if name not in known:
             declared = query.input(name)
@@ -66,7 +66,7 @@ def check_agreement(
         _check_use(own, node, known[name], partial(show_time, stamp=stamp))
 
 
-def _uses(query: Query) -> Iterator[tuple[UserReduction, Reduce]]:
+def _find_uses(query: Query) -> Iterator[tuple[UserReduction, Reduce]]:
     """The uses of reductions that have parts which may disagree."""
     own = {one.name: one for one in query.reductions}
     for definition in query.definitions:
@@ -83,8 +83,8 @@ def _check_use(
     step = max(1, -(-sum(len(rows.starts) for rows in every) // STRETCHES))
     for rows in every:
         for first in range(0, len(rows.starts), step):
-            stretch = _stretch(node.element, rows, first, length)
-            fault = _fault(own, stretch) if stretch.values else None
+            stretch = _draw_run(node.element, rows, first, length)
+            fault = _find_fault(own, stretch) if stretch.values else None
             if fault is not None:
                 time = show(int(rows.ends[stretch.last]))
                 message = f"the reduction {own.name} at {time}: {fault}"
@@ -92,7 +92,7 @@ def _check_use(
 
 
 @dataclass(frozen=True, slots=True)
-class _Stretch:
+class _WindowRun:
     """Snapshots that one window holds: what contributes, its bounds, the last row."""
 
     values: list[Value]
@@ -100,7 +100,7 @@ class _Stretch:
     last: int
 
 
-def _stretch(element: Expr, rows: Rows, first: int, length: int) -> _Stretch:
+def _draw_run(element: Expr, rows: Rows, first: int, length: int) -> _WindowRun:
     low = int(rows.starts[first])
     high = low + length
     values: list[Value] = []
@@ -114,29 +114,29 @@ def _stretch(element: Expr, rows: Rows, first: int, length: int) -> _Stretch:
             cuts.append((int(rows.starts[row]), min(int(rows.ends[row]), high)))
             last = row
         row += 1
-    return _Stretch(values, cuts, last)
+    return _WindowRun(values, cuts, last)
 
 
-def _fault(own: UserReduction, stretch: _Stretch) -> str | None:
+def _find_fault(own: UserReduction, stretch: _WindowRun) -> str | None:
     """What disagrees over a stretch, if anything."""
     pairs = list(zip(stretch.values, stretch.cuts, strict=True))
-    whole = _folded(own, pairs)
+    whole = _fold(own, pairs)
     count = len(pairs)
     if own.merge is not None:
         for cut in sorted({1, count // 2, count - 1} - {0, count}):
-            older, newer = _folded(own, pairs[:cut]), _folded(own, pairs[cut:])
+            older, newer = _fold(own, pairs[:cut]), _fold(own, pairs[cut:])
             found = _state(own, own.merge, {OLDER: older, NEWER: newer})
-            if not _same(own.state, found, whole, (older, newer, whole)):
+            if not _states_agree(own.state, found, whole, (older, newer, whole)):
                 return (
                     f"`merge` does not agree with `acc`: of {_show(older)} and "
                     f"{_show(newer)} it makes {_show(found)}, but over all {count} "
                     f"snapshots `acc` makes {_show(whole)}"
                 )
     if own.deacc is not None and not own.bounds:
-        rest = _folded(own, pairs[1:])
+        rest = _fold(own, pairs[1:])
         seen = {STATE: whole, own.parameter: pairs[0][0]}
         found = _state(own, own.deacc, seen)
-        if not _same(own.state, found, rest, (whole, rest)):
+        if not _states_agree(own.state, found, rest, (whole, rest)):
             return (
                 f"`deacc` is not the inverse of `acc`: out of {_show(whole)} it takes "
                 f"{_show(pairs[0][0])} and leaves {_show(found)}, but over the other "
@@ -145,7 +145,7 @@ def _fault(own: UserReduction, stretch: _Stretch) -> str | None:
     return None
 
 
-def _folded(own: UserReduction, pairs: list[tuple[Value, Cut]]) -> Value | None:
+def _fold(own: UserReduction, pairs: list[tuple[Value, Cut]]) -> Value | None:
     state = _state(own, own.init, {})
     for value, (start, end) in pairs:
         seen = {STATE: state, own.parameter: value, START: start, END: end}
@@ -159,16 +159,18 @@ def _state(
     return whole_state(evaluate(part, names), own.state)
 
 
-def _same(
+def _states_agree(
     kind: Type, one: Value | None, other: Value | None, scale: Sequence[Value | None]
 ) -> bool:
     """Whether two states are the same, as far as floats can be."""
     if isinstance(kind, Scalar):
-        return _same_scalar(kind, one, other, scale)
+        return _scalars_agree(kind, one, other, scale)
     if one is None or other is None:
         return one is other
     return all(
-        _same(of, _of(one, name), _of(other, name), [_of(s, name) for s in scale])
+        _states_agree(
+            of, _of(one, name), _of(other, name), [_of(s, name) for s in scale]
+        )
         for name, of in kind.fields
     )
 
@@ -181,7 +183,7 @@ def _of(state: Value | None, name: str) -> Value | None:
     return found
 
 
-def _same_scalar(
+def _scalars_agree(
     scalar: Scalar,
     one: Value | None,
     other: Value | None,

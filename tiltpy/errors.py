@@ -14,7 +14,7 @@ from typing import Any
 
 from tiltpy.limits import MAX_ERRORS
 from tiltpy.source import Span
-from tiltpy.visible import visible_lines
+from tiltpy.visible import escape_lines
 
 MAX_PLACES = 5
 """How many places an error shows, where it has many."""
@@ -25,13 +25,13 @@ class TiltError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Exceptions are made of their message alone, and these have further arguments.
-        return _remade, (type(self), self.args, vars(self))
+        return _rebuild, (type(self), self.args, vars(self))
 
     def __str__(self) -> str:
-        return visible_lines(Exception.__str__(self))
+        return escape_lines(Exception.__str__(self))
 
 
-def _remade(
+def _rebuild(
     kind: type[TiltError], args: tuple[object, ...], state: dict[str, object]
 ) -> TiltError:
     error = kind.__new__(kind, *args)
@@ -61,7 +61,7 @@ class QueryError(TiltError):
         if len(shown) > MAX_PLACES:
             between = len(shown) - MAX_PLACES
             shown[MAX_PLACES - 1 : -1] = [f" ... and {between} places between"]
-        head = f"error[{self.code}]: {visible_lines(self.message)}"
+        head = f"error[{self.code}]: {escape_lines(self.message)}"
         return "\n".join([head, *shown])
 
 
@@ -89,7 +89,7 @@ def warn(message: str) -> None:
     level, frame = 2, sys._getframe(1)  # noqa: SLF001 - as warnings itself does
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("tiltpy"):
         level, frame = level + 1, frame.f_back
-    warnings.warn(visible_lines(message), TiltWarning, stacklevel=level)
+    warnings.warn(escape_lines(message), TiltWarning, stacklevel=level)
 
 
 class DataError(TiltError):

@@ -3,25 +3,25 @@
 from collections.abc import Iterable
 from html import escape
 
-from tiltpy.visible import visible, visible_lines
+from tiltpy.visible import escape_lines, escape_text
 
 
-def paragraph(text: str) -> str:
+def format_paragraph(text: str) -> str:
     """A line of text."""
-    return f"<p>{escape(visible(text))}</p>"
+    return f"<p>{escape(escape_text(text))}</p>"
 
 
-def preformatted(text: str) -> str:
+def format_preformatted(text: str) -> str:
     """A text as it stands."""
-    return f'<pre style="text-align: left">{escape(visible_lines(text))}</pre>'
+    return f'<pre style="text-align: left">{escape(escape_lines(text))}</pre>'
 
 
-def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+def format_table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """A table; all cells are text."""
     body = "".join(_row("td", row) for row in rows)
     return f"<table>{_row('th', head)}{body}</table>"
 
 
 def _row(tag: str, cells: Iterable[str]) -> str:
-    shown = (f"<{tag}>{escape(visible(cell))}</{tag}>" for cell in cells)
+    shown = (f"<{tag}>{escape(escape_text(cell))}</{tag}>" for cell in cells)
     return "<tr>" + "".join(shown) + "</tr>"

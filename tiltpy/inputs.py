@@ -26,7 +26,7 @@ from tiltpy.types import Unit
 
 
 @dataclass(frozen=True, slots=True)
-class Bound(ABC):
+class BoundInput(ABC):
     """What a user has bound, for any number of runs of any queries.
 
     Of Arrow's tables and arrays it keeps a binding for each tick that queries have, and
@@ -57,7 +57,7 @@ class Bound(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class BoundFrame(Bound):
+class BoundFrame(BoundInput):
     """A frame and what the query leaves open about it; made by `bind`."""
 
     frame: object
@@ -100,7 +100,7 @@ def bind(
 
 
 @dataclass(frozen=True, slots=True)
-class BoundSamples(Bound):
+class BoundSamples(BoundInput):
     """Values without a time column; made by `sampled`."""
 
     values: object

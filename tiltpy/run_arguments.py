@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Collection, Mapping
 
+from tiltpy.argument_checks import check_argument
 from tiltpy.errors import DataError, TiltError
-from tiltpy.given import checked
 from tiltpy.ir.nodes import Query
-from tiltpy.runtime.concurrency.offload import reported
+from tiltpy.runtime.concurrency.offload import call_in_caller
 from tiltpy.runtime.execution.time_domain import Request, check_request
 from tiltpy.runtime.execution.time_run import Progress, RunOptions
 from tiltpy.time_literals import Length, Moment, ticks_of, time_of, whole_number
@@ -70,12 +70,12 @@ def read_options(
     interval = None if chunk is None else in_ticks("chunk", ticks_of, chunk, unit)
     _check_positive("chunk", interval)
     _check_positive("workers", workers)
-    checked("allow_sort", allow_sort, bool, "True or False")
+    check_argument("allow_sort", allow_sort, bool, "True or False")
     if progress is None:
         return RunOptions(workers, interval, allow_sort)
     if not callable(progress):
         raise TiltError("progress: expected a function of two numbers")
-    return RunOptions(workers, interval, allow_sort, reported(progress))
+    return RunOptions(workers, interval, allow_sort, call_in_caller(progress))
 
 
 def in_ticks(

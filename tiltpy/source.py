@@ -9,7 +9,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from re import finditer
 
-from tiltpy.visible import visible, visible_lines
+from tiltpy.visible import escape_lines, escape_text
 
 CLIP = 60
 """Lines longer than three times that are shown in part only."""
@@ -49,7 +49,7 @@ class Span:
 
     def __str__(self) -> str:
         line, column = self.source.position(self.start)
-        return f"{visible(self.source.name)}:{line}:{column}"
+        return f"{escape_text(self.source.name)}:{line}:{column}"
 
     def join(self, other: "Span") -> "Span":
         """The smallest span that covers both (of one source)."""
@@ -58,20 +58,20 @@ class Span:
     def render(self, note: str) -> str:
         """The line, carets under the span, and a note after them."""
         number, column = self.source.position(self.start)
-        text, column = _clipped(self.source.line(number), column)
-        before, after = visible_lines(text[: column - 1]), text[column - 1 :]
-        marked = visible_lines(after[: self.end - self.start])
+        text, column = _clip(self.source.line(number), column)
+        before, after = escape_lines(text[: column - 1]), text[column - 1 :]
+        marked = escape_lines(after[: self.end - self.start])
         margin = len(str(number)) + 2
         lead = "".join("\t" if char == "\t" else " " for char in before)
         bar = " " * margin + "|"
         return (
             f"{' ' * (margin - 2)}--> {self}\n{bar}\n"
-            f"{number:>{margin - 1}} | {visible_lines(text)}\n"
-            f"{bar} {lead}{'^' * max(1, len(marked))} {visible(note)}".rstrip()
+            f"{number:>{margin - 1}} | {escape_lines(text)}\n"
+            f"{bar} {lead}{'^' * max(1, len(marked))} {escape_text(note)}".rstrip()
         )
 
 
-def _clipped(line: str, column: int) -> tuple[str, int]:
+def _clip(line: str, column: int) -> tuple[str, int]:
     """The part of a very long line around a column, and the column in it."""
     if len(line) <= 3 * CLIP:
         return line, column

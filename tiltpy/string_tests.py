@@ -31,25 +31,25 @@ def array_of(strings: Sequence[str]) -> pa.LargeStringArray:
     return pa.LargeStringArray.from_buffers(len(encoded), *both)
 
 
-def ask(test: StringTest, strings: pa.Array, pattern: str) -> pa.BooleanArray:
+def match_strings(test: StringTest, strings: pa.Array, pattern: str) -> pa.BooleanArray:
     """Whether each of some strings starts with a pattern, and so on."""
     return _KERNELS[test](strings, pattern=pattern)
 
 
-def among(strings: pa.Array, listed: str) -> pa.BooleanArray:
+def find_members(strings: pa.Array, listed: str) -> pa.BooleanArray:
     """Whether each of some strings is one of a list in JSON."""
     return pc.is_in(strings, value_set=array_of(json.loads(listed)))
 
 
-def holds(test: StringTest, string: str, pattern: str) -> bool:
+def match_string(test: StringTest, string: str, pattern: str) -> bool:
     """The same of one string."""
-    return bool(ask(test, array_of([string]), pattern)[0].as_py())
+    return bool(match_strings(test, array_of([string]), pattern)[0].as_py())
 
 
-def pattern_fault(pattern: str) -> str | None:
+def find_pattern_fault(pattern: str) -> str | None:
     """Why a regular expression does not compile, or None where it does."""
     try:
-        ask("matches", array_of([""]), pattern)
+        match_strings("matches", array_of([""]), pattern)
     except pa.ArrowInvalid as error:
         return str(error).removeprefix("Invalid regular expression: ")
     return None

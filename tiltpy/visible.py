@@ -19,12 +19,12 @@ _IN_LINES = re.compile(f"(?![\\n\\t])[{_HIDDEN}]")
 _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
-def visible(text: str) -> str:
+def escape_text(text: str) -> str:
     """A name or a value on one line."""
     return _ALL.sub(_escape, text)
 
 
-def visible_lines(text: str) -> str:
+def escape_lines(text: str) -> str:
     """A text of several lines, whose line breaks and tabs stay."""
     return _IN_LINES.sub(_escape, text)
 

@@ -18,7 +18,7 @@ from bench.timing import Runner, rate, take_turns
 from bench.workloads.streams import Stream, Workload
 from tiltpy.compiler import Compiler
 from tiltpy.runtime.arrays import time_layout as layout
-from tiltpy.runtime.arrays.pool import Memory
+from tiltpy.runtime.arrays.pool import ScratchArrays
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity
 from tiltpy.runtime.concurrency.offload import stop_flag
 from tiltpy.runtime.execution.call_batches import Task
@@ -107,7 +107,7 @@ class Kernels:
         """Buffers of a size, or of the next one that a kernel's blocks fit into."""
         period = max(one.period for one in self.rows.values())
         kernel, tasks, ticks = self._tasks(size * period)
-        calls = Calls([task.batch() for task in tasks], [Memory()])
+        calls = Calls([task.batch() for task in tasks], [ScratchArrays()])
         events = len(calls.places) * ticks // period * len(self.rows)
         rounds = max(1, EVENTS // events)
         return Buffers(tasks, calls, kernel.code.code().one, rounds, rounds * events)
@@ -142,4 +142,4 @@ def snapshots(stream: Stream) -> SnapshotBuffer:
     """A sampled stream as the kernels read it."""
     validity = None if stream.valid is None else pack_validity(stream.valid)
     column = Column(stream.values, validity)
-    return layout.sampled(0, stream.period, len(stream.values), (column,))
+    return layout.make_sampled(0, stream.period, len(stream.values), (column,))

@@ -21,7 +21,7 @@ from bench.peers.spark.jobs import JOBS, Job
 from bench.timing import Runner, Spread, speedup, take_turns
 from bench.workloads.streams import Workload
 from tiltpy.spark import tilt_transform
-from tiltpy.spark.session import started
+from tiltpy.spark.session import start_session
 
 MOST = 5_000_000
 """Rows, at most."""
@@ -44,7 +44,7 @@ def lines(chosen: Sequence[Workload] | None, wanted: Wanted) -> Iterator[str]:
     yield f"{'':<{NAME}}" + "".join(f"{head:>{CELL}}" for head in heads)
     with (
         TemporaryDirectory(prefix="tiltpy-bench-") as folder,
-        started(MASTER, _settings(folder)) as session,
+        start_session(MASTER, _settings(folder)) as session,
     ):
         for job in JOBS:
             frame = _cached(session, job, events, wanted.seed, Path(folder))

@@ -17,8 +17,8 @@ from tiltpy.api import CompiledQuery
 from tiltpy.inputs import BoundFrame
 from tiltpy.spark import apply, apply_all, tilt_transform
 from tiltpy.spark import shuffle_by_time as pieces
-from tiltpy.spark.stitch import can_go_on
-from tiltpy.spark.time_bounds import bounds_of
+from tiltpy.spark.stitch import can_cross_seams
+from tiltpy.spark.time_bounds import find_bounds
 
 Row = tuple[Any, ...]
 FAILURES = (PySparkException, Py4JError)
@@ -104,7 +104,7 @@ def test_rows_go_to_few_of_the_short_pieces_that_look_far(spark: SparkSession) -
     cut: list[DataFrame] = []
 
     def bounds(*given: Any) -> DataFrame:
-        cut.append(bounds_of(*given))
+        cut.append(find_bounds(*given))
         return cut[-1]
 
     with patch.object(pieces, "bounds_of", bounds):
@@ -132,7 +132,7 @@ def goes_on(expression: str, lifetime: str) -> bool:
     ).query
     kind = query.inputs[0].lifetime
     assert kind is not None
-    return can_go_on(query, "o", {"x": kind})
+    return can_cross_seams(query, "o", {"x": kind})
 
 
 def plain_plan(frame: DataFrame) -> str:

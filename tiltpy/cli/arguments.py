@@ -41,12 +41,12 @@ def _assign(
                 )
             own[name] = value
         elif equals and name.isidentifier():
-            raise ArgumentsError(f"{option} {text}: {unknown(name, names)}")
+            raise ArgumentsError(f"{option} {text}: {explain_unknown(name, names)}")
         else:
             bare.append(text)
     if bare and not bare_is_for_all and len(names) != 1:
         raise ArgumentsError(
-            f"{option} {bare[0]}: say for which of {listing(names)}: "
+            f"{option} {bare[0]}: say for which of {join_names(names)}: "
             f"{option} {next(iter(names), 'name')}={bare[0]}"
         )
     if len(bare) > 1 or (bare and own and len(names) == 1):
@@ -54,15 +54,15 @@ def _assign(
     return {name: own.get(name, *bare) for name in names if name in own or bare}
 
 
-def unknown(name: str, names: Iterable[str]) -> str:
+def explain_unknown(name: str, names: Iterable[str]) -> str:
     """That a name is not among those known, and the nearest that is."""
     known = list(names)
     near = closest(name, known)
-    hint = f"did you mean '{near}'?" if near else f"known: {listing(known)}"
+    hint = f"did you mean '{near}'?" if near else f"known: {join_names(known)}"
     return f"there is no '{name}'; {hint}"
 
 
-def listing(names: Iterable[str]) -> str:
+def join_names(names: Iterable[str]) -> str:
     """Names for a message, in order."""
     return ", ".join(f"'{name}'" for name in names) or "none"
 
@@ -80,7 +80,7 @@ def parameters(texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def positive(option: str) -> Callable[[str], int]:
+def positive_reader(option: str) -> Callable[[str], int]:
     """A reader of whole numbers above zero, for argparse."""
 
     def read(text: str) -> int:

@@ -12,7 +12,7 @@ from tiltpy.errors import DataError
 from tiltpy.inputs import BoundFrame
 from tiltpy.ir.nodes import Input
 from tiltpy.runtime.arrow.files import format_of, read_table
-from tiltpy.runtime.ingest.csv_types import as_declared
+from tiltpy.runtime.ingest.csv_types import cast_as_declared
 from tiltpy.types import Unit
 
 Reader = Callable[[Path], object]
@@ -80,7 +80,7 @@ def _is_dataset(path: Path) -> bool:
     return path.is_dir() or (not path.exists() and has_magic(str(path)))
 
 
-def are_streamed(paths: Iterable[Path], memory: str | None) -> bool:
+def must_stream(paths: Iterable[Path], memory: str | None) -> bool:
     """Whether a run reads its inputs piece by piece."""
     return memory is not None or any(_is_dataset(path) for path in paths)
 
@@ -127,7 +127,7 @@ def bind_files(
     }
 
 
-def _listed(text: str | None) -> tuple[str, ...]:
+def _split_names(text: str | None) -> tuple[str, ...]:
     return () if text is None else tuple(text.split(","))
 
 
@@ -148,8 +148,8 @@ def _bind_file(
             time=words["time"],
             lifetime=None if lifetime is None else times.lifetime(lifetime, unit),
             column=words["column"],
-            order=_listed(words["order"]),
-            by=_listed(words["by"]),
+            order=_split_names(words["order"]),
+            by=_split_names(words["by"]),
         )
 
     if read is not None:
@@ -158,5 +158,5 @@ def _bind_file(
         return bind(tilt.scan_parquet(path))
     table = read_table(path)
     if format_of(path) == "CSV":
-        table = as_declared(table, declared, bind(table).binding(unit), path)
+        table = cast_as_declared(table, declared, bind(table).binding(unit), path)
     return bind(table)

@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 
 from tiltpy.cli.console import display_name, read_query, report, say
 from tiltpy.errors import TiltError
-from tiltpy.explain.card import summary
+from tiltpy.explain.card import summarize
 
 
 def add_check_arguments(parser: ArgumentParser) -> None:
@@ -23,5 +23,5 @@ def check(args: Namespace) -> int:
         except TiltError as error:
             code = max(code, report(error))
         else:
-            say(f"{display_name(path)}: ok: {summary(query, '->')}")
+            say(f"{display_name(path)}: ok: {summarize(query, '->')}")
     return code

@@ -10,7 +10,7 @@ from tiltpy.cli.arguments import ArgumentsError, parameters
 from tiltpy.errors import QueryError, TiltError, TiltWarning
 from tiltpy.frontend.surface.size_limits import read_start
 from tiltpy.runtime.arrow.display import format_values
-from tiltpy.visible import visible, visible_lines
+from tiltpy.visible import escape_lines, escape_text
 
 STDIN = "-"
 """What stands for the standard input among paths."""
@@ -66,12 +66,12 @@ def report(error: TiltError) -> int:
 def report_line(message: str) -> None:
     """Print a message on stderr; errors of queries say themselves what they are."""
     prefix = "" if message.startswith("error[") else "error: "
-    print(f"{prefix}{visible_lines(message)}", file=sys.stderr)
+    print(f"{prefix}{escape_lines(message)}", file=sys.stderr)
 
 
 def say(text: str) -> None:
     """Print on stdout; names and paths may hold anything."""
-    print(visible_lines(text))
+    print(escape_lines(text))
 
 
 def report_warning(
@@ -79,7 +79,7 @@ def report_warning(
 ) -> None:
     """Print a warning of ours on stderr without its line; `show` all others."""
     if isinstance(message, TiltWarning):
-        print(f"warning: {visible_lines(str(message))}", file=sys.stderr)
+        print(f"warning: {escape_lines(str(message))}", file=sys.stderr)
     else:
         show(message, *args, **options)
 
@@ -91,7 +91,7 @@ def format_preview(table: Any, rows: int = ROWS, count: int | None = None) -> st
     """
     head = table.slice(0, rows)
     columns = [
-        [visible(text) for text in (name, *format_values(column))]
+        [escape_text(text) for text in (name, *format_values(column))]
         for name, column in zip(head.column_names, head.columns, strict=True)
     ]
     widths = [max(map(len, column)) for column in columns]

@@ -7,7 +7,7 @@ from pathlib import Path
 from tiltpy.cli.console import FAILED, STDIN, display_name, read_text, report, say
 from tiltpy.errors import TiltError
 from tiltpy.frontend.text.format import format_source
-from tiltpy.runtime.arrow.files import replacing
+from tiltpy.runtime.arrow.files import replace_files
 
 
 def add_fmt_arguments(parser: ArgumentParser) -> None:
@@ -49,7 +49,7 @@ def _format(path: str, *, check: bool) -> bool:
     elif path == STDIN:
         sys.stdout.buffer.write(formatted.encode())
     elif changed:
-        with replacing(Path(path)) as (place,):
+        with replace_files(Path(path)) as (place,):
             place.write_bytes(formatted.encode())
         say(f"reformatted {path}")
     return changed

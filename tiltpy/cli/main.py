@@ -85,18 +85,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         if signal.getsignal(one) is not signal.SIG_IGN
     }
     try:
-        return _outcome(lambda: _dispatch(argv))
+        return _run_and_report(lambda: _dispatch(argv))
     except KeyboardInterrupt:
         print("tilt: interrupted", file=sys.stderr)
-        return _ended(SIGNALLED + signal.SIGINT, alone=argv is None)
-    except _Terminated as end:
-        return _ended(SIGNALLED + end.number, alone=argv is None)
+        return _exit_code(SIGNALLED + signal.SIGINT, alone=argv is None)
+    except _Termination as end:
+        return _exit_code(SIGNALLED + end.number, alone=argv is None)
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
 
 
-def _ended(code: int, *, alone: bool) -> int:
+def _exit_code(code: int, *, alone: bool) -> int:
     """The exit code of a command that a signal ends; at once if it runs `alone`.
 
     Python would wait for the libraries, in which calls may still go on. Spark's session
@@ -145,7 +145,7 @@ def _dispatch(argv: Sequence[str] | None) -> int:
     return code
 
 
-def _outcome(body: Callable[[], int]) -> int:
+def _run_and_report(body: Callable[[], int]) -> int:
     """The exit code of a body, after saying on stderr what went wrong."""
     try:
         return body()
@@ -162,7 +162,7 @@ def _outcome(body: Callable[[], int]) -> int:
     return FAILED
 
 
-class _Terminated(BaseException):
+class _Termination(BaseException):
     """A signal that ends the command as Ctrl-C does: no half-written file stays."""
 
     def __init__(self, number: int) -> None:
@@ -171,7 +171,7 @@ class _Terminated(BaseException):
 
 
 def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
-    raise _Terminated(number)
+    raise _Termination(number)
 
 
 if __name__ == "__main__":

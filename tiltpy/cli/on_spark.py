@@ -7,7 +7,7 @@ from pathlib import Path
 import tiltpy as tilt
 from tiltpy.cli.arguments import ArgumentsError
 from tiltpy.cli.console import ROWS, format_preview, say
-from tiltpy.cli.given import read_given
+from tiltpy.cli.run_options import read_run_options
 from tiltpy.errors import TiltError
 from tiltpy.runtime.arrow.files import format_of
 
@@ -54,17 +54,17 @@ def run_on_spark(
     try:
         # An extra, and slow to import.
         from tiltpy.spark import apply_all, files  # noqa: PLC0415
-        from tiltpy.spark.error_lines import said_in_a_line  # noqa: PLC0415
-        from tiltpy.spark.session import started  # noqa: PLC0415
+        from tiltpy.spark.error_lines import translate_errors  # noqa: PLC0415
+        from tiltpy.spark.session import start_session  # noqa: PLC0415
     except ModuleNotFoundError as missing:
         raise TiltError(
             f"--engine spark needs {missing.name}, which is not installed; "
             "pip install 'tiltpy[spark]'"
         ) from missing
     for path in outputs.values():
-        files.check_place(path)
-    with started(args.master or MASTER) as session:
-        given = read_given(
+        files.check_dataset_path(path)
+    with start_session(args.master or MASTER) as session:
+        given = read_run_options(
             query,
             paths,
             args,
@@ -80,8 +80,8 @@ def run_on_spark(
             return 0
         for name, frame in frames.items():
             say(f"~{name}")
-            with said_in_a_line():
-                count, head = files.head_of(frame, ROWS)
+            with translate_errors():
+                count, head = files.read_head(frame, ROWS)
             say(format_preview(head, count=count))
     return 0
 

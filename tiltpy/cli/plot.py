@@ -5,17 +5,22 @@ from pathlib import Path
 
 import tiltpy as tilt
 from tiltpy.cli.arguments import ArgumentsError
-from tiltpy.cli.binding import are_streamed, input_paths
+from tiltpy.cli.binding import input_paths, must_stream
 from tiltpy.cli.console import read_query
-from tiltpy.cli.given import add_given_arguments, check_apart, check_place, read_given
 from tiltpy.cli.progress import Progress
+from tiltpy.cli.run_options import (
+    add_run_options,
+    check_distinct_paths,
+    check_output_path,
+    read_run_options,
+)
 from tiltpy.errors import TiltError
 from tiltpy.runtime.results.plot_series import Form, form_of, require
 
 
 def add_plot_arguments(parser: ArgumentParser) -> None:
     """What `tilt plot` understands."""
-    add_given_arguments(parser)
+    add_run_options(parser)
     parser.add_argument(
         "--output",
         metavar="FILE",
@@ -39,16 +44,18 @@ def plot(args: Namespace) -> int:
     """Run a query and draw its outputs over one time axis; 0 if it went well."""
     query = read_query(args.query, args.param)
     paths = input_paths(query, args)
-    if are_streamed(paths.values(), None):
+    if must_stream(paths.values(), None):
         raise ArgumentsError(
             "a picture is drawn of inputs of one file each; write the outputs with "
             "`tilt run --output` first, and draw a query over those"
         )
     output = Path(args.output)
     form = _form(output)
-    check_apart({f"--output {output}": output}, [*paths.values(), Path(args.query)])
+    check_distinct_paths(
+        {f"--output {output}": output}, [*paths.values(), Path(args.query)]
+    )
     require(form)
-    given = read_given(query, paths, args, tilt.CompiledQuery.run)
+    given = read_run_options(query, paths, args, tilt.CompiledQuery.run)
     with Progress() as progress:
         result = query.run(progress=progress, **given)
     seen = None
@@ -77,5 +84,5 @@ def _form(path: Path) -> Form:
         form = form_of(path)
     except TiltError as error:
         raise ArgumentsError(f"--output {error}") from error
-    check_place(path)
+    check_output_path(path)
     return form

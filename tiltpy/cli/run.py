@@ -9,9 +9,8 @@ import tiltpy as tilt
 from tiltpy.api import MEMORY
 from tiltpy.cli import arguments
 from tiltpy.cli.arguments import ArgumentsError
-from tiltpy.cli.binding import are_streamed, input_paths, known_path
+from tiltpy.cli.binding import input_paths, known_path, must_stream
 from tiltpy.cli.console import ROWS, format_preview, read_query, say
-from tiltpy.cli.given import add_given_arguments, check_apart, check_place, read_given
 from tiltpy.cli.on_spark import (
     add_spark_arguments,
     check_engine,
@@ -19,14 +18,20 @@ from tiltpy.cli.on_spark import (
     run_on_spark,
 )
 from tiltpy.cli.progress import Progress
+from tiltpy.cli.run_options import (
+    add_run_options,
+    check_distinct_paths,
+    check_output_path,
+    read_run_options,
+)
 from tiltpy.runtime.arrow.files import write_tables
-from tiltpy.runtime.results.file_sink import joined
+from tiltpy.runtime.results.file_sink import extend_head
 from tiltpy.runtime.results.key_columns import Order
 
 
 def add_run_arguments(parser: ArgumentParser) -> None:
     """What `tilt run` understands."""
-    add_given_arguments(parser)
+    add_run_options(parser)
     parser.add_argument(
         "--output",
         metavar="[NAME=]FILE",
@@ -68,10 +73,10 @@ def run(args: Namespace) -> int:
             f"input '{keyed}' is by key, and such inputs are not read piece by piece; "
             "leave --memory out"
         )
-    streamed = keyed is None and are_streamed(paths.values(), args.memory)
+    streamed = keyed is None and must_stream(paths.values(), args.memory)
     method = tilt.CompiledQuery.stream if streamed else tilt.CompiledQuery.run
     outputs = _output_paths(query, paths, args)
-    given = read_given(query, paths, args, method, streamed=streamed)
+    given = read_run_options(query, paths, args, method, streamed=streamed)
     if streamed and args.check_reductions:
         raise ArgumentsError(
             "--check-reductions looks at all rows at once; leave --memory out, or try "
@@ -114,7 +119,7 @@ def _stream(
         for name, table in part.items():
             counts[name] += len(table)
             if name not in heads or len(heads[name]) < ROWS:
-                heads[name] = joined(heads.get(name), table, ROWS)
+                heads[name] = extend_head(heads.get(name), table, ROWS)
     for name, count in counts.items():
         say(f"~{name}")
         say(format_preview(heads[name], count=count))
@@ -138,6 +143,6 @@ def _output_paths(
         check_formats({f"--input {name}": path for name, path in inputs.items()})
         check_formats(places)
     for path in paths.values():
-        check_place(path, dataset=args.engine == "spark")
-    check_apart(places, [*inputs.values(), Path(args.query)])
+        check_output_path(path, dataset=args.engine == "spark")
+    check_distinct_paths(places, [*inputs.values(), Path(args.query)])
     return paths

@@ -1,7 +1,7 @@
 """How a query looks in a notebook: its text, and how far each output looks."""
 
-from tiltpy.explain.outline import reach
-from tiltpy.html import paragraph, preformatted, table
+from tiltpy.explain.outline import find_reaches
+from tiltpy.html import format_paragraph, format_preformatted, format_table
 from tiltpy.ir.keys import output_keys
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.print.query import by, format_query
@@ -10,7 +10,7 @@ MOST = 40
 """Lines of a query that are shown."""
 
 
-def summary(query: Query, arrow: str) -> str:
+def summarize(query: Query, arrow: str) -> str:
     """A query on a line: its inputs and their keys, and its outputs."""
     inputs = ", ".join(f"~{one.name}{by(one.keys)}" for one in query.inputs)
     outputs = ", ".join(f"~{name}" for name in query.outputs)
@@ -19,12 +19,12 @@ def summary(query: Query, arrow: str) -> str:
 
 def query_card(query: Query) -> str:
     """A query whose boundaries are resolved, as HTML."""
-    title = "query: " + summary(query, "→")
+    title = "query: " + summarize(query, "→")
     lines = format_query(query).splitlines()
     if len(lines) > MOST:
         lines = [*lines[:MOST], f"# and {len(lines) - MOST} lines more"]
     looks: dict[str, list[str]] = {name: [] for name in query.outputs}
-    for one in reach(query):
+    for one in find_reaches(query):
         looks[one.output].append(f"~{one.input}: {one.text}")
     keys = output_keys(query)
     outputs = (
@@ -32,7 +32,7 @@ def query_card(query: Query) -> str:
         for name, found in looks.items()
     )
     return (
-        paragraph(title)
-        + preformatted("\n".join(lines))
-        + table(("output", "type", "looks"), outputs)
+        format_paragraph(title)
+        + format_preformatted("\n".join(lines))
+        + format_table(("output", "type", "looks"), outputs)
     )

@@ -6,7 +6,7 @@ to its reader, dashed where it was fused. A frame is around what one loop comput
 
 from collections.abc import Iterator
 
-from tiltpy.explain.outline import Definition, Outline
+from tiltpy.explain.outline import DefinitionNode, Outline
 
 LONGEST, MOST = 72, 14
 """Characters of a line in a box, and lines."""
@@ -22,24 +22,24 @@ def format_mermaid(outline: Outline) -> str:
     return "\n".join(_mermaid(outline)) + "\n"
 
 
-def _ids(outline: Outline) -> dict[str, str]:
+def _assign_ids(outline: Outline) -> dict[str, str]:
     """A plain name for each object: theirs may have primes and letters of all kinds."""
     names = [one.name for one in outline.inputs]
     names += [one.name for one in outline.definitions]
     return {name: f"n{number}" for number, name in enumerate(names)}
 
 
-def _frames(outline: Outline) -> dict[str, list[Definition]]:
+def _group_by_loop(outline: Outline) -> dict[str, list[DefinitionNode]]:
     """What each loop alone computes; what several do, or none, is in no frame."""
-    frames: dict[str, list[Definition]] = {}
+    frames: dict[str, list[DefinitionNode]] = {}
     for one in outline.definitions:
         if len(one.computed_in) == 1:
             frames.setdefault(one.computed_in[0], []).append(one)
     return {name: inside for name, inside in frames.items() if len(inside) > 1}
 
 
-def _unframed(outline: Outline) -> Iterator[Definition]:
-    framed = {one.name for inside in _frames(outline).values() for one in inside}
+def _outside_frames(outline: Outline) -> Iterator[DefinitionNode]:
+    framed = {one.name for inside in _group_by_loop(outline).values() for one in inside}
     return (one for one in outline.definitions if one.name not in framed)
 
 
@@ -52,7 +52,7 @@ def _lines(text: str) -> list[str]:
     return lines if len(lines) <= MOST else [*lines[: MOST - 1], "…"]
 
 
-def _box(one: Definition, outline: Outline) -> list[str]:
+def _box(one: DefinitionNode, outline: Outline) -> list[str]:
     """What the box of a definition says: besides, what the frames do not show."""
     lines = _lines(one.text)
     if one.domain not in ("TDom(-∞, ∞, 1)", f"TDom(-∞, ∞, 1{outline.unit})"):
@@ -65,9 +65,9 @@ def _box(one: Definition, outline: Outline) -> list[str]:
 
 
 def _dot(outline: Outline) -> Iterator[str]:
-    ids = _ids(outline)
+    ids = _assign_ids(outline)
 
-    def box(one: Definition, indent: str) -> str:
+    def box(one: DefinitionNode, indent: str) -> str:
         style = ' style="bold"' if one.output else ""
         label = _dot_label(_box(one, outline))
         return f"{indent}{ids[one.name]} [label={label}{style}];"
@@ -79,12 +79,12 @@ def _dot(outline: Outline) -> Iterator[str]:
     for source in outline.inputs:
         label = _dot_label(_lines(source.text))
         yield f'  {ids[source.name]} [label={label} style="rounded"];'
-    for name, inside in _frames(outline).items():
+    for name, inside in _group_by_loop(outline).items():
         yield f"  subgraph cluster_{ids[name]} {{"
         yield f"    label={_dot_string(f'one loop: ~{name}')};"
         yield from (box(one, "    ") for one in inside)
         yield "  }"
-    yield from (box(one, "  ") for one in _unframed(outline))
+    yield from (box(one, "  ") for one in _outside_frames(outline))
     for one in outline.references:
         style = ' style="dashed"' if one.fused else ""
         label = _dot_string(one.folded + one.bounds)
@@ -94,32 +94,32 @@ def _dot(outline: Outline) -> Iterator[str]:
 
 def _dot_label(lines: list[str]) -> str:
     """Lines that all begin at the left."""
-    return '"' + "".join(f"{_dot_escaped(line)}\\l" for line in lines) + '"'
+    return '"' + "".join(f"{_escape_dot(line)}\\l" for line in lines) + '"'
 
 
 def _dot_string(text: str) -> str:
-    return f'"{_dot_escaped(text)}"'
+    return f'"{_escape_dot(text)}"'
 
 
-def _dot_escaped(text: str) -> str:
+def _escape_dot(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _mermaid(outline: Outline) -> Iterator[str]:
-    ids = _ids(outline)
+    ids = _assign_ids(outline)
 
-    def box(one: Definition, indent: str) -> str:
+    def box(one: DefinitionNode, indent: str) -> str:
         label = _mermaid_string(_box(one, outline))
         return f"{indent}{ids[one.name]}[{label}]"
 
     yield "flowchart TD"
     for source in outline.inputs:
         yield f"  {ids[source.name]}({_mermaid_string(_lines(source.text))})"
-    for name, inside in _frames(outline).items():
+    for name, inside in _group_by_loop(outline).items():
         yield f"  subgraph loop_{ids[name]} [{_mermaid_string([f'one loop: ~{name}'])}]"
         yield from (box(one, "    ") for one in inside)
         yield "  end"
-    yield from (box(one, "  ") for one in _unframed(outline))
+    yield from (box(one, "  ") for one in _outside_frames(outline))
     for one in outline.references:
         arrow = "-.->" if one.fused else "-->"
         label = _mermaid_string([one.folded + one.bounds])
@@ -136,10 +136,10 @@ _MERMAID |= {"`": "#96;", "\\": "#92;"}
 
 def _mermaid_string(lines: list[str]) -> str:
     """Lines between quotes; letters that Mermaid or HTML would read are named."""
-    return '"' + "<br/>".join(map(_mermaid_escaped, lines)) + '"'
+    return '"' + "<br/>".join(map(_escape_mermaid, lines)) + '"'
 
 
-def _mermaid_escaped(line: str) -> str:
+def _escape_mermaid(line: str) -> str:
     text = line.lstrip(" ")
     indent = "#160;" * (len(line) - len(text))
     return indent + "".join(_MERMAID.get(letter, letter) for letter in text)

@@ -25,7 +25,7 @@ class InputNode:
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class DefinitionNode:
     """A temporal expression: its statement, and its time domain.
 
     `computed_in` names the objects in whose loops it is computed: itself where it has a
@@ -69,7 +69,7 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class OutputReach:
     """How far an output looks around itself in an input: ticks, and in words."""
 
     output: str
@@ -86,21 +86,21 @@ class Outline:
     unit: str | None
     query: str
     inputs: tuple[InputNode, ...]
-    definitions: tuple[Definition, ...]
+    definitions: tuple[DefinitionNode, ...]
     references: tuple[Reference, ...]
-    reach: tuple[Reach, ...]
+    reach: tuple[OutputReach, ...]
 
 
-def outline(source: Query, optimized: Query) -> Outline:
+def make_outline(source: Query, optimized: Query) -> Outline:
     """The outline of a query as written, and of what the passes made of it."""
     texts = statements(source)
-    hosts = _hosts(source, optimized)
+    hosts = _find_hosts(source, optimized)
     keys = object_keys(source.inputs, source.definitions)
     inputs = (
         InputNode(i.name, str(i.type), i.keys, texts[i.name]) for i in source.inputs
     )
     definitions = (
-        Definition(
+        DefinitionNode(
             d.name,
             str(d.type),
             keys[d.name],
@@ -114,7 +114,7 @@ def outline(source: Query, optimized: Query) -> Outline:
     references = (
         reference
         for definition in source.definitions
-        for reference in _references(definition, source, optimized, hosts)
+        for reference in _collect_references(definition, source, optimized, hosts)
     )
     return Outline(
         source.unit,
@@ -122,11 +122,11 @@ def outline(source: Query, optimized: Query) -> Outline:
         tuple(inputs),
         tuple(definitions),
         tuple(references),
-        tuple(reach(optimized)),
+        tuple(find_reaches(optimized)),
     )
 
 
-def reach(query: Query) -> Iterator[Reach]:
+def find_reaches(query: Query) -> Iterator[OutputReach]:
     """How far each output looks, of a query whose boundaries are resolved."""
     printer = ExprPrinter(query.unit)
     for output, inputs in query.boundaries:
@@ -135,10 +135,10 @@ def reach(query: Query) -> Iterator[Reach]:
             words = [f"back {printer.ticks(back)}"] if back else []
             words += [f"ahead {printer.ticks(ahead)}"] if ahead else []
             text = " and ".join(words) or "at its own time"
-            yield Reach(output, name, back, ahead, text)
+            yield OutputReach(output, name, back, ahead, text)
 
 
-def _hosts(source: Query, optimized: Query) -> dict[str, tuple[str, ...]]:
+def _find_hosts(source: Query, optimized: Query) -> dict[str, tuple[str, ...]]:
     """In whose loops each definition is computed; readers come after what they read."""
     kept = {definition.name for definition in optimized.definitions}
     readers: dict[str, list[str]] = {d.name: [] for d in source.definitions}
@@ -153,7 +153,7 @@ def _hosts(source: Query, optimized: Query) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _references(
+def _collect_references(
     reader: TemporalExpr,
     source: Query,
     optimized: Query,

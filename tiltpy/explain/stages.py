@@ -25,7 +25,7 @@ def explain(
     source: Query,
     compiled: Specialised,
     lattices: Mapping[str, Lattice] | None = None,
-    folds: "Sequence[FoldedOutput] | str | None" = None,
+    folds: "Sequence[PreaggregatedOutput] | str | None" = None,
     visits: Iterable[LoopVisits] = (),
     *,
     llvm: bool = False,
@@ -41,7 +41,7 @@ def explain(
     parts.append(("boundaries", "\n".join(_boundaries(compiled.query))))
     parts.append(("layouts", "\n".join(_layouts(source, compiled))))
     if compiled.query.reductions:
-        parts.append(("reductions", "\n".join(_own_reductions(compiled))))
+        parts.append(("reductions", "\n".join(_explain_user_reductions(compiled))))
     parts.extend(_kernel("kernel", compiled.general_code, llvm=llvm, asm=asm))
     if lattices is not None:
         title, grid = "grid kernel", compiled.lattice_code(lattices)
@@ -90,7 +90,7 @@ def _layouts(source: Query, compiled: Specialised) -> Iterator[str]:
         yield f"~{name}{by(keys[name])}: {layout}"
 
 
-def _own_reductions(compiled: Specialised) -> Iterator[str]:
+def _explain_user_reductions(compiled: Specialised) -> Iterator[str]:
     """How each use of the query's own reductions follows its window."""
     own = {one.name: one for one in compiled.query.reductions}
     for definition in compiled.query.definitions:
@@ -119,7 +119,7 @@ def _kernel(
 
 
 @dataclass(frozen=True, slots=True)
-class FoldedOutput:
+class PreaggregatedOutput:
     """An output by key whose rows are folded as they come."""
 
     name: str
@@ -127,9 +127,9 @@ class FoldedOutput:
     codes: tuple[LazyCode, LazyCode]
 
 
-def folds_of(
+def explain_preaggregation(
     part: Compiler, bindings: Mapping[str, Binding]
-) -> list[FoldedOutput] | str | None:
+) -> list[PreaggregatedOutput] | str | None:
     """How rows by key are folded as they come, or why not; None where none have keys.
 
     `part` is of outputs that have the same keys.
@@ -152,11 +152,13 @@ def folds_of(
         panes, ticks = f"{len(one.panes):,} panes", f"{one.way.pane:,} ticks"
         text = f"rows are folded as they come, in {panes} of {ticks}"
         codes = compiled.folding_code(one.name, one.keys.scalar, narrow=one.narrow)
-        found.append(FoldedOutput(one.name, text, codes))
+        found.append(PreaggregatedOutput(one.name, text, codes))
     return found
 
 
-def _fold(one: FoldedOutput, *, llvm: bool, asm: bool) -> Iterator[tuple[str, str]]:
+def _fold(
+    one: PreaggregatedOutput, *, llvm: bool, asm: bool
+) -> Iterator[tuple[str, str]]:
     yield "by key", f"~{one.name}: {one.text}"
     titles = f"fold of ~{one.name}", f"cells of ~{one.name}"
     for title, code in zip(titles, one.codes, strict=True):
@@ -166,11 +168,12 @@ def _fold(one: FoldedOutput, *, llvm: bool, asm: bool) -> Iterator[tuple[str, st
 def _shape(loop: Loop, optimized: str) -> str:
     """A loop's shape, and whether its machine code computes several cells at once."""
     implied = ", times implied" if loop.implicit_times else ""
-    shape = f"~{loop.name}: {loop.shape.value}{implied}, {_vectorised(loop, optimized)}"
+    width = _describe_width(loop, optimized)
+    shape = f"~{loop.name}: {loop.shape.value}{implied}, {width}"
     return "\n".join([shape, *(f"    of {kept}" for kept in loop.structures)])
 
 
-def _vectorised(loop: Loop, optimized: str) -> str:
+def _describe_width(loop: Loop, optimized: str) -> str:
     match loop.shape:
         case Shape.MAP | Shape.STENCIL | Shape.PANES:
             return f"vectorised: {LANES} cells at a time"

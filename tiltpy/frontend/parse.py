@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 from pathlib import Path
 
+from tiltpy.argument_checks import check_argument, check_path, check_text
 from tiltpy.errors import TiltError
 from tiltpy.frontend.elaboration.declarations import Override
 from tiltpy.frontend.elaboration.query import elaborate
@@ -11,7 +12,6 @@ from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.size_limits import read_start, source_of
 from tiltpy.frontend.surface.timestamps import parse_stamp
 from tiltpy.frontend.text.program import read_expression, read_program
-from tiltpy.given import checked, path_of, text_of
 from tiltpy.ir.nodes import Query
 from tiltpy.source import Source, Span
 from tiltpy.types import STRING
@@ -28,8 +28,10 @@ def parse(
     those of strings are taken as they are. Raises a `QueryErrors` that holds everything
     that is wrong with the text.
     """
-    given = checked("params", {} if params is None else params, Mapping, "a dict")
-    program = read_program(source_of(text_of("name", name), text))
+    given = check_argument(
+        "params", {} if params is None else params, Mapping, "a dict"
+    )
+    program = read_program(source_of(check_text("name", name), text))
     strings = {
         node.name.text
         for node in program.statements
@@ -56,7 +58,7 @@ def parse_file(
 ) -> Query:
     """The query of a `.tilt` file (UTF-8)."""
     try:
-        with path_of("path", path).open("rb") as file:
+        with check_path("path", path).open("rb") as file:
             text = read_start(file).decode("utf-8-sig")
     except OSError as error:
         reason = (error.strerror or "the system says no more").lower()

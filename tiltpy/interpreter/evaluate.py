@@ -16,10 +16,10 @@ from tiltpy.interpreter.expressions import evaluate_expression
 from tiltpy.interpreter.objects import (
     FOREVER,
     DerivedObject,
+    EvaluationScope,
     Event,
     InputObject,
     LastEvent,
-    Scope,
     Snapshot,
     TemporalObject,
     Value,
@@ -68,7 +68,7 @@ def evaluate(
     expr: Expr, names: Mapping[str, Value | None], element: Value | None = None
 ) -> Value | None:
     """Evaluate what refers to no object: an element, a part of a user's reduction."""
-    return _QueryMeaning({}).evaluate(expr, Scope(0, names, element))
+    return _QueryMeaning({}).evaluate(expr, EvaluationScope(0, names, element))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,15 +146,15 @@ class _QueryMeaning:
             case CutTime():
                 return False
             case CutInlined():
-                at_early = self.evaluate(cut.value, Scope(early))
-                at_late = self.evaluate(cut.value, Scope(late))
+                at_early = self.evaluate(cut.value, EvaluationScope(early))
+                at_late = self.evaluate(cut.value, EvaluationScope(late))
                 return (at_early is None and at_late is None) or all(
                     self.sees_same(inner, early, late) for inner in cut.cuts
                 )
             case _:
                 assert_never(cut)
 
-    def evaluate(self, expr: Expr, scope: Scope) -> Value | None:
+    def evaluate(self, expr: Expr, scope: EvaluationScope) -> Value | None:
         """Evaluate an expression; None where it is φ."""
         return evaluate_expression(self, expr, scope)
 

@@ -6,7 +6,13 @@ from typing import assert_never
 
 from tiltpy import string_tests as patterns
 from tiltpy.interpreter import scalars as numbers
-from tiltpy.interpreter.objects import FOREVER, InputObject, Meaning, Scope, Value
+from tiltpy.interpreter.objects import (
+    FOREVER,
+    EvaluationScope,
+    InputObject,
+    Meaning,
+    Value,
+)
 from tiltpy.interpreter.scalars import Atom, Number
 from tiltpy.interpreter.windows import number_of, reduce_window, string_of
 from tiltpy.ir.nodes import (
@@ -36,7 +42,9 @@ from tiltpy.ops import StringTest
 from tiltpy.types import Struct
 
 
-def evaluate_expression(meaning: Meaning, expr: Expr, scope: Scope) -> Value | None:
+def evaluate_expression(
+    meaning: Meaning, expr: Expr, scope: EvaluationScope
+) -> Value | None:
     """Evaluate an expression at a time; None where it is φ."""
     match expr:
         case At():
@@ -103,7 +111,7 @@ def evaluate_expression(meaning: Meaning, expr: Expr, scope: Scope) -> Value | N
 
 
 def _evaluate_strict(
-    meaning: Meaning, expr: Unary | Cast | Call, scope: Scope
+    meaning: Meaning, expr: Unary | Cast | Call, scope: EvaluationScope
 ) -> Number | None:
     """Evaluate what is φ where an operand is."""
     operands = expr.arguments if isinstance(expr, Call) else (expr.operand,)
@@ -122,7 +130,9 @@ def _evaluate_strict(
             return numbers.call(expr.function, given, expr.type)
 
 
-def _evaluate_binary(meaning: Meaning, expr: Binary, scope: Scope) -> Number | None:
+def _evaluate_binary(
+    meaning: Meaning, expr: Binary, scope: EvaluationScope
+) -> Number | None:
     left = _evaluate_scalar(meaning, expr.left, scope)
     right = _evaluate_scalar(meaning, expr.right, scope)
     if expr.op in ("&&", "||"):
@@ -143,7 +153,9 @@ def _evaluate_binary(meaning: Meaning, expr: Binary, scope: Scope) -> Number | N
     return numbers.binary(expr.op, one, other, expr.type)
 
 
-def _evaluate_scalar(meaning: Meaning, expr: Expr, scope: Scope) -> Atom | None:
+def _evaluate_scalar(
+    meaning: Meaning, expr: Expr, scope: EvaluationScope
+) -> Atom | None:
     value = meaning.evaluate(expr, scope)
     assert not isinstance(value, Mapping), "a struct where a scalar is expected"
     return value
@@ -158,7 +170,7 @@ def _matches(test: StringTest, string: str, pattern: str) -> bool:
         case "contains":
             return pattern in string
         case "matches":
-            return patterns.holds(test, string, pattern)
+            return patterns.match_string(test, string, pattern)
         case _:
             assert_never(test)
 

@@ -76,7 +76,7 @@ def _inputs_of(query: Query, name: str) -> Iterator[str]:
 
 def key_order(key: Key) -> tuple[object, ...]:
     """What keys are sorted by: nulls first, strings by UTF-8 bytes, NaN last."""
-    return tuple(_place(value) for value in key)
+    return tuple(_sort_key(value) for value in key)
 
 
 def same_key(key: Key) -> Key:
@@ -87,7 +87,7 @@ def same_key(key: Key) -> Key:
     return tuple(_one(value) for value in key)
 
 
-def _place(value: object) -> tuple[bool, bool, object]:
+def _sort_key(value: object) -> tuple[bool, bool, object]:
     if value is None:
         return False, False, 0
     if isinstance(value, float) and math.isnan(value):

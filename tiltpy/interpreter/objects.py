@@ -52,7 +52,7 @@ class Snapshot(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class EvaluationScope:
     """Where an expression is evaluated: at a time, among local names, in a window."""
 
     time: int
@@ -71,7 +71,7 @@ class Meaning(Protocol):
     def user_reductions(self) -> Mapping[str, UserReduction]:
         """The reductions that the query defines, by name."""
 
-    def evaluate(self, expr: Expr, scope: Scope) -> Value | None:
+    def evaluate(self, expr: Expr, scope: EvaluationScope) -> Value | None:
         """Evaluate an expression; None where it is φ."""
 
     def sees_same(self, cut: Cut, early: int, late: int) -> bool:
@@ -107,7 +107,7 @@ class InputObject(TemporalObject):
 
     def __init__(self, events: Sequence[Event]) -> None:
         self.events = events
-        self.runs = list(_runs_on_top(events))
+        self.runs = list(_split_by_top(events))
         self.starts = [start for start, _, _ in self.runs]
 
     def snapshots(self, start: int, end: int) -> list[Snapshot]:
@@ -132,7 +132,7 @@ class InputObject(TemporalObject):
         return self.runs[run][2]
 
 
-def _runs_on_top(events: Sequence[Event]) -> Iterator[tuple[int, int, Event]]:
+def _split_by_top(events: Sequence[Event]) -> Iterator[tuple[int, int, Event]]:
     """Find the longest ranges with one event on top: the alive one that started last.
 
     Each is its start, its end and the event.
@@ -194,7 +194,7 @@ class DerivedObject(TemporalObject):
         """Evaluate `F(g)`, which holds over the cell `(g-p, g]`."""
         if g not in self.values:
             body = self.definition.body
-            self.values[g] = self.meaning.evaluate(body, Scope(g))
+            self.values[g] = self.meaning.evaluate(body, EvaluationScope(g))
         return self.values[g]
 
     def continues(self, g: int) -> bool:

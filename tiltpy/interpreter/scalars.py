@@ -27,11 +27,11 @@ def fit(value: Number, scalar: Scalar) -> Number:
         least, greatest = int_range(scalar)
         return (int(value) - least) % (greatest - least + 1) + least
     if scalar.is_float:
-        return _single(value) if scalar == F32 else float(value)
+        return _round_to_single(value) if scalar == F32 else float(value)
     return bool(value)
 
 
-def _single(value: Number) -> float:
+def _round_to_single(value: Number) -> float:
     """The nearest `f32`; from wide integers too, with one rounding."""
     if isinstance(value, int) and abs(value) >= 2**53:
         # Keep what decides the rounding: the leading bits and whether any bit follows.
@@ -234,13 +234,15 @@ def _sum(values: Sequence[Number]) -> Number:
     try:
         return math.fsum(values) + 0.0
     except OverflowError:  # on the way: the sum itself may be finite
-        return _rounded(sum(map(Fraction, values)))
+        return _round_to_double(sum(map(Fraction, values)))
 
 
 def _mean_square(values: Sequence[Number]) -> float:
     if not all(map(math.isfinite, values)):
         return math.nan if any(map(math.isnan, values)) else math.inf
-    return _rounded(Fraction(sum(Fraction(v) ** 2 for v in values), len(values)))
+    return _round_to_double(
+        Fraction(sum(Fraction(v) ** 2 for v in values), len(values))
+    )
 
 
 def _moment(name: str, values: Sequence[Number], ddof: int) -> float:
@@ -250,14 +252,16 @@ def _moment(name: str, values: Sequence[Number], ddof: int) -> float:
     second = _central(values, 2)
     match name:
         case "var" | "std":
-            unbiased = _rounded(second * len(values) / (len(values) - ddof))
+            unbiased = _round_to_double(second * len(values) / (len(values) - ddof))
             return unbiased if name == "var" else math.sqrt(unbiased)
         case _ if second == 0:
             return math.nan
         case "skew":
-            return _rounded(_central(values, 3)) / float(_rounded(second) ** 1.5)
+            return _round_to_double(_central(values, 3)) / float(
+                _round_to_double(second) ** 1.5
+            )
         case _:
-            return _rounded(_central(values, 4) / second**2) - 3.0
+            return _round_to_double(_central(values, 4) / second**2) - 3.0
 
 
 def _central(values: Sequence[Number], order: int) -> Fraction:
@@ -270,7 +274,7 @@ def _central(values: Sequence[Number], order: int) -> Fraction:
     return Fraction(powers, count ** (order + 1) * scale**order)
 
 
-def _rounded(exact: Fraction | int) -> float:
+def _round_to_double(exact: Fraction | int) -> float:
     """The nearest double; infinite beyond the greatest."""
     try:
         return float(exact)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from tiltpy.interpreter import order_statistics as orders
 from tiltpy.interpreter import scalars as numbers
-from tiltpy.interpreter.objects import Event, Meaning, Scope, Snapshot, Value
+from tiltpy.interpreter.objects import EvaluationScope, Event, Meaning, Snapshot, Value
 from tiltpy.interpreter.scalars import Atom, Number
 from tiltpy.ir.nodes import CutWindow, Expr, Reduce, UserReduction
 from tiltpy.ir.reductions import END, START, STATE
@@ -29,14 +29,16 @@ def contributes_same(meaning: Meaning, cut: CutWindow, early: int, late: int) ->
             for i, row in enumerate(rows)
             if row.start < end
             and start < row.end
-            and meaning.evaluate(cut.element, Scope(time, element=row.value))
+            and meaning.evaluate(cut.element, EvaluationScope(time, element=row.value))
             is not None
         ]
 
     return contributing(early) == contributing(late)
 
 
-def reduce_window(meaning: Meaning, expr: Reduce, scope: Scope) -> Value | None:
+def reduce_window(
+    meaning: Meaning, expr: Reduce, scope: EvaluationScope
+) -> Value | None:
     """Fold the window's snapshots in order, each once, skipping φ."""
     window = expr.window
     start, end = scope.time + window.start, scope.time + window.end
@@ -51,7 +53,7 @@ def reduce_window(meaning: Meaning, expr: Reduce, scope: Scope) -> Value | None:
             end,
         )
     values = [
-        meaning.evaluate(expr.element, Scope(scope.time, element=row.value))
+        meaning.evaluate(expr.element, EvaluationScope(scope.time, element=row.value))
         for row in rows
     ]
     present = [value for value in values if value is not None]
@@ -82,11 +84,11 @@ def fold_user_reduction(
     """Fold the `rows` of `(start, end]` by `acc` alone, with `element` of each."""
 
     def evaluate(expr: Expr, names: Mapping[str, Value | None]) -> Value | None:
-        return meaning.evaluate(expr, Scope(end, names))
+        return meaning.evaluate(expr, EvaluationScope(end, names))
 
     state, is_empty = whole_state(evaluate(reduction.init, {}), reduction.state), True
     for row in rows:
-        value = meaning.evaluate(element, Scope(end, element=row.value))
+        value = meaning.evaluate(element, EvaluationScope(end, element=row.value))
         if value is None:
             continue
         first, last = cut_to(row, start, end)

@@ -59,7 +59,7 @@ from tiltpy.passes.analyses.substitution import (
     presence,
     wrap,
 )
-from tiltpy.string_tests import holds
+from tiltpy.string_tests import match_string
 from tiltpy.types import BOOL, Struct
 
 MAX_PATTERN = 32
@@ -153,7 +153,7 @@ def _simplify(expr: Expr) -> Expr:
         case In(operand=Const() as operand):
             return fold_in(expr, operand)
         case MatchString(operand=Const() as operand):
-            found = holds(expr.test, str(operand.value), expr.pattern)
+            found = match_string(expr.test, str(operand.value), expr.pattern)
             return Const(found, BOOL, expr.span)
         case If():
             return _fold_if(expr)

@@ -23,7 +23,7 @@ NUMPY_UNITS = {"d": "D"}
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class TimeAxis:
     """How the times from `first` to `last` become places, and what stands below.
 
     Dates are in `days` after 1970. A count is in units of `unit` after `origin`.
@@ -68,21 +68,21 @@ class Axis:
         return far.astype(np.float64) / self.unit
 
 
-def time_axis(clock: Clock, first: int, last: int) -> Axis:
+def make_time_axis(clock: Clock, first: int, last: int) -> TimeAxis:
     """The axis for times from the first to the last."""
     if clock.unit is None:
         if first > -EXACT and last < EXACT:
-            return Axis(clock, first, last, label="ticks")
+            return TimeAxis(clock, first, last, label="ticks")
         label = f"ticks after {first}"
-        return Axis(clock, first, last, origin=first, label=label)
+        return TimeAxis(clock, first, last, origin=first, label=label)
     length = NANOSECONDS[clock.unit]
     span = (last - first) * length
     day = NANOSECONDS["d"] // length
     in_years = FIRST_YEAR * day < first and last < LAST_YEAR * day
     if in_years and (span >= LEAST_SPAN or length >= LEAST_SPAN):
-        return Axis(clock, first, last, is_dates=True, label=clock.zone or "")
+        return TimeAxis(clock, first, last, is_dates=True, label=clock.zone or "")
     unit = readable_unit(span)
-    return Axis(
+    return TimeAxis(
         clock,
         first,
         last,

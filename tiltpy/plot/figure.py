@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from tiltpy.plot.axis import Axis
-from tiltpy.plot.panels import Panel, printable, short
-from tiltpy.plot.thin import Drawing
+from tiltpy.plot.axis import TimeAxis
+from tiltpy.plot.panels import Panel, shorten, strip_unprintable
+from tiltpy.plot.thin import ThinnedSeries
 
 WIDTH, HEIGHT, EACH, DPI = 10.0, 3.6, 1.7, 150
 """Inches: of a figure, of one with a single panel, of each further panel."""
@@ -35,7 +35,7 @@ class Picture(Figure):
 
 
 def draw_figure(
-    panels: Sequence[Panel], axis: Axis | None, title: str | None
+    panels: Sequence[Panel], axis: TimeAxis | None, title: str | None
 ) -> Picture:
     """Panels below each other over one time axis; without times there is no axis."""
     height = HEIGHT + EACH * (len(panels) - 1)
@@ -49,7 +49,7 @@ def draw_figure(
         rows[-1].set_xticks([])
     figure.align_ylabels()
     if title is not None:
-        figure.suptitle(_literal(printable(title)))
+        figure.suptitle(_literal(strip_unprintable(title)))
     return figure
 
 
@@ -65,7 +65,7 @@ def save_figure(figure: Figure, place: Path | BytesIO, form: str) -> None:
         figure.savefig(place, format=form, metadata=metadata)
 
 
-def _draw_panel(place: Axes, panel: Panel, axis: Axis | None) -> None:
+def _draw_panel(place: Axes, panel: Panel, axis: TimeAxis | None) -> None:
     place.set_ylabel(_literal(fill(panel.label, LABEL)))
     place.margins(y=0.08)
     place.spines[["top", "right"]].set_visible(False)
@@ -89,7 +89,7 @@ def _draw_panel(place: Axes, panel: Panel, axis: Axis | None) -> None:
 
 
 def _draw_curve(
-    place: Axes, panel: Panel, drawing: Drawing, color: str, axis: Axis
+    place: Axes, panel: Panel, drawing: ThinnedSeries, color: str, axis: TimeAxis
 ) -> None:
     # markers first, for a step that ends at one to be seen
     marks, steps = drawing.marks, drawing.steps
@@ -116,7 +116,7 @@ def _draw_legend(place: Axes, panel: Panel) -> None:
     place.legend(
         [Line2D([], [], color=color) for color in panel.colors],
         [_literal(key) for key in panel.keys],
-        title=_literal(short(panel.series.by)),
+        title=_literal(shorten(panel.series.by)),
         loc="upper left",
         bbox_to_anchor=(1.0, 1.0),
         frameon=False,
@@ -145,7 +145,7 @@ def _draw_words(place: Axes, words: Sequence[str]) -> None:
         place.yaxis.set_major_formatter(FuncFormatter(word))
 
 
-def _draw_times(place: Axes, axis: Axis) -> None:
+def _draw_times(place: Axes, axis: TimeAxis) -> None:
     _draw_dates(place.xaxis, axis)
     if axis.clock.unit is None:
         place.xaxis.set_major_locator(MaxNLocator(MOST_TICKS, integer=True))
@@ -153,7 +153,7 @@ def _draw_times(place: Axes, axis: Axis) -> None:
     place.set_xlabel(axis.label)
 
 
-def _draw_dates(line: LineOfTicks, axis: Axis) -> None:
+def _draw_dates(line: LineOfTicks, axis: TimeAxis) -> None:
     if axis.is_dates:
         locator = AutoDateLocator(tz=axis.clock.tz)
         line.set_major_locator(locator)

@@ -21,10 +21,10 @@ from bokeh.plotting import figure
 from bokeh.resources import INLINE
 from numpy.typing import NDArray
 
-from tiltpy.plot.axis import Axis, offset_at
-from tiltpy.plot.panels import Panel, printable, short
+from tiltpy.plot.axis import TimeAxis, offset_at
+from tiltpy.plot.panels import Panel, shorten, strip_unprintable
 from tiltpy.plot.series import Series, Times
-from tiltpy.plot.thin import Drawing
+from tiltpy.plot.thin import ThinnedSeries
 
 FIRST_HEIGHT, HEIGHT, BELOW = 320, 150, 45
 """Pixels: of a single panel, of each of several, and of the times below the last."""
@@ -37,7 +37,7 @@ MILLISECONDS = 86_400_000
 
 
 def draw_page(
-    panels: Sequence[Panel], axis: Axis | None, title: str | None
+    panels: Sequence[Panel], axis: TimeAxis | None, title: str | None
 ) -> GridPlot:
     """Panels below each other that are zoomed into and moved together."""
     offset, label = _wall_clock(axis)
@@ -62,7 +62,7 @@ def draw_page(
     rows[-1].height = (rows[-1].height or 0) + BELOW
     grid = gridplot([[row] for row in rows], sizing_mode="stretch_width")
     assert isinstance(grid, GridPlot)
-    grid.name = printable(title or "tilt")
+    grid.name = strip_unprintable(title or "tilt")
     return grid
 
 
@@ -72,7 +72,7 @@ def save_page(page: GridPlot, place: Path) -> None:
 
 
 def _draw_panel(
-    row: figure, panel: Panel, axis: Axis | None, offset: timedelta
+    row: figure, panel: Panel, axis: TimeAxis | None, offset: timedelta
 ) -> None:
     if axis is None or panel.is_empty:
         row.add_layout(
@@ -93,9 +93,9 @@ def _draw_panel(
 def _draw_curve(
     row: figure,
     panel: Panel,
-    drawing: Drawing,
+    drawing: ThinnedSeries,
     color: str,
-    axis: Axis,
+    axis: TimeAxis,
     offset: timedelta,
 ) -> Iterator[DataRenderer]:
     steps, marks = drawing.steps, drawing.marks
@@ -113,12 +113,12 @@ def _draw_curve(
 
 
 def _tip(
-    panel: Panel, series: Series, shown: Sequence[DataRenderer], axis: Axis
+    panel: Panel, series: Series, shown: Sequence[DataRenderer], axis: TimeAxis
 ) -> HoverTool:
     """What is said where the mouse stands on a curve."""
     value = "@value{%F %T}" if _has_dates(panel) else "@value{0.[000000]}"
     time = "@time{%F %T}" if axis.is_dates else "@time{0.[000000]}"
-    keys = [] if series.key is None else [(series.by, printable(series.key))]
+    keys = [] if series.key is None else [(series.by, strip_unprintable(series.key))]
     return HoverTool(
         renderers=list(shown),
         tooltips=[*keys, (series.name, value), ("", time)],
@@ -138,7 +138,7 @@ def _draw_legend(row: figure, panel: Panel, curves: Sequence[list[Any]]) -> None
     ]
     legend = Legend(
         items=items,
-        title=short(panel.series.by),
+        title=shorten(panel.series.by),
         orientation="horizontal",
         click_policy="hide",
         label_text_font_size="8pt",
@@ -171,20 +171,20 @@ def _draw_words(row: figure, words: Sequence[str]) -> None:
 
 
 def _source(
-    axis: Axis, offset: timedelta, times: Times, values: NDArray[np.float64]
+    axis: TimeAxis, offset: timedelta, times: Times, values: NDArray[np.float64]
 ) -> ColumnDataSource:
     return ColumnDataSource(
         {"time": _on_page(axis, offset, axis.places(times)), "value": values}
     )
 
 
-def _range(axis: Axis, offset: timedelta) -> Range1d:
+def _range(axis: TimeAxis, offset: timedelta) -> Range1d:
     low, high = _on_page(axis, offset, np.array(axis.limits())).tolist()
     return Range1d(start=low, end=high)
 
 
 def _on_page(
-    axis: Axis, offset: timedelta, places: NDArray[np.float64]
+    axis: TimeAxis, offset: timedelta, places: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Days as the milliseconds of a browser, on the zone's wall clock."""
     if not axis.is_dates:
@@ -192,7 +192,7 @@ def _on_page(
     return places * MILLISECONDS + offset / timedelta(milliseconds=1)
 
 
-def _wall_clock(axis: Axis | None) -> tuple[timedelta, str]:
+def _wall_clock(axis: TimeAxis | None) -> tuple[timedelta, str]:
     """What is added to stamps for them to be read in their zone, and the axis's label.
 
     Browsers know no zones but UTC and their own. So where the offset is not the same

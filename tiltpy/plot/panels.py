@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tiltpy.errors import TiltError
-from tiltpy.plot.axis import Axis, readable_unit, time_axis
+from tiltpy.plot.axis import TimeAxis, make_time_axis, readable_unit
 from tiltpy.plot.series import Clock, Numbers, Series
-from tiltpy.plot.thin import Drawing, thin
+from tiltpy.plot.thin import ThinnedSeries, thin
 from tiltpy.types import NANOSECONDS
 
 COLORS = {False: "#1f6fb4", True: "#707070"}
@@ -30,11 +30,11 @@ LARGE, SCALE = 1e300, 1e10
 class Panel:
     """A series, or one for each key, and what is written beside it."""
 
-    drawings: tuple[Drawing, ...]
+    drawings: tuple[ThinnedSeries, ...]
     colors: tuple[str, ...]
     label: str
     scale: float = 1.0
-    axis: Axis | None = None
+    axis: TimeAxis | None = None
     """Where the values are times."""
     legend: bool = False
     """Whether it says which colour is which key: if it is other than above it."""
@@ -45,7 +45,7 @@ class Panel:
         return self.drawings[0].series
 
     @property
-    def curves(self) -> Iterator[tuple[Drawing, str]]:
+    def curves(self) -> Iterator[tuple[ThinnedSeries, str]]:
         """Each drawing and its colour."""
         return zip(self.drawings, self.colors, strict=True)
 
@@ -53,13 +53,13 @@ class Panel:
     def keys(self) -> tuple[str, ...]:
         """The keys of its series, as a legend names them; none of an unkeyed one."""
         found = (drawing.series.key for drawing in self.drawings)
-        return tuple(short(key) for key in found if key is not None)
+        return tuple(shorten(key) for key in found if key is not None)
 
     @property
     def words(self) -> tuple[str, ...] | None:
         """What stands beside the panel instead of numbers."""
         words = self.series.words
-        return None if words is None else tuple(map(short, words))
+        return None if words is None else tuple(map(shorten, words))
 
     @property
     def is_empty(self) -> bool:
@@ -92,21 +92,21 @@ class Panel:
         return values / self.scale if self.axis is None else self.axis.heights(values)
 
 
-def printable(text: str) -> str:
+def strip_unprintable(text: str) -> str:
     """A text in one line, without letters that are none on paper (or in an SVG)."""
     line = " ".join(text.split())
     return "".join(letter if letter.isprintable() else "�" for letter in line)
 
 
-def short(word: str) -> str:
+def shorten(word: str) -> str:
     """A word that fits beside a picture."""
-    line = printable(word[: 2 * LONGEST])
+    line = strip_unprintable(word[: 2 * LONGEST])
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
 
 
 def lay_panels(
     groups: Sequence[Sequence[Series]], clock: Clock
-) -> tuple[list[Panel], Axis | None]:
+) -> tuple[list[Panel], TimeAxis | None]:
     """A panel for each group of series, and the axis they share.
 
     There is none where no series has a snapshot.
@@ -119,18 +119,18 @@ def lay_panels(
             "at most; draw outputs one by one: result[name].plot()"
         )
     panels: list[Panel] = []
-    for group, colors in zip(groups, _colors(groups), strict=True):
-        panel = _panel(tuple(thin(one, clock) for one in group), colors)
+    for group, colors in zip(groups, _assign_colors(groups), strict=True):
+        panel = _make_panel(tuple(thin(one, clock) for one in group), colors)
         above = panels[-1].keys if panels else ()
         panels.append(replace(panel, legend=panel.keys not in ((), above)))
     every = [one for group in groups for one in group if len(one)]
     starts = [int(one.starts[0]) for one in every]
     ends = [int(one.ends[-1]) for one in every]
-    axis = time_axis(clock, min(starts), max(ends)) if starts else None
+    axis = make_time_axis(clock, min(starts), max(ends)) if starts else None
     return panels, axis
 
 
-def _colors(groups: Sequence[Sequence[Series]]) -> Iterator[tuple[str, ...]]:
+def _assign_colors(groups: Sequence[Sequence[Series]]) -> Iterator[tuple[str, ...]]:
     """The colours of each group: a key has one in all panels, if they are enough."""
     keys = [[one.key for one in group if one.key is not None] for group in groups]
     every = list(dict.fromkeys(key for own in keys for key in own))
@@ -142,10 +142,10 @@ def _colors(groups: Sequence[Sequence[Series]]) -> Iterator[tuple[str, ...]]:
         )
 
 
-def _panel(drawings: tuple[Drawing, ...], colors: tuple[str, ...]) -> Panel:
+def _make_panel(drawings: tuple[ThinnedSeries, ...], colors: tuple[str, ...]) -> Panel:
     """The panel, and what its values are divided by or counted from."""
     series = drawings[0].series
-    name = printable(series.name)
+    name = strip_unprintable(series.name)
     panel = Panel(drawings, colors, name)
     parts = [part.values for one in drawings for part in (one.steps, one.marks)]
     drawn = np.concatenate(parts)
@@ -153,7 +153,7 @@ def _panel(drawings: tuple[Drawing, ...], colors: tuple[str, ...]) -> Panel:
     if len(drawn) == 0:
         return panel
     if series.clock is not None:
-        axis = time_axis(series.clock, int(drawn.min()), int(drawn.max()))
+        axis = make_time_axis(series.clock, int(drawn.min()), int(drawn.max()))
         return replace(panel, label=f"{name} {axis.label}".rstrip(), axis=axis)
     largest = float(np.abs(drawn).max())
     if series.unit is not None:

@@ -42,7 +42,7 @@ class Marks:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Drawing:
+class ThinnedSeries:
     """How one series looks.
 
     `drawn` of `drawable` snapshots are in the picture, out of `snapshots` in all.
@@ -56,25 +56,25 @@ class Drawing:
     snapshots: int
 
 
-def thin(series: Series, clock: Clock) -> Drawing:
+def thin(series: Series, clock: Clock) -> ThinnedSeries:
     """Choose what is drawn of a series."""
     shown = series.drawable()
-    points = _points(shown, clock.tick)
+    points = _find_points(shown, clock.tick)
     marked = shown.take(points)
-    held = shown.take(_others(points, len(shown))) if len(points) else shown
-    marked = marked.take(_one_in_each_place(marked)) if len(marked) else marked
-    rows, stops = _chosen(held)
-    seen, specks = _split(held, rows, stops)
+    held = shown.take(_invert(points, len(shown))) if len(points) else shown
+    marked = marked.take(_thin_markers(marked)) if len(marked) else marked
+    rows, stops = _choose_steps(held)
+    seen, specks = _split_short_lines(held, rows, stops)
     steps = _steps(held, seen, stops)
     times = np.concatenate([marked.ends, held.ends[specks]])
     values = np.concatenate([marked.values, held.values[specks]])
     order = np.argsort(times, kind="stable")
     marks = Marks(times[order], values[order])
     drawn = len(marked) + len(rows)
-    return Drawing(series, steps, marks, drawn, len(shown), len(series))
+    return ThinnedSeries(series, steps, marks, drawn, len(shown), len(series))
 
 
-def _points(series: Series, tick: int) -> Rows:
+def _find_points(series: Series, tick: int) -> Rows:
     """The snapshots that are one tick long and touch no other."""
     touch = series.starts[1:] == series.ends[:-1]
     alone = np.ones(len(series), np.bool_)
@@ -85,13 +85,13 @@ def _points(series: Series, tick: int) -> Rows:
     return points
 
 
-def _others(rows: Rows, count: int) -> Rows:
+def _invert(rows: Rows, count: int) -> Rows:
     kept = np.ones(count, np.bool_)
     kept[rows] = False
     return np.flatnonzero(kept)
 
 
-def _one_in_each_place(points: Series) -> Rows:
+def _thin_markers(points: Series) -> Rows:
     """The last point in each place that a marker covers, the extremes among them."""
     across, up = MARKS
     if len(points) <= across:
@@ -100,7 +100,7 @@ def _one_in_each_place(points: Series) -> Rows:
     low, high = values.min(), values.max()
     # halves, for the greatest float less the least is none
     level = (values / 2 - low / 2) / ((high / 2 - low / 2) or 1.0)
-    time = _since(points.ends, points.ends[0])
+    time = _times_since(points.ends, points.ends[0])
     row = np.minimum((level * up).astype(np.intp), up - 1)
     column = np.minimum((time / (time[-1] or 1.0) * across).astype(np.intp), across - 1)
     last = np.full(across * up, -1, np.intp)
@@ -108,7 +108,7 @@ def _one_in_each_place(points: Series) -> Rows:
     return np.union1d(last[last >= 0], [values.argmin(), values.argmax()])
 
 
-def _chosen(held: Series) -> tuple[Rows, Rows]:
+def _choose_steps(held: Series) -> tuple[Rows, Rows]:
     """The snapshots of a line that are drawn, and those of them before a gap."""
     if len(held) == 0:
         return np.zeros(0, np.intp), np.zeros(0, np.intp)
@@ -117,14 +117,14 @@ def _chosen(held: Series) -> tuple[Rows, Rows]:
         rows = np.arange(len(held))
     else:
         stops = stops[_gaps(held, stops) > _column(held)]
-        time = _since(held.starts, held.starts[0])
+        time = _times_since(held.starts, held.starts[0])
         found = M4Downsampler().downsample(time, held.values, n_out=STEPS)
         rows = np.union1d(found.astype(np.intp), np.append(stops, stops + 1))
         rows = np.union1d(rows, [0, len(held) - 1])
     return rows, np.append(stops, len(held) - 1)
 
 
-def _split(held: Series, rows: Rows, stops: Rows) -> tuple[Rows, Rows]:
+def _split_short_lines(held: Series, rows: Rows, stops: Rows) -> tuple[Rows, Rows]:
     """Those of lines, and those of lines too short to be seen, which become markers."""
     if len(stops) < 2:
         return rows, rows[:0]
@@ -151,7 +151,7 @@ def _steps(held: Series, rows: Rows, stops: Rows) -> Steps:
 
 def _column(held: Series) -> float:
     """The width of a column of the picture."""
-    return float(_since(held.ends[-1:], held.starts[0])[0]) / COLUMNS
+    return float(_times_since(held.ends[-1:], held.starts[0])[0]) / COLUMNS
 
 
 def _gaps(held: Series, stops: Rows) -> NDArray[np.uint64]:
@@ -159,6 +159,6 @@ def _gaps(held: Series, stops: Rows) -> NDArray[np.uint64]:
     return (held.starts[stops + 1] - held.ends[stops]).view(np.uint64)
 
 
-def _since(times: Times, origin: np.int64) -> NDArray[np.float64]:
+def _times_since(times: Times, origin: np.int64) -> NDArray[np.float64]:
     """Times after an origin, which may be further off than 64 signed bits tell."""
     return (times - origin).view(np.uint64).astype(np.float64)

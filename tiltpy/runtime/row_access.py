@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, Times
 from tiltpy.runtime.arrow.timestamps import OutputStamp
-from tiltpy.runtime.ingest.read_input import Ingested
+from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.results.result import OutputTable
 from tiltpy.types import Struct, Type
 
@@ -31,7 +31,7 @@ class Rows:
     key: str = ""
 
 
-def rows_of_input(read: Ingested, payload: Type, most: int) -> list[Rows]:
+def rows_of_input(read: InputRows, payload: Type, most: int) -> list[Rows]:
     """The rows of an input; by key, those of so many keys at most."""
     if read.groups is None or read.keys is None:
         return [_rows(read.buffer, payload, "")]

@@ -15,7 +15,7 @@ from tiltpy.runtime.execution.time_run import Job, RunOptions
 from tiltpy.runtime.execution.visit_warnings import Announcement
 from tiltpy.runtime.ingest.binding import Binding
 from tiltpy.runtime.ingest.keys import Groups, Keys, align
-from tiltpy.runtime.ingest.read_input import Ingested, ingest
+from tiltpy.runtime.ingest.read_input import InputRows, ingest
 from tiltpy.runtime.keyed.keyed_run import KeyedJob
 from tiltpy.runtime.preaggregation.run import (
     Direct,
@@ -36,7 +36,7 @@ def bind_inputs(
     *,
     allow_sort: bool,
     leave: Collection[str] = (),
-) -> dict[str, Ingested]:
+) -> dict[str, InputRows]:
     """Read every input of a query, but for those to `leave`."""
     found = {}
     for declared in query.inputs:
@@ -117,7 +117,7 @@ def _directly(
 
 def run(
     part: Part[Kernels],
-    inputs: Mapping[str, Ingested],
+    inputs: Mapping[str, InputRows],
     request: Request,
     options: RunOptions,
     order: Order = "key",
@@ -149,7 +149,7 @@ def run(
 
 def job_of(
     part: Part[Kernels],
-    inputs: Mapping[str, Ingested],
+    inputs: Mapping[str, InputRows],
     request: Request,
     options: RunOptions,
 ) -> Job | KeyedJob:

@@ -21,21 +21,21 @@ from tiltpy.runtime.incremental.partition_run import halo
 from tiltpy.runtime.incremental.sizes import size_of
 from tiltpy.runtime.ingest.key_types import common_type
 from tiltpy.runtime.results.result import OutputTable
-from tiltpy.spark.shuffle_by_key import rows_by_key, rows_in_groups
-from tiltpy.spark.shuffle_by_time import rows_in_pieces
-from tiltpy.spark.shuffle_rows import Events
-from tiltpy.spark.sources import Source, binding_of, read_sources
-from tiltpy.spark.stitch import can_go_on, stitched
-from tiltpy.spark.time_bounds import Cutting
+from tiltpy.spark.shuffle_by_key import shuffle_by_group, shuffle_by_key
+from tiltpy.spark.shuffle_by_time import shuffle_by_time
+from tiltpy.spark.shuffle_rows import NumberedInput
+from tiltpy.spark.sources import SparkSource, binding_of, read_sources
+from tiltpy.spark.stitch import can_cross_seams, stitch_fragments
+from tiltpy.spark.time_bounds import Partitioning
 from tiltpy.spark.types import result_schema, spark_schema
 from tiltpy.spark.worker import (
-    fragments_of,
+    fragment_worker,
     fragments_schema,
-    snapshots_of,
-    whole_groups_of,
-    whole_keys_of,
+    group_worker,
+    key_worker,
+    partition_worker,
 )
-from tiltpy.spark.worker_task import Columns, Task
+from tiltpy.spark.worker_task import InputColumns, SparkTask
 from tiltpy.time_literals import Length, Moment
 
 MEMORY = "256MB"
@@ -72,13 +72,13 @@ def tilt_transform(
             "DataFrame for each: apply(query, {name: frame})"
         )
     name = names[0]
-    chosen = _chosen(compiled.query, output)
+    chosen = _choose_output(compiled.query, output)
 
     def transform(frame: DataFrame) -> DataFrame:
         bound = bind(
             frame, time=time, lifetime=lifetime, column=column, order=order, by=by
         )
-        door = _Door(compiled, {name: bound}, start, end, chunk, bounds, memory)
+        door = SparkPlan(compiled, {name: bound}, start, end, chunk, bounds, memory)
         return door.output(chosen)
 
     return transform
@@ -112,8 +112,8 @@ def apply(
     reads, as they stand in the frame, nulls first.
     """
     compiled = parse(query) if isinstance(query, str) else query
-    chosen = _chosen(compiled.query, output)
-    return _Door(compiled, inputs, start, end, chunk, bounds, memory).output(chosen)
+    chosen = _choose_output(compiled.query, output)
+    return SparkPlan(compiled, inputs, start, end, chunk, bounds, memory).output(chosen)
 
 
 def apply_all(
@@ -128,11 +128,11 @@ def apply_all(
 ) -> dict[str, DataFrame]:
     """A DataFrame for each output, by name; each reads the inputs for itself."""
     compiled = parse(query) if isinstance(query, str) else query
-    door = _Door(compiled, inputs, start, end, chunk, bounds, memory)
+    door = SparkPlan(compiled, inputs, start, end, chunk, bounds, memory)
     return {name: door.output(name) for name in compiled.query.outputs}
 
 
-def _chosen(query: Query, output: str | None) -> str:
+def _choose_output(query: Query, output: str | None) -> str:
     if output is None and len(query.outputs) == 1:
         return query.outputs[0]
     known = ", ".join(f"'{name}'" for name in query.outputs)
@@ -143,7 +143,7 @@ def _chosen(query: Query, output: str | None) -> str:
     return output
 
 
-class _Door:
+class SparkPlan:
     """A query and its inputs, checked."""
 
     def __init__(
@@ -174,7 +174,7 @@ class _Door:
         assert definition is not None
         reaches = halo(query, same_bits=self.chunk is not None)
         used = [
-            Events(number, self.sources[declared.name], query.unit)
+            NumberedInput(number, self.sources[declared.name], query.unit)
             for number, declared in enumerate(query.inputs)
         ]
         task = self._task(query, name, used)
@@ -182,25 +182,25 @@ class _Door:
         if task.keys and (everyone or self.chunk is None):
             schema = spark_schema(task.schema)
             if not everyone:
-                return rows_by_key(used).mapInArrow(whole_keys_of(task), schema)
-            rows = rows_in_groups(used, PIECES * self._cores)
-            return rows.mapInArrow(whole_groups_of(task), schema)
-        cutting = Cutting(
+                return shuffle_by_key(used).mapInArrow(key_worker(task), schema)
+            rows = shuffle_by_group(used, PIECES * self._cores)
+            return rows.mapInArrow(group_worker(task), schema)
+        cutting = Partitioning(
             definition,
             self.request,
             self.chunk,
             PIECES * self._cores,
             max((back + ahead for back, ahead in reaches.values()), default=0),
         )
-        rows = rows_in_pieces(self._session, used, reaches, cutting)
-        whole = rows.mapInArrow(snapshots_of(task), spark_schema(task.schema))
+        rows = shuffle_by_time(self._session, used, reaches, cutting)
+        whole = rows.mapInArrow(partition_worker(task), spark_schema(task.schema))
         lifetimes = {one: source.lifetime for one, source in self.sources.items()}
-        if not can_go_on(query, name, lifetimes):
+        if not can_cross_seams(query, name, lifetimes):
             return whole
         fragments = rows.mapInArrow(
-            fragments_of(task), spark_schema(fragments_schema(task.schema))
+            fragment_worker(task), spark_schema(fragments_schema(task.schema))
         )
-        return whole.union(stitched(fragments, len(task.keys)))
+        return whole.union(stitch_fragments(fragments, len(task.keys)))
 
     @property
     def _session(self) -> SparkSession:
@@ -210,14 +210,16 @@ class _Door:
     def _cores(self) -> int:
         return int(self._session.sparkContext.defaultParallelism)
 
-    def _task(self, query: Query, name: str, used: Sequence[Events]) -> Task:
+    def _task(
+        self, query: Query, name: str, used: Sequence[NumberedInput]
+    ) -> SparkTask:
         definition = query.definition(name)
         assert definition is not None
         keys = keys_of(query, name)
         payload = OutputTable(name, definition.type, [], self.stamp).schema
         sources = {one.name: one.source for one in used}
         fields = [*_key_fields(keys, sources), *payload]
-        return Task(
+        return SparkTask(
             format_query(query),
             self.options,
             tuple(map(_columns, used)),
@@ -232,9 +234,9 @@ class _Door:
         )
 
 
-def _columns(one: Events) -> Columns:
+def _columns(one: NumberedInput) -> InputColumns:
     source, slots = one.source, one.slots
-    return Columns(
+    return InputColumns(
         one.name,
         tuple(slots),
         pa.schema([source.schema.field(name) for name in slots.values()]),
@@ -247,7 +249,7 @@ def _columns(one: Events) -> Columns:
     )
 
 
-def _key_fields(keys: Keys, sources: Mapping[str, Source]) -> list[pa.Field]:
+def _key_fields(keys: Keys, sources: Mapping[str, SparkSource]) -> list[pa.Field]:
     """The key columns of an output: what holds those of all its inputs."""
     fields = []
     for place, key in enumerate(keys):

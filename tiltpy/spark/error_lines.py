@@ -22,15 +22,15 @@ LOGGED = re.compile(
 
 
 @contextmanager
-def said_in_a_line() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """A body whose errors of Spark become errors of ours."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        raise cause(str(error)) from error
+        raise find_cause(str(error)) from error
 
 
-def cause(text: str, log: str = "") -> TiltError:
+def find_cause(text: str, log: str = "") -> TiltError:
     """What is behind an error of Spark: its text, and what else its JVM has said."""
     for ours in (OURS, RAISED):
         if found := ours.search(text):

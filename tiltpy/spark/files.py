@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from tiltpy.errors import DataError
-from tiltpy.spark.error_lines import said_in_a_line
+from tiltpy.spark.error_lines import translate_errors
 
 DONE = "_SUCCESS"
 """The file that Spark leaves in a dataset that it has written."""
@@ -24,11 +24,11 @@ def read_frame(session: SparkSession, path: Path) -> DataFrame:
     found = [str(path)] if path.exists() else sorted(glob(str(path)))  # noqa: PTH207
     names = (str(Path(one).absolute()) for one in found)
     plain = (re.sub(r"[\\*?\[\]{}]", r"\\\g<0>", name) for name in names)
-    with said_in_a_line():
+    with translate_errors():
         return session.read.parquet(*(f"file:{name}" for name in plain))
 
 
-def head_of(frame: DataFrame, rows: int) -> tuple[int, pa.Table]:
+def read_head(frame: DataFrame, rows: int) -> tuple[int, pa.Table]:
     """How many rows a result has, and the first by its columns: keys, then times."""
     kept = frame.persist()
     try:
@@ -37,7 +37,7 @@ def head_of(frame: DataFrame, rows: int) -> tuple[int, pa.Table]:
         kept.unpersist()
 
 
-def check_place(path: Path) -> None:
+def check_dataset_path(path: Path) -> None:
     """A dataset may replace one that Spark has written, and nothing else."""
     if not path.exists():
         return
@@ -55,13 +55,13 @@ def write_frames(frames: Mapping[Path, DataFrame]) -> None:
     They are written beside their places, which they take when all are done.
     """
     for path in frames:
-        check_place(path)
+        check_dataset_path(path)
     with ExitStack() as left:
         beside = {}
         for path, frame in frames.items():
             made = path.with_name(f".{path.name}.{os.getpid()}")
             left.callback(shutil.rmtree, made, ignore_errors=True)
-            with said_in_a_line():
+            with translate_errors():
                 frame.write.mode("overwrite").parquet(f"file:{made.absolute()}")
             beside[path] = made
         for path, made in beside.items():

@@ -53,12 +53,16 @@ def find_java(
     places, being what Spark is tested with most. A `JavaError` says what was looked at.
     """
     seen = []
-    for place, program in _named(environ):
+    for place, program in _candidates(environ):
         java = None if program is None else ask(program)
         if java is not None and java.version >= OLDEST:
             return java
-        seen.append(f"{place} {_failing(program, java)}")
-    found = [java for program in _usual(usual) if (java := ask(program)) is not None]
+        seen.append(f"{place} {_failure(program, java)}")
+    found = [
+        java
+        for program in _default_candidates(usual)
+        if (java := ask(program)) is not None
+    ]
     fit = [java for java in found if java.version >= OLDEST]
     if fit:
         return min(fit, key=lambda java: (java.version, java.home))
@@ -69,7 +73,7 @@ def find_java(
     )
 
 
-def _named(environ: Mapping[str, str]) -> Iterator[tuple[str, Path | None]]:
+def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path | None]]:
     """Where people say which Java they mean, and the program there if there is one."""
     home = environ.get("JAVA_HOME")
     yield "JAVA_HOME", None if not home else Path(home) / "bin" / "java"
@@ -77,7 +81,7 @@ def _named(environ: Mapping[str, str]) -> Iterator[tuple[str, Path | None]]:
     yield "PATH", None if program is None else Path(program)
 
 
-def _failing(program: Path | None, java: Java | None) -> str:
+def _failure(program: Path | None, java: Java | None) -> str:
     if program is None:
         return "names none"
     return f"has {program}, " + (
@@ -85,7 +89,7 @@ def _failing(program: Path | None, java: Java | None) -> str:
     )
 
 
-def _usual(patterns: Sequence[str]) -> Iterator[Path]:
+def _default_candidates(patterns: Sequence[str]) -> Iterator[Path]:
     """The programs in the usual places, each once."""
     found = {
         (home / "bin" / "java").resolve()

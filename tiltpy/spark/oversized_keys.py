@@ -20,15 +20,15 @@ from tiltpy.passes import resolve_boundaries
 from tiltpy.runtime.arrays.views import values_of
 from tiltpy.runtime.incremental.span_run import stream
 from tiltpy.runtime.ingest.binding import Binding
-from tiltpy.spark.spill import Files, Share, tables_of
+from tiltpy.spark.spill import BatchFiles, Share, collect_tables
 from tiltpy.spark.worker_task import (
-    Task,
-    bound,
+    SparkTask,
+    bind_rows,
     compiler_of,
     failure,
+    format_key,
     rows_of,
-    shown,
-    undeclared,
+    strip_declaration,
 )
 
 Key = tuple[pa.Array, ...]
@@ -40,12 +40,12 @@ SAMPLE = 64
 """Every so manieth row is looked at, to find where to cut time."""
 
 
-def as_time_goes_on(task: Task, share: Share) -> Iterator[tuple[Key, pa.Table]]:
+def stream_keys(task: SparkTask, share: Share) -> Iterator[tuple[Key, pa.Table]]:
     """The snapshots of each key that has rows in a share, some at a time."""
     query, compiler = compiler_of(task.text, task.options, by_key=False)
-    inputs = tuple(undeclared(one) for one in query.inputs)
+    inputs = tuple(strip_declaration(one) for one in query.inputs)
     query = resolve_boundaries(replace(query, inputs=inputs))
-    for key in _keys_in(share, task.slots):
+    for key in _list_keys(share, task.slots):
         with TemporaryDirectory(prefix="tiltpy-") as folder:
             bindings = {
                 one.name: _binding(task, share, key, number, Path(folder, str(number)))
@@ -63,10 +63,10 @@ def as_time_goes_on(task: Task, share: Share) -> Iterator[tuple[Key, pa.Table]]:
                 ):
                     yield key, result[task.output].to_arrow()
             except TiltError as error:
-                raise failure(task, shown(task.keys, key), error) from None
+                raise failure(task, format_key(task.keys, key), error) from None
 
 
-def _keys_in(share: Share, slots: list[str]) -> list[Key]:
+def _list_keys(share: Share, slots: list[str]) -> list[Key]:
     """The different keys, of which there are few."""
     parts = (pa.Table.from_batches([batch]).select(slots) for batch in share.rows)
     found = pa.concat_tables(part.group_by(slots).aggregate([]) for part in parts)
@@ -77,28 +77,30 @@ def _keys_in(share: Share, slots: list[str]) -> list[Key]:
     ]
 
 
-def _binding(task: Task, share: Share, key: Key, number: int, folder: Path) -> Binding:
+def _binding(
+    task: SparkTask, share: Share, key: Key, number: int, folder: Path
+) -> Binding:
     """An input's rows of a key, bound as tables in order of time."""
-    one, rows = task.inputs[number], _Rows(task, share, key, number)
-    empty = bound(one, rows.nothing())
-    later = (bound(one, table).frame for table in _in_order(rows, folder))
+    one, rows = task.inputs[number], _KeyRows(task, share, key, number)
+    empty = bind_rows(one, rows.nothing())
+    later = (bind_rows(one, table).frame for table in _sort_by_files(rows, folder))
     return replace(empty, frame=chain((empty.frame,), later))
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
+class _KeyRows:
     """The rows of an input and a key, in tables, as often as asked; and their times."""
 
-    task: Task
+    task: SparkTask
     share: Share
     key: Key
     number: int
 
     def __iter__(self) -> Iterator[pa.Table]:
         slots, one = self.task.slots, self.task.inputs[self.number]
-        for table in tables_of(self.share.rows, self.task.memory // PART):
+        for table in collect_tables(self.share.rows, self.task.memory // PART):
             alike = [
-                _same(table.column(slot), value)
+                _matches_value(table.column(slot), value)
                 for slot, value in zip(slots, self.key, strict=True)
             ]
             own = table.filter(pa.array(np.logical_and.reduce(alike)))
@@ -126,7 +128,7 @@ class _Rows:
         return one.time
 
 
-def _in_order(rows: _Rows, folder: Path) -> Iterator[pa.Table]:
+def _sort_by_files(rows: _KeyRows, folder: Path) -> Iterator[pa.Table]:
     """Some rows in order of time, a file's after the other's."""
     some = np.sort(np.concatenate([rows.times(one)[::SAMPLE] for one in rows]))
     if len(some) == 0:
@@ -134,15 +136,15 @@ def _in_order(rows: _Rows, folder: Path) -> Iterator[pa.Table]:
     folder.mkdir()
     count = min(MOST_FILES, 1 + PART * rows.share.nbytes // rows.task.memory)
     cuts = np.unique(some[len(some) * np.arange(1, count) // count])
-    with Files(str(folder), rows.nothing().schema, 1 + len(cuts)) as files:
+    with BatchFiles(str(folder), rows.nothing().schema, 1 + len(cuts)) as files:
         for table in rows:
             files.write(table, cuts.searchsorted(rows.times(table), side="right"))
     for file in files.files:
-        for table in tables_of(file, rows.share.nbytes):
+        for table in collect_tables(file, rows.share.nbytes):
             yield table.sort_by(rows.time)
 
 
-def _same(column: pa.ChunkedArray, value: pa.Array) -> NDArray[np.bool_]:
+def _matches_value(column: pa.ChunkedArray, value: pa.Array) -> NDArray[np.bool_]:
     """Where a column has a value; a null is one too, and so is NaN."""
     both = pa.chunked_array([value, *column.chunks]).combine_chunks()
     codes = both.dictionary_encode(null_encoding="encode").indices.to_numpy()

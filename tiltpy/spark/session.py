@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from tiltpy.spark.error_lines import cause
+from tiltpy.spark.error_lines import find_cause
 from tiltpy.spark.java import find_java
 
 SETTINGS = {
@@ -32,7 +32,7 @@ few rows has a partition of its own."""
 
 
 @contextmanager
-def started(
+def start_session(
     master: str, settings: Mapping[str, str] | None = None
 ) -> Iterator[SparkSession]:
     """A session of this process, which has no other yet; it is stopped in the end.
@@ -64,7 +64,7 @@ def _start(builder: SparkSession.Builder) -> SparkSession:
         except (PySparkException, Py4JError) as error:
             printed.seek(0)
             log = printed.read().decode(errors="replace")
-            raise cause(str(error), log) from error
+            raise find_cause(str(error), log) from error
 
 
 @contextmanager

@@ -11,26 +11,26 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from tiltpy.spark.shuffle_rows import Events, keys_among
+from tiltpy.spark.shuffle_rows import NumberedInput, keys_among
 
 
-def rows_by_key(inputs: Sequence[Events]) -> DataFrame:
+def shuffle_by_key(inputs: Sequence[NumberedInput]) -> DataFrame:
     """All rows of keyed inputs, shared out among as many tasks as they are worth."""
     (first, *others) = inputs
     if not others:  # rows move one by one, and a column more is dear
         return first.rows().repartition(*first.keys)
-    return _together([_tagged(one) for one in inputs]).repartition(*first.keys)
+    return _union_by_group([_tag_rows(one) for one in inputs]).repartition(*first.keys)
 
 
-def rows_in_groups(inputs: Sequence[Events], groups: int) -> DataFrame:
+def shuffle_by_group(inputs: Sequence[NumberedInput], groups: int) -> DataFrame:
     """All rows, those of inputs without keys as often as there are groups."""
     keys = keys_among(inputs)
     numbers = sql.explode(sql.sequence(sql.lit(0), sql.lit(groups - 1)))
     # Of the keys as they are in all inputs: integers of other widths have other hashes.
     own = sql.pmod(sql.hash(*keys), sql.lit(groups))
-    rows = _together(
+    rows = _union_by_group(
         [
-            _tagged(one) if one.keys else _tagged(one).withColumn("group", numbers)
+            _tag_rows(one) if one.keys else _tag_rows(one).withColumn("group", numbers)
             for one in inputs
         ]
     )
@@ -38,9 +38,9 @@ def rows_in_groups(inputs: Sequence[Events], groups: int) -> DataFrame:
     return rows.withColumn("group", number).repartition("group")
 
 
-def _tagged(one: Events) -> DataFrame:
+def _tag_rows(one: NumberedInput) -> DataFrame:
     return one.rows().withColumn("input", sql.lit(one.number))
 
 
-def _together(parts: Sequence[DataFrame]) -> DataFrame:
+def _union_by_group(parts: Sequence[DataFrame]) -> DataFrame:
     return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)

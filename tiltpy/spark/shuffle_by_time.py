@@ -2,9 +2,9 @@
 
 A frame of rows in pieces has the keys, `piece`, `input` (its number), and the inputs'
 columns. A row whose input is `DESCRIPTION` describes the piece itself, in columns of
-its own (`describing`); so there is every piece of an output's domain, be there rows in
-it or not. Those are numbers, null in other rows: where arrays are null, Spark's Arrow
-writer goes through the whole batch before, for each row.
+its own (`description_columns`); so there is every piece of an output's domain, be there
+rows in it or not. Those are numbers, null in other rows: where arrays are null, Spark's
+Arrow writer goes through the whole batch before, for each row.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,33 +13,36 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sql
 
-from tiltpy.spark.shuffle_rows import Events, join_by_key, keys_among
-from tiltpy.spark.tick_columns import divided
-from tiltpy.spark.time_bounds import Cutting, bounds_of
-from tiltpy.spark.worker import DESCRIPTION, describing
+from tiltpy.spark.shuffle_rows import NumberedInput, join_by_key, keys_among
+from tiltpy.spark.tick_columns import divide_toward_zero
+from tiltpy.spark.time_bounds import Partitioning, find_bounds
+from tiltpy.spark.worker import DESCRIPTION, description_columns
 
 Halo = Mapping[str, tuple[int, int]]
 """How far before and behind a piece it needs each input's events."""
 
 
-def rows_in_pieces(
-    session: SparkSession, inputs: Sequence[Events], halo: Halo, cutting: Cutting
+def shuffle_by_time(
+    session: SparkSession,
+    inputs: Sequence[NumberedInput],
+    halo: Halo,
+    cutting: Partitioning,
 ) -> DataFrame:
     """All rows, each as often as there are pieces that need it, pieces together."""
-    bounds = bounds_of(session, inputs, cutting)
+    bounds = find_bounds(session, inputs, cutting)
     keys = keys_among(inputs)
-    parts = [_descriptions(bounds, inputs, keys)]
-    parts += [_in_pieces(one, bounds, keys, halo[one.name]) for one in inputs]
+    parts = [_describe_partitions(bounds, inputs, keys)]
+    parts += [_assign_partitions(one, bounds, keys, halo[one.name]) for one in inputs]
     joined = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)
     return joined.repartition(*keys, "piece")
 
 
-def _descriptions(
-    bounds: DataFrame, inputs: Sequence[Events], keys: list[str]
+def _describe_partitions(
+    bounds: DataFrame, inputs: Sequence[NumberedInput], keys: list[str]
 ) -> DataFrame:
     """A row for each piece: its length, and where each input's events lie in all."""
     names = [f"{which}{one.number}" for one in inputs for which in ("low", "high")]
-    told = zip(["step", "base", *names], describing(len(inputs)), strict=True)
+    told = zip(["step", "base", *names], description_columns(len(inputs)), strict=True)
     return bounds.select(
         *keys,
         sql.explode(sql.sequence(sql.lit(0).cast("long"), "last")).alias("piece"),
@@ -48,17 +51,17 @@ def _descriptions(
     )
 
 
-def _in_pieces(
-    one: Events, bounds: DataFrame, keys: list[str], halo: tuple[int, int]
+def _assign_partitions(
+    one: NumberedInput, bounds: DataFrame, keys: list[str], halo: tuple[int, int]
 ) -> DataFrame:
     """An input's rows; those of one without keys go to the pieces of every key."""
     back, ahead = halo
     cut = bounds.select(*keys, "step", "base", "last")
     rows = join_by_key(one.events(), cut, one.keys).withColumns(
-        {"from": _first_piece(ahead), "to": _last_piece(back)}
+        {"from": _first_partition(ahead), "to": _last_partition(back)}
     )
     if one.held:
-        rows = _with_neighbours(rows, keys)
+        rows = _add_neighbours(rows, keys)
     pieces = sql.sequence(
         sql.greatest(sql.col("from"), sql.lit(0)), sql.least("to", "last")
     )
@@ -69,24 +72,27 @@ def _in_pieces(
     )
 
 
-def _first_piece(ahead: int) -> Column:
+def _first_partition(ahead: int) -> Column:
     """The first piece in whose stretch, up to `ahead` behind it, there is an event.
 
     It may be less than 0, but then it may be too great.
     """
-    return divided(sql.col("low") - ahead - sql.col("base"), sql.col("step"))
+    return divide_toward_zero(sql.col("low") - ahead - sql.col("base"), sql.col("step"))
 
 
-def _last_piece(back: int) -> Column:
+def _last_partition(back: int) -> Column:
     """The last piece in whose stretch, from `back` before it, there is an event.
 
     It is less than 0 where there is none, but then it may be too great.
     """
     step = sql.col("step")
-    return divided(sql.col("high") + back - sql.col("base") + (step - 1), step) - 1
+    return (
+        divide_toward_zero(sql.col("high") + back - sql.col("base") + (step - 1), step)
+        - 1
+    )
 
 
-def _with_neighbours(rows: DataFrame, keys: list[str]) -> DataFrame:
+def _add_neighbours(rows: DataFrame, keys: list[str]) -> DataFrame:
     """Rows that hold until the next stamp go to every piece they may hold in, too.
 
     A piece needs, beside the rows of its stretch, those of the last stamp before it,

@@ -12,17 +12,17 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql import types as spark
 
-from tiltpy.spark.sources import Source
+from tiltpy.spark.sources import SparkSource
 from tiltpy.spark.tick_columns import ticks
 from tiltpy.types import Unit
 
 
 @dataclass(frozen=True, slots=True)
-class Events:
+class NumberedInput:
     """An input as the `number`-th of a query."""
 
     number: int
-    source: Source
+    source: SparkSource
     unit: Unit | None
 
     @property
@@ -78,7 +78,7 @@ class Events:
         for slot, name in zip(self.keys, self.source.declared.keys, strict=True):
             column = self.source.column_of(name)
             if isinstance(self.source.kind(name), spark.FloatType | spark.DoubleType):
-                column = one_nan_one_zero(column)
+                column = canonicalize_floats(column)
             columns.append(column.alias(slot))
         return columns
 
@@ -95,12 +95,12 @@ def key_names(count: int) -> list[str]:
     return [f"k{number}" for number in range(count)]
 
 
-def keys_among(inputs: Sequence[Events]) -> list[str]:
+def keys_among(inputs: Sequence[NumberedInput]) -> list[str]:
     """Our names for the keys of a query's inputs, some of which may have none."""
     return next((one.keys for one in inputs if one.keys), [])
 
 
-def one_nan_one_zero(column: Column) -> Column:
+def canonicalize_floats(column: Column) -> Column:
     """Floats as keys: both zeros are one, and so are all NaNs."""
     return sql.when(sql.isnan(column), sql.lit(float("nan"))).otherwise(column + 0.0)
 

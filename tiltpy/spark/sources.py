@@ -18,7 +18,7 @@ from tiltpy.ir.nodes import Input, Query
 from tiltpy.lifetimes import Lifetime
 from tiltpy.runtime.arrow.select_columns import Choice, choose_columns
 from tiltpy.runtime.arrow.timestamps import StampType
-from tiltpy.runtime.ingest.binding import Binding, check_bound, complete
+from tiltpy.runtime.ingest.binding import Binding, check_bound, complete_input
 from tiltpy.runtime.ingest.read_input import ingest
 from tiltpy.spark.types import NO_ARROW, arrow_schema
 from tiltpy.types import Scalar
@@ -27,7 +27,7 @@ DAY_US = 86_400_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SparkSource:
     """An input as its rows come from a DataFrame.
 
     `declared` has what was bound, too; its keys are the frame's columns. `order` are
@@ -84,7 +84,9 @@ class Source:
         return sql.coalesce(column, refused)
 
 
-def read_sources(query: Query, bindings: Mapping[str, Binding]) -> dict[str, Source]:
+def read_sources(
+    query: Query, bindings: Mapping[str, Binding]
+) -> dict[str, SparkSource]:
     """The inputs of a query; a `DataError` names what does not fit."""
     for declared in query.inputs:
         if declared.name not in bindings:
@@ -118,17 +120,17 @@ def binding_of(query: Query, name: str, frame: object) -> Binding:
     return bound
 
 
-def _source(query: Query, declared: Input, binding: Binding) -> Source:
+def _source(query: Query, declared: Input, binding: Binding) -> SparkSource:
     frame = binding.frame
     assert isinstance(frame, DataFrame)
-    settled = complete(declared, binding)
+    settled = complete_input(declared, binding)
     schema = arrow_schema(frame.schema)
     choice = choose_columns(settled, binding.column, schema)
     used = pa.schema([schema.field(name) for name in choice.used])
-    example = _example(used, settled.lifetime)
+    example = _example_row(used, settled.lifetime)
     stamps = ingest(declared, replace(binding, frame=example), unit=query.unit).stamps
     order = settled.order or _all_columns(settled, choice, frame)
-    return Source(settled, frame, choice, order, used, stamps)
+    return SparkSource(settled, frame, choice, order, used, stamps)
 
 
 def _all_columns(settled: Input, choice: Choice, frame: DataFrame) -> tuple[str, ...]:
@@ -143,20 +145,20 @@ def _all_columns(settled: Input, choice: Choice, frame: DataFrame) -> tuple[str,
     return (*ends, *others)
 
 
-def _example(schema: pa.Schema, lifetime: Lifetime | None) -> pa.Table:
+def _example_row(schema: pa.Schema, lifetime: Lifetime | None) -> pa.Table:
     """One row of these columns that any query takes whose types fit."""
     both = None if lifetime is None else lifetime.columns
     end = both[1] if both else None
-    columns = [_item(one.type, later=one.name == end) for one in schema]
+    columns = [_example_value(one.type, later=one.name == end) for one in schema]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _item(kind: pa.DataType, *, later: bool = False) -> pa.Array:
+def _example_value(kind: pa.DataType, *, later: bool = False) -> pa.Array:
     """One value of a type; `later` than the others by a day."""
     if kind == NO_ARROW or (pa.types.is_nested(kind) and not pa.types.is_struct(kind)):
         return pa.nulls(1, kind)
     if pa.types.is_struct(kind):
-        inner = [_item(one.type) for one in kind]
+        inner = [_example_value(one.type) for one in kind]
         return pa.StructArray.from_arrays(inner, fields=list(kind))
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
         return pa.array([DAY_US if later else 0], pa.int64()).cast(kind)

@@ -37,7 +37,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class BatchFile:
     """Record batches on disk, read one after the other, as often as asked."""
 
     path: Path
@@ -48,12 +48,12 @@ class File:
                 yield batches.get_batch(number)
 
 
-class Files:
+class BatchFiles:
     """Rows shared out among files of a folder by a number that each has."""
 
     def __init__(self, folder: str, schema: pa.Schema, count: int) -> None:
         names = (Path(folder) / f"{number}.arrow" for number in range(count))
-        self.files = [File(name) for name in names]
+        self.files = [BatchFile(name) for name in names]
         self.sizes = [0] * count
         self._writers = [pa.ipc.new_file(str(one.path), schema) for one in self.files]
 
@@ -74,7 +74,7 @@ class Files:
             writer.close()
 
 
-def shares(
+def read_shares(
     batches: Iterator[pa.RecordBatch], columns: Sequence[str], most: int
 ) -> Iterator[Share]:
     """All rows of some batches; none where there is no batch.
@@ -87,14 +87,14 @@ def shares(
         held.append(batch)
         size += batch.nbytes
         if size > most:
-            rows = chain(_emptied(held), batches)
-            yield from _by_file(batch.schema, rows, columns, most)
+            rows = chain(_drain(held), batches)
+            yield from _read_spilled(batch.schema, rows, columns, most)
             return
     if held:
         yield Share(held, size)
 
 
-def _by_file(
+def _read_spilled(
     schema: pa.Schema,
     rows: Iterable[pa.RecordBatch],
     columns: Sequence[str],
@@ -103,25 +103,25 @@ def _by_file(
 ) -> Iterator[Share]:
     """The same from files, which are in Spark's folder for such, and then gone."""
     with TemporaryDirectory(prefix="tiltpy-") as folder:
-        with Files(folder, schema, FILES) as files:
-            for table in tables_of(rows, most // 4):
-                numbers = hashes(table, columns) // FILES ** (time - 1) % FILES
+        with BatchFiles(folder, schema, FILES) as files:
+            for table in collect_tables(rows, most // 4):
+                numbers = hash_rows(table, columns) // FILES ** (time - 1) % FILES
                 files.write(table, numbers)
         for file, size in zip(files.files, files.sizes, strict=True):
             if size > most and time < TIMES:
-                yield from _by_file(schema, file, columns, most, time + 1)
+                yield from _read_spilled(schema, file, columns, most, time + 1)
             elif size:
                 yield Share(file, size)
             file.path.unlink()
 
 
-def tables_of(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[pa.Table]:
+def collect_tables(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[pa.Table]:
     """Batches in tables of so many bytes, or of one batch."""
     held: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
         if held and size + batch.nbytes > most:
-            yield pa.Table.from_batches(_emptied(held))
+            yield pa.Table.from_batches(_drain(held))
             size = 0
         held.append(batch)
         size += batch.nbytes
@@ -129,13 +129,13 @@ def tables_of(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[pa.Table
         yield pa.Table.from_batches(held)
 
 
-def _emptied(held: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _drain(held: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Batches that nobody else holds, once they are taken."""
     while held:
         yield held.pop(0)
 
 
-def hashes(table: pa.Table, columns: Sequence[str]) -> Numbers:
+def hash_rows(table: pa.Table, columns: Sequence[str]) -> Numbers:
     """A number for each row that rows alike in some columns share, in any table."""
     found = np.zeros(table.num_rows, np.int64)
     for name in columns:

@@ -11,7 +11,9 @@ from tiltpy.passes.analyses.strictness import strict_in
 from tiltpy.spark.worker import OPENS
 
 
-def can_go_on(query: Query, output: str, lifetimes: Mapping[str, Lifetime]) -> bool:
+def can_cross_seams(
+    query: Query, output: str, lifetimes: Mapping[str, Lifetime]
+) -> bool:
     """Whether a snapshot of an output may last for more than a cell, and so over seams.
 
     It cannot where it is φ whenever some object is whose snapshots have one grid point
@@ -31,7 +33,7 @@ def can_go_on(query: Query, output: str, lifetimes: Mapping[str, Lifetime]) -> b
     return output not in longest
 
 
-def stitched(fragments: DataFrame, keys: int) -> DataFrame:
+def stitch_fragments(fragments: DataFrame, keys: int) -> DataFrame:
     """The snapshots that are open at the end of a piece, with the ends they come to.
 
     The first `keys` columns are keys, the next two `start` and `end`. In order of time

@@ -17,11 +17,11 @@ def ticks(column: Column, kind: spark.DataType, tick: Unit | None) -> Column:
     """The ticks of a time column, rounded down, and within what any query can have."""
     match kind:
         case spark.TimestampType():
-            return _scaled(sql.unix_micros(column), MICROSECOND, tick)
+            return _scale(sql.unix_micros(column), MICROSECOND, tick)
         case spark.TimestampNTZType():
-            return _scaled(_wall_clock(column), MICROSECOND, tick)
+            return _scale(_wall_clock(column), MICROSECOND, tick)
         case spark.DateType():
-            return _scaled(sql.unix_date(column), DAY, tick)
+            return _scale(sql.unix_date(column), DAY, tick)
         case _:
             return _within(column.cast("long"), MAX_TIME)
 
@@ -40,7 +40,7 @@ def _wall_clock(column: Column) -> Column:
     )
 
 
-def _scaled(count: Column, unit: int, tick: Unit | None) -> Column:
+def _scale(count: Column, unit: int, tick: Unit | None) -> Column:
     """A count of some unit (both in nanoseconds) in ticks."""
     count = count.cast("long")
     length = unit if tick is None else NANOSECONDS[tick]
@@ -50,18 +50,18 @@ def _scaled(count: Column, unit: int, tick: Unit | None) -> Column:
     # Division cuts off: what is divided is above zero, and by whole steps too much.
     factor = length // unit
     more = (1 << 61) // factor
-    return divided(count + more * factor, sql.lit(factor)) - more
+    return divide_toward_zero(count + more * factor, sql.lit(factor)) - more
 
 
 def _within(count: Column, most: int) -> Column:
     return sql.greatest(sql.least(count, sql.lit(most)), sql.lit(-most))
 
 
-def divided(count: Column, by: Column) -> Column:
+def divide_toward_zero(count: Column, by: Column) -> Column:
     """Whole numbers divided, what is left over cut off."""
     return sql.call_function("div", count, by)
 
 
-def raised(count: Column, by: Column) -> Column:
+def divide_upward(count: Column, by: Column) -> Column:
     """Whole numbers above zero divided, and rounded up."""
-    return divided(count + (by - 1), by)
+    return divide_toward_zero(count + (by - 1), by)

@@ -16,8 +16,8 @@ from pyspark.sql import functions as sql
 
 from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.runtime.execution.time_domain import Request
-from tiltpy.spark.shuffle_rows import Events, join_by_key, keys_among
-from tiltpy.spark.tick_columns import raised
+from tiltpy.spark.shuffle_rows import NumberedInput, join_by_key, keys_among
+from tiltpy.spark.tick_columns import divide_upward
 from tiltpy.types import Scalar
 
 MOST_PIECES = 1 << 10
@@ -31,7 +31,7 @@ REACHES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Cutting:
+class Partitioning:
     """How an output's time is cut into pieces.
 
     `chunk` (ticks), where it is given, divides the pieces; otherwise there are `pieces`
@@ -45,12 +45,12 @@ class Cutting:
     reach: int
 
 
-def bounds_of(
-    session: SparkSession, inputs: Sequence[Events], cutting: Cutting
+def find_bounds(
+    session: SparkSession, inputs: Sequence[NumberedInput], cutting: Partitioning
 ) -> DataFrame:
     """The bounds of every key that has an event; without inputs, those of no rows."""
     if not inputs:
-        return _with_pieces(session.range(1, numPartitions=1).select(), [], cutting)
+        return _add_partitions(session.range(1, numPartitions=1).select(), [], cutting)
     keys = keys_among(inputs)
     # With keys among them, inputs without are seen by every key.
     seen = [one for one in inputs if one.keys == keys]
@@ -61,10 +61,10 @@ def bounds_of(
     for one in inputs:
         if one.keys != keys:
             found = found.crossJoin(sql.broadcast(_input_bounds(one)))
-    return _with_pieces(found, inputs, cutting)
+    return _add_partitions(found, inputs, cutting)
 
 
-def _input_bounds(one: Events) -> DataFrame:
+def _input_bounds(one: NumberedInput) -> DataFrame:
     low, high = f"low{one.number}", f"high{one.number}"
     events = one.events()
     there = events.where("there")
@@ -87,8 +87,8 @@ def _input_bounds(one: Events) -> DataFrame:
     return found.drop("until")
 
 
-def _with_pieces(
-    found: DataFrame, inputs: Sequence[Events], cutting: Cutting
+def _add_partitions(
+    found: DataFrame, inputs: Sequence[NumberedInput], cutting: Partitioning
 ) -> DataFrame:
     names, keys = found.columns, keys_among(inputs)
     names = [name for name in names if name not in keys]
@@ -106,18 +106,22 @@ def _with_pieces(
     length = sql.col("end") - sql.col("start")
     if cutting.chunk is None:
         least = max(1, min(REACHES * cutting.reach, LONGEST))
-        step = sql.greatest(raised(length, sql.lit(cutting.pieces)), sql.lit(least))
+        step = sql.greatest(
+            divide_upward(length, sql.lit(cutting.pieces)), sql.lit(least)
+        )
     else:
         chunk = min(cutting.chunk, LONGEST)
-        several = raised(raised(length, sql.lit(chunk)), sql.lit(MOST_PIECES))
+        several = divide_upward(
+            divide_upward(length, sql.lit(chunk)), sql.lit(MOST_PIECES)
+        )
         around = sql.least(length, sql.lit(min(cutting.reach, LONGEST)))
-        copied = raised(around, sql.lit(min(MOST_COPIES * chunk, LONGEST)))
+        copied = divide_upward(around, sql.lit(min(MOST_COPIES * chunk, LONGEST)))
         # Spark folds constants of rows that are left out, too: nothing is divided by 0.
         step = sql.greatest(several, copied, sql.lit(1)) * chunk
     found = found.withColumn("step", step.cast("long"))
     start, step = sql.col("start"), sql.col("step")
     found = found.withColumn("base", start - sql.pmod(start, step))
-    last = raised(sql.col("end") - sql.col("base"), step) - 1
+    last = divide_upward(sql.col("end") - sql.col("base"), step) - 1
     return found.select(*keys, *names, "step", "base", last.alias("last"))
 
 

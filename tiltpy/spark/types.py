@@ -36,14 +36,14 @@ def _to_arrow(kind: spark.DataType) -> pa.DataType:
 
 def result_schema(schema: pa.Schema, output: str) -> pa.Schema:
     """The Arrow columns of an output in types that Spark has, too."""
-    return pa.schema([(one.name, _held(one.type, output)) for one in schema])
+    return pa.schema([(one.name, _storable_type(one.type, output)) for one in schema])
 
 
-def _held(kind: pa.DataType, output: str) -> pa.DataType:
+def _storable_type(kind: pa.DataType, output: str) -> pa.DataType:
     if kind in WIDER:
         return WIDER[kind]
     if pa.types.is_struct(kind):
-        return pa.struct([(one.name, _held(one.type, output)) for one in kind])
+        return pa.struct([(one.name, _storable_type(one.type, output)) for one in kind])
     if pa.types.is_large_string(kind):
         return pa.string()
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):

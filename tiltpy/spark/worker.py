@@ -12,9 +12,15 @@ from tiltpy.runtime.arrow.timestamps import from_ticks
 from tiltpy.runtime.execution.output_group import Part
 from tiltpy.runtime.incremental.partition_run import PieceOutput, Stretch, run_piece
 from tiltpy.runtime.run import run
-from tiltpy.spark.oversized_keys import as_time_goes_on
-from tiltpy.spark.spill import shares
-from tiltpy.spark.worker_task import Task, compiler_of, failure, ingested, shown
+from tiltpy.spark.oversized_keys import stream_keys
+from tiltpy.spark.spill import read_shares
+from tiltpy.spark.worker_task import (
+    SparkTask,
+    compiler_of,
+    failure,
+    format_key,
+    ingest_inputs,
+)
 
 DESCRIPTION = -1
 """The number of no input: its row describes a piece."""
@@ -26,73 +32,79 @@ BATCH_ROWS = 1 << 16
 Batches = Iterator[pa.RecordBatch]
 
 
-def snapshots_of(task: Task) -> Callable[[Batches], Batches]:
+def partition_worker(task: SparkTask) -> Callable[[Batches], Batches]:
     """The snapshots of pieces, but for those that go on behind theirs."""
 
     def snapshots(batches: Batches) -> Batches:
-        for place, piece in _pieces(task, batches):
+        for place, piece in _run_partitions(task, batches):
             table = piece.table.to_arrow()
             if piece.open:
                 table = table.slice(0, table.num_rows - 1)
-            yield from _sent(place.key, table, task.schema)
+            yield from _as_spark_batches(place.key, table, task.schema)
 
     return snapshots
 
 
-def whole_keys_of(task: Task) -> Callable[[Batches], Batches]:
+def key_worker(task: SparkTask) -> Callable[[Batches], Batches]:
     """The snapshots of keys whose rows are all there."""
 
     def snapshots(batches: Batches) -> Batches:
-        for share in shares(batches, task.slots, task.memory):
+        for share in read_shares(batches, task.slots, task.memory):
             if share.nbytes <= task.memory:
-                yield from _sent((), _run_keys(task, share.table()), task.schema)
+                yield from _as_spark_batches(
+                    (), _run_keys(task, share.table()), task.schema
+                )
                 continue
-            for key, table in as_time_goes_on(task, share):
-                yield from _sent(key, table, task.schema)
+            for key, table in stream_keys(task, share):
+                yield from _as_spark_batches(key, table, task.schema)
 
     return snapshots
 
 
-def whole_groups_of(task: Task) -> Callable[[Batches], Batches]:
+def group_worker(task: SparkTask) -> Callable[[Batches], Batches]:
     """The same of groups of keys and what all keys see, one after the other."""
 
     def snapshots(batches: Batches) -> Batches:
-        for share in shares(batches, ["group"], task.memory):
+        for share in read_shares(batches, ["group"], task.memory):
             table = share.table()
             for rows in _groups(table, ["group"]):
                 own = table.take(pa.array(rows))
-                yield from _sent((), _run_keys(task, own), task.schema)
+                yield from _as_spark_batches((), _run_keys(task, own), task.schema)
 
     return snapshots
 
 
-def _run_keys(task: Task, own: pa.Table) -> pa.Table:
+def _run_keys(task: SparkTask, own: pa.Table) -> pa.Table:
     query, compiler = compiler_of(task.text, task.options, by_key=True)
     part = Part(query, compiler.specialised)
     try:
-        rows = ingested(task, query, own)
+        rows = ingest_inputs(task, query, own)
         result = run(part, rows, task.request, task.run_options, stamp=task.stamp)
         return result[task.output].to_arrow()
     except TiltError as error:
         raise failure(task, [], error) from None
 
 
-def fragments_of(task: Task) -> Callable[[Batches], Batches]:
+def fragment_worker(task: SparkTask) -> Callable[[Batches], Batches]:
     """What pieces have at their seams: the ends, and the beginnings, of snapshots."""
     schema = fragments_schema(task.schema)
 
     def fragments(batches: Batches) -> Batches:
-        for place, piece in _pieces(task, batches):
+        for place, piece in _run_partitions(task, batches):
             table = piece.table.to_arrow()
             if piece.carried is not None and not piece.carried_on:
                 end = from_ticks(np.array([piece.carried]), piece.table.stamp, "")
                 nothing = [pa.nulls(1, one.type) for one in table.schema]
                 nothing[1] = end.cast(table.schema.field(1).type)
                 closing = pa.Table.from_arrays(nothing, schema=table.schema)
-                yield from _sent(place.key, closing, schema, place.number, CLOSES)
+                yield from _as_spark_batches(
+                    place.key, closing, schema, place.number, CLOSES
+                )
             if piece.open:
                 last = table.slice(table.num_rows - 1)
-                yield from _sent(place.key, last, schema, place.number, OPENS)
+                yield from _as_spark_batches(
+                    place.key, last, schema, place.number, OPENS
+                )
 
     return fragments
 
@@ -104,20 +116,24 @@ def fragments_schema(schema: pa.Schema) -> pa.Schema:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PartitionId:
     """A piece: of which key (columns of one row), and its number."""
 
     key: tuple[pa.Array, ...]
     number: int
 
 
-def _pieces(task: Task, batches: Batches) -> Iterator[tuple[Place, PieceOutput]]:
+def _run_partitions(
+    task: SparkTask, batches: Batches
+) -> Iterator[tuple[PartitionId, PieceOutput]]:
     """The pieces whose rows are in the batches, computed one after the other."""
-    for share in shares(batches, [*task.slots, "piece"], task.memory):
-        yield from _pieces_of(task, share.table())
+    for share in read_shares(batches, [*task.slots, "piece"], task.memory):
+        yield from _partitions_of(task, share.table())
 
 
-def _pieces_of(task: Task, table: pa.Table) -> Iterator[tuple[Place, PieceOutput]]:
+def _partitions_of(
+    task: SparkTask, table: pa.Table
+) -> Iterator[tuple[PartitionId, PieceOutput]]:
     slots = task.slots
     query, compiler = compiler_of(task.text, task.options, by_key=False)
     for rows in _groups(table, [*slots, "piece"]):
@@ -138,7 +154,7 @@ def _pieces_of(task: Task, table: pa.Table) -> Iterator[tuple[Place, PieceOutput
         try:
             found = run_piece(
                 query,
-                ingested(task, query, own),
+                ingest_inputs(task, query, own),
                 compiler.specialised,
                 task.request,
                 task.run_options,
@@ -146,13 +162,13 @@ def _pieces_of(task: Task, table: pa.Table) -> Iterator[tuple[Place, PieceOutput
                 task.stamp,
             )[task.output]
         except TiltError as error:
-            where = shown(task.keys, key)
+            where = format_key(task.keys, key)
             where.append(f"ticks {low} to {high}")
             raise failure(task, where, error) from None
-        yield Place(key, number), found
+        yield PartitionId(key, number), found
 
 
-def describing(inputs: int) -> list[str]:
+def description_columns(inputs: int) -> list[str]:
     """The columns that describe a piece of a query of so many inputs."""
     return [f"d{number}" for number in range(2 + 2 * inputs)]
 
@@ -162,7 +178,7 @@ def _description(
 ) -> list[int | None]:
     """The numbers that tell of a piece and of `count` inputs."""
     (row,) = np.flatnonzero(inputs == DESCRIPTION)
-    return [own.column(name)[int(row)].as_py() for name in describing(count)]
+    return [own.column(name)[int(row)].as_py() for name in description_columns(count)]
 
 
 def _groups(table: pa.Table, names: list[str]) -> list[NDArray[np.int64]]:
@@ -180,7 +196,7 @@ def _groups(table: pa.Table, names: list[str]) -> list[NDArray[np.int64]]:
     return np.split(order, cuts)
 
 
-def _sent(
+def _as_spark_batches(
     key: tuple[pa.Array, ...],
     table: pa.Table,
     schema: pa.Schema,

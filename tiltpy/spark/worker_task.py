@@ -19,12 +19,12 @@ from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.ingest.binding import Binding
-from tiltpy.runtime.ingest.read_input import Ingested, ingest
+from tiltpy.runtime.ingest.read_input import InputRows, ingest
 from tiltpy.spark.shuffle_rows import key_names
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class InputColumns:
     """An input as it comes to a worker: where its columns are, and what they are.
 
     `slots` are Spark's names of the columns, `schema` has their own names. `keys` are
@@ -43,7 +43,7 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class SparkTask:
     """What every worker has to know, the same for all of them.
 
     `output` is the one that is computed, `place` where it is defined. `keys` are the
@@ -53,7 +53,7 @@ class Task:
 
     text: str
     options: CompileOptions
-    inputs: tuple[Columns, ...]
+    inputs: tuple[InputColumns, ...]
     output: str
     place: str
     keys: tuple[str, ...]
@@ -92,7 +92,7 @@ def compiler_of(
 # Rows
 
 
-def rows_of(own: pa.Table, number: int, one: Columns) -> pa.Table:
+def rows_of(own: pa.Table, number: int, one: InputColumns) -> pa.Table:
     """The rows of an input under their own names, its keys under the query's."""
     slots, names = list(one.slots), one.schema.names
     for slot, key in zip(key_names(len(one.keys)), one.keys, strict=True):
@@ -105,30 +105,30 @@ def rows_of(own: pa.Table, number: int, one: Columns) -> pa.Table:
     return rows.rename_columns(names)
 
 
-def ingested(task: Task, query: Query, own: pa.Table) -> dict[str, Ingested]:
+def ingest_inputs(task: SparkTask, query: Query, own: pa.Table) -> dict[str, InputRows]:
     """The rows of all inputs, in a table of all that the worker has got."""
     found = {}
     for number, one in enumerate(task.inputs):
         declared = query.input(one.name)
         assert declared is not None
-        binding = bound(one, rows_of(own, number, one))
+        binding = bind_rows(one, rows_of(own, number, one))
         if declared.keys:
             binding = replace(binding, by=one.keys)
         found[one.name] = ingest(
-            undeclared(declared),
+            strip_declaration(declared),
             binding,
             unit=query.unit,
         )
     return found
 
 
-def bound(one: Columns, rows: pa.Table) -> Binding:
+def bind_rows(one: InputColumns, rows: pa.Table) -> Binding:
     """The rows of an input, bound as the driver has found that they are to be."""
     rows, order = _with_leaves(rows, one.order)
     return Binding(rows, one.time, one.lifetime, one.column, order)
 
 
-def undeclared(declared: Input) -> Input:
+def strip_declaration(declared: Input) -> Input:
     """An input without what its rows are bound with, which must be said once."""
     return replace(declared, lifetime=None, time=None, order=())
 
@@ -155,13 +155,13 @@ def _with_leaves(
 # Failures
 
 
-def shown(names: tuple[str, ...], key: tuple[pa.Array, ...]) -> list[str]:
+def format_key(names: tuple[str, ...], key: tuple[pa.Array, ...]) -> list[str]:
     """A key as messages name it."""
     pairs = zip(names, key, strict=True)
     return [f"{name} = {column[0].as_py()!r}" for name, column in pairs]
 
 
-def failure(task: Task, where: list[str], error: TiltError) -> DataError:
+def failure(task: SparkTask, where: list[str], error: TiltError) -> DataError:
     """One line that stands alone: which key, which times, where in the query, why."""
     place = task.place
     for one in task.inputs:

@@ -16,6 +16,7 @@ from datetime import date, timedelta
 from itertools import count
 from typing import Any
 
+from tiltpy.argument_checks import check_argument
 from tiltpy.errors import QueryError, QueryErrors, TiltError
 from tiltpy.frontend.elaboration.declarations import read_lifetime
 from tiltpy.frontend.elaboration.query import elaborate
@@ -37,7 +38,6 @@ from tiltpy.frontend.python.sharing import share
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.durations import is_duration
 from tiltpy.frontend.surface.program import Program
-from tiltpy.given import checked
 from tiltpy.ir.nodes import Query
 from tiltpy.lifetimes import Lifetime
 from tiltpy.source import UNKNOWN, Span
@@ -200,7 +200,7 @@ def build_query(*outputs: Object, unit: Unit | None = None) -> Query:
     declared = _reachable([output._declared for output in outputs])  # noqa: SLF001
     statements: list[syntax.Statement] = [one.statement for one in declared]
     if unit is not None:
-        checked("unit", unit, str, 'a unit of time, like "s"')
+        check_argument("unit", unit, str, 'a unit of time, like "s"')
         statements.append(syntax.Unit(syntax.Word(unit, span)))
     distinct = dict.fromkeys(output.name for output in outputs)
     names = tuple(syntax.Word(name, span) for name in distinct)
@@ -303,7 +303,7 @@ def lifetime_in(lifetime: syntax.Lifetime, unit: Unit | None) -> Lifetime:
 
 def named(name: str, span: Span) -> syntax.Word:
     """The name of an object or a reduction."""
-    checked("name", name, str, "a name (str)")
+    check_argument("name", name, str, "a name (str)")
     if not _NAME.fullmatch(name):
         message = f'"{name}" is no name'
         plain = re.sub(r"\W+", "_", name).strip("_")
@@ -357,7 +357,7 @@ def _field_pairs(
     found: list[tuple[str, Any]] = []
     try:
         for name, of in pairs:
-            found.append((checked("a field", name, str, "a name (str)"), of))
+            found.append((check_argument("a field", name, str, "a name (str)"), of))
     except (TypeError, ValueError):
         raise no_type(type, span) from None
     return found

@@ -10,6 +10,7 @@ from datetime import date, timedelta
 from itertools import islice
 from numbers import Integral, Real
 
+from tiltpy.argument_checks import check_argument
 from tiltpy.errors import QueryError
 from tiltpy.frontend.elaboration.tick_constants import too_deep
 from tiltpy.frontend.hints.numbers import advise_text
@@ -22,7 +23,6 @@ from tiltpy.frontend.surface.durations import (
     parse_duration,
 )
 from tiltpy.frontend.surface.timestamps import nanoseconds_of
-from tiltpy.given import checked
 from tiltpy.limits import MAX_DEPTH, MAX_OPTIONS
 from tiltpy.ops import BinaryOp, UnaryOp
 from tiltpy.source import Span
@@ -166,7 +166,7 @@ class Expression:
         if isinstance(options, str | Expression):
             way = 'write is_in(["view", "click"]), or =='
             raise QueryError("E0206", "is_in takes several values", span, way)
-        checked("is_in", options, Iterable, "several values, like [1, 2]")
+        check_argument("is_in", options, Iterable, "several values, like [1, 2]")
         given = [lift(option) for option in islice(options, MAX_OPTIONS + 1)]
         if not given:
             raise QueryError("E0206", "is_in of no values", span, "give it some")

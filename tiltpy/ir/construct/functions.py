@@ -23,7 +23,7 @@ from tiltpy.ir.temporal_types import FUNCTIONS as TEMPORAL_FUNCTIONS
 from tiltpy.ir.temporal_types import beside_times, is_temporal
 from tiltpy.ops import FUNCTIONS, StringTest
 from tiltpy.source import Span
-from tiltpy.string_tests import pattern_fault
+from tiltpy.string_tests import find_pattern_fault
 from tiltpy.types import BOOL, F32, F64, PHI, STRING, Scalar, int_range
 
 
@@ -111,7 +111,7 @@ def match_string(test: StringTest, operand: Expr, pattern: Expr, span: Span) -> 
         message = f"what {test}() looks for is a constant"
         raise QueryError("E0116", message, pattern.span, "a literal or a parameter")
     looked_for = str(pattern.value)
-    fault = pattern_fault(looked_for) if test == "matches" else None
+    fault = find_pattern_fault(looked_for) if test == "matches" else None
     if fault is not None:
         message = f"this regular expression does not compile: {fault}"
         way = "the syntax is RE2's; contains(s, ...) looks for a plain text"

@@ -14,7 +14,7 @@ from tiltpy.types import I64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CellPiece:
+class BitmapSnapshots:
     """`n` snapshots over cells of the length `period`, the first of them at `low`.
 
     A snapshot begins where `begins` has a bit, and lasts until the next begins or the
@@ -57,9 +57,11 @@ class CellPiece:
         if self._each_a_cell():
             ends = _times(self.n)
             later = ends, self.low + self.period
-            _spread(self.begins, self.cells, self.period, (starts, self.low), later)
+            _write_times(
+                self.begins, self.cells, self.period, (starts, self.low), later
+            )
         else:
-            _spread(self.begins, self.cells, self.period, (starts, self.low))
+            _write_times(self.begins, self.cells, self.period, (starts, self.low))
             ends = self._ends()
         if self.n:
             self._cut(starts, ends)
@@ -87,7 +89,7 @@ class CellPiece:
         stops &= begins | ~covered
         carried = int(covered[0] & ~begins[0] & 1)
         ends = _times(carried + self.n)
-        found = _spread(stops, self.cells, self.period, (ends, self.low))
+        found = _write_times(stops, self.cells, self.period, (ends, self.low))
         ends[found:] = self.low + self.cells * self.period
         return ends[carried:]
 
@@ -104,7 +106,7 @@ def _times(count: int) -> Times:
     return allocate(I64, count)[:count].view(np.int64)
 
 
-def _spread(bits: Bits, cells: int, period: int, *given: tuple[Times, int]) -> int:
+def _write_times(bits: Bits, cells: int, period: int, *given: tuple[Times, int]) -> int:
     """Write the times of the cells whose bits are set, and say how many there are.
 
     Each array gets them counted from a time of its own. All goes through places that

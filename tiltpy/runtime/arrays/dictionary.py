@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tiltpy.abi import SlotKind
 from tiltpy.ops import STRING_TESTS
-from tiltpy.string_tests import among, array_of, ask
+from tiltpy.string_tests import array_of, find_members, match_strings
 
 Codes = NDArray[np.int32]
 Integer = TypeVar("Integer", bound=np.integer)
@@ -67,9 +67,9 @@ class Strings:
 
     def _ask(self, kind: SlotKind, pattern: str) -> pa.BooleanArray:
         if kind is SlotKind.AMONG:
-            return among(self.values, pattern)
+            return find_members(self.values, pattern)
         test = next(test for test in STRING_TESTS if test == kind.value)
-        return ask(test, self.values, pattern)
+        return match_strings(test, self.values, pattern)
 
     def slot(self, kind: SlotKind, string: str) -> int | NDArray[np.uint8]:
         """What a kernel must know: a number, or an array whose address it wants."""
@@ -94,7 +94,7 @@ class Strings:
         return int(pc.sum(lengths.take(codes)).as_py() or 0)
 
 
-def fitting(
+def split_to_fit(
     columns: Sequence[tuple[Strings, pa.Array]], rows: int, first: int = 0
 ) -> Iterator[slice]:
     """All rows from `first` on, in stretches whose text fits into one Arrow array."""
@@ -103,8 +103,8 @@ def fitting(
         strings.bytes_of(codes[part]) > MOST_BYTES for strings, codes in columns
     ):
         half = rows // 2
-        yield from fitting(columns, half, first)
-        yield from fitting(columns, rows - half, first + half)
+        yield from split_to_fit(columns, half, first)
+        yield from split_to_fit(columns, rows - half, first + half)
     else:
         yield part
 
@@ -113,7 +113,7 @@ NO_STRINGS = Strings.of([])
 """The dictionary of a run in which no string occurs."""
 
 
-def distinct(
+def merge_dictionaries(
     parts: Sequence[pa.LargeStringArray], *, ordered: bool
 ) -> tuple[Strings, tuple[Codes, ...]]:
     """The strings of several dictionaries, each once, and the code of each part's.

@@ -190,7 +190,7 @@ def _dtype_of(scalar: Scalar) -> np.dtype[np.generic]:
 _DTYPES = {name: _dtype_of(scalar) for name, scalar in NAMED.items()}
 
 
-class Memory:
+class ScratchArrays:
     """A worker's scratch arrays, kept from chunk to chunk."""
 
     def __init__(self) -> None:
@@ -204,11 +204,11 @@ class Memory:
         return found
 
 
-class Scratches(local):
+class ThreadScratch(local):
     """The scratch arrays of some threads, each its own."""
 
     def __init__(self) -> None:
-        self.own = Memory()
+        self.own = ScratchArrays()
 
 
 def allocate(scalar: Scalar, size: int) -> Array:
@@ -219,16 +219,16 @@ def allocate(scalar: Scalar, size: int) -> Array:
     if not _would_fit(length):
         gc.collect()  # the arrays of a run that failed are in cycles with its error
         if not _would_fit(length):
-            raise _too_many(size)
+            raise _out_of_memory(size)
     try:
         if length < SMALL:
             return np.frombuffer(pa.allocate_buffer(length), kind)
         return POOL.take(kind, count)
     except MemoryError:
-        raise _too_many(size) from None
+        raise _out_of_memory(size) from None
 
 
-def _too_many(size: int) -> DataError:
+def _out_of_memory(size: int) -> DataError:
     return DataError(
         f"a chunk could have {size:,} snapshots, which with all the others do not fit "
         "into memory; give a shorter chunk, a smaller domain or a coarser precision"
@@ -237,11 +237,11 @@ def _too_many(size: int) -> DataError:
 
 def _would_fit(length: int) -> bool:
     used = POOL.in_use + int(pa.total_allocated_bytes())
-    return length + used <= installed_memory()
+    return length + used <= physical_memory()
 
 
 @cache
-def installed_memory() -> int:
+def physical_memory() -> int:
     """The bytes of memory that this machine, or this container, has.
 
     The system would promise more, and end the process when it comes to keeping that.
@@ -252,5 +252,5 @@ def installed_memory() -> int:
     return min(limits)
 
 
-POOL = Pool(min(IDLE_LIMIT, installed_memory() // 4))
+POOL = Pool(min(IDLE_LIMIT, physical_memory() // 4))
 """The process's own."""

@@ -119,7 +119,7 @@ class SnapshotBuffer:
     def times(self) -> tuple[Times, Times]:
         """The starts and the ends of all rows; computed where they are not stored."""
         if self.layout is TimeLayout.SAMPLED:
-            steps = equally_spaced(self.start, self.period, self.n + 1)
+            steps = space_equally(self.start, self.period, self.n + 1)
             return steps[:-1], steps[1:]
         assert self.ends is not None
         ends = self.ends[: self.n]
@@ -213,7 +213,7 @@ def pack_validity(valid: NDArray[np.uint8] | NDArray[np.bool_]) -> Bits | None:
     return np.packbits(valid, bitorder="little")
 
 
-def equally_spaced(start: int, period: int, count: int) -> Times:
+def space_equally(start: int, period: int, count: int) -> Times:
     """That many times, written once; computed in a piece that stays in the cache."""
     if period > MAX_TIME:  # of the one row that is longer than any step of numpy's
         return np.array([start + i * period for i in range(count)], np.int64)

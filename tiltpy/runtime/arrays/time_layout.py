@@ -24,18 +24,18 @@ NO_BREAKS: Breaks = np.zeros(0, np.int64)
 Mask = NDArray[np.bool_]
 
 
-def pieces(rows: int) -> Iterator[slice]:
+def cache_blocks(rows: int) -> Iterator[slice]:
     """The ranges of `i` over pairs of neighbours `(i, i + 1)` of that many rows."""
     for first in range(0, rows - 1, PIECE):
         yield slice(first, min(first + PIECE, rows - 1))
 
 
-def after(piece: slice) -> slice:
+def shift_by_one(piece: slice) -> slice:
     """The right neighbours of a piece."""
     return slice(piece.start + 1, piece.stop + 1)
 
 
-def anywhere(broken: Mask, piece: slice, breaks: Breaks) -> bool:
+def any_within_segments(broken: Mask, piece: slice, breaks: Breaks) -> bool:
     """Whether something is so of neighbours in a piece, but for those at breaks."""
     if len(breaks):
         low, high = breaks.searchsorted([piece.start + 1, piece.stop + 1])
@@ -59,19 +59,21 @@ def find_period(stamps: Times) -> int | None:
 def has_period(stamps: Times, period: int, breaks: Breaks = NO_BREAKS) -> bool:
     """Whether each stamp is so far from the one before it."""
     return not any(
-        anywhere((stamps[after(piece)] - stamps[piece]) != period, piece, breaks)
-        for piece in pieces(len(stamps))
+        any_within_segments(
+            (stamps[shift_by_one(piece)] - stamps[piece]) != period, piece, breaks
+        )
+        for piece in cache_blocks(len(stamps))
     )
 
 
-def sampled(
+def make_sampled(
     start: int, period: int, n: int, columns: tuple[Column, ...]
 ) -> SnapshotBuffer:
     """A buffer of `n` rows of one length, without gaps, from `start` on."""
     return SnapshotBuffer(TimeLayout.SAMPLED, n, start, period, None, None, columns)
 
 
-def contiguous(
+def make_contiguous(
     firsts: Times, ends: Times, columns: tuple[Column, ...], breaks: Breaks = NO_BREAKS
 ) -> SnapshotBuffer:
     """A buffer of at least one row without gaps; sampled if the rows are of one length.
@@ -81,12 +83,12 @@ def contiguous(
     """
     n, start = len(ends), int(firsts[0])
     length = int(ends[0]) - start
-    if length <= MAX_OFFSET and _all_last(length, firsts, ends, breaks):
-        return sampled(start, length, n, columns)
+    if length <= MAX_OFFSET and _have_length(length, firsts, ends, breaks):
+        return make_sampled(start, length, n, columns)
     return SnapshotBuffer(TimeLayout.CONTIGUOUS, n, start, 0, None, ends, columns)
 
 
-def _all_last(length: int, firsts: Times, ends: Times, breaks: Breaks) -> bool:
+def _have_length(length: int, firsts: Times, ends: Times, breaks: Breaks) -> bool:
     """Whether rows without gaps are of one length, the first row's."""
     if not len(breaks):
         return len(ends) == 1 or find_period(ends) == length
@@ -98,25 +100,31 @@ def lay_out(
     starts: Times, ends: Times, columns: tuple[Column, ...], breaks: Breaks = NO_BREAKS
 ) -> SnapshotBuffer:
     """A buffer of at least one row, its starts in order, in the tightest layout."""
-    layout, fifo = _neighbours(starts, ends, breaks)
+    layout, fifo = _classify_neighbours(starts, ends, breaks)
     first = int(starts[0])
     if layout is TimeLayout.CONTIGUOUS:
         firsts = np.concatenate((starts[:1], starts[breaks]))
-        return contiguous(firsts, ends, columns, breaks)
+        return make_contiguous(firsts, ends, columns, breaks)
     return SnapshotBuffer(layout, len(starts), first, 0, starts, ends, columns, fifo)
 
 
-def _neighbours(starts: Times, ends: Times, breaks: Breaks) -> tuple[TimeLayout, bool]:
+def _classify_neighbours(
+    starts: Times, ends: Times, breaks: Breaks
+) -> tuple[TimeLayout, bool]:
     """How each row meets the next one, and whether the ends are in order."""
     layout = TimeLayout.CONTIGUOUS
-    for piece in pieces(len(starts)):
-        left, right = ends[piece], starts[after(piece)]
-        if layout is TimeLayout.CONTIGUOUS and anywhere(left != right, piece, breaks):
+    for piece in cache_blocks(len(starts)):
+        left, right = ends[piece], starts[shift_by_one(piece)]
+        if layout is TimeLayout.CONTIGUOUS and any_within_segments(
+            left != right, piece, breaks
+        ):
             layout = TimeLayout.INTERVALS
-        if layout is TimeLayout.INTERVALS and anywhere(left > right, piece, breaks):
+        if layout is TimeLayout.INTERVALS and any_within_segments(
+            left > right, piece, breaks
+        ):
             layout = TimeLayout.OVERLAPPING
-        if layout is TimeLayout.OVERLAPPING and anywhere(
-            left > ends[after(piece)], piece, breaks
+        if layout is TimeLayout.OVERLAPPING and any_within_segments(
+            left > ends[shift_by_one(piece)], piece, breaks
         ):
             return layout, False
     return layout, True

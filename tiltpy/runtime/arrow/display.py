@@ -39,5 +39,5 @@ def format_html(table: pa.Table, title: str) -> str:
     head = (f"{field.name}: {field.type}" for field in table.schema)
     rows = zip(*map(format_values, table.slice(0, NOTEBOOK_ROWS).columns), strict=True)
     hidden = table.num_rows - NOTEBOOK_ROWS
-    more = html.paragraph(f"and {hidden:,} more") if hidden > 0 else ""
-    return html.paragraph(title) + html.table(head, rows) + more
+    more = html.format_paragraph(f"and {hidden:,} more") if hidden > 0 else ""
+    return html.format_paragraph(title) + html.format_table(head, rows) + more

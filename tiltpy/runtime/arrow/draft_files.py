@@ -23,7 +23,7 @@ except ImportError:  # Windows
 
 
 @contextmanager
-def drafted(target: Path) -> Iterator[Path]:
+def open_draft(target: Path) -> Iterator[Path]:
     """The place of a new draft, an empty file; what is there at the end is removed."""
     sweep(target)
     place, descriptor = _create(target)

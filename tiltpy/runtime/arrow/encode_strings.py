@@ -22,7 +22,7 @@ from tiltpy.runtime.arrays.dictionary import (
     Codes,
     Numbers,
     Strings,
-    distinct,
+    merge_dictionaries,
 )
 from tiltpy.runtime.arrays.pool import allocate
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
@@ -52,7 +52,7 @@ def is_string(found: pa.DataType) -> bool:
 # -- columns --------------------------------------------------------------------------
 
 
-def coded(chunks: Sequence[pa.Array]) -> pa.DictionaryArray:
+def encode_chunks(chunks: Sequence[pa.Array]) -> pa.DictionaryArray:
     """Strings in pieces, of any type that `is_string`, as one array of codes.
 
     Its dictionary is of large strings, each once. Bytes that are no UTF-8 are an
@@ -86,7 +86,7 @@ def _of(codes: pa.Array, values: pa.Array) -> pa.DictionaryArray:
 
 
 def string_column(array: pa.DictionaryArray) -> Column:
-    """What `coded` made, as a column; the codes of nulls are codes too."""
+    """What `encode_chunks` made, as a column; the codes of nulls are codes too."""
     codes = array.indices
     validity, offset = validity_of(codes)
     if validity is not None:
@@ -130,9 +130,9 @@ def encode(
     own = _dictionaries(rows.values())
     if not own and not vocabulary.named:
         return rows, NO_STRINGS
-    strings, numbers = _joined(own, vocabulary)
+    strings, numbers = _join_dictionaries(own, vocabulary)
     by_dictionary = dict(zip(own, numbers, strict=True))
-    found = {name: _renumbered(one, by_dictionary) for name, one in rows.items()}
+    found = {name: _renumber(one, by_dictionary) for name, one in rows.items()}
     return found, strings
 
 
@@ -166,7 +166,7 @@ def _dictionaries(buffers: Iterable[SnapshotBuffer]) -> list[Strings]:
     return list(found)
 
 
-def _joined(
+def _join_dictionaries(
     own: Sequence[Strings], vocabulary: Vocabulary
 ) -> tuple[Strings, tuple[Numbers, ...]]:
     """One dictionary of several, with more strings; what each one's codes become."""
@@ -179,14 +179,14 @@ def _joined(
         if ordered:
             strings, (numbers,) = _distinct(own, named, ordered=True)
         else:
-            strings, numbers = _with_more(own[0], named), None
+            strings, numbers = _extend_dictionary(own[0], named), None
         if len(known) >= KNOWN:
             known.clear()
         found = known[vocabulary] = strings, numbers
     return found[0], (found[1],)
 
 
-def _with_more(strings: Strings, named: tuple[str, ...]) -> Strings:
+def _extend_dictionary(strings: Strings, named: tuple[str, ...]) -> Strings:
     """The dictionary with those of some strings that it does not have at its end."""
     wanted = array_of(named)
     missing = pc.invert(pc.is_in(wanted, value_set=strings.values))
@@ -201,14 +201,14 @@ def _distinct(
 ) -> tuple[Strings, tuple[Numbers, ...]]:
     parts = [one.values for one in own]
     parts.append(array_of(named))
-    strings, numbers = distinct(parts, ordered=ordered)
+    strings, numbers = merge_dictionaries(parts, ordered=ordered)
     return strings, tuple(
         None if np.array_equal(one, np.arange(len(one))) else one
         for one in numbers[: len(own)]
     )
 
 
-def _renumbered(
+def _renumber(
     buffer: SnapshotBuffer, numbers: Mapping[Strings, Numbers]
 ) -> SnapshotBuffer:
     """The rows with other codes for their strings; themselves if none changes."""

@@ -19,7 +19,7 @@ import pyarrow.ipc as pi
 import pyarrow.parquet as pq
 
 from tiltpy.errors import DataError
-from tiltpy.runtime.arrow.draft_files import drafted
+from tiltpy.runtime.arrow.draft_files import open_draft
 from tiltpy.runtime.concurrency.offload import offload
 
 FORMATS = {
@@ -86,7 +86,7 @@ def read_texts(path: Path, names: Sequence[str]) -> pa.Table:
 def write_tables(tables: Mapping[Path, pa.Table]) -> None:
     """Write each table to its path: all of them or, if anything goes wrong, none."""
     forms = [format_of(path) for path in tables]
-    with replacing(*tables) as places:
+    with replace_files(*tables) as places:
         for path, place, form in zip(tables, places, forms, strict=True):
             try:
                 _write(tables[path], place, form)
@@ -95,7 +95,7 @@ def write_tables(tables: Mapping[Path, pa.Table]) -> None:
 
 
 @contextmanager
-def replacing(*paths: Path) -> Iterator[tuple[Path, ...]]:
+def replace_files(*paths: Path) -> Iterator[tuple[Path, ...]]:
     """Places beside `paths` to write to; at the end they become `paths`, all or none.
 
     What cannot be written is a `DataError`. If the body raises, nothing is replaced.
@@ -104,7 +104,7 @@ def replacing(*paths: Path) -> Iterator[tuple[Path, ...]]:
     try:
         with ExitStack() as drafts:
             places = tuple(
-                drafts.enter_context(_drafted(path, target))
+                drafts.enter_context(_draft_like(path, target))
                 for path, target in zip(paths, targets, strict=True)
             )
             yield places
@@ -120,13 +120,13 @@ def replacing(*paths: Path) -> Iterator[tuple[Path, ...]]:
 
 
 @contextmanager
-def _drafted(path: Path, target: Path) -> Iterator[Path]:
+def _draft_like(path: Path, target: Path) -> Iterator[Path]:
     """A draft with the rights of the file that it will replace."""
     if target.is_dir():
         raise DataError(f"{path}: is a directory; name a file in it")
     if not target.parent.is_dir():
         raise DataError(f"{path}: there is no directory {path.parent}; make it first")
-    with drafted(target) as place:
+    with open_draft(target) as place:
         if target.exists():
             place.chmod(target.stat().st_mode & 0o777)
         yield place

@@ -15,8 +15,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tiltpy.argument_checks import check_path
 from tiltpy.errors import DataError
-from tiltpy.given import path_of
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.types import NANOSECONDS, Unit
 
@@ -33,7 +33,7 @@ Place = str | PathLike[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class RowBatch:
     """Some rows, and where they come from: from row `first` on of `place`."""
 
     table: pa.Table
@@ -50,12 +50,12 @@ class ParquetScan:
     @property
     def schema(self) -> pa.Schema:
         """The columns of the first file; the others must have those that are used."""
-        with opened(self.paths[0]) as file:
+        with open_parquet(self.paths[0]) as file:
             return file.schema_arrow
 
     def batches(
         self, used: Sequence[str], rows: int, times: "TimeRange | None" = None
-    ) -> Iterator[Batch]:
+    ) -> Iterator[RowBatch]:
         """The rows of some columns, at most so many at once, the files in time order.
 
         `times` leaves out row groups that lie before it as a whole, and tells in which
@@ -64,7 +64,7 @@ class ParquetScan:
         schema = self.schema
         types = {name: schema.field(name).type for name in used}
         for path in self._in_order(times):
-            with opened(path) as file:
+            with open_parquet(path) as file:
                 _check_types(path, file.schema_arrow, types)
                 first = 0
                 groups = list(range(file.num_row_groups))
@@ -72,7 +72,7 @@ class ParquetScan:
                 sizes = (file.metadata.row_group(group).num_rows for group in groups)
                 first = sum(islice(sizes, skipped))
                 for table in _tables(path, file, groups[skipped:], used, rows):
-                    yield Batch(table, str(path), first)
+                    yield RowBatch(table, str(path), first)
                     first += table.num_rows
 
     def _in_order(self, times: "TimeRange | None") -> Sequence[Path]:
@@ -80,7 +80,7 @@ class ParquetScan:
             return self.paths
         starts = {}
         for path in self.paths:
-            with opened(path) as file:
+            with open_parquet(path) as file:
                 if file.metadata.num_rows:
                     starts[path] = times.first(file)
         if None in starts.values():
@@ -113,10 +113,10 @@ def scan_parquet(source: Place | Sequence[Place]) -> ParquetScan:
     before the `start` of a run. Files are read when they are needed.
     """
     if isinstance(source, str | PathLike):
-        return ParquetScan(_files(str(path_of("source", source))))
+        return ParquetScan(_files(str(check_path("source", source))))
     if not isinstance(source, Iterable) or isinstance(source, bytes):
-        path_of("source", source)
-    paths = tuple(path_of("source", one) for one in source)
+        check_path("source", source)
+    paths = tuple(check_path("source", one) for one in source)
     if not paths:
         raise DataError("no Parquet file is given; give a path, or a list of them")
     for path in paths:
@@ -146,13 +146,13 @@ def rows_of(frame: object) -> int:
     if isinstance(frame, ParquetScan):
         total = 0
         for path in frame.paths:
-            with opened(path) as file:
+            with open_parquet(path) as file:
                 total += int(file.metadata.num_rows)
         return total
     return int(frame.num_rows) if isinstance(frame, pa.Table) else 0
 
 
-def opened(path: Path) -> pq.ParquetFile:
+def open_parquet(path: Path) -> pq.ParquetFile:
     """A Parquet file whose footer was read."""
     try:
         # Otherwise the columns of all row groups would be read at once, and kept.

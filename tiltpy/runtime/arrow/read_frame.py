@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tiltpy.errors import DataError
-from tiltpy.runtime.arrow.encode_strings import coded, is_string
+from tiltpy.runtime.arrow.encode_strings import encode_chunks, is_string
 from tiltpy.runtime.arrow.select_columns import Choice
-from tiltpy.runtime.arrow.validation import broken
+from tiltpy.runtime.arrow.validation import broken_error
 from tiltpy.runtime.concurrency.offload import in_caller
 from tiltpy.types import Scalar
 
@@ -74,7 +74,7 @@ def read_frame(input: str, frame: object) -> pa.Table:
     pandas (2.2 and later), DuckDB relations, and others.
     """
     try:
-        table = own_table(input, frame)
+        table = as_pyarrow_table(input, frame)
         if table is None:
             _check_kind(input, frame)
             if type(frame).__module__.partition(".")[0] in IN_MEMORY:
@@ -85,7 +85,7 @@ def read_frame(input: str, frame: object) -> pa.Table:
     return table
 
 
-def own_table(input: str, frame: object) -> pa.Table | None:
+def as_pyarrow_table(input: str, frame: object) -> pa.Table | None:
     """A frame of pyarrow itself as a table; None for any other.
 
     Not through the C interface, in which buffers lose their sizes. (And of a table,
@@ -165,16 +165,16 @@ def flat_column(input: str, table: pa.Table, *path: str) -> pa.Array:
     replaced by what they stand for.
     """
     try:
-        array = _at(_in_one_piece(table.column(path[0])), path[1:])
+        array = _at(_combine_chunks(table.column(path[0])), path[1:])
         if isinstance(array, pa.DictionaryArray):
             array = _take(array.dictionary, array.indices)
     except (pa.ArrowException, OSError) as error:
-        raise broken(error, input, path) from error
+        raise broken_error(error, input, path) from error
     return array
 
 
 def payload_array(input: str, table: pa.Table, scalar: Scalar, *path: str) -> pa.Array:
-    """The same for a value of a payload; strings as `coded` makes them."""
+    """The same for a value of a payload; strings as `encode_chunks` makes them."""
     if scalar.kind != "string":
         return flat_column(input, table, *path)
     column = table.column(path[0])
@@ -184,9 +184,9 @@ def payload_array(input: str, table: pa.Table, scalar: Scalar, *path: str) -> pa
     if not is_string(found):
         return flat_column(input, table, *path)
     try:
-        return coded([_at(chunk, path[1:]) for chunk in column.chunks])
+        return encode_chunks([_at(chunk, path[1:]) for chunk in column.chunks])
     except (pa.ArrowException, OSError) as error:
-        raise broken(error, input, path) from error
+        raise broken_error(error, input, path) from error
 
 
 def _at(array: pa.Array, steps: Sequence[str]) -> pa.Array:
@@ -196,7 +196,7 @@ def _at(array: pa.Array, steps: Sequence[str]) -> pa.Array:
     return _without_run_ends(array)
 
 
-def _in_one_piece(column: pa.ChunkedArray) -> pa.Array:
+def _combine_chunks(column: pa.ChunkedArray) -> pa.Array:
     if column.num_chunks == 1:
         return column.chunk(0)
     return pa.concat_arrays(column.chunks or [pa.array([], plain_type(column.type))])

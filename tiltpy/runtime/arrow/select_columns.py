@@ -54,9 +54,9 @@ class Choice:
 def choose_columns(declared: Input, column: str | None, schema: pa.Schema) -> Choice:
     """The columns of a frame for an input whose lifetime is known."""
     for name in (*declared.order, *declared.keys):
-        existing(declared, schema, name)
+        check_column_name(declared, schema, name)
     if column is not None:
-        existing(declared, schema, column)
+        check_column_name(declared, schema, column)
     times = _choose_times(declared, column, schema)
     if isinstance(declared.type, Struct):
         payload = choose_fields(declared, declared.type, column, schema)
@@ -69,9 +69,11 @@ def _choose_times(
     declared: Input, column: str | None, schema: pa.Schema
 ) -> tuple[str, ...]:
     if declared.lifetime is not None and declared.lifetime.columns:
-        return tuple(existing(declared, schema, n) for n in declared.lifetime.columns)
+        return tuple(
+            check_column_name(declared, schema, n) for n in declared.lifetime.columns
+        )
     if declared.time is not None:
-        return (existing(declared, schema, declared.time),)
+        return (check_column_name(declared, schema, declared.time),)
     taken = {*declared.order, *declared.keys, column, declared.name}
     if isinstance(declared.type, Struct):
         taken.update(name for name, _ in declared.type.fields)
@@ -84,13 +86,13 @@ def _choose_times(
     named = [field.name for field in open_ if field.name.lower() in TIME_NAMES]
     found = stamps or named
     if len(found) != 1:
-        what = f"{_list(found)} could all be" if found else f"none of {_all(schema)} is"
+        what = _explain_candidates(found, schema)
         raise DataError(
             f"{what} the time column; name it: `time NAME` in the query, "
             "bind(frame, time=...), or --time on the command line",
             input=declared.name,
         )
-    return (existing(declared, schema, found[0]),)
+    return (check_column_name(declared, schema, found[0]),)
 
 
 def _choose_value(
@@ -100,7 +102,7 @@ def _choose_value(
         return (column,)
     named = declared.name in schema.names
     if named and declared.name not in (*times, *declared.keys):
-        return (existing(declared, schema, declared.name),)
+        return (check_column_name(declared, schema, declared.name),)
     taken = {*times, *declared.order, *declared.keys}
     found = [
         name
@@ -108,7 +110,7 @@ def _choose_value(
         if name not in taken and not name.startswith(PANDAS_INDEX)
     ]
     if len(found) != 1:
-        what = f"{_list(found)} could all be" if found else f"none of {_all(schema)} is"
+        what = _explain_candidates(found, schema)
         raise DataError(
             f"{what} the payload; call it '{declared.name}', or name it: "
             "bind(frame, column=...), or --column on the command line",
@@ -125,13 +127,13 @@ def choose_fields(
     if column is None:
         if set(wanted) <= set(schema.names):
             for name in wanted:
-                existing(declared, schema, name)
+                check_column_name(declared, schema, name)
             found = {field.name: field.type for field in schema}
             return _paths(declared, payload, found, ())
         column = _struct_column(wanted, declared.name, schema)
     if column is None:
         missing = next(name for name in wanted if name not in schema.names)
-        raise _missing(declared, missing, schema.names)
+        raise _missing_error(declared, missing, schema.names)
     struct = schema.field(column).type
     _check_struct(declared, payload, (column,), struct)
     return _paths(declared, payload, {f.name: f.type for f in struct}, (column,))
@@ -162,14 +164,15 @@ def _check_struct(
     column = ".".join(path)
     if not pa.types.is_struct(found):
         raise DataError(
-            f"found {found}, expected a struct column with the fields {_list(wanted)}",
+            f"found {found}, expected a struct column with the fields "
+            f"{_quote_names(wanted)}",
             input=declared.name,
             column=column,
         )
     inside = [field.name for field in found]
     for name in wanted:
         if inside.count(name) != 1:
-            raise _missing(declared, name, inside, within=column)
+            raise _missing_error(declared, name, inside, within=column)
 
 
 def _struct_column(wanted: list[str], input: str, schema: pa.Schema) -> str | None:
@@ -185,11 +188,11 @@ def _struct_column(wanted: list[str], input: str, schema: pa.Schema) -> str | No
     return found[0] if len(found) == 1 else None
 
 
-def existing(declared: Input, schema: pa.Schema, name: str) -> str:
+def check_column_name(declared: Input, schema: pa.Schema, name: str) -> str:
     """The name of a column that is there once."""
     count = schema.names.count(name)
     if count == 0:
-        raise _missing(declared, name, schema.names)
+        raise _missing_error(declared, name, schema.names)
     if count > 1:
         raise DataError(
             f"{count} columns have this name; rename them",
@@ -199,22 +202,29 @@ def existing(declared: Input, schema: pa.Schema, name: str) -> str:
     return name
 
 
-def _missing(
+def _missing_error(
     declared: Input, name: str, found: list[str], within: str | None = None
 ) -> DataError:
     near = closest(name, found)
     hint = f"did you mean '{near}'?" if near else "rename one, or name another"
     place = f"in the struct column '{within}' " if within else ""
     return DataError(
-        f"there is no such column {place}among {_list(found) or 'no columns'}; {hint}",
+        f"there is no such column {place}among "
+        f"{_quote_names(found) or 'no columns'}; {hint}",
         input=declared.name,
         column=name,
     )
 
 
-def _all(schema: pa.Schema) -> str:
-    return _list(schema.names) or "no columns"
+def _explain_candidates(found: list[str], schema: pa.Schema) -> str:
+    if found:
+        return f"{_quote_names(found)} could all be"
+    return f"none of {_list_schema(schema)} is"
 
 
-def _list(names: Iterable[str]) -> str:
+def _list_schema(schema: pa.Schema) -> str:
+    return _quote_names(schema.names) or "no columns"
+
+
+def _quote_names(names: Iterable[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)

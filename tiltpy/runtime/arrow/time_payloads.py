@@ -16,11 +16,11 @@ from tiltpy.runtime.arrays.views import column_array, values_of
 from tiltpy.runtime.arrow.timestamps import (
     OutputStamp,
     StampType,
-    show,
+    format_stamp,
     stamp_type,
     timestamp,
 )
-from tiltpy.runtime.arrow.validation import way_out
+from tiltpy.runtime.arrow.validation import advise_type
 from tiltpy.types import NANOSECONDS, Scalar, Unit
 
 Mask = NDArray[np.bool_]
@@ -61,7 +61,9 @@ def ticks_column(column: TickColumn) -> pa.Array:
     elif NANOSECONDS[unit] >= NANOSECONDS[column.tick]:
         ticks = _within(column, raw, NANOSECONDS[unit] // NANOSECONDS[column.tick])
     else:
-        ticks = _divided(column, raw, NANOSECONDS[column.tick] // NANOSECONDS[unit])
+        ticks = _divide_exactly(
+            column, raw, NANOSECONDS[column.tick] // NANOSECONDS[unit]
+        )
     return pa.array(ticks, mask=None if there is None else ~there)
 
 
@@ -80,7 +82,8 @@ def _unit_of(column: TickColumn) -> Unit | None:
             "time": "timestamps, dates or integer ticks",
             "duration": "durations (Arrow's duration[...]) or integer ticks",
         }
-        raise column.error(f"found {found}, expected {wanted[what]}; {way_out(found)}")
+        advice = advise_type(found)
+        raise column.error(f"found {found}, expected {wanted[what]}; {advice}")
     if column.tick is None:
         raise column.error(
             f"found {found}, but the query has no unit and counts plain ticks; "
@@ -101,14 +104,14 @@ def _within(column: TickColumn, raw: Integers, factor: int) -> Integers:
     if outside.any():
         row = int(outside.argmax())
         raise column.error(
-            f"{_shown(column, int(raw[row]))} is beyond 64 bits of ticks"
+            f"{_format_value(column, int(raw[row]))} is beyond 64 bits of ticks"
             f"{_of(column.tick)}; write a coarser unit in the query",
             row,
         )
     return raw.astype(np.int64) * factor
 
 
-def _divided(column: TickColumn, raw: Integers, factor: int) -> Integers:
+def _divide_exactly(column: TickColumn, raw: Integers, factor: int) -> Integers:
     """Integers of a finer unit, each of which must be a whole number of ticks."""
     whole = raw.astype(np.int64) // factor
     broken = whole * factor != raw
@@ -118,7 +121,7 @@ def _divided(column: TickColumn, raw: Integers, factor: int) -> Integers:
             "ms" if pa.types.is_date64(column.array.type) else column.array.type.unit
         )
         raise column.error(
-            f"{_shown(column, int(raw[row]))} is no whole number of ticks"
+            f"{_format_value(column, int(raw[row]))} is no whole number of ticks"
             f"{_of(column.tick)}; write `unit {finer}` in the query, or round the "
             "column",
             row,
@@ -126,11 +129,11 @@ def _divided(column: TickColumn, raw: Integers, factor: int) -> Integers:
     return whole
 
 
-def _shown(column: TickColumn, value: int) -> str:
+def _format_value(column: TickColumn, value: int) -> str:
     found = column.array.type
     if pa.types.is_duration(found):
         return f"{value}{found.unit}"
-    return show(value, stamp_type(found) or StampType("ticks"))
+    return format_stamp(value, stamp_type(found) or StampType("ticks"))
 
 
 def _of(tick: Unit | None) -> str:

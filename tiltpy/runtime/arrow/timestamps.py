@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tiltpy.errors import DataError
 from tiltpy.runtime.arrays.snapshot_buffer import Times
-from tiltpy.runtime.arrays.time_layout import PIECE, after, pieces
+from tiltpy.runtime.arrays.time_layout import PIECE, cache_blocks, shift_by_one
 from tiltpy.runtime.arrays.views import array_of, values_of
 from tiltpy.types import MAX_TIME, NANOSECONDS, Unit
 
@@ -97,9 +97,9 @@ class TimeColumn:
 
 def to_ticks(column: TimeColumn) -> tuple[Stamps, StampType]:
     """The stamps in ticks: a view where the column counts ticks in 64 bits already."""
-    kind = _checked_type(column)
+    kind = _check_type(column)
     raw = _integers(column.array)
-    in_order = first_disorder(raw) is None
+    in_order = find_disorder(raw) is None
     if kind.unit is None or column.tick is None or kind.unit == column.tick:
         _check_range(column, kind, raw, column.low, column.high, in_order=in_order)
         return Stamps(raw.astype(np.int64, copy=False), in_order), kind
@@ -115,16 +115,16 @@ def to_ticks(column: TimeColumn) -> tuple[Stamps, StampType]:
     return Stamps(_divide(column, kind, raw, factor), in_order), kind
 
 
-def first_disorder(stamps: NDArray[np.integer]) -> int | None:
+def find_disorder(stamps: NDArray[np.integer]) -> int | None:
     """The first row whose stamp is below that of the row before; None in order."""
-    for piece in pieces(len(stamps)):
-        below = stamps[after(piece)] < stamps[piece]
+    for piece in cache_blocks(len(stamps)):
+        below = stamps[shift_by_one(piece)] < stamps[piece]
         if below.any():
             return int(piece.start + 1 + below.argmax())
     return None
 
 
-def _checked_type(column: TimeColumn) -> StampType:
+def _check_type(column: TimeColumn) -> StampType:
     found = column.array.type
     kind = stamp_type(found)
     if kind is None:
@@ -176,8 +176,8 @@ def _check_range(
         outside |= raw > high
     row = int(outside.argmax())
     raise column.error(
-        f"the time {show(int(raw[row]), kind)} is too far from 0: with its lifetime "
-        f"it must lie within ±2**62 ticks{_of(column.tick)}",
+        f"the time {format_stamp(int(raw[row]), kind)} is too far from 0: with its "
+        f"lifetime it must lie within ±2**62 ticks{_of(column.tick)}",
         row,
     )
 
@@ -194,7 +194,7 @@ def _divide(
         if broken.any():
             row = first + int(broken.argmax())
             raise column.error(
-                f"stamp {show(int(raw[row]), kind)} is no whole number of ticks"
+                f"stamp {format_stamp(int(raw[row]), kind)} is no whole number of ticks"
                 f"{_of(column.tick)}; write `unit {kind.unit}` in the query, or round "
                 "the column",
                 row,
@@ -207,7 +207,7 @@ def _of(tick: Unit | None) -> str:
     return f" of 1 {tick}" if tick else ""
 
 
-def show(value: int, kind: StampType) -> str:
+def format_stamp(value: int, kind: StampType) -> str:
     """A stored stamp as a person writes it."""
     if kind.unit is None:
         return str(value)
@@ -221,14 +221,14 @@ def in_ticks(kind: StampType, tick: Unit | None) -> StampType:
     return kind if kind.unit is None else replace(kind, unit=tick)
 
 
-def no_stamps(tick: Unit | None) -> pa.Array:
+def empty_stamps(tick: Unit | None) -> pa.Array:
     """No stamps, for a frame without rows that does not say what its times would be."""
     if tick is None:
         return pa.array([], pa.int64())
     return pa.array([], pa.timestamp(min(tick, "s", key=NANOSECONDS.__getitem__)))
 
 
-def joined(first: StampType, second: StampType) -> StampType | None:
+def join_stamp_types(first: StampType, second: StampType) -> StampType | None:
     """What holds the stamps of both; None where one has ticks and the other not."""
     if first == second:
         return first

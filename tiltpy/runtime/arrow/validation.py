@@ -49,7 +49,7 @@ def _check_length(
 ) -> None:
     if len(column) != table.num_rows:
         fault = f"{len(column):,} rows in a table of {table.num_rows:,}"
-        raise broken(pa.ArrowInvalid(fault), input, (name,))
+        raise broken_error(pa.ArrowInvalid(fault), input, (name,))
 
 
 def check_column(input: str, column: pa.ChunkedArray, paths: Sequence[Path]) -> None:
@@ -63,13 +63,13 @@ def check_column(input: str, column: pa.ChunkedArray, paths: Sequence[Path]) -> 
             for path in paths:
                 _check(chunk, path[1:])
     except (pa.ArrowException, OSError) as error:
-        raise broken(error, input, path) from error
+        raise broken_error(error, input, path) from error
     except KeyError as error:  # of types whose arrays have no class in pyarrow
         fault = f"found {column.type}, which pyarrow cannot read; cast it"
         raise DataError(fault, input=input, column=name) from error
 
 
-def broken(error: Exception, input: str, path: Sequence[str]) -> DataError:
+def broken_error(error: Exception, input: str, path: Sequence[str]) -> DataError:
     """The error of data that are not what Arrow prescribes."""
     message = f"the Arrow data are broken: {error}"
     return DataError(message, input=input, column=".".join(path))
@@ -104,7 +104,7 @@ def _plain_bits(array: pa.StructArray) -> pa.Array:
     )
 
 
-def way_out(found: pa.DataType) -> str:
+def advise_type(found: pa.DataType) -> str:
     """What to do about a column of a type that was not declared, or is no payload."""
     if pa.types.is_integer(found) or pa.types.is_floating(found):
         name = str(found).replace("uint", "u").replace("int", "i")

@@ -7,7 +7,7 @@ caller gave stays in the caller's thread: frames that run Python code when they 
 (`in_caller`), and `progress`.
 
 An interrupt sets the work's stop flag, which kernels and the loops over their calls
-poll (`codegen.drivers`), and raises `Stopped` in its thread. A call into another
+poll (`codegen.drivers`), and raises `StopWork` in its thread. A call into another
 library that is under way there goes on to its end, and nobody looks at what it gives.
 """
 
@@ -26,7 +26,7 @@ import numpy as np
 
 from tiltpy.errors import TiltError
 from tiltpy.forks import Guarded
-from tiltpy.runtime.concurrency.threads import Stopped, start
+from tiltpy.runtime.concurrency.threads import StopWork, start
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -93,7 +93,7 @@ class Work(Guarded, Generic[T]):
     # In its thread
 
     def run(self) -> None:
-        """Do it. `Stopped`, if nobody waits any more: the thread shall end, too."""
+        """Do it. `StopWork`, if nobody waits any more: the thread shall end, too."""
         with self._lock:
             if self._left:
                 return
@@ -112,7 +112,7 @@ class Work(Guarded, Generic[T]):
             self._ended = True
         if self._left:
             self._error = None
-            raise Stopped
+            raise StopWork
 
     def tell(self) -> None:
         """Have the caller know that this is the end."""
@@ -146,9 +146,9 @@ class Work(Guarded, Generic[T]):
         return result[0]
 
     def check(self) -> None:
-        """`Stopped`, if it has been."""
+        """`StopWork`, if it has been."""
         if self.flag.is_set:
-            raise Stopped
+            raise StopWork
 
     # In the caller's
 
@@ -241,7 +241,7 @@ def in_caller(task: Callable[[], T]) -> T:
     return task() if _here.work is None else _here.work.ask(task)
 
 
-def reported(progress: Progress) -> Progress:
+def call_in_caller(progress: Progress) -> Progress:
     """The same to be called where the work is done: the caller's thread hears of it."""
     return partial(_report, progress)
 
@@ -271,9 +271,9 @@ def adopt(work: Work[Any] | None) -> None:
 
 
 def _raise_in(thread: int) -> None:
-    """Have `Stopped` raised in a thread, when it comes back to Python."""
+    """Have `StopWork` raised in a thread, when it comes back to Python."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(
-        ctypes.c_ulong(thread), ctypes.py_object(Stopped)
+        ctypes.c_ulong(thread), ctypes.py_object(StopWork)
     )
 
 

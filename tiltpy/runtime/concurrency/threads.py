@@ -8,7 +8,7 @@ from queue import SimpleQueue
 from threading import Thread
 
 
-class Stopped(BaseException):
+class StopWork(BaseException):
     """Raised in a thread whose work nobody waits for any more."""
 
 
@@ -20,7 +20,7 @@ def start(work: Callable[[], object], done: Callable[[], object]) -> None:
     """Have a thread that has nothing to do do some work, and then call `done`.
 
     `RuntimeError` if there can be no more threads. The work raises nothing but
-    `Stopped`, with which the thread ends.
+    `StopWork`, with which the thread ends.
     """
     try:
         inbox = _idle.pop()
@@ -31,7 +31,7 @@ def start(work: Callable[[], object], done: Callable[[], object]) -> None:
 
 
 def _help(inbox: Inbox) -> None:
-    with suppress(Stopped):  # which may come late: no other work shall meet it
+    with suppress(StopWork):  # which may come late: no other work shall meet it
         while True:
             work, done = inbox.get()
             try:
@@ -41,7 +41,7 @@ def _help(inbox: Inbox) -> None:
             finally:
                 try:
                     done()
-                except Stopped:  # which comes once, wherever the thread is by then
+                except StopWork:  # which comes once, wherever the thread is by then
                     done()
                     raise
 

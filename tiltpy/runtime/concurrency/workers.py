@@ -45,7 +45,9 @@ class _Queue(Generic[T, R]):
             self.pending.clear()
 
 
-def share_out(work: Callable[[T], R], items: Iterable[T], workers: int) -> Generator[R]:
+def map_ordered(
+    work: Callable[[T], R], items: Iterable[T], workers: int
+) -> Generator[R]:
     """The results of some work, in order of the items, which are begun in order too.
 
     Closing it stops the workers after what they are doing, as an error of one does.
@@ -69,7 +71,7 @@ def share_out(work: Callable[[T], R], items: Iterable[T], workers: int) -> Gener
         yield queue.done.pop(number)
 
 
-def together(work: Sequence[Callable[[], object]], stop: Callable[[], object]) -> None:
+def run_all(work: Sequence[Callable[[], object]], stop: Callable[[], object]) -> None:
     """Do each of some work, none of which fails, in a thread of its own.
 
     The first is the caller's. When that is done, or interrupted, the others are told to

@@ -12,7 +12,7 @@ call. What they do not need of it is never touched.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from tiltpy.runtime.arrays.pool import Memory
+from tiltpy.runtime.arrays.pool import ScratchArrays
 from tiltpy.runtime.execution.call_queue import Batch, Calls
 from tiltpy.runtime.execution.stitch import Piece
 from tiltpy.runtime.execution.time_domain import Cells
@@ -60,7 +60,7 @@ def in_rounds(tasks: Iterable[Task]) -> Iterator[Sequence[Task]]:
         yield some
 
 
-def compute(tasks: Sequence[Task], scratch: Sequence[Memory]) -> Iterator[Done]:
+def compute(tasks: Sequence[Task], scratch: Sequence[ScratchArrays]) -> Iterator[Done]:
     """A round: what the chunks found, in order.
 
     There is a thread for each of the scratch memories, the caller's among them.

@@ -6,10 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from tiltpy.runtime.arrays.pool import Array, Memory
+from tiltpy.runtime.arrays.pool import Array, ScratchArrays
 from tiltpy.runtime.concurrency.offload import StopFlag, stop_flag
-from tiltpy.runtime.concurrency.threads import Stopped
-from tiltpy.runtime.concurrency.workers import together
+from tiltpy.runtime.concurrency.threads import StopWork
+from tiltpy.runtime.concurrency.workers import run_all
 from tiltpy.runtime.execution.kernel_arguments import Code, Numbers, address
 from tiltpy.types import Scalar
 
@@ -47,7 +47,9 @@ class Calls:
     copy, with the scratch that is its.
     """
 
-    def __init__(self, batches: Sequence[Batch], scratch: Sequence[Memory]) -> None:
+    def __init__(
+        self, batches: Sequence[Batch], scratch: Sequence[ScratchArrays]
+    ) -> None:
         self._batches = batches
         self._scratch: list[Array] = []
         self._slots: list[list[Numbers]] = []
@@ -121,9 +123,9 @@ def make(code: Code, pairs: Sequence[Numbers], owner: object) -> None:
     def stop() -> None:
         taken[0] = len(pairs[0])
 
-    together([partial(_take, code, own, taken, flag, owner) for own in pairs], stop)
+    run_all([partial(_take, code, own, taken, flag, owner) for own in pairs], stop)
     if flag.is_set:
-        raise Stopped
+        raise StopWork
 
 
 def _take(

@@ -11,7 +11,7 @@ from tiltpy.abi import LANES, Loop, Signature
 from tiltpy.runtime.arrays import pool as memory
 from tiltpy.runtime.arrays.pool import Array, dtype_of
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
-from tiltpy.runtime.arrays.time_layout import sampled
+from tiltpy.runtime.arrays.time_layout import make_sampled
 from tiltpy.runtime.execution.kernel_arguments import Numbers, address
 from tiltpy.types import columns
 
@@ -51,7 +51,7 @@ class Sheet:
             for number in range(len(columns(loop.type)))
         )
         period = loop.tdom.precision
-        return sampled(low, period, (high - low) // period, tuple(payload))
+        return make_sampled(low, period, (high - low) // period, tuple(payload))
 
 
 def whole_vectors(signature: Signature) -> int:

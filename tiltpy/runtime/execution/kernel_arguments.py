@@ -14,7 +14,7 @@ from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.pool import Array
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity
 from tiltpy.runtime.concurrency.offload import stop_flag
-from tiltpy.runtime.concurrency.threads import Stopped
+from tiltpy.runtime.concurrency.threads import StopWork
 from tiltpy.types import BOOL, I64, U8, Scalar, columns
 
 
@@ -121,7 +121,7 @@ class Call:
         flag = stop_flag()
         self.code.one(self.place, flag.place)
         if flag.is_set:
-            raise Stopped
+            raise StopWork
 
     def count(self, output: str) -> int:
         """How many snapshots of an output there are."""

@@ -12,16 +12,16 @@ from typing import TypeVar
 import numpy as np
 
 from tiltpy.abi import TimeLayout
-from tiltpy.runtime.arrays.bitmap_snapshots import CellPiece
+from tiltpy.runtime.arrays.bitmap_snapshots import BitmapSnapshots
 from tiltpy.runtime.arrays.pool import Array
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
-from tiltpy.runtime.arrays.time_layout import sampled
+from tiltpy.runtime.arrays.time_layout import make_sampled
 from tiltpy.runtime.execution.kernel_arguments import address
 from tiltpy.runtime.execution.time_domain import Cells, Domain
 from tiltpy.runtime.ingest.drop_nulls import keep_rows
 from tiltpy.types import Scalar, TDom, Type
 
-Piece = SnapshotBuffer | CellPiece
+Piece = SnapshotBuffer | BitmapSnapshots
 """Some snapshots of an output, in order."""
 Made = TypeVar("Made")
 
@@ -51,7 +51,7 @@ class Stitcher:
 
     def add(self, piece: Piece, cells: Cells | None) -> None:
         """Append a chunk's piece; `cells` are its own, if the piece may have others."""
-        if isinstance(piece, CellPiece):
+        if isinstance(piece, BitmapSnapshots):
             end = piece.carried()
             if end is not None:
                 self._extend(end)
@@ -77,7 +77,7 @@ class Stitcher:
             self.carried = min(end, self.domain.end)
             return
         last = self.pieces[-1]
-        if isinstance(last, CellPiece):
+        if isinstance(last, BitmapSnapshots):
             self.pieces[-1] = replace(last, reach=end)
         elif last.row(last.n - 1)[1] < end:
             # Only what a sweep wrote ends too early: its arrays are nobody else's.
@@ -108,7 +108,7 @@ def _join(pieces: list[Piece]) -> list[Piece]:
 
 def _joined(left: Piece, right: Piece) -> Piece | None:
     """Both as one piece, where chunks wrote samples side by side."""
-    if isinstance(left, CellPiece) or isinstance(right, CellPiece):
+    if isinstance(left, BitmapSnapshots) or isinstance(right, BitmapSnapshots):
         return None
     if left.layout is not TimeLayout.SAMPLED or right.layout is not TimeLayout.SAMPLED:
         return None
@@ -121,7 +121,7 @@ def _joined(left: Piece, right: Piece) -> Piece | None:
         if values is None or one.validity is not None or other.validity is not None:
             return None
         found.append(Column(values))
-    return sampled(left.start, left.period, left.n + right.n, tuple(found))
+    return make_sampled(left.start, left.period, left.n + right.n, tuple(found))
 
 
 def _beside(left: Array, right: Array) -> Array | None:
@@ -138,7 +138,7 @@ def _beside(left: Array, right: Array) -> Array | None:
 
 def _from(piece: Piece, start: int) -> list[Piece]:
     """The piece with its first snapshot cut at the start of the domain."""
-    if isinstance(piece, CellPiece):
+    if isinstance(piece, BitmapSnapshots):
         return [replace(piece, floor=start)]
     low, high = piece.row(0)
     if low >= start:
@@ -149,7 +149,7 @@ def _from(piece: Piece, start: int) -> list[Piece]:
 
 def _until(piece: Piece, end: int) -> list[Piece]:
     """The piece with its last snapshot cut at the end of the domain."""
-    if isinstance(piece, CellPiece):
+    if isinstance(piece, BitmapSnapshots):
         return [replace(piece, ceiling=end)]
     last = piece.n - 1
     low, high = piece.row(last)

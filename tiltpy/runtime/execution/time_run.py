@@ -22,7 +22,7 @@ import numpy as np
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.runtime.arrays.dictionary import Strings
-from tiltpy.runtime.arrays.pool import Memory
+from tiltpy.runtime.arrays.pool import ScratchArrays
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer, Times
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.call_batches import ROUND, Done, Task, compute, in_rounds
@@ -344,7 +344,7 @@ class Job:
     ) -> Generator[Done]:
         little = self.total < LEAST and total <= LITTLE_CHUNKS
         workers = self.options.workers or (1 if little else default_workers())
-        scratch = [Memory() for _ in range(min(workers, total))]
+        scratch = [ScratchArrays() for _ in range(min(workers, total))]
         for tasks in in_rounds(map(self._task, chunks)):
             yield from compute(tasks, scratch)
 

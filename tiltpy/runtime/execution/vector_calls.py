@@ -11,11 +11,11 @@ import numpy as np
 from tiltpy.abi import LANES, Loop, SlotKind
 from tiltpy.abi import Rows as RowCount
 from tiltpy.runtime.arrays import pool as memory
-from tiltpy.runtime.arrays.bitmap_snapshots import CellPiece
+from tiltpy.runtime.arrays.bitmap_snapshots import BitmapSnapshots
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.pool import Array
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.arrays.time_layout import sampled
+from tiltpy.runtime.arrays.time_layout import make_sampled
 from tiltpy.runtime.execution.call_queue import Batch, Needed
 from tiltpy.runtime.execution.chunk_call import Kernel
 from tiltpy.runtime.execution.dense_output import Sheet
@@ -218,10 +218,10 @@ class GridRun(GridCalls):
             validity = array(SlotKind.OUT_VALIDITY, column)
             payload.append(written_column(values, validity, count))
         if loop.implicit_times:
-            return sampled(low, period, cells, tuple(payload))
+            return make_sampled(low, period, cells, tuple(payload))
         begins, covered = array(SlotKind.OUT_BEGINS), array(SlotKind.OUT_COVERED)
         assert begins is not None
-        return CellPiece(
+        return BitmapSnapshots(
             low,
             period,
             cells,

@@ -12,7 +12,7 @@ import numpy as np
 from tiltpy.abi import TimeLayout
 from tiltpy.runtime.arrays.pool import allocate
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity
-from tiltpy.runtime.arrays.time_layout import lay_out, sampled
+from tiltpy.runtime.arrays.time_layout import lay_out, make_sampled
 from tiltpy.runtime.arrow.encode_strings import with_one_dictionary
 from tiltpy.runtime.ingest.drop_nulls import Mask, keep_rows
 from tiltpy.types import ENDLESS, I64, Scalar, Type, columns
@@ -31,7 +31,9 @@ def gather(pieces: Sequence[SnapshotBuffer], payload: Type) -> SnapshotBuffer:
     offsets = _sample_numbers(pieces, payload)
     if offsets is not None:
         first, n = pieces[0], offsets[-1] + pieces[-1].n
-        found = sampled(first.start, first.period, n, _laid(pieces, offsets, payload))
+        found = make_sampled(
+            first.start, first.period, n, _laid(pieces, offsets, payload)
+        )
     else:
         ends = np.cumsum([piece.n for piece in pieces]).tolist()
         n, offsets = ends[-1], [0, *ends[:-1]]

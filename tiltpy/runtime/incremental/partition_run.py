@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tiltpy.abi import Layout, TimeLayout
 from tiltpy.ir.nodes import Query, TemporalExpr
-from tiltpy.runtime.arrays.bitmap_snapshots import CellPiece
+from tiltpy.runtime.arrays.bitmap_snapshots import BitmapSnapshots
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.encode_strings import Vocabulary, encode
 from tiltpy.runtime.arrow.timestamps import OutputStamp
@@ -24,7 +24,7 @@ from tiltpy.runtime.execution.time_domain import (
     output_domain,
 )
 from tiltpy.runtime.execution.time_run import Job, RunOptions
-from tiltpy.runtime.ingest.read_input import Ingested
+from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.results.result import OutputTable
 from tiltpy.types import Scalar
 
@@ -91,7 +91,7 @@ def halo(query: Query, *, same_bits: bool = False) -> dict[str, tuple[int, int]]
 
 def run_piece(
     query: Query,
-    inputs: Mapping[str, Ingested],
+    inputs: Mapping[str, InputRows],
     compile_for: Callable[[Mapping[str, Layout]], Kernels],
     request: Request,
     options: RunOptions,
@@ -182,7 +182,7 @@ class _Part:
 
 def _with_times(piece: Piece) -> SnapshotBuffer:
     """The piece as rows with their times."""
-    if not isinstance(piece, CellPiece):
+    if not isinstance(piece, BitmapSnapshots):
         return piece
     layout, (starts, ends) = TimeLayout.INTERVALS, piece.times()
     return SnapshotBuffer(layout, piece.n, 0, 1, starts, ends, piece.columns)

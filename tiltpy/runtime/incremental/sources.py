@@ -17,18 +17,18 @@ from tiltpy.ir.nodes import Input
 from tiltpy.lifetimes import Lifetime
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrays.views import values_of
-from tiltpy.runtime.arrow.parquet_scan import Batch, ParquetScan, TimeRange
+from tiltpy.runtime.arrow.parquet_scan import ParquetScan, RowBatch, TimeRange
 from tiltpy.runtime.arrow.read_frame import flat_column, plain_type
 from tiltpy.runtime.arrow.select_columns import choose_columns
 from tiltpy.runtime.arrow.timestamps import (
     StampType,
     TimeColumn,
-    first_disorder,
+    find_disorder,
     to_ticks,
 )
 from tiltpy.runtime.arrow.validation import check_columns, check_lengths
 from tiltpy.runtime.ingest.batches import read_batches
-from tiltpy.runtime.ingest.binding import Binding, SampleTimes, complete
+from tiltpy.runtime.ingest.binding import Binding, SampleTimes, complete_input
 from tiltpy.runtime.ingest.read_input import ingest
 from tiltpy.types import MAX_TIME, Unit
 
@@ -68,7 +68,7 @@ def open_feed(declared: Input, binding: Binding, reading: Reading) -> Feed:
     That is a scan of Parquet files, an iterator of frames, of arrays for samples, or
     one frame or array.
     """
-    settled = complete(declared, binding)
+    settled = complete_input(declared, binding)
     if binding.samples is not None:
         return _SampleFeed(settled, binding, binding.samples, reading)
     return _RowFeed(settled, binding, reading)
@@ -138,7 +138,7 @@ class _RowFeed:
         self.below = declared.lifetime.before
         self.frontier = -MAX_TIME
         self.ended = False
-        self._waiting: list[Batch] = []
+        self._waiting: list[RowBatch] = []
         scan = binding.frame
         if isinstance(scan, ParquetScan):
             schema = scan.schema
@@ -179,18 +179,18 @@ class _RowFeed:
         self.frontier = stamp - self.below
         return self._read(batches, table.slice(0, first), stamp)
 
-    def _last_stamp(self, batches: list[Batch], table: pa.Table) -> tuple[int, int]:
+    def _last_stamp(self, batches: list[RowBatch], table: pa.Table) -> tuple[int, int]:
         """The last row's stamp, and the first row that has it; all are in order."""
         column = flat_column(self.declared.name, table, self.time)
         stamp = self._stamp(batches, column, len(column) - 1)
         letter = "u" if pa.types.is_unsigned_integer(column.type) else "i"
         raw = values_of(column, np.dtype(f"{letter}{column.type.bit_width // 8}"))
-        row = first_disorder(raw) if column.null_count == 0 else None
+        row = find_disorder(raw) if column.null_count == 0 else None
         if row is not None:
             raise self._placed(batches, self._disorder(row))
         return stamp, _run_at_end(raw)
 
-    def _stamp(self, batches: list[Batch], column: pa.Array, row: int) -> int:
+    def _stamp(self, batches: list[RowBatch], column: pa.Array, row: int) -> int:
         place = TimeColumn(
             self.declared.name, self.time, column.slice(row, 1), self._unit
         )
@@ -200,7 +200,7 @@ class _RowFeed:
             raise self._placed(batches, error, row) from None
 
     def _read(
-        self, batches: list[Batch], table: pa.Table | None, next_stamp: int | None
+        self, batches: list[RowBatch], table: pa.Table | None, next_stamp: int | None
     ) -> SnapshotBuffer:
         """Read rows that are all there; a row with `next_stamp` follows, if any."""
         if table is None or table.num_rows == 0:
@@ -223,7 +223,7 @@ class _RowFeed:
         )
 
     def _placed(
-        self, batches: list[Batch], error: DataError, beyond: int = 0
+        self, batches: list[RowBatch], error: DataError, beyond: int = 0
     ) -> DataError:
         """The error with the row's number where it comes from, and the file's name."""
         where = {"input": error.input, "column": error.column}
@@ -256,21 +256,21 @@ def time_range(lifetime: Lifetime, column: str, reading: Reading) -> TimeRange:
     return TimeRange(column, end, unit, lifetime.after, held=held, low=low)
 
 
-def _joined(batches: list[Batch]) -> pa.Table | None:
+def _joined(batches: list[RowBatch]) -> pa.Table | None:
     """The rows of all batches in one piece."""
     if len(batches) < 2:
         return batches[0].table if batches else None
     return pa.concat_tables([batch.table for batch in batches]).combine_chunks()
 
 
-def _from_row(batches: list[Batch], row: int) -> list[Batch]:
+def _from_row(batches: list[RowBatch], row: int) -> list[RowBatch]:
     """The rows from one on."""
     found = []
     for batch in batches:
         count = batch.table.num_rows
         if row < count:
             rest = batch.table.slice(row)
-            found.append(Batch(rest, batch.place, batch.first + row))
+            found.append(RowBatch(rest, batch.place, batch.first + row))
         row = max(0, row - count)
     return found
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from tiltpy.abi import TimeLayout
 from tiltpy.ir.nodes import Query, TemporalExpr
-from tiltpy.runtime.arrays.bitmap_snapshots import CellPiece
+from tiltpy.runtime.arrays.bitmap_snapshots import BitmapSnapshots
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.pool import dtype_of
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity
@@ -160,7 +160,7 @@ def split_last(piece: Piece, type: Type, strings: Strings) -> tuple[list[Piece],
         else column
         for (_, scalar), column in pairs
     )
-    if isinstance(piece, CellPiece):
+    if isinstance(piece, BitmapSnapshots):
         return [], replace(piece, columns=own)
     piece = piece.with_columns(own)
     start, end = piece.row(piece.n - 1)

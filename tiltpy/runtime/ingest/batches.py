@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from tiltpy.errors import DataError
-from tiltpy.runtime.arrow.parquet_scan import Batch
+from tiltpy.runtime.arrow.parquet_scan import RowBatch
 from tiltpy.runtime.arrow.read_frame import read_frame, spend, unreadable
 from tiltpy.runtime.arrow.validation import check_lengths
 from tiltpy.runtime.ingest.binding import IMMUTABLE
@@ -16,7 +16,7 @@ IN_MEMORY = ("polars", "pandas", "pyspark")
 
 def read_batches(
     input: str, frame: object, rows: int
-) -> tuple[pa.Schema, Iterator[Batch]]:
+) -> tuple[pa.Schema, Iterator[RowBatch]]:
     """The schema of a frame, or of the frames that an iterator gives, and its rows."""
     if isinstance(frame, Iterator) and not isinstance(frame, pa.RecordBatchReader):
         first = next(frame, None)
@@ -27,12 +27,12 @@ def read_batches(
                 input=input,
             )
         table = read_frame(input, first)
-        return table.schema, _numbered(input, _tables(input, table, frame), rows)
+        return table.schema, _split_tables(input, _tables(input, table, frame), rows)
     package = type(frame).__module__.partition(".")[0]
     whole = package in IN_MEMORY or isinstance(frame, IMMUTABLE)
     if whole or not hasattr(frame, "__arrow_c_stream__"):
         table = read_frame(input, frame)
-        return table.schema, _numbered(input, iter((table,)), rows)
+        return table.schema, _split_tables(input, iter((table,)), rows)
     try:
         if isinstance(frame, pa.RecordBatchReader):  # whose buffers keep their sizes
             reader = frame
@@ -40,7 +40,7 @@ def read_batches(
             reader = pa.RecordBatchReader.from_stream(frame)
     except (pa.ArrowException, OSError, TypeError, ValueError) as error:
         raise unreadable(input, error) from error
-    return reader.schema, _numbered(input, _of_reader(input, reader), rows)
+    return reader.schema, _split_tables(input, _of_reader(input, reader), rows)
 
 
 def _tables(
@@ -63,7 +63,9 @@ def _of_reader(input: str, reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
         yield pa.Table.from_batches([batch])
 
 
-def _numbered(input: str, tables: Iterator[pa.Table], rows: int) -> Iterator[Batch]:
+def _split_tables(
+    input: str, tables: Iterator[pa.Table], rows: int
+) -> Iterator[RowBatch]:
     """The tables in parts of at most that many rows."""
     first, schema = 0, None
     for table in tables:
@@ -72,7 +74,7 @@ def _numbered(input: str, tables: Iterator[pa.Table], rows: int) -> Iterator[Bat
         check_lengths(input, table)
         for begin in range(0, table.num_rows, rows):
             part = table.slice(begin, rows)
-            yield Batch(part, "", first + begin)
+            yield RowBatch(part, "", first + begin)
         first += table.num_rows
 
 

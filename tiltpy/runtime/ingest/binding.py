@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from tiltpy.argument_checks import check_argument
 from tiltpy.errors import DataError
-from tiltpy.given import checked
 from tiltpy.ir.nodes import Input, Query
 from tiltpy.lifetimes import Lifetime, LifetimeAnswers, list_calls, list_forms
 from tiltpy.runtime.arrow.timestamps import StampType
@@ -17,7 +17,7 @@ IMMUTABLE = (pa.Table, pa.RecordBatch, pa.ChunkedArray, pa.Array)
 """Frames that have the same rows at another time, too."""
 REMEMBERED = 8
 """Ways to read a frame, and orders of its rows, that its binding remembers at most."""
-Found = TypeVar("Found")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,13 @@ class Binding:
         """
         return isinstance(self.frame, IMMUTABLE)
 
-    def once(self, key: object, find: Callable[[], Found]) -> Found:
+    def once(self, key: object, find: Callable[[], T]) -> T:
         """Find something out about the frame, unless it is known already.
 
         Within a run nothing is forgotten: a frame may be a stream, which can be read
         but once.
         """
-        found: Found | None = self.known.get(key)
+        found: T | None = self.known.get(key)
         if found is None:
             found = find()
             if self.lasting and len(self.known) >= REMEMBERED:
@@ -94,7 +94,7 @@ def names_of(given: str | Sequence[str]) -> tuple[str, ...]:
     """One name, or several."""
     names = (given,) if isinstance(given, str) else given
     return tuple(
-        checked("order and by", names, Sequence, "a column's name, or several")
+        check_argument("order and by", names, Sequence, "a column's name, or several")
     )
 
 
@@ -112,7 +112,7 @@ def check_bound(query: Query, names: Collection[str]) -> None:
             )
 
 
-def complete(declared: Input, binding: Binding) -> Input:
+def complete_input(declared: Input, binding: Binding) -> Input:
     """The declared input with what the binding adds; they must not disagree.
 
     Its keys are the frame's columns.
@@ -122,15 +122,15 @@ def complete(declared: Input, binding: Binding) -> Input:
     for column in (binding.time, binding.column, *binding.order, *binding.by):
         if column is not None and not isinstance(column, str):
             raise DataError(f"expected a column's name, found {column!r}", input=name)
-    for what, said, given in (
+    for what, said, bound in (
         ("lifetime", declared.lifetime, binding.lifetime),
         ("time column", declared.time, binding.time),
         ("order", declared.order, binding.order),
     ):
-        if said and given and said != given:
+        if said and bound and said != bound:
             raise DataError(
-                f"the query declares the {what} {_say(said)}, but {_say(given)} is "
-                "bound; leave one of them out",
+                f"the query declares the {what} {_format_clause(said)}, but "
+                f"{_format_clause(bound)} is bound; leave one of them out",
                 input=name,
             )
     lifetime = declared.lifetime or binding.lifetime
@@ -172,14 +172,15 @@ def _key_columns(
     if binding.by and not keys:
         said = ", ".join(binding.by)
         raise DataError(
-            f"the key columns {_say(columns)} are bound, but the query declares no "
-            f"key; write input {name} by {said} : ...",
+            f"the key columns {_format_clause(columns)} are bound, but the query "
+            f"declares no key; write input {name} by {said} : ...",
             input=name,
         )
     if len(columns) != len(keys):
         raise DataError(
-            f"the query declares the keys {_say(keys)}, but {_say(columns)} are bound; "
-            "give a column for each, in their order",
+            f"the query declares the keys {_format_clause(keys)}, but "
+            f"{_format_clause(columns)} are bound; give a column for each, in their "
+            "order",
             input=name,
         )
     times = lifetime.columns or (time,)
@@ -203,7 +204,7 @@ def _check_kind(input: str, lifetime: object) -> None:
         )
 
 
-def _say(value: object) -> str:
+def _format_clause(value: object) -> str:
     match value:
         case LifetimeAnswers():
             return value.format(lambda ticks: f"{ticks} (ticks)")

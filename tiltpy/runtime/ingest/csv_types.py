@@ -14,18 +14,20 @@ from tiltpy.ir.nodes import Input
 from tiltpy.runtime.arrays.views import arrow_type
 from tiltpy.runtime.arrow.files import read_texts
 from tiltpy.runtime.arrow.select_columns import choose_columns
-from tiltpy.runtime.ingest.binding import Binding, complete
+from tiltpy.runtime.ingest.binding import Binding, complete_input
 from tiltpy.types import STRING, Scalar, columns
 
 
-def as_declared(
+def cast_as_declared(
     table: pa.Table, declared: Input, binding: Binding, path: Path
 ) -> pa.Table:
     """The table with the payload columns of an input in the input's types.
 
     `path` is the CSV file that it was read from.
     """
-    choice = choose_columns(complete(declared, binding), binding.column, table.schema)
+    choice = choose_columns(
+        complete_input(declared, binding), binding.column, table.schema
+    )
     payload = list(zip(choice.payload, columns(declared.type), strict=True))
     names = [column for (column, *_), (_, scalar) in payload if scalar == STRING]
     texts = read_texts(path, names) if names else None

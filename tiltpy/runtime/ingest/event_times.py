@@ -16,16 +16,16 @@ from tiltpy.runtime.arrays.snapshot_buffer import (
     Column,
     SnapshotBuffer,
     Times,
-    equally_spaced,
+    space_equally,
 )
 from tiltpy.runtime.arrays.time_layout import (
     NO_BREAKS,
     Breaks,
-    contiguous,
     find_period,
     has_period,
     lay_out,
-    sampled,
+    make_contiguous,
+    make_sampled,
 )
 from tiltpy.runtime.arrow.read_frame import flat_column, says_no_type
 from tiltpy.runtime.arrow.select_columns import Choice
@@ -33,10 +33,10 @@ from tiltpy.runtime.arrow.timestamps import (
     Stamps,
     StampType,
     TimeColumn,
+    empty_stamps,
+    format_stamp,
     in_ticks,
-    joined,
-    no_stamps,
-    show,
+    join_stamp_types,
     to_ticks,
 )
 from tiltpy.runtime.ingest.binding import SampleTimes
@@ -57,12 +57,12 @@ def read_times(
     for name in choice.times:
         array = flat_column(declared.name, table, name)
         if says_no_type(array):
-            array = no_stamps(unit)
+            array = empty_stamps(unit)
         found.append(to_ticks(TimeColumn(declared.name, name, array, unit, low, high)))
     if len(found) == 1:
         return (found[0][0],), found[0][1]
     (starts, first), (ends, second) = found
-    kind = joined(first, second)
+    kind = join_stamp_types(first, second)
     if kind is None:
         raise DataError(
             f"'{choice.times[0]}' is {first.kind} and '{choice.times[1]}' is "
@@ -80,10 +80,11 @@ def _check_intervals(
     bad = starts >= ends
     if bad.any():
         row = int(bad.argmax())
+        start = format_stamp(int(starts[row]), kind)
+        end = format_stamp(int(ends[row]), kind)
         raise DataError(
-            f"the event ends at {show(int(ends[row]), kind)}, not after its start "
-            f"{show(int(starts[row]), kind)} in '{choice.times[0]}'; an event covers "
-            "(start, end]",
+            f"the event ends at {end}, not after its start {start} in "
+            f"'{choice.times[0]}'; an event covers (start, end]",
             input=declared.name,
             column=choice.times[1],
             row=row,
@@ -94,7 +95,7 @@ def sample_times(declared: Input, samples: SampleTimes, count: int) -> Stamps:
     """Count the stamps of samples that come without a time column: their ends."""
     check_reach(declared, samples, count)
     first = samples.start + samples.period
-    return Stamps(equally_spaced(first, samples.period, count), in_order=True)
+    return Stamps(space_equally(first, samples.period, count), in_order=True)
 
 
 def lay_out_events(
@@ -119,7 +120,7 @@ def lay_out_events(
     before, after = lifetime.before, lifetime.after
     length = before + after
     if _are_samples(stamps, length, breaks):
-        buffer = sampled(int(stamps[0]) - before, length, len(stamps), columns)
+        buffer = make_sampled(int(stamps[0]) - before, length, len(stamps), columns)
     else:
         ends = stamps + after if after else stamps
         buffer = lay_out(stamps - before, ends, columns, breaks)
@@ -148,7 +149,7 @@ def _until_next(
     np.subtract(stamps[1:], 1, out=ends[:-1])
     last = np.concatenate((breaks, [len(stamps)])) - 1
     ends[last] = ENDLESS if next_stamp is None else next_stamp - 1
-    tied = _tied(stamps, breaks)
+    tied = _find_tied(stamps, breaks)
     if len(tied):  # rows with one stamp end together, as the last of them
         gaps = np.flatnonzero(np.diff(tied) != 1)
         last_tied = tied[np.append(gaps, len(tied) - 1)]
@@ -158,7 +159,7 @@ def _until_next(
         np.minimum(ends, stamps + (longest - 1), out=ends)
     if longest is None and not len(tied):
         firsts = np.concatenate((stamps[:1], stamps[breaks])) - 1
-        buffer = contiguous(firsts, ends, columns, breaks)
+        buffer = make_contiguous(firsts, ends, columns, breaks)
     else:
         buffer = lay_out(stamps - 1, ends, columns, breaks)
     if next_stamp is not None:
@@ -166,7 +167,7 @@ def _until_next(
     return replace(buffer, domain_end=int(stamps[last].max()))
 
 
-def _tied(stamps: Times, breaks: Breaks) -> NDArray[np.int64]:
+def _find_tied(stamps: Times, breaks: Breaks) -> NDArray[np.int64]:
     """The rows with the stamp of the next row, if that is in their segment."""
     same = stamps[1:] == stamps[:-1]
     same[breaks - 1] = False

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltpy.runtime.arrays.time_layout import after, pieces
-from tiltpy.runtime.arrow.timestamps import first_disorder
-from tiltpy.runtime.ingest.packed_sort import Codes, Rows, sort_packed, too_wide_by
+from tiltpy.runtime.arrays.time_layout import cache_blocks, shift_by_one
+from tiltpy.runtime.arrow.timestamps import find_disorder
+from tiltpy.runtime.ingest.packed_sort import Codes, Rows, excess_bits, sort_packed
 
 Numbers = NDArray[np.int64]
 
@@ -21,7 +21,7 @@ RUN = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Together:
+class GroupedRows:
     """The rows of each code together, and those of one code in the order they had.
 
     `order` says which row comes first, second, ...; None: as they lie. Those of code
@@ -33,17 +33,19 @@ class Together:
     codes: Codes
 
 
-def put_together(codes: Codes, size: int) -> Together:
+def group_rows(codes: Codes, size: int) -> GroupedRows:
     """The rows of each code; codes are below a size. It is faster if that `fits`."""
-    if first_disorder(codes) is None:
-        heads = _heads(codes, len(codes))
+    if find_disorder(codes) is None:
+        heads = _find_heads(codes, len(codes))
         assert heads is not None
-        return Together(None, np.append(heads, len(codes)), codes[heads])
-    heads = _heads(codes, len(codes) // RUN)
+        return GroupedRows(None, np.append(heads, len(codes)), codes[heads])
+    heads = _find_heads(codes, len(codes) // RUN)
     if heads is not None:
-        return _moved(codes, heads)
-    wide = too_wide_by(size, len(codes))
-    return _sorted_twice(codes, size, wide) if wide else _sorted(codes, size)
+        return _group_runs(codes, heads)
+    wide = excess_bits(size, len(codes))
+    return (
+        _group_by_two_sorts(codes, size, wide) if wide else _group_by_sort(codes, size)
+    )
 
 
 def offsets_of(counts: Numbers) -> Numbers:
@@ -53,11 +55,11 @@ def offsets_of(counts: Numbers) -> Numbers:
     return offsets
 
 
-def _heads(codes: Codes, most: int) -> Numbers | None:
+def _find_heads(codes: Codes, most: int) -> Numbers | None:
     """The rows whose code is not that of the row before; None where they are many."""
     found = [np.zeros(min(1, len(codes)), np.int64)]
-    for piece in pieces(len(codes)):
-        heads = np.flatnonzero(codes[after(piece)] != codes[piece])
+    for piece in cache_blocks(len(codes)):
+        heads = np.flatnonzero(codes[shift_by_one(piece)] != codes[piece])
         found.append(heads + (piece.start + 1))
         most -= len(heads)
         if most < 0:
@@ -65,7 +67,7 @@ def _heads(codes: Codes, most: int) -> Numbers | None:
     return np.concatenate(found)
 
 
-def _moved(codes: Codes, heads: Numbers) -> Together:
+def _group_runs(codes: Codes, heads: Numbers) -> GroupedRows:
     """Runs of one code, put in the order of their codes."""
     firsts = codes[heads]
     runs = np.argsort(firsts, kind="stable")
@@ -74,10 +76,10 @@ def _moved(codes: Codes, heads: Numbers) -> Together:
     order = np.arange(len(codes)) + np.repeat(heads[runs] - begins[:-1], lengths)
     ordered = firsts[runs]
     kept = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    return Together(order, np.append(begins[kept], len(codes)), ordered[kept])
+    return GroupedRows(order, np.append(begins[kept], len(codes)), ordered[kept])
 
 
-def _sorted(codes: Codes, size: int) -> Together:
+def _group_by_sort(codes: Codes, size: int) -> GroupedRows:
     """The rows of codes in any order."""
     packed = sort_packed(codes, size)
     order = packed.room()
@@ -91,10 +93,10 @@ def _sorted(codes: Codes, size: int) -> Together:
         found.append(ordered[begins].astype(codes.dtype))
         last = int(ordered[-1])
     offsets = np.append(np.concatenate(heads), len(codes))
-    return Together(order, offsets, np.concatenate(found))
+    return GroupedRows(order, offsets, np.concatenate(found))
 
 
-def _sorted_twice(codes: Codes, size: int, wide: int) -> Together:
+def _group_by_two_sorts(codes: Codes, size: int, wide: int) -> GroupedRows:
     """The same for codes with so many bits too many."""
     drop = codes.dtype.type(wide)
     order: Rows = sort_packed(codes >> drop, ((size - 1) >> wide) + 1).order()
@@ -108,6 +110,6 @@ def _sorted_twice(codes: Codes, size: int, wide: int) -> Together:
         rows += np.repeat(begins - offsets_of(ends - begins)[:-1], ends - begins)
         again = np.argsort(ordered[rows], kind="stable")
         order[rows], ordered[rows] = order[rows][again], ordered[rows][again]
-    heads = _heads(ordered, len(ordered))
+    heads = _find_heads(ordered, len(ordered))
     assert heads is not None
-    return Together(order, np.append(heads, len(codes)), ordered[heads])
+    return GroupedRows(order, np.append(heads, len(codes)), ordered[heads])

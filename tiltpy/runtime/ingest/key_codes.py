@@ -19,9 +19,9 @@ from tiltpy.errors import DataError
 from tiltpy.runtime.arrays.dictionary import MOST_BYTES
 from tiltpy.runtime.arrays.time_layout import PIECE
 from tiltpy.runtime.arrays.views import values_of
-from tiltpy.runtime.arrow.encode_strings import coded, is_string
+from tiltpy.runtime.arrow.encode_strings import encode_chunks, is_string
 from tiltpy.runtime.arrow.read_frame import payload_array
-from tiltpy.runtime.ingest.packed_sort import Codes, fits, too_wide_by
+from tiltpy.runtime.ingest.packed_sort import Codes, excess_bits, fits_packed
 from tiltpy.types import STRING
 
 SAMPLE = 1 << 15
@@ -45,7 +45,7 @@ class KeyCodes:
 
 
 def key_array(input: str, table: pa.Table, name: str) -> pa.Array:
-    """A key column of a table in one piece; strings as `coded` makes them."""
+    """A key column of a table in one piece; strings as `encode_chunks` makes them."""
     found = table.schema.field(name).type
     check_key_type(input, name, found)
     if pa.types.is_null(found):
@@ -53,32 +53,36 @@ def key_array(input: str, table: pa.Table, name: str) -> pa.Array:
     return payload_array(input, table, STRING, name)
 
 
-def key_codes(columns: Sequence[pa.Array]) -> KeyCodes:
+def encode_keys(columns: Sequence[pa.Array]) -> KeyCodes:
     """The keys that one or several columns of one length make."""
-    return reduce(_pairs, map(_code, columns))
+    return reduce(_combine_codes, map(_code_column, columns))
 
 
-def _code(array: pa.Array) -> KeyCodes:
+def _code_column(array: pa.Array) -> KeyCodes:
     kind = array.type
     if pa.types.is_null(kind):
         codes = np.zeros(len(array), np.uint8)
         return KeyCodes(codes, 1, lambda numbers: (pa.nulls(len(numbers)),))
     if is_string(kind):
-        found = array if pa.types.is_dictionary(kind) else coded([array])
-        return _hashed(found, _short)
+        found = array if pa.types.is_dictionary(kind) else encode_chunks([array])
+        return _rank_dictionary(found, _short)
     if pa.types.is_floating(kind):
         wide = array.cast(pa.float32()) if pa.types.is_float16(kind) else array
-        return _hashed(_one_nan_one_zero(wide).dictionary_encode(), lambda keys: keys)
+        return _rank_dictionary(
+            _canonicalize_floats(wide).dictionary_encode(), lambda keys: keys
+        )
     if pa.types.is_boolean(kind):
-        return _integers(array.cast(pa.uint8()), lambda keys: keys.cast(pa.bool_()))
-    return _integers(array, lambda keys: keys.view(kind))
+        return _code_integers(
+            array.cast(pa.uint8()), lambda keys: keys.cast(pa.bool_())
+        )
+    return _code_integers(array, lambda keys: keys.view(kind))
 
 
-def _pairs(first: KeyCodes, second: KeyCodes) -> KeyCodes:
+def _combine_codes(first: KeyCodes, second: KeyCodes) -> KeyCodes:
     """The keys of one column more."""
     rows = len(first.codes)
-    if not fits(first.size * second.size, rows):
-        first, second = narrow(first), narrow(second)
+    if not fits_packed(first.size * second.size, rows):
+        first, second = compact_codes(first), compact_codes(second)
     size = second.size
     kind = np.min_scalar_type(first.size * size)
     codes = first.codes.astype(kind) * kind.type(size)
@@ -89,12 +93,14 @@ def _pairs(first: KeyCodes, second: KeyCodes) -> KeyCodes:
         return (*first.decode(left), *second.decode(right))
 
     pairs = KeyCodes(codes, first.size * size, decode)
-    return pairs if fits(pairs.size, rows) else narrow(pairs)
+    return pairs if fits_packed(pairs.size, rows) else compact_codes(pairs)
 
 
-def narrow(found: KeyCodes) -> KeyCodes:
+def compact_codes(found: KeyCodes) -> KeyCodes:
     """The same keys, with codes that are all somebody's."""
-    less = _hashed(pa.array(found.codes).dictionary_encode(), lambda keys: keys)
+    less = _rank_dictionary(
+        pa.array(found.codes).dictionary_encode(), lambda keys: keys
+    )
 
     def decode(numbers: Numbers) -> tuple[pa.Array, ...]:
         (wide,) = less.decode(numbers)
@@ -106,7 +112,7 @@ def narrow(found: KeyCodes) -> KeyCodes:
 # -- one column -----------------------------------------------------------------------
 
 
-def _integers(array: pa.Array, restore: Restore) -> KeyCodes:
+def _code_integers(array: pa.Array, restore: Restore) -> KeyCodes:
     """The codes of an array whose values are integers in memory.
 
     `restore` gives keys the type back that they came in.
@@ -123,11 +129,11 @@ def _integers(array: pa.Array, restore: Restore) -> KeyCodes:
     size = high - low + 1 + shift
     unsigned = np.dtype(f"u{dtype.itemsize}")
     values = values_of(plain, dtype).view(unsigned)
-    wide = too_wide_by(size, len(array))
-    if size > 1 << 64 or (wide and not _many(values, wide)):
-        return _hashed(plain.dictionary_encode(), restore)
+    wide = excess_bits(size, len(array))
+    if size > 1 << 64 or (wide and not _favors_sort(values, wide)):
+        return _rank_dictionary(plain.dictionary_encode(), restore)
     least = unsigned.type(low % (1 << 8 * dtype.itemsize))
-    codes = _above(values, least, size)
+    codes = _subtract_least(values, least, size)
     if shift:
         there = plain.is_valid().to_numpy(zero_copy_only=False)
         codes = (codes + codes.dtype.type(shift)) * there
@@ -140,7 +146,7 @@ def _integers(array: pa.Array, restore: Restore) -> KeyCodes:
     return KeyCodes(codes, size, decode)
 
 
-def _many(values: Numbers, wide: int) -> bool:
+def _favors_sort(values: Numbers, wide: int) -> bool:
     """Whether so many rows are of keys of their own that sorting them is faster.
 
     Judged by a sample, which must differ in more than so many of the lowest bits.
@@ -150,7 +156,7 @@ def _many(values: Numbers, wide: int) -> bool:
     return 2 * keys > SAMPLE and 10 * apart > 9 * keys
 
 
-def _above(values: Numbers, least: np.unsignedinteger, size: int) -> Codes:
+def _subtract_least(values: Numbers, least: np.unsignedinteger, size: int) -> Codes:
     """How far values are above the least; in so many bits right, even where it wraps.
 
     Anything of values that are not below that plus the size.
@@ -162,7 +168,7 @@ def _above(values: Numbers, least: np.unsignedinteger, size: int) -> Codes:
     return codes
 
 
-def _hashed(encoded: pa.DictionaryArray, restore: Restore) -> KeyCodes:
+def _rank_dictionary(encoded: pa.DictionaryArray, restore: Restore) -> KeyCodes:
     """The codes of a dictionary's values in their order."""
     values, indices = encoded.dictionary, encoded.indices
     size = len(values)
@@ -174,7 +180,7 @@ def _hashed(encoded: pa.DictionaryArray, restore: Restore) -> KeyCodes:
     ranks = np.zeros(size + 1, np.min_scalar_type(size))
     ranks[order] = np.arange(len(order))
     if not np.array_equal(order, np.arange(len(order))):
-        codes = _taken(ranks, codes)
+        codes = _take_blocks(ranks, codes)
 
     def decode(numbers: Numbers) -> tuple[pa.Array, ...]:
         places = order[numbers]
@@ -183,7 +189,7 @@ def _hashed(encoded: pa.DictionaryArray, restore: Restore) -> KeyCodes:
     return KeyCodes(codes, max(1, len(order)), decode)
 
 
-def _taken(ranks: Codes, numbers: Codes) -> Codes:
+def _take_blocks(ranks: Codes, numbers: Codes) -> Codes:
     found = np.empty(len(numbers), ranks.dtype)
     for first in range(0, len(numbers), PIECE):
         part = slice(first, first + PIECE)
@@ -191,7 +197,7 @@ def _taken(ranks: Codes, numbers: Codes) -> Codes:
     return found
 
 
-def _one_nan_one_zero(array: pa.Array) -> pa.Array:
+def _canonicalize_floats(array: pa.Array) -> pa.Array:
     values = values_of(array, np.dtype(f"f{array.type.bit_width // 8}"))
     zeros = values + values.dtype.type(0)  # of which there is a positive one alone
     alike = np.where(np.isnan(zeros), values.dtype.type(np.nan), zeros)
@@ -212,7 +218,7 @@ def check_key_type(input: str, name: str, found: pa.DataType) -> None:
     kind = found
     while pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         kind = kind.value_type
-    if is_string(kind) or any(fits(kind) for fits in _KEYS):
+    if is_string(kind) or any(fits_packed(kind) for fits_packed in _KEYS):
         return
     way = next((way for same, way in _NO_KEYS if same(kind)), "cast it to one of them")
     raise DataError(

@@ -11,7 +11,7 @@ from tiltpy.types import NANOSECONDS
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _SeenType:
     """A type of keys, and the input that first had it."""
 
     input: str
@@ -21,8 +21,8 @@ class _Found:
 def common_type(column: str, types: Mapping[str, pa.DataType]) -> pa.DataType:
     """The type that holds a key column of every input, by name; or a `DataError`."""
 
-    def join(one: _Found, other: _Found) -> _Found:
-        kind = _joined(one.type, other.type)
+    def join(one: _SeenType, other: _SeenType) -> _SeenType:
+        kind = _join_types(one.type, other.type)
         if kind is None:
             raise DataError(
                 f"found {other.type}, but {one.type} in input '{one.input}': keys that "
@@ -30,12 +30,12 @@ def common_type(column: str, types: Mapping[str, pa.DataType]) -> pa.DataType:
                 input=other.input,
                 column=column,
             )
-        return _Found(one.input if kind == one.type else other.input, kind)
+        return _SeenType(one.input if kind == one.type else other.input, kind)
 
-    return reduce(join, (_Found(*item) for item in types.items())).type
+    return reduce(join, (_SeenType(*item) for item in types.items())).type
 
 
-def _joined(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+def _join_types(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     """The type that holds all of two; None where there is none."""
     if one == other or pa.types.is_null(other):
         return one

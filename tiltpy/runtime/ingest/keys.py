@@ -13,9 +13,9 @@ import pyarrow as pa
 from tiltpy.abi import TimeLayout
 from tiltpy.errors import DataError
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, Times
-from tiltpy.runtime.arrays.time_layout import contiguous, lay_out, sampled
-from tiltpy.runtime.ingest.group_by_code import Numbers, offsets_of, put_together
-from tiltpy.runtime.ingest.key_codes import key_codes
+from tiltpy.runtime.arrays.time_layout import lay_out, make_contiguous, make_sampled
+from tiltpy.runtime.ingest.group_by_code import Numbers, group_rows, offsets_of
+from tiltpy.runtime.ingest.key_codes import encode_keys
 from tiltpy.runtime.ingest.key_types import common_type
 from tiltpy.types import Type
 
@@ -122,11 +122,11 @@ class Groups:
         first = self.firsts[key : key + 1]
         columns = tuple(_without_nulls(column, rows.n) for column in rows.columns)
         if rows.layout is TimeLayout.SAMPLED:
-            found = sampled(int(first[0]), rows.period, rows.n, columns)
+            found = make_sampled(int(first[0]), rows.period, rows.n, columns)
         else:
             assert rows.ends is not None
             if rows.starts is None:
-                found = contiguous(first, rows.ends, columns)
+                found = make_contiguous(first, rows.ends, columns)
             else:
                 found = lay_out(rows.starts, rows.ends, columns)
         end = None if rows.domain_end is None else int(self.lasts[key])
@@ -150,34 +150,36 @@ def align(
     """
     found = list(inputs.items())
     (_, (keys, groups)), *others = found
-    if all(_same(keys, other) for _, (other, _) in others):
+    if all(_have_same_keys(keys, other) for _, (other, _) in others):
         return keys, {name: groups for name, (_, groups) in found}
     columns = []
     for place, name in enumerate(keys.names):
         parts = {source: one.columns[place] for source, (one, _) in found}
         kind = common_type(name, {source: part.type for source, part in parts.items()})
-        columns.append(_joined(name, parts, kind))
-    codes = key_codes(columns)
-    together = put_together(codes.codes, codes.size)
+        columns.append(_concat_keys(name, parts, kind))
+    codes = encode_keys(columns)
+    together = group_rows(codes.codes, codes.size)
     size = len(together.codes)
     ranks = np.repeat(np.arange(size), np.diff(together.offsets))
     if together.order is not None:
         ranks[together.order] = ranks.copy()
     aligned, first = {}, 0
     for name, (one, groups) in found:
-        aligned[name] = _spread(groups, ranks[first : first + len(one)], size)
+        aligned[name] = _scatter_groups(groups, ranks[first : first + len(one)], size)
         first += len(one)
     return Keys(keys.names, codes.decode(together.codes)), aligned
 
 
-def _same(one: Keys, other: Keys) -> bool:
+def _have_same_keys(one: Keys, other: Keys) -> bool:
     return one is other or (
         len(one) == len(other)
         and all(a.equals(b) for a, b in zip(one.columns, other.columns, strict=True))
     )
 
 
-def _joined(name: str, parts: Mapping[str, pa.Array], kind: pa.DataType) -> pa.Array:
+def _concat_keys(
+    name: str, parts: Mapping[str, pa.Array], kind: pa.DataType
+) -> pa.Array:
     """The keys of all inputs in one column of one type."""
     columns = []
     for source, part in parts.items():
@@ -193,7 +195,7 @@ def _joined(name: str, parts: Mapping[str, pa.Array], kind: pa.DataType) -> pa.A
     return pa.concat_arrays(columns)
 
 
-def _spread(groups: Groups, places: Numbers, size: int) -> Groups:
+def _scatter_groups(groups: Groups, places: Numbers, size: int) -> Groups:
     """Groups whose keys have other places among all; themselves where they are all."""
     if len(groups) == size:
         return groups

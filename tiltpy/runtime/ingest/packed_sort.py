@@ -22,7 +22,7 @@ MOST_BITS = 63
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Packed:
+class PackedRows:
     """Numbers in order, each with the number of its row in the lowest `bits`."""
 
     rows: Codes
@@ -32,7 +32,7 @@ class Packed:
         """Pieces that stay in the cache: where they are, the numbers, and whose."""
         kind = self.rows.dtype
         shift, mask = kind.type(self.bits), kind.type((1 << self.bits) - 1)
-        for place in _parts(len(self.rows)):
+        for place in _cache_blocks(len(self.rows)):
             part = self.rows[place]
             yield place, part >> shift, part & mask
 
@@ -48,12 +48,12 @@ class Packed:
         return np.empty(len(self.rows), np.uint32 if self.bits <= 32 else np.uint64)
 
 
-def fits(size: int, rows: int) -> bool:
+def fits_packed(size: int, rows: int) -> bool:
     """Whether so many rows can be sorted by numbers below a size."""
-    return too_wide_by(size, rows) == 0
+    return excess_bits(size, rows) == 0
 
 
-def sort_packed(numbers: NDArray[np.integer], size: int, least: int = 0) -> Packed:
+def sort_packed(numbers: NDArray[np.integer], size: int, least: int = 0) -> PackedRows:
     """Some rows by their numbers, which are at least that and below it plus a size."""
     rows = len(numbers)
     bits = _bits(rows)
@@ -61,16 +61,16 @@ def sort_packed(numbers: NDArray[np.integer], size: int, least: int = 0) -> Pack
     packed: Codes = np.empty(rows, kind)
     count = np.arange(PIECE, dtype=kind)
     low = numbers.dtype.type(least)
-    for place in _parts(rows):
+    for place in _cache_blocks(rows):
         part = packed[place]
         taken = numbers[place] - low if least else numbers[place]
         np.left_shift(taken, bits, out=part, dtype=kind, casting="unsafe")
         part |= count[: len(part)] + kind.type(place.start)
     packed.sort()
-    return Packed(packed, bits)
+    return PackedRows(packed, bits)
 
 
-def too_wide_by(size: int, rows: int) -> int:
+def excess_bits(size: int, rows: int) -> int:
     """How many bits there are too many for numbers below a size to `fit`."""
     return max(0, _bits(size) + _bits(rows) - MOST_BITS)
 
@@ -79,6 +79,6 @@ def _bits(numbers: int) -> int:
     return max(0, numbers - 1).bit_length()
 
 
-def _parts(rows: int) -> Iterator[slice]:
+def _cache_blocks(rows: int) -> Iterator[slice]:
     for first in range(0, rows, PIECE):
         yield slice(first, min(first + PIECE, rows))

@@ -17,7 +17,7 @@ from tiltpy.runtime.arrays.views import arrow_type, bools_of, validity_of, value
 from tiltpy.runtime.arrow.encode_strings import is_string, string_column
 from tiltpy.runtime.arrow.read_frame import payload_array, says_no_type
 from tiltpy.runtime.arrow.time_payloads import TickColumn, ticks_column
-from tiltpy.runtime.arrow.validation import way_out
+from tiltpy.runtime.arrow.validation import advise_type
 from tiltpy.runtime.ingest.packed_sort import Rows
 from tiltpy.runtime.ingest.sort_by_time import reorder
 from tiltpy.types import Scalar, Struct, Unit, columns, int_range
@@ -74,7 +74,7 @@ def payload_column(array: pa.Array, scalar: Scalar, *, input: str, name: str) ->
     if array.type != target:
         if not widens(array.type, scalar):
             raise DataError(
-                f"found {array.type}, expected {scalar}; {way_out(array.type)}",
+                f"found {array.type}, expected {scalar}; {advise_type(array.type)}",
                 input=input,
                 column=name,
             )

@@ -14,28 +14,33 @@ from numpy.typing import NDArray
 
 from tiltpy.ir.nodes import Input
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
-from tiltpy.runtime.arrays.time_layout import sampled
+from tiltpy.runtime.arrays.time_layout import make_sampled
 from tiltpy.runtime.arrow.read_frame import flat_column
 from tiltpy.runtime.arrow.select_columns import Choice
 from tiltpy.runtime.arrow.timestamps import Stamps, StampType
-from tiltpy.runtime.ingest.binding import Binding, complete
+from tiltpy.runtime.ingest.binding import Binding, complete_input
 from tiltpy.runtime.ingest.drop_nulls import drop_nulls_at_edges, keep_events, keep_rows
 from tiltpy.runtime.ingest.event_times import lay_out_events, read_times, sample_times
-from tiltpy.runtime.ingest.key_codes import key_array, key_codes
+from tiltpy.runtime.ingest.key_codes import encode_keys, key_array
 from tiltpy.runtime.ingest.keys import Groups, Keys
 from tiltpy.runtime.ingest.packed_sort import Rows
 from tiltpy.runtime.ingest.payload import read_payload
 from tiltpy.runtime.ingest.read_once import read_rows
 from tiltpy.runtime.ingest.samples import check_reach, share_samples
-from tiltpy.runtime.ingest.sort_by_time import reordered
-from tiltpy.runtime.ingest.sort_order import Arrangement, TimeOrder, by_key, by_time
+from tiltpy.runtime.ingest.sort_by_time import reorder_times
+from tiltpy.runtime.ingest.sort_order import (
+    Arrangement,
+    TimeOrder,
+    arrange_by_key,
+    arrange_by_time,
+)
 from tiltpy.types import Scalar, Type, Unit
 
 Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Ingested:
+class InputRows:
     """An input's rows as a kernel reads them, and what kind of times they came with.
 
     Where the input has keys, `keys` are those with at least one event, `groups` their
@@ -61,7 +66,7 @@ def ingest(
     unit: Unit | None,
     next_stamp: int | None = None,
     allow_sort: bool = True,
-) -> Ingested:
+) -> InputRows:
     """Read a bound frame as the rows of a declared input.
 
     `unit` is the query's tick. `next_stamp` (ticks) is that of the row behind the
@@ -100,8 +105,8 @@ def _ingest(
     next_stamp: int | None,
     *,
     allow_sort: bool,
-) -> Ingested:
-    settled = complete(declared, binding)
+) -> InputRows:
+    settled = complete_input(declared, binding)
     assert settled.lifetime is not None
     if binding.samples is not None and not settled.keys:
         return _samples(settled, binding, unit)
@@ -113,25 +118,25 @@ def _ingest(
         kind = binding.samples.stamps
     rows = binding.once(
         (Arrangement, declared.keys, choice.rows, allow_sort),
-        lambda: _arranged(declared, choice, table, times[0], allow_sort=allow_sort),
+        lambda: _arrange(declared, choice, table, times[0], allow_sort=allow_sort),
     )
     payload, present = _read_payload(settled, choice, table, rows.order, unit)
     if table.num_rows == 0:
-        return _no_rows(declared, kind, rows.keys)
-    ticks = tuple(reordered(stamps.ticks, rows.order) for stamps in times)
+        return _empty_rows(declared, kind, rows.keys)
+    ticks = tuple(reorder_times(stamps.ticks, rows.order) for stamps in times)
     buffer = lay_out_events(ticks, settled.lifetime, payload, next_stamp, rows.breaks)
     if rows.keys is None or rows.offsets is None:
-        return Ingested(_events(buffer, present, declared.type), kind)
+        return InputRows(_events(buffer, present, declared.type), kind)
     firsts = ticks[0][rows.offsets[:-1]] - settled.lifetime.before
     stamped = None  # rows of `until_next` end at their own stamp for a domain
     if buffer.domain_end is not None:
         stamped = ticks[0][rows.offsets[1:] - 1]
     groups = Groups.of(buffer, rows.offsets, firsts, stamped)
     keys, groups = keep_events(rows.keys, groups, present, declared.type)
-    return Ingested(groups.buffer, kind, keys, groups)
+    return InputRows(groups.buffer, kind, keys, groups)
 
 
-def _arranged(
+def _arrange(
     declared: Input,
     choice: Choice,
     table: pa.Table,
@@ -148,18 +153,18 @@ def _arranged(
         allow_sort,
     )
     if not choice.keys:
-        return by_time(time)
+        return arrange_by_time(time)
     columns = [key_array(declared.name, table, name) for name in choice.keys]
-    return by_key(declared.keys, key_codes(columns), time)
+    return arrange_by_key(declared.keys, encode_keys(columns), time)
 
 
-def _no_rows(declared: Input, kind: StampType, keys: Keys | None) -> Ingested:
+def _empty_rows(declared: Input, kind: StampType, keys: Keys | None) -> InputRows:
     empty = SnapshotBuffer.empty(declared.type)
     groups = None if keys is None else Groups.empty(declared.type)
-    return Ingested(empty, kind, keys, groups)
+    return InputRows(empty, kind, keys, groups)
 
 
-def _samples(declared: Input, binding: Binding, unit: Unit | None) -> Ingested:
+def _samples(declared: Input, binding: Binding, unit: Unit | None) -> InputRows:
     """Values without a time column."""
     samples = binding.samples
     assert samples is not None
@@ -173,9 +178,9 @@ def _samples(declared: Input, binding: Binding, unit: Unit | None) -> Ingested:
         payload, present = _read_payload(declared, choice, table, None, unit)
     check_reach(declared, samples, count)
     if count == 0:
-        return Ingested(SnapshotBuffer.empty(declared.type), samples.stamps)
-    buffer = sampled(samples.start, samples.period, count, payload)
-    return Ingested(_events(buffer, present, declared.type), samples.stamps)
+        return InputRows(SnapshotBuffer.empty(declared.type), samples.stamps)
+    buffer = make_sampled(samples.start, samples.period, count, payload)
+    return InputRows(_events(buffer, present, declared.type), samples.stamps)
 
 
 def _events(

@@ -11,8 +11,8 @@ from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.runtime.arrays.pool import dtype_of
 from tiltpy.runtime.arrays.snapshot_buffer import Column
-from tiltpy.runtime.arrow.read_frame import IN_MEMORY, own_table
-from tiltpy.runtime.arrow.select_columns import Choice, choose_fields, existing
+from tiltpy.runtime.arrow.read_frame import IN_MEMORY, as_pyarrow_table
+from tiltpy.runtime.arrow.select_columns import Choice, check_column_name, choose_fields
 from tiltpy.runtime.arrow.validation import check_column
 from tiltpy.runtime.concurrency.offload import in_caller
 from tiltpy.runtime.ingest.binding import SampleTimes
@@ -31,7 +31,7 @@ def choose_samples(declared: Input, values: object) -> tuple[pa.Table, Choice]:
     """The samples as a table, and its columns that are their payload and keys."""
     table = _table_of(declared, values)
     for name in declared.keys:
-        existing(declared, table.schema, name)
+        check_column_name(declared, table.schema, name)
     return table, Choice((), _choose(declared, table), (), declared.keys)
 
 
@@ -59,7 +59,7 @@ def _shared(values: NDArray[np.generic], scalar: Scalar) -> Column | None:
 def _table_of(declared: Input, values: object) -> pa.Table:
     """The values as columns; what is one column alone has the input's name."""
     if isinstance(values, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
-        table = own_table(declared.name, values)
+        table = as_pyarrow_table(declared.name, values)
         assert table is not None
         return table
     if type(values).__module__.partition(".")[0] in IN_MEMORY:

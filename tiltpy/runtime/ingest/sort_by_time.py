@@ -9,8 +9,8 @@ from tiltpy.errors import DataError
 from tiltpy.runtime.arrays.snapshot_buffer import Times
 from tiltpy.runtime.arrays.views import values_of
 from tiltpy.runtime.arrow.timestamps import Stamps
-from tiltpy.runtime.ingest.group_by_code import RUN, put_together
-from tiltpy.runtime.ingest.packed_sort import Rows, fits, sort_packed
+from tiltpy.runtime.ingest.group_by_code import RUN, group_rows
+from tiltpy.runtime.ingest.packed_sort import Rows, fits_packed, sort_packed
 
 SORTABLE = (
     pa.types.is_primitive,
@@ -24,21 +24,21 @@ SORTABLE = (
 """What Arrow has an order for."""
 
 
-def row_order(
+def find_row_order(
     stamps: Stamps, ties: tuple[tuple[str, pa.Array], ...], *, input: str
 ) -> Rows | None:
     """Which row comes first, second, ...; None where the rows are in order already.
 
     Ties are (name, column) pairs, nulls first; the sort is stable.
     """
-    order = None if stamps.in_order else stable_order(stamps.ticks)
+    order = None if stamps.in_order else sort_stably(stamps.ticks)
     if not ties:
         return order
-    ticks = reordered(stamps.ticks, order)
-    return with_ties(order, ticks[1:] == ticks[:-1], ties, input=input)
+    ticks = reorder_times(stamps.ticks, order)
+    return order_ties(order, ticks[1:] == ticks[:-1], ties, input=input)
 
 
-def with_ties(
+def order_ties(
     order: Rows | None,
     same: NDArray[np.bool_],
     ties: tuple[tuple[str, pa.Array], ...],
@@ -72,7 +72,7 @@ def with_ties(
     return found
 
 
-def reordered(values: Times, rows: Rows | None) -> Times:
+def reorder_times(values: Times, rows: Rows | None) -> Times:
     """Times in the order of rows; None: as they are."""
     if rows is None:
         return values
@@ -84,20 +84,20 @@ def reorder(array: pa.Array, rows: Rows) -> pa.Array:
     return pc.array_take(array, pa.array(rows), boundscheck=False)
 
 
-def stable_order(ticks: Times) -> Rows:
+def sort_stably(ticks: Times) -> Rows:
     """The order of times that are not in order, equal ones as they came."""
     least = int(ticks.min())
     size = int(ticks.max()) - least + 1
-    if fits(size, len(ticks)):
+    if fits_packed(size, len(ticks)):
         return sort_packed(ticks, size, least).order()
     if RUN * np.count_nonzero(ticks[1:] < ticks[:-1]) < len(ticks):
         return np.argsort(ticks, kind="stable")  # which merges what is in order
-    order = put_together((ticks - least).view(np.uint64), size).order
+    order = group_rows((ticks - least).view(np.uint64), size).order
     assert order is not None
     return order
 
 
-def first_out_of_order(rows: Rows) -> int:
+def find_out_of_order(rows: Rows) -> int:
     """The first row of the input that belongs before the row above it."""
     places = np.empty_like(rows)
     places[rows] = np.arange(len(rows))
@@ -109,7 +109,7 @@ def _sortable(column: pa.Array, *, input: str, name: str) -> pa.Array:
         return column.cast(pa.large_string())
     if pa.types.is_float16(column.type):
         return column.cast(pa.float32())
-    if not any(fits(column.type) for fits in SORTABLE):
+    if not any(fits_packed(column.type) for fits_packed in SORTABLE):
         raise DataError(
             f"rows cannot be ordered by {column.type}; order by a number or a string",
             input=input,

@@ -7,18 +7,24 @@ import pyarrow as pa
 
 from tiltpy.errors import DataError
 from tiltpy.runtime.arrays.snapshot_buffer import Times
-from tiltpy.runtime.arrays.time_layout import NO_BREAKS, Breaks, after, anywhere, pieces
+from tiltpy.runtime.arrays.time_layout import (
+    NO_BREAKS,
+    Breaks,
+    any_within_segments,
+    cache_blocks,
+    shift_by_one,
+)
 from tiltpy.runtime.arrow.timestamps import Stamps
-from tiltpy.runtime.ingest.group_by_code import Numbers, Together, put_together
+from tiltpy.runtime.ingest.group_by_code import GroupedRows, Numbers, group_rows
 from tiltpy.runtime.ingest.key_codes import KeyCodes
 from tiltpy.runtime.ingest.keys import Keys
-from tiltpy.runtime.ingest.packed_sort import Rows, fits, sort_packed
+from tiltpy.runtime.ingest.packed_sort import Rows, fits_packed, sort_packed
 from tiltpy.runtime.ingest.sort_by_time import (
-    first_out_of_order,
-    reordered,
-    row_order,
-    stable_order,
-    with_ties,
+    find_out_of_order,
+    find_row_order,
+    order_ties,
+    reorder_times,
+    sort_stably,
 )
 
 
@@ -35,9 +41,9 @@ class TimeOrder:
     ties: tuple[tuple[str, pa.Array], ...]
     allow_sort: bool
 
-    def row_order(self) -> Rows | None:
+    def find_row_order(self) -> Rows | None:
         """The order whatever the keys; None where the rows have it."""
-        return row_order(self.stamps, self.ties, input=self.input)
+        return find_row_order(self.stamps, self.ties, input=self.input)
 
     def refusal(self, row: int, above: str) -> DataError:
         """Rows must not be sorted, and this one is the first that would have to."""
@@ -67,66 +73,70 @@ class Arrangement:
         return NO_BREAKS if self.offsets is None else self.offsets[1:-1]
 
 
-def by_time(time: TimeOrder) -> Arrangement:
+def arrange_by_time(time: TimeOrder) -> Arrangement:
     """Rows without keys."""
-    order = time.row_order()
+    order = time.find_row_order()
     if order is not None and not time.allow_sort:
-        raise time.refusal(first_out_of_order(order), "")
+        raise time.refusal(find_out_of_order(order), "")
     return Arrangement(order)
 
 
-def by_key(names: tuple[str, ...], found: KeyCodes, time: TimeOrder) -> Arrangement:
+def arrange_by_key(
+    names: tuple[str, ...], found: KeyCodes, time: TimeOrder
+) -> Arrangement:
     """Rows with keys, which the query calls by these names.
 
     Where rows must not be sorted, those of other keys may still be between.
     """
-    together = put_together(found.codes, found.size)
+    together = group_rows(found.codes, found.size)
     keys = Keys(names, found.decode(together.codes))
-    order = _with_times(found, together, time)
+    order = _order_within_keys(found, together, time)
     return Arrangement(order, keys, together.offsets)
 
 
-def _with_times(found: KeyCodes, together: Together, time: TimeOrder) -> Rows | None:
+def _order_within_keys(
+    found: KeyCodes, together: GroupedRows, time: TimeOrder
+) -> Rows | None:
     """The order of rows that are together by key, with those of a key in order, too."""
     order, ticks = together.order, time.stamps.ticks
     if time.stamps.in_order and not time.ties:
         return order
     breaks = together.offsets[1:-1]
-    ordered = reordered(ticks, order)
-    if not time.stamps.in_order and _disorder(ordered, breaks):
-        order = _by_both(found, ticks)
-        ordered = reordered(ticks, order)
+    ordered = reorder_times(ticks, order)
+    if not time.stamps.in_order and _has_disorder(ordered, breaks):
+        order = _order_by_key_and_time(found, ticks)
+        ordered = reorder_times(ticks, order)
     if time.ties:
         same = ordered[1:] == ordered[:-1]
         same[breaks - 1] = False
-        order = with_ties(order, same, time.ties, input=time.input)
+        order = order_ties(order, same, time.ties, input=time.input)
     if not (time.allow_sort or order is None or order is together.order):
-        _refuse_moved(order, together, time)
+        _refuse_sort(order, together, time)
     return order
 
 
-def _disorder(ticks: Times, breaks: Breaks) -> bool:
+def _has_disorder(ticks: Times, breaks: Breaks) -> bool:
     """Whether the rows of some key are not in order."""
     return any(
-        anywhere(ticks[after(piece)] < ticks[piece], piece, breaks)
-        for piece in pieces(len(ticks))
+        any_within_segments(ticks[shift_by_one(piece)] < ticks[piece], piece, breaks)
+        for piece in cache_blocks(len(ticks))
     )
 
 
-def _by_both(found: KeyCodes, ticks: Times) -> Rows:
+def _order_by_key_and_time(found: KeyCodes, ticks: Times) -> Rows:
     """The order of key, then time; as one number, where there are bits enough."""
     least = int(ticks.min())
     span = int(ticks.max()) - least + 1
     size = found.size * span
-    if fits(size, len(ticks)):
+    if fits_packed(size, len(ticks)):
         numbers = found.codes.astype(np.int64) * span + (ticks - least)
         return sort_packed(numbers, size).order()
-    first = stable_order(ticks)
-    then = put_together(found.codes[first], found.size).order
+    first = sort_stably(ticks)
+    then = group_rows(found.codes[first], found.size).order
     return first if then is None else first[then]
 
 
-def _refuse_moved(order: Rows, together: Together, time: TimeOrder) -> None:
+def _refuse_sort(order: Rows, together: GroupedRows, time: TimeOrder) -> None:
     """Name the first row that belongs before the row above it that has its key."""
     lying = together.order
     rows = np.arange(len(order)) if lying is None else lying.astype(np.int64)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tiltpy.abi import Loop, SlotKind
 from tiltpy.runtime.arrays.dictionary import Strings
-from tiltpy.runtime.arrays.pool import Memory
+from tiltpy.runtime.arrays.pool import ScratchArrays
 from tiltpy.runtime.execution.chunk_call import Kernel
 from tiltpy.runtime.execution.kernel_arguments import written_column
 from tiltpy.runtime.execution.key_domains import EARLIEST, Domains, Owned, Rows, Times
@@ -17,8 +17,8 @@ from tiltpy.runtime.keyed.snapshots import Snapshots
 from tiltpy.runtime.keyed.sweep_calls import Segments
 from tiltpy.runtime.keyed.vector_calls import Edges, GridSegments, Written
 from tiltpy.runtime.keyed.vector_ranges import KeyGrids
-from tiltpy.runtime.results.key_columns import KeyedPiece
-from tiltpy.runtime.results.keyed_bitmaps import KeyCells, Places
+from tiltpy.runtime.results.key_columns import KeySnapshots
+from tiltpy.runtime.results.keyed_bitmaps import KeyedBitmaps, KeyRanges
 from tiltpy.types import columns
 
 Numbers = NDArray[np.int64]
@@ -39,13 +39,13 @@ class KeyBatch:
     request: Request
     strings: Strings
 
-    def run(self, scratch: Memory) -> dict[str, KeyedPiece]:
+    def run(self, scratch: ScratchArrays) -> dict[str, KeySnapshots]:
         """The pieces of the outputs."""
         if self.grids is None or not self.grids.some.any():
             return self._alone(scratch)
         return self._with_grids(self.grids, scratch)
 
-    def _alone(self, scratch: Memory) -> dict[str, KeyedPiece]:
+    def _alone(self, scratch: ScratchArrays) -> dict[str, KeySnapshots]:
         owned = {
             loop.name: Owned.all_of(loop.tdom, self.domains[loop.name])
             for loop in self.general.signature.loops
@@ -54,14 +54,14 @@ class KeyBatch:
         found = {}
         for name, made in self._segments(owned, self.keys, scratch).items():
             cut = made.cut(self.domains[name])
-            found[name] = KeyedPiece((cut.buffer(),), self.keys, cut.counts)
+            found[name] = KeySnapshots((cut.buffer(),), self.keys, cut.counts)
         return found
 
     def _segments(
         self,
         owned: Mapping[str, Owned],
         keys: Numbers,
-        scratch: Memory,
+        scratch: ScratchArrays,
         *,
         near: bool = False,
     ) -> dict[str, Snapshots]:
@@ -79,7 +79,9 @@ class KeyBatch:
 
     # -- with a grid kernel -----------------------------------------------------------
 
-    def _with_grids(self, grids: KeyGrids, scratch: Memory) -> dict[str, KeyedPiece]:
+    def _with_grids(
+        self, grids: KeyGrids, scratch: ScratchArrays
+    ) -> dict[str, KeySnapshots]:
         loops = {loop.name: loop for loop in grids.kernel.signature.loops}
         edges = Edges.of(grids)
         owned = {
@@ -105,7 +107,7 @@ class KeyBatch:
 
     def _piece(
         self, calls: GridSegments, loop: Loop, written: Written, beside: "Beside"
-    ) -> KeyedPiece:
+    ) -> KeySnapshots:
         """An output's snapshots: those of the calls, and those beside them."""
         places, totals = beside.places(written.counts, self.domains[loop.name])
         rows, made = places.beside, beside.made
@@ -119,7 +121,7 @@ class KeyBatch:
                 flags[rows] = column.valid(len(rows))
             payload.append(written_column(values, flags, places.n))
         begins, covered = calls.bits(loop, written)
-        piece = KeyCells(
+        piece = KeyedBitmaps(
             calls.low,
             loop.tdom.precision,
             begins,
@@ -129,7 +131,7 @@ class KeyBatch:
             made.ends,
             tuple(payload),
         )
-        return KeyedPiece((piece,), self.keys, totals)
+        return KeySnapshots((piece,), self.keys, totals)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,7 +176,7 @@ class Beside:
         """How many stand behind the last stretch."""
         return int(self.made.counts.sum() - self._led()[-1])
 
-    def places(self, counts: Numbers, domains: Domains) -> tuple[Places, Numbers]:
+    def places(self, counts: Numbers, domains: Domains) -> tuple[KeyRanges, Numbers]:
         """Where all stand with so many in each stretch; how many each key has."""
         own, before = self.made.counts, self.edges.before
         follow = np.zeros_like(own)
@@ -182,7 +184,7 @@ class Beside:
         moved = np.repeat(follow.cumsum() - follow, own)
         totals = np.add.reduceat(own + follow, self.edges.firsts)
         stops, some = totals.cumsum(), totals > 0
-        places = Places(
+        places = KeyRanges(
             int(totals.sum()),
             counts,
             self._led() + counts.cumsum() - counts,

@@ -21,10 +21,10 @@ from tiltpy.abi import Layout, Loop, TimeLayout
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query
 from tiltpy.runtime.arrays.dictionary import Strings
-from tiltpy.runtime.arrays.pool import Scratches
+from tiltpy.runtime.arrays.pool import ThreadScratch
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.concurrency.offload import offload
-from tiltpy.runtime.concurrency.workers import share_out
+from tiltpy.runtime.concurrency.workers import map_ordered
 from tiltpy.runtime.execution.chunk_call import Kernels
 from tiltpy.runtime.execution.key_domains import (
     Domains,
@@ -44,10 +44,10 @@ from tiltpy.runtime.ingest.keys import Groups, Keys
 from tiltpy.runtime.keyed.key_batch import KeyBatch
 from tiltpy.runtime.keyed.sweep_calls import Segments
 from tiltpy.runtime.keyed.vector_ranges import KeyGrids, key_grids
-from tiltpy.runtime.results.key_columns import KeyedPiece
+from tiltpy.runtime.results.key_columns import KeySnapshots
 
 Numbers = NDArray[np.int64]
-Pieces = dict[str, list[KeyedPiece]]
+Pieces = dict[str, list[KeySnapshots]]
 CompileFor = Callable[[Mapping[str, Layout]], Kernels]
 
 MANY = 1 << 15
@@ -103,7 +103,7 @@ class KeyedJob:
         self.reach = {n: dict(r) for n, r in self.kernels.query.boundaries}
         self.domains = {name: self._domains(name) for name in query.outputs}
         self.grids: KeyGrids | None = None
-        self.scratch = Scratches()
+        self.scratch = ThreadScratch()
 
     def _domains(self, name: str) -> Domains:
         definition = self.kernels.query.definition(name)
@@ -121,12 +121,12 @@ class KeyedJob:
 
     def _run(self, tasks: Sequence[Task]) -> Pieces:
         workers = self.options.workers or default_workers()
-        found: dict[int, Mapping[str, KeyedPiece]] = {}
+        found: dict[int, Mapping[str, KeySnapshots]] = {}
         shared = [n for n, t in enumerate(tasks) if t.rows < ALL_WORKERS]
         small = sum(tasks[n].rows for n in shared) < MANY
         most = 1 if small and self.options.workers is None else workers
         done = 0
-        each = share_out(
+        each = map_ordered(
             lambda n: self._task(tasks[n], 1), shared, max(1, min(most, len(shared)))
         )
         with closing(each) as results:
@@ -261,7 +261,7 @@ class KeyedJob:
             cut |= (start < end) & (start // interval != (end - 1) // interval)
         return cut
 
-    def _task(self, task: Task, workers: int) -> Mapping[str, KeyedPiece]:
+    def _task(self, task: Task, workers: int) -> Mapping[str, KeySnapshots]:
         if task.alone:
             key = int(task.keys[0])
             try:
@@ -284,7 +284,7 @@ class KeyedJob:
 
     def _alone(
         self, key: int, numbers: Numbers, workers: int
-    ) -> Mapping[str, KeyedPiece]:
+    ) -> Mapping[str, KeySnapshots]:
         """The outputs of one key, computed as a run of its own."""
         rows = {
             name: one.segment(key) if isinstance(one, Groups) else one
@@ -310,7 +310,7 @@ class KeyedJob:
             assert definition is not None
             own = [events_of(piece, definition.type) for piece in pieces]
             count = np.array([sum(piece.n for piece in own)])
-            found[name] = KeyedPiece(own, numbers, count)
+            found[name] = KeySnapshots(own, numbers, count)
         return found
 
     def _pays(self, rows: Mapping[str, SnapshotBuffer]) -> bool:

@@ -16,9 +16,9 @@ from tiltpy.abi import Loop, Read, Shape, Signature, SlotKind
 from tiltpy.abi import Rows as RowCount
 from tiltpy.runtime.arrays import pool as memory
 from tiltpy.runtime.arrays.dictionary import Strings
-from tiltpy.runtime.arrays.pool import Array, Memory, dtype_of
+from tiltpy.runtime.arrays.pool import Array, ScratchArrays, dtype_of
 from tiltpy.runtime.concurrency.offload import stop_flag
-from tiltpy.runtime.concurrency.threads import Stopped
+from tiltpy.runtime.concurrency.threads import StopWork
 from tiltpy.runtime.execution.chunk_call import TIMES, Kernel
 from tiltpy.runtime.execution.kernel_arguments import (
     Code,
@@ -215,7 +215,7 @@ class Segments:
 
     # -- the calls --------------------------------------------------------------------
 
-    def run(self, kernel: Kernel, scratch: Memory) -> dict[str, Snapshots]:
+    def run(self, kernel: Kernel, scratch: ScratchArrays) -> dict[str, Snapshots]:
         """Make all calls; the snapshots of the outputs that overlap what is owned."""
         wiring = wiring_of(self.signature, kernel.code)
         slots = wiring.rows(self.parts, len(self.keys), self.strings)
@@ -250,7 +250,7 @@ class Segments:
         implied = slot.loop.implicit_times and slot.kind in TIMES
         return slot.loop.name in self.owned and not implied
 
-    def _output_array(self, slot: OutputSlot, scratch: Memory) -> Array:
+    def _output_array(self, slot: OutputSlot, scratch: ScratchArrays) -> Array:
         room = self.room(slot)
         if self._appends(slot):
             return memory.allocate(slot.type, int(room.sum()))
@@ -345,7 +345,7 @@ class Batch(Protocol):
 
 
 def put_scratch(
-    batch: Batch, wiring: Wiring, slots: NDArray[np.int64], scratch: Memory
+    batch: Batch, wiring: Wiring, slots: NDArray[np.int64], scratch: ScratchArrays
 ) -> None:
     """Have all calls use the worker's scratch."""
     for index, number, wanted in wiring.scratch:
@@ -375,7 +375,7 @@ def append(
     place, outs = address(slots), address(follow)
     code.appended(place, rows, width, outs, len(outputs), flag.place)
     if flag.is_set:
-        raise Stopped
+        raise StopWork
 
 
 def _bounds(rows: Rows, keys: NDArray[np.int64]) -> Stretches:

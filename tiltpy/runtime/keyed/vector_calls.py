@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tiltpy.abi import LANES, Loop, SlotKind
 from tiltpy.runtime.arrays import pool as memory
 from tiltpy.runtime.arrays.dictionary import Strings
-from tiltpy.runtime.arrays.pool import Array, Memory
+from tiltpy.runtime.arrays.pool import Array, ScratchArrays
 from tiltpy.runtime.execution.kernel_arguments import address, wiring_of
 from tiltpy.runtime.execution.key_domains import Domains, Owned, Rows, Times
 from tiltpy.runtime.execution.vector_calls import BITS, GridCalls
@@ -73,7 +73,10 @@ class GridSegments(GridCalls):
         super().__init__(grids.kernel, inputs, keys, grids.low, grids.high, strings)
 
     def run(
-        self, free: Mapping[str, Times], behind: Mapping[str, int], scratch: Memory
+        self,
+        free: Mapping[str, Times],
+        behind: Mapping[str, int],
+        scratch: ScratchArrays,
     ) -> dict[str, "Written"]:
         """Make all calls, with room for other snapshots.
 

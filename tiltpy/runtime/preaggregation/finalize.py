@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiltpy.abi import SlotKind, TimeLayout
-from tiltpy.runtime.arrays.pool import Array, Scratches, allocate
+from tiltpy.runtime.arrays.pool import Array, ThreadScratch, allocate
 from tiltpy.runtime.arrays.snapshot_buffer import Column, Times, pack_validity
-from tiltpy.runtime.concurrency.workers import share_out
+from tiltpy.runtime.concurrency.workers import map_ordered
 from tiltpy.runtime.execution.chunk_call import Kernel
 from tiltpy.runtime.execution.kernel_arguments import address, wiring_of
 from tiltpy.runtime.execution.key_domains import tdom_ceil
@@ -69,7 +69,7 @@ class Folded:
         self.tdom = tdom
         self.type = type
         self.request = request
-        self.scratch = Scratches()
+        self.scratch = ThreadScratch()
         grouped = matrices.grouped
         panes = len(matrices.panes)
         ahead = (tdom.offset - grouped.phase) // grouped.pane
@@ -85,7 +85,7 @@ class Folded:
         size = sum(block.cells for block in blocks)
         workers = default_workers() if size > MANY else 1
         threads = max(1, min(workers, len(blocks)))
-        return list(share_out(self._block, blocks, threads))
+        return list(map_ordered(self._block, blocks, threads))
 
     def _blocks(self) -> Iterator["_Block"]:
         """The keys for which something is wanted, some at a time."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 from tiltpy.abi import Grouped, Layout, TimeLayout
 from tiltpy.ir.nodes import CutWindow, Input, Query
 from tiltpy.runtime.arrays.dictionary import Strings
-from tiltpy.runtime.arrays.pool import installed_memory
+from tiltpy.runtime.arrays.pool import physical_memory
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.encode_strings import encode
 from tiltpy.runtime.arrow.timestamps import OutputStamp
@@ -219,7 +219,7 @@ class Fold:
         if panes.longest >= WIDE:
             raise Grouping(f"a pane of ~{way.input} has {panes.longest:,} rows")
         entry = sum(scalar.bits // 8 or 1 for scalar in way.states)
-        if count * keys.count * entry > installed_memory() // MEMORY:
+        if count * keys.count * entry > physical_memory() // MEMORY:
             raise Grouping(f"the states of ~{name} would take too much memory")
         return Fold(name, way, panes, keys, most, rows, kernels)
 

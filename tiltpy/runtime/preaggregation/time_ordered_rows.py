@@ -14,17 +14,22 @@ import pyarrow.compute as pc
 from tiltpy.forks import cached_property
 from tiltpy.ir.nodes import Input
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.arrays.time_layout import sampled
+from tiltpy.runtime.arrays.time_layout import make_sampled
 from tiltpy.runtime.arrays.views import values_of
 from tiltpy.runtime.arrow.read_frame import flat_column
 from tiltpy.runtime.arrow.timestamps import Stamps, StampType
-from tiltpy.runtime.ingest.binding import Binding, complete
+from tiltpy.runtime.ingest.binding import Binding, complete_input
 from tiltpy.runtime.ingest.event_times import lay_out_events, read_times
-from tiltpy.runtime.ingest.key_codes import KeyCodes, key_array, key_codes, narrow
+from tiltpy.runtime.ingest.key_codes import (
+    KeyCodes,
+    compact_codes,
+    encode_keys,
+    key_array,
+)
 from tiltpy.runtime.ingest.payload import read_payload
 from tiltpy.runtime.ingest.read_once import read_rows
 from tiltpy.runtime.ingest.samples import check_reach
-from tiltpy.runtime.ingest.sort_by_time import row_order
+from tiltpy.runtime.ingest.sort_by_time import find_row_order
 from tiltpy.runtime.preaggregation.pane_states import CodedKeys, Numbers
 from tiltpy.types import NAMED, Unit
 
@@ -58,7 +63,7 @@ class InTime:
     @cached_property
     def fields(self) -> list[tuple[str, pa.DataType]]:
         """The names and types of the key columns as they go out."""
-        none = key_codes([column[:0] for column in self.columns]).decode(
+        none = encode_keys([column[:0] for column in self.columns]).decode(
             np.zeros(0, np.uint8)
         )
         return list(zip(self.names, (column.type for column in none), strict=True))
@@ -91,7 +96,7 @@ class InTime:
 
     @cached_property
     def _narrow_codes(self) -> KeyCodes:
-        return narrow(self._codes)
+        return compact_codes(self._codes)
 
     @cached_property
     def _plain(self) -> pa.Array | None:
@@ -116,7 +121,7 @@ class InTime:
     def _distinct(self) -> int:
         """How many keys a sample has."""
         rows = pa.array(self._sample())
-        found = key_codes([column.take(rows) for column in self.columns])
+        found = encode_keys([column.take(rows) for column in self.columns])
         return len(np.unique(found.codes))
 
 
@@ -170,7 +175,7 @@ def in_time(declared: Input, binding: Binding, unit: Unit | None) -> InTime | st
 
 
 def _read(declared: Input, binding: Binding, unit: Unit | None) -> InTime | str:
-    settled = complete(declared, binding)
+    settled = complete_input(declared, binding)
     lifetime = settled.lifetime
     assert lifetime is not None
     name = f"~{declared.name}"
@@ -190,7 +195,7 @@ def _read(declared: Input, binding: Binding, unit: Unit | None) -> InTime | str:
     if binding.samples is not None:
         check_reach(declared, binding.samples, table.num_rows)
         start, period = binding.samples.start, binding.samples.period
-        buffer = sampled(start, period, table.num_rows, payload)
+        buffer = make_sampled(start, period, table.num_rows, payload)
     else:
         buffer = lay_out_events(
             tuple(stamps.ticks for stamps in times), lifetime, payload
@@ -201,7 +206,7 @@ def _read(declared: Input, binding: Binding, unit: Unit | None) -> InTime | str:
 
     def codes() -> KeyCodes:
         key = KeyCodes, choice.keys
-        return binding.once(key, lambda: key_codes(columns()))
+        return binding.once(key, lambda: encode_keys(columns()))
 
     return InTime(buffer, kind, declared.keys, columns, codes)
 
@@ -213,4 +218,4 @@ def _in_order(
     if not stamps.in_order:
         return False
     ties = tuple((name, flat_column(declared.name, table, name)) for name in order)
-    return row_order(stamps, ties, input=declared.name) is None
+    return find_row_order(stamps, ties, input=declared.name) is None

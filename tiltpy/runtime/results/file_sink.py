@@ -12,7 +12,7 @@ import pyarrow.ipc as pi
 import pyarrow.parquet as pq
 
 from tiltpy.errors import DataError
-from tiltpy.runtime.arrow.files import format_of, reason, replacing
+from tiltpy.runtime.arrow.files import format_of, reason, replace_files
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.results.result import OutputTable, Result
 
@@ -26,7 +26,7 @@ class _Writer(Protocol):
     def close(self) -> None: ...
 
 
-class _File:
+class _OutputFile:
     """A file that grows; small pieces are collected first."""
 
     def __init__(self, place: Path, form: str, schema: pa.Schema) -> None:
@@ -86,36 +86,36 @@ def write_results(
     after Ctrl-C, what stood there stays.
     """
     forms = {name: format_of(path) for name, path in paths.items()}
-    files: dict[str, _File] = {}
-    with replacing(*paths.values()) as places, ExitStack() as left_open:
+    files: dict[str, _OutputFile] = {}
+    with replace_files(*paths.values()) as places, ExitStack() as left_open:
         where = dict(zip(paths, places, strict=True))
         for result in results:
             for name, path in paths.items():
                 table = result[name].to_arrow()
                 try:
                     if name not in files:
-                        file = _File(where[name], forms[name], table.schema)
+                        file = _OutputFile(where[name], forms[name], table.schema)
                         left_open.callback(file.abandon)
                         files[name] = file
                     files[name].add(table)
                 except pa.ArrowException as error:
-                    raise _not_written(path, error) from error
+                    raise _write_error(path, error) from error
         for name, file in files.items():
             try:
                 file.finish()
             except pa.ArrowException as error:
-                raise _not_written(paths[name], error) from error
+                raise _write_error(paths[name], error) from error
     return {name: file.total for name, file in files.items()}
 
 
-def joined(head: pa.Table | None, output: OutputTable, rows: int) -> pa.Table:
+def extend_head(head: pa.Table | None, output: OutputTable, rows: int) -> pa.Table:
     """The first rows of an output of which there may have been some already."""
     table = output.to_arrow()
     tables = [table] if head is None else [head, table]
     return pa.concat_tables(tables).slice(0, rows)
 
 
-def _not_written(path: Path, error: Exception) -> DataError:
+def _write_error(path: Path, error: Exception) -> DataError:
     return DataError(f"{path}: not written: {reason(error)}")
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tiltpy.runtime.arrays.dictionary import MOST_BYTES
 from tiltpy.runtime.execution.stitch import Piece
 from tiltpy.runtime.ingest.keys import Keys
-from tiltpy.runtime.results.keyed_bitmaps import KeyCells
+from tiltpy.runtime.results.keyed_bitmaps import KeyedBitmaps
 
 Numbers = NDArray[np.int64]
 Order = Literal["key", "time"]
@@ -20,10 +20,10 @@ Order = Literal["key", "time"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class KeyedPiece:
+class KeySnapshots:
     """Snapshots of some keys, key after key: `counts[i]` of key `numbers[i]`."""
 
-    pieces: Sequence[Piece | KeyCells]
+    pieces: Sequence[Piece | KeyedBitmaps]
     numbers: Numbers
     counts: Numbers
 
@@ -38,7 +38,7 @@ class KeyColumns:
     order: Order = "key"
 
     @staticmethod
-    def of(keys: Keys, pieces: Sequence[KeyedPiece], order: Order) -> "KeyColumns":
+    def of(keys: Keys, pieces: Sequence[KeySnapshots], order: Order) -> "KeyColumns":
         """Those of pieces that follow each other."""
         none = np.zeros(0, np.int64)
         numbers = np.concatenate([none, *(one.numbers for one in pieces)])
@@ -81,7 +81,7 @@ class KeyColumns:
         return max(1, MOST_BYTES // longest)
 
 
-def in_order_of_time(table: pa.Table) -> pa.Table:
+def sort_by_end(table: pa.Table) -> pa.Table:
     """A table in order of key and time in order of start, end and key instead."""
     by_time = [(name, "ascending") for name in ("start", "end")]
     return table.take(pc.sort_indices(table, sort_keys=by_time))  # stable: by key then

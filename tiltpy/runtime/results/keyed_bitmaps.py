@@ -20,7 +20,7 @@ Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Places:
+class KeyRanges:
     """Where the snapshots of some keys stand, which are `n` in all.
 
     Those of stretch `j`, `counts[j]`, are the rows from `firsts[j]` on; `led[j]` tells
@@ -69,7 +69,7 @@ class KeyBits:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class KeyCells:
+class KeyedBitmaps:
     """Snapshots over stretches of cells of the length `period`, the first at `low[j]`.
 
     Without `begins` each cell is one, otherwise they are as in `abi.Stretch`. Those
@@ -80,7 +80,7 @@ class KeyCells:
     period: int
     begins: KeyBits | None
     covered: KeyBits | None
-    places: Places
+    places: KeyRanges
     starts: Times
     ends: Times
     columns: tuple[Column, ...]

@@ -29,7 +29,7 @@ class KeyRows:
     rows: slice
 
 
-class Choice:
+class KeySelection:
     """The keys that are drawn: all, or those chosen; remembers which were there."""
 
     def __init__(self, wanted: Sequence[object] | None) -> None:
@@ -44,14 +44,16 @@ class Choice:
         if self._wanted is not None:
             drawn = drawn[np.isin(drawn, self._numbers(keys))]
         if len(drawn) > MOST_KEYS:
-            first = ", ".join(repr(_shown(keys, key)) for key in drawn[:2].tolist())
+            first = ", ".join(
+                repr(_format_key(keys, key)) for key in drawn[:2].tolist()
+            )
             raise TiltError(
                 f"output '{name}' has snapshots of {len(drawn):,} keys, and a picture "
                 f"shows {MOST_KEYS} at most; choose some: plot(keys=[{first}, ...]), "
                 "or --key on the command line"
             )
         return [
-            KeyRows(_shown(keys, key), slice(offsets[key], offsets[key + 1]))
+            KeyRows(_format_key(keys, key), slice(offsets[key], offsets[key + 1]))
             for key in drawn.tolist()
         ]
 
@@ -70,13 +72,13 @@ class Choice:
         for number, wanted in enumerate(self._wanted or ()):
             parts = wanted if isinstance(wanted, tuple) else (wanted,)
             if len(parts) == len(keys.columns):
-                found.append(_places(keys, parts))
+                found.append(_match_keys(keys, parts))
                 if len(found[-1]):
                     self._missing.pop(number, None)
         return np.concatenate(found)
 
 
-def _places(keys: Keys, parts: Sequence[object]) -> Numbers:
+def _match_keys(keys: Keys, parts: Sequence[object]) -> Numbers:
     """The numbers of the keys that look like this."""
     same = np.ones(len(keys), np.bool_)
     for column, part in zip(keys.columns, parts, strict=True):
@@ -96,10 +98,10 @@ def _text(value: object, kind: pa.DataType) -> str:
     return text
 
 
-def _shown(keys: Keys, key: int) -> str:
-    return ", ".join(_parts(keys, key))
+def _format_key(keys: Keys, key: int) -> str:
+    return ", ".join(_split_key(keys, key))
 
 
-def _parts(keys: Keys, key: int) -> Iterator[str]:
+def _split_key(keys: Keys, key: int) -> Iterator[str]:
     for column in keys.columns:
         yield from format_values(pa.chunked_array([column.slice(key, 1)]))

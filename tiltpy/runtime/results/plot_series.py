@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tiltpy.errors import TiltError
 from tiltpy.plot.series import Clock, Series
 from tiltpy.runtime.arrays.views import bools_of, values_of
-from tiltpy.runtime.arrow.files import replacing
+from tiltpy.runtime.arrow.files import replace_files
 from tiltpy.runtime.arrow.timestamps import OutputStamp, stamp_type
 from tiltpy.runtime.results.plot_keys import KeyRows
 
@@ -112,10 +112,10 @@ def _numbers(column: pa.Array) -> tuple[NDArray[Any], tuple[str, ...] | None]:
         return values_of(column, np.dtype(f"{letter}{kind.bit_width // 8}")), None
     if pt.is_integer(kind) or pt.is_temporal(kind):
         return _integers(column), None
-    return _coded(column)
+    return _rank_values(column)
 
 
-def _coded(column: pa.Array) -> tuple[NDArray[Any], tuple[str, ...]]:
+def _rank_values(column: pa.Array) -> tuple[NDArray[Any], tuple[str, ...]]:
     """Each value as its place among all that there are, in their order."""
     coded = column if pt.is_dictionary(column.type) else column.dictionary_encode()
     words = coded.dictionary.cast(pa.string()).to_pylist()
@@ -178,7 +178,7 @@ def draw(
 def write(figure: Any, path: Path) -> None:
     """Write a figure that `draw` gave to a file, whole or not at all."""
     form = form_of(path)
-    with replacing(path) as (place,):
+    with replace_files(path) as (place,):
         if form == "html":
             from tiltpy.plot.page import save_page  # noqa: PLC0415 - optional
 

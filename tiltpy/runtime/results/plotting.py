@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from tiltpy.argument_checks import check_argument, check_path, check_text
 from tiltpy.errors import TiltError
-from tiltpy.given import checked, path_of, text_of
 from tiltpy.plot.series import Series
 from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.concurrency.offload import offload
-from tiltpy.runtime.results.plot_keys import Choice
+from tiltpy.runtime.results.plot_keys import KeySelection
 from tiltpy.runtime.results.plot_series import Form, clock_of, draw, form_of, write
 
 
@@ -18,7 +18,9 @@ class Drawable(Protocol):
 
     stamp: OutputStamp
 
-    def series(self, choice: Choice, *, is_input: bool) -> list[tuple[Series, ...]]:
+    def series(
+        self, choice: KeySelection, *, is_input: bool
+    ) -> list[tuple[Series, ...]]:
         """What a picture of it is made of, for each payload column."""
 
 
@@ -34,14 +36,14 @@ def plot_outputs(
     """Draw `inputs` above `outputs`, over one time axis; see `Result.plot`."""
     form: Form = "html" if interactive else "png"
     if path is not None:
-        path = path_of("path", path)
+        path = check_path("path", path)
         form = form_of(path)
         if interactive and form != "html":
             raise TiltError(f"{path}: interactive pictures are .html")
     if keys is not None:
-        checked("keys", keys, Sequence, "a list of keys")
+        check_argument("keys", keys, Sequence, "a list of keys")
     if title is not None:
-        text_of("title", title)
+        check_text("title", title)
     panels = [(one, True) for one in inputs] + [(one, False) for one in outputs]
     stamps = {one.stamp for one, _ in panels}
     if len(stamps) != 1:
@@ -49,7 +51,7 @@ def plot_outputs(
             "the times of outputs and inputs are of different kinds: "
             + " and ".join(sorted(str(stamp.type) for stamp in stamps))
         )
-    choice = Choice(keys)
+    choice = KeySelection(keys)
     series = offload(
         lambda: [
             column

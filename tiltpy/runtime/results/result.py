@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from tiltpy.argument_checks import check_argument, check_text
 from tiltpy.errors import TiltError
-from tiltpy.given import checked, text_of
 from tiltpy.messages import closest
 from tiltpy.plot.series import Series
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
@@ -20,13 +20,13 @@ from tiltpy.runtime.execution.quick_work import QUICK_ROWS
 from tiltpy.runtime.execution.stitch import Piece, events_of
 from tiltpy.runtime.results.frames import to_pandas, to_points, to_polars
 from tiltpy.runtime.results.key_columns import KeyColumns
-from tiltpy.runtime.results.keyed_bitmaps import KeyCells
-from tiltpy.runtime.results.plot_keys import Choice
+from tiltpy.runtime.results.keyed_bitmaps import KeyedBitmaps
+from tiltpy.runtime.results.plot_keys import KeySelection
 from tiltpy.runtime.results.plot_series import series_of
 from tiltpy.runtime.results.plotting import plot_outputs
 from tiltpy.runtime.results.table import LazyRows, OutputRows, Pending, TableFormat
 from tiltpy.types import Type
-from tiltpy.visible import visible
+from tiltpy.visible import escape_text
 
 if TYPE_CHECKING:
     import pandas
@@ -47,7 +47,7 @@ class OutputTable:
         self,
         name: str,
         type: Type,
-        pieces: Sequence[Piece | KeyCells] | Pending,
+        pieces: Sequence[Piece | KeyedBitmaps] | Pending,
         stamp: OutputStamp,
         strings: Strings = NO_STRINGS,
         keys: KeyColumns | None = None,
@@ -111,7 +111,9 @@ class OutputTable:
         for key in np.flatnonzero(np.diff(offsets)).tolist():
             yield keys.keys.show(key), slice(offsets[key], offsets[key + 1])
 
-    def series(self, choice: Choice, *, is_input: bool) -> list[tuple[Series, ...]]:
+    def series(
+        self, choice: KeySelection, *, is_input: bool
+    ) -> list[tuple[Series, ...]]:
         """What a picture of it is made of, for each payload column."""
         keys = self._lazy.rows.keys
         if keys is None:
@@ -131,7 +133,7 @@ class OutputTable:
 
     def points(self, time: str = "time") -> pa.Table:
         """Rows stamped with each snapshot's end, under the column name `time`."""
-        text_of("time", time)
+        check_text("time", time)
         return to_points(self.to_arrow(), time, self.name)
 
     def to_polars(self) -> "polars.DataFrame":
@@ -163,7 +165,7 @@ class OutputTable:
     def __repr__(self) -> str:
         fields = ", ".join(f"{field.name}: {field.type}" for field in self.schema)
         said = f"<output '{self.name}': {self.num_rows:,} snapshots ({fields})>"
-        return visible(said)
+        return escape_text(said)
 
     def _repr_html_(self) -> str:
         title = f"{self.name}: {self.num_rows:,} snapshots"
@@ -276,7 +278,7 @@ class Result:
         above. Needs the extra `plot`: `pip install 'tiltpy[plot]'`.
         """
         if inputs is not None:
-            checked("inputs", inputs, Result, "what query.inputs(...) gives")
+            check_argument("inputs", inputs, Result, "what query.inputs(...) gives")
         return plot_outputs(
             list(self.values()),
             [] if inputs is None else list(inputs.values()),

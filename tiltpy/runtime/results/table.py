@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from tiltpy.runtime.arrays.dictionary import Strings, fitting
+from tiltpy.runtime.arrays.dictionary import Strings, split_to_fit
 from tiltpy.runtime.arrays.snapshot_buffer import Column
 from tiltpy.runtime.arrays.views import arrow_type, column_array
 from tiltpy.runtime.arrow.time_payloads import output_type, ticks_array
 from tiltpy.runtime.arrow.timestamps import OutputStamp, from_ticks
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.stitch import Piece
-from tiltpy.runtime.results.key_columns import KeyColumns, in_order_of_time
-from tiltpy.runtime.results.keyed_bitmaps import KeyCells
+from tiltpy.runtime.results.key_columns import KeyColumns, sort_by_end
+from tiltpy.runtime.results.keyed_bitmaps import KeyedBitmaps
 from tiltpy.types import STRING, Scalar, Struct, Type, columns
 
 
@@ -27,7 +27,7 @@ from tiltpy.types import STRING, Scalar, Struct, Type, columns
 class OutputRows:
     """The snapshots of an output in pieces, and the keys that they are of, if any."""
 
-    pieces: Sequence[Piece | KeyCells]
+    pieces: Sequence[Piece | KeyedBitmaps]
     keys: KeyColumns | None
 
     def key_fields(self) -> list[tuple[str, pa.DataType]]:
@@ -118,11 +118,11 @@ class TableFormat:
         ]
         table = pa.Table.from_arrays(arrays, schema=schema)
         if rows.keys is not None and rows.keys.order == "time":
-            table = in_order_of_time(table)
+            table = sort_by_end(table)
         return table
 
     def _chunks(
-        self, piece: Piece | KeyCells, most: int | None
+        self, piece: Piece | KeyedBitmaps, most: int | None
     ) -> Iterator[list[pa.Array]]:
         """Make the columns of a piece, in chunks whose text fits into one array.
 
@@ -170,4 +170,4 @@ def _split(
 ) -> Iterator[slice]:
     """Split the rows of a piece into ranges whose text fits into one array."""
     for first in range(0, rows, max(1, most)):
-        yield from fitting(texts, min(most, rows - first), first)
+        yield from split_to_fit(texts, min(most, rows - first), first)

@@ -13,7 +13,7 @@ from tiltpy.cli.binding import Reader, add_binding_arguments, bind_files
 from tiltpy.types import Unit
 
 
-def add_given_arguments(parser: ArgumentParser) -> None:
+def add_run_options(parser: ArgumentParser) -> None:
     """The query, where its inputs come from, and what a run can be told."""
     parser.add_argument("query", metavar="QUERY", help="a .tilt file, or - for stdin")
     add_binding_arguments(parser)
@@ -41,7 +41,7 @@ def add_given_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--workers",
         metavar="N",
-        type=arguments.positive("--workers"),
+        type=arguments.positive_reader("--workers"),
         help="how many chunks are worked on at once",
     )
     parser.add_argument(
@@ -51,7 +51,7 @@ def add_given_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def read_given(
+def read_run_options(
     query: tilt.CompiledQuery,
     paths: Mapping[str, Path],
     args: Namespace,
@@ -106,12 +106,12 @@ def _check_complete(query: tilt.CompiledQuery, paths: Mapping[str, Path]) -> Non
     missing = [i.name for i in query.query.inputs if i.name not in paths]
     if missing:
         raise ArgumentsError(
-            f"no file for input {arguments.listing(missing)}; "
+            f"no file for input {arguments.join_names(missing)}; "
             f"add --input {missing[0]}=FILE"
         )
 
 
-def check_place(path: Path, *, dataset: bool = False) -> None:
+def check_output_path(path: Path, *, dataset: bool = False) -> None:
     """A file can only be written into a directory that is there.
 
     `dataset`: it is to be a directory itself, of several files.
@@ -124,7 +124,7 @@ def check_place(path: Path, *, dataset: bool = False) -> None:
         )
 
 
-def check_apart(outputs: Mapping[str, Path], sources: Iterable[Path]) -> None:
+def check_distinct_paths(outputs: Mapping[str, Path], sources: Iterable[Path]) -> None:
     """No output may overwrite what is read, nor another output.
 
     `outputs` are the paths, by how messages call them.

@@ -10,7 +10,7 @@ from tiltpy.messages import article
 T = TypeVar("T")
 
 
-def checked(name: str, value: T, kind: type[Any], wanted: str) -> T:
+def check_argument(name: str, value: T, kind: type[Any], wanted: str) -> T:
     """The value of an argument, which must be of a kind."""
     if not isinstance(value, kind):
         found = "None" if value is None else article(type(value).__name__)
@@ -18,19 +18,19 @@ def checked(name: str, value: T, kind: type[Any], wanted: str) -> T:
     return value
 
 
-def text_of(name: str, value: object) -> str:
+def check_text(name: str, value: object) -> str:
     """A text that can be written in UTF-8."""
-    checked(name, value, str, "a text (str)")
+    check_argument(name, value, str, "a text (str)")
     text = str(value)
     if not text.isascii() and text.encode(errors="replace").decode() != text:
         raise TiltError(f"{name}: {text} has half a character (a lone surrogate)")
     return text
 
 
-def path_of(name: str, value: object) -> Path:
+def check_path(name: str, value: object) -> Path:
     """A path that the system can be asked for."""
     if not isinstance(value, str | PathLike):
-        checked(name, value, str, "a path (str or Path)")
+        check_argument(name, value, str, "a path (str or Path)")
     path = Path(value)  # type: ignore[arg-type]
     if "\0" in str(path):
         raise TiltError(f"{name}: {path} is no path: it has a NUL")
