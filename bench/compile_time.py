@@ -20,7 +20,7 @@ from tiltpy.codegen.jit import host
 from tiltpy.compiler import Compiler
 from tiltpy.frontend.text.grammar import parser
 from tiltpy.ir.nodes import Query
-from tiltpy.runtime.ingest.binding import Binding
+from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.run import bind_inputs
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -72,7 +72,7 @@ def find_once() -> Stages:
 
 def _layouts(query: Query) -> dict[str, Layout]:
     """Those of the example's data."""
-    binding = Binding(pq.read_table(DATA), column=COLUMN)
+    binding = InputBinding(pq.read_table(DATA), column=COLUMN)
     bound = bind_inputs(query, {"stock": binding}, allow_sort=True)
     return {name: one.buffer.abi_layout() for name, one in bound.items()}
 

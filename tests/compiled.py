@@ -29,7 +29,7 @@ from tiltpy.runtime.execution import time_run as job
 from tiltpy.runtime.execution.output_group import Part
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import RunOptions
-from tiltpy.runtime.ingest.binding import Binding
+from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import InputRows, ingest
 from tiltpy.runtime.results.result import OutputTable
 from tiltpy.runtime.run import run
@@ -242,7 +242,7 @@ def _ingest(declared: Input, events: Sequence[Event], setting: Setting) -> Input
     if setting.points and all(row[1] - row[0] == 1 for row in rows):
         settled = replace(settled, lifetime=Point(), time="end")
         table = table.drop_columns(["start"])
-    found = ingest(settled, Binding(table), unit=None)
+    found = ingest(settled, InputBinding(table), unit=None)
     found = replace(found, buffer=hold_on(found.buffer, events))
     if setting.layout is None:
         return found

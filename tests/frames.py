@@ -8,7 +8,7 @@ from tiltpy import types as ty
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.ingest.binding import Binding, bind
+from tiltpy.runtime.ingest.binding import InputBinding, bind
 from tiltpy.runtime.ingest.read_input import InputRows, ingest
 
 POINT = lifetimes.Point()
@@ -33,7 +33,7 @@ def read(
     *,
     allow_sort: bool = True,
 ) -> InputRows:
-    binding = frame if isinstance(frame, Binding) else bind(frame)
+    binding = frame if isinstance(frame, InputBinding) else bind(frame)
     return ingest(
         declared or m(),
         binding,

@@ -34,7 +34,7 @@ from tiltpy.lifetimes import Interval
 from tiltpy.runtime.execution.output_group import Part
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import RunOptions
-from tiltpy.runtime.ingest.binding import Binding
+from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.keys import Groups
 from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.keyed import keyed_run as keyed
@@ -226,10 +226,10 @@ def table_of(one: KeyedInput, chunk_rows: int) -> pa.Table:
     return pa.concat_tables([whole.slice(first, chunk_rows) for first in parts])
 
 
-def binding_of(one: KeyedInput, table: pa.Table) -> Binding:
+def binding_of(one: KeyedInput, table: pa.Table) -> InputBinding:
     """How the table is bound."""
     scalar = one.in_column or not isinstance(one.declared.type, Struct)
-    return Binding(
+    return InputBinding(
         table,
         None if isinstance(one.lifetime, Interval) else "end",
         one.lifetime,

@@ -20,7 +20,14 @@ from tests.random_streams import StreamMaker
 from tiltpy.interpreter.evaluate import FOREVER, Event, LastEvent
 from tiltpy.interpreter.keys import Key, key_order, same_key
 from tiltpy.ir.nodes import Input
-from tiltpy.lifetimes import Duration, Interval, Lifetime, Point, Sampled, UntilNext
+from tiltpy.lifetimes import (
+    FixedDuration,
+    Interval,
+    Lifetime,
+    Point,
+    Sampled,
+    UntilNext,
+)
 from tiltpy.types import Scalar, Struct
 
 
@@ -75,7 +82,7 @@ class KeyedInput:
             match self.lifetime:
                 case Point():
                     pass
-                case Duration(ticks):
+                case FixedDuration(ticks):
                     last = start + ticks
                 case Sampled(period):
                     start = stamp - period
@@ -177,7 +184,7 @@ class RowWriter:
         return random.choice(
             (
                 Point(),
-                Duration(random.choice((1, 2, 3, 8, 20))),
+                FixedDuration(random.choice((1, 2, 3, 8, 20))),
                 UntilNext(),
                 UntilNext(),
                 UntilNext(random.choice((1, 2, 5, 12))),
@@ -241,7 +248,7 @@ def _stamped(
             case Interval():
                 rows.append(Row(key, start, end, value))
                 continue
-            case Duration(ticks):
+            case FixedDuration(ticks):
                 length = ticks
             case Sampled(period):
                 stamp, length = end, period

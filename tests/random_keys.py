@@ -26,7 +26,7 @@ from tiltpy.interpreter.keys import ByKey, Key, interpret_by_key
 from tiltpy.ir.cuts import reads
 from tiltpy.ir.keys import keys_of
 from tiltpy.ir.nodes import Query
-from tiltpy.lifetimes import Duration, Interval, Lifetime
+from tiltpy.lifetimes import FixedDuration, Interval, Lifetime
 from tiltpy.types import Struct
 
 KEY_SETS = (("key",), ("key",), ("key",), ("part", "site"), ("part", "site"), ("site",))
@@ -127,12 +127,12 @@ def random_fold_case(seed: int) -> KeyedCase:
     (declared,) = case.query.inputs
     lifetime: Lifetime = Interval("start", "end")
     if random.random() < 0.5:
-        lifetime = Duration(case.length)
+        lifetime = FixedDuration(case.length)
     rows = [
         Row(
             tuple(written(random, value) for value in pool[row.key % len(pool)]),
             start,
-            start + 1 if isinstance(lifetime, Duration) else end,
+            start + 1 if isinstance(lifetime, FixedDuration) else end,
             value,
         )
         for row in case.rows

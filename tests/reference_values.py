@@ -17,7 +17,14 @@ import numpy as np
 from tiltpy.interpreter.evaluate import FOREVER, Event, LastEvent, Value
 from tiltpy.interpreter.keys import Key, key_order
 from tiltpy.ir.nodes import Input
-from tiltpy.lifetimes import Duration, Interval, Lifetime, Point, Sampled, UntilNext
+from tiltpy.lifetimes import (
+    FixedDuration,
+    Interval,
+    Lifetime,
+    Point,
+    Sampled,
+    UntilNext,
+)
 from tiltpy.types import DURATION, F32, Scalar, Struct, Type
 
 _TOKEN = re.compile(
@@ -174,7 +181,7 @@ def _span(row: Row, lifetime: Lifetime | None, stamps: list[int]) -> tuple[int, 
         return row.start, row.end
     stamp = row.end
     match lifetime:
-        case Duration(ticks):
+        case FixedDuration(ticks):
             return stamp - 1, stamp - 1 + ticks
         case UntilNext(longest):
             later = [other - 1 for other in stamps if other > stamp]

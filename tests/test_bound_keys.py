@@ -9,7 +9,7 @@ from tiltpy import types as ty
 from tiltpy.errors import DataError
 from tiltpy.inputs import BoundFrame
 from tiltpy.ir.nodes import Input
-from tiltpy.runtime.ingest.binding import Binding, bind, complete_input
+from tiltpy.runtime.ingest.binding import InputBinding, bind, complete_input
 
 KEYED = Input("m", ty.I64, lifetimes.Point(), "ts", keys=("symbol", "venue"))
 TABLE = pa.table({"ts": [1], "m": [2]})
@@ -28,7 +28,7 @@ def test_the_public_bind_takes_one_name_or_several() -> None:
     assert several.binding("s").by == ("sym", "mic")
 
 
-def refused(declared: Input, binding: Binding) -> str:
+def refused(declared: Input, binding: InputBinding) -> str:
     with pytest.raises(DataError) as caught:
         complete_input(declared, binding)
     return str(caught.value)

@@ -19,7 +19,7 @@ from tiltpy import compiler
 from tiltpy.abi import Layout, TimeLayout
 from tiltpy.codegen.cache import compile_cache as kept
 from tiltpy.codegen.jit import compile_object
-from tiltpy.disk_store import Store, user_store
+from tiltpy.disk_store import DiskStore, user_store
 from tiltpy.frontend.parse import parse
 from tiltpy.ops import FUNCTIONS
 
@@ -186,7 +186,7 @@ def test_a_folder_that_others_can_read_is_not_used(
 def test_a_folder_of_another_user_is_not_used(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept = Store(folder)
+    kept = DiskStore(folder)
     kept.put("key", b"content")
     assert kept.get("key") == b"content"
     monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
@@ -243,9 +243,9 @@ def test_readers_see_whole_entries_while_others_write(tmp_path: Path) -> None:
 
     def write(content: bytes) -> None:
         for _ in range(100):
-            Store(tmp_path / "kept").put("key", content)
+            DiskStore(tmp_path / "kept").put("key", content)
 
-    reader = Store(tmp_path / "kept")
+    reader = DiskStore(tmp_path / "kept")
     with ThreadPoolExecutor(len(contents)) as pool:
         jobs = [pool.submit(write, content) for content in contents]
         seen = {reader.get("key") for _ in range(500)}
@@ -257,13 +257,13 @@ def test_readers_see_whole_entries_while_others_write(tmp_path: Path) -> None:
 
 def test_the_oldest_entries_go_when_there_are_too_many(tmp_path: Path) -> None:
     folder = tmp_path / "kept"
-    small, seen = Store(folder, bound=8 * 4096), set[Path]()
+    small, seen = DiskStore(folder, bound=8 * 4096), set[Path]()
     for number in range(64):
         small.put(str(number), b"content")
         (entry,) = set(folder.iterdir()) - seen
         os.utime(entry, (number, number))
         seen.add(entry)
-    Store(folder, bound=8 * 4096).put("last", b"content")
+    DiskStore(folder, bound=8 * 4096).put("last", b"content")
     assert small.get("last") == small.get("63") == b"content"
     assert small.get("32") is None
     assert len(list(folder.iterdir())) == 7

@@ -11,7 +11,7 @@ import pytest
 
 import tiltpy as tilt
 from tests.test_cache import FRAME, MEAN, ROOT
-from tiltpy.disk_store import Store, user_store
+from tiltpy.disk_store import DiskStore, user_store
 from tiltpy.frontend.text.grammar import grammar_text, parser, stored_parser
 
 OTHER = 12345
@@ -79,7 +79,7 @@ def damaged(path: Path) -> None:
     ],
 )
 def test_an_entry_that_is_not_ones_own_is_none(plant: Plant, folder: Path) -> None:
-    store = Store(folder)
+    store = DiskStore(folder)
     store.put("key", b"content")
     entry = entry_of(folder)
     plant(entry)
@@ -100,7 +100,7 @@ def test_an_entry_that_is_not_ones_own_is_none(plant: Plant, folder: Path) -> No
     ],
 )
 def test_a_folder_that_is_not_ones_own_is_none(plant: Plant, folder: Path) -> None:
-    store = Store(folder)
+    store = DiskStore(folder)
     store.put("key", b"content")
     content = entry_of(folder).read_bytes()
     plant(folder)
@@ -112,7 +112,7 @@ def test_a_folder_that_is_not_ones_own_is_none(plant: Plant, folder: Path) -> No
 
 
 def test_only_what_was_made_here_is_removed(folder: Path) -> None:
-    store = Store(folder, bound=8 * 4096)
+    store = DiskStore(folder, bound=8 * 4096)
     for number in range(32):
         store.put(str(number), b"content")
     mine = set(folder.iterdir())
@@ -129,7 +129,7 @@ def test_only_what_was_made_here_is_removed(folder: Path) -> None:
     litter = folder / "fedcba9876543210.new"  # of a process that was killed
     litter.write_bytes(b"half of it")
     os.utime(litter, (1, 1))
-    Store(folder, bound=8 * 4096).put("last", b"content")
+    DiskStore(folder, bound=8 * 4096).put("last", b"content")
     assert letter.read_text() == "dear reader"
     assert all(os.path.lexists(path) for path in others)
     assert not litter.exists()
@@ -182,9 +182,9 @@ def test_no_pickle_is_read_whatever_its_name(
     """Not under any key that is asked for, even with the digest of the key."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     asked: list[str] = []
-    get = Store.get
+    get = DiskStore.get
 
-    def recorded(store: Store, key: str) -> bytes | None:
+    def recorded(store: DiskStore, key: str) -> bytes | None:
         asked.append(key)
         return get(store, key)
 
@@ -193,7 +193,7 @@ def test_no_pickle_is_read_whatever_its_name(
         parser.cache_clear()
         return tilt.parse(MEAN).run(x=FRAME, workers=1)["o"].to_arrow()
 
-    monkeypatch.setattr(Store, "get", recorded)
+    monkeypatch.setattr(DiskStore, "get", recorded)
     expected = run()
     store = user_store()
     assert store is not None
@@ -219,7 +219,7 @@ def test_an_interrupt_leaves_no_litter(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    store = Store(folder)
+    store = DiskStore(folder)
     store.put("key", b"content")
     monkeypatch.setattr(os, "replace", interrupted)
     with pytest.raises(KeyboardInterrupt):

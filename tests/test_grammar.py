@@ -17,7 +17,7 @@ from tests.query_texts import (
     SECTION_5_2_QUERY,
     ascii_of,
 )
-from tiltpy.disk_store import Store
+from tiltpy.disk_store import DiskStore
 from tiltpy.errors import QueryErrors
 from tiltpy.frontend.parse import parse
 from tiltpy.frontend.surface.keywords import RESERVED
@@ -291,7 +291,10 @@ def test_objects_may_have_any_name() -> None:
 
 
 def test_tables_are_kept_for_one_grammar(tmp_path: Path) -> None:
-    small, store = 'start: "x"+\nexpr: "y"\nlifetime: "z"\n', Store(tmp_path / "tables")
+    small, store = (
+        'start: "x"+\nexpr: "y"\nlifetime: "z"\n',
+        DiskStore(tmp_path / "tables"),
+    )
     for grammar, kept in ((small, 1), (small, 1), (small + "// another\n", 2)):
         parser = stored_parser(grammar, store)
         assert parser.parse("xx", start="start").data == "start"

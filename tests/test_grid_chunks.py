@@ -24,7 +24,7 @@ from tiltpy.lifetimes import Interval
 from tiltpy.runtime.execution.output_group import Part
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import RunOptions
-from tiltpy.runtime.ingest.binding import Binding
+from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import InputRows, ingest
 from tiltpy.runtime.results.result import Result
 from tiltpy.runtime.run import run
@@ -56,7 +56,7 @@ class Runs:
         for declared in self.case.query.inputs:
             settled = replace(declared, lifetime=Interval("start", "end"))
             table = table_of(declared, self.case.events[declared.name])
-            found[declared.name] = ingest(settled, Binding(table), unit=None)
+            found[declared.name] = ingest(settled, InputBinding(table), unit=None)
         return found
 
     def check(self, options: RunOptions, start: int | None, end: int | None) -> None:
@@ -180,7 +180,7 @@ def test_larger_inputs_take_grid_kernels_in_chunks_for_all_workers() -> None:
     count = 5000
     query = parse("input x : i64 sampled 1\n~o[t] = ~x[t] + ~x[t-1]")
     table = pa.table({"time": range(1, count + 1), "x": range(count)})
-    bound = {"x": ingest(query.inputs[0], Binding(table), unit=None)}
+    bound = {"x": ingest(query.inputs[0], InputBinding(table), unit=None)}
     made: list[FakeKernels] = []
 
     def kernels(layouts: Mapping[str, Layout]) -> FakeKernels:

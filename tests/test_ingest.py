@@ -160,7 +160,7 @@ def test_intervals_of_two_units() -> None:
     ("lifetime", "expected", "layout"),
     [
         (lifetimes.Point(), [(0, 1), (1, 2), (5, 6)], TimeLayout.INTERVALS),
-        (lifetimes.Duration(3), [(0, 3), (1, 4), (5, 8)], TimeLayout.OVERLAPPING),
+        (lifetimes.FixedDuration(3), [(0, 3), (1, 4), (5, 8)], TimeLayout.OVERLAPPING),
         (
             lifetimes.UntilNext(),
             [(0, 1), (1, 5), (5, ty.ENDLESS)],
@@ -212,7 +212,10 @@ def test_rows_with_one_stamp_overlap_until_the_next_greater_one() -> None:
 
 def test_regular_rows_are_sampled() -> None:
     frame = ticks(*((5 * i, i) for i in range(50)))
-    for lifetime, start in ((lifetimes.Sampled(5), -5), (lifetimes.Duration(5), -1)):
+    for lifetime, start in (
+        (lifetimes.Sampled(5), -5),
+        (lifetimes.FixedDuration(5), -1),
+    ):
         buffer = read(frame, m(lifetime=lifetime)).buffer
         assert buffer.layout is TimeLayout.SAMPLED
         assert (buffer.start, buffer.period, buffer.n) == (start, 5, 50)
@@ -223,7 +226,7 @@ def test_regular_rows_are_sampled() -> None:
 LIFETIMES = st.sampled_from(
     [
         lifetimes.Point(),
-        lifetimes.Duration(3),
+        lifetimes.FixedDuration(3),
         lifetimes.UntilNext(),
         lifetimes.UntilNext(2),
         lifetimes.Sampled(2),
@@ -234,7 +237,7 @@ LIFETIMES = st.sampled_from(
 def end_of(stamp: int, stamps: list[int], lifetime: lifetimes.Lifetime) -> int:
     """A row's end, straight from the table of lifetimes in the semantics."""
     match lifetime:
-        case lifetimes.Duration(ticks):
+        case lifetimes.FixedDuration(ticks):
             return stamp - 1 + ticks
         case lifetimes.UntilNext(longest):
             later = [other - 1 for other in stamps if other > stamp]
@@ -293,7 +296,7 @@ def test_a_null_row_ends_the_hold_before_it() -> None:
 
 def test_null_rows_among_overlapping_events_go() -> None:
     rows = ticks((1, 10), (2, None), (3, 20), (20, 5))
-    buffer = read(rows, m(lifetime=lifetimes.Duration(4))).buffer
+    buffer = read(rows, m(lifetime=lifetimes.FixedDuration(4))).buffer
     assert events(buffer) == [(0, 4, 10), (2, 6, 20), (19, 23, 5)]
     assert buffer.abi_layout().nullable == (False,)
 
@@ -398,7 +401,7 @@ def test_a_struct_column_may_hold_the_fields() -> None:
 
 def test_rows_out_of_order_are_sorted_stably() -> None:
     rows = ticks((5, 1), (2, 2), (5, 3), (2, None), (2, 4), (9, 5))
-    buffer = read(rows, m(ty.I64, lifetimes.Duration(2))).buffer
+    buffer = read(rows, m(ty.I64, lifetimes.FixedDuration(2))).buffer
     assert [row[2] for row in events(buffer)] == [2, 4, 1, 3, 5]
     check(rows, m(), "belongs before the one above it", "t", 1, allow_sort=False)
     check(rows.slice(2), m(), "belongs before", "t", 1, allow_sort=False)

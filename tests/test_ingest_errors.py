@@ -61,7 +61,7 @@ def test_what_is_declared_wins_and_must_agree() -> None:
     assert read(bind(table, lifetime=lifetimes.Point())).buffer.n == 1
     check(table, bare, "its lifetime is given nowhere: declare or bind one of point")
     message = "the query declares the lifetime point, but duration 3 (ticks) is bound"
-    check(bind(table, lifetime=lifetimes.Duration(3)), m(), message)
+    check(bind(table, lifetime=lifetimes.FixedDuration(3)), m(), message)
     wrong = bind(table, lifetime="point")  # type: ignore[arg-type]
     for declared in (bare, m()):
         check(wrong, declared, "found the lifetime 'point', expected one that is made")
@@ -71,7 +71,11 @@ def test_what_is_declared_wins_and_must_agree() -> None:
     check(bind(table, order=["b", "c"]), m(order=("a",)), message)
     message = "an interval has its own two columns 'start' and 'end'"
     check(bind(table, time="t"), m(lifetime=lifetimes.Interval()), message)
-    check(table, m(lifetime=lifetimes.Duration(0)), "a lifetime lasts 1 to 2**59 ticks")
+    check(
+        table,
+        m(lifetime=lifetimes.FixedDuration(0)),
+        "a lifetime lasts 1 to 2**59 ticks",
+    )
 
 
 def test_bad_frames() -> None:
@@ -124,7 +128,7 @@ def test_bad_times() -> None:
     ("lifetime", "low", "high"),
     [
         (lifetimes.Point(), 1 - ty.MAX_TIME, ty.MAX_TIME),
-        (lifetimes.Duration(100), 1 - ty.MAX_TIME, ty.MAX_TIME - 99),
+        (lifetimes.FixedDuration(100), 1 - ty.MAX_TIME, ty.MAX_TIME - 99),
         (lifetimes.Sampled(100), 100 - ty.MAX_TIME, ty.MAX_TIME),
     ],
 )

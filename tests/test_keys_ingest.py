@@ -22,7 +22,7 @@ from tiltpy.ir.nodes import Input
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.timestamps import PLAIN_TICKS
 from tiltpy.runtime.ingest import sort_order as arrange
-from tiltpy.runtime.ingest.binding import Binding, SampleTimes, bind
+from tiltpy.runtime.ingest.binding import InputBinding, SampleTimes, bind
 from tiltpy.runtime.ingest.group_by_code import GroupedRows, group_rows
 from tiltpy.runtime.ingest.keys import Groups, Keys, align
 from tiltpy.runtime.ingest.packed_sort import Codes
@@ -358,10 +358,10 @@ def test_points_of_each_key() -> None:
 
 def test_durations_of_each_key() -> None:
     frame = table(("a", 1, 1), ("b", 2, 2), ("a", 4, 3), ("b", 6, 4))
-    found = read(frame, by("k", lifetime=lifetimes.Duration(3)))
+    found = read(frame, by("k", lifetime=lifetimes.FixedDuration(3)))
     assert rows(found) == {"a": [(0, 3, 1), (3, 6, 3)], "b": [(1, 4, 2), (5, 8, 4)]}
     assert layout(found) == (TimeLayout.INTERVALS, True, False)
-    found = read(frame, by("k", lifetime=lifetimes.Duration(4)))
+    found = read(frame, by("k", lifetime=lifetimes.FixedDuration(4)))
     assert layout(found) == (TimeLayout.OVERLAPPING, True, False)
     assert found.groups is not None
     assert found.groups.segment(1).layout is TimeLayout.SAMPLED
@@ -538,9 +538,9 @@ def test_strings_are_gathered() -> None:
 # Samples without a time column
 
 
-def samples(frame: object, first: int, period: int) -> Binding:
+def samples(frame: object, first: int, period: int) -> InputBinding:
     times = SampleTimes(first, period, PLAIN_TICKS)
-    return Binding(frame, lifetime=lifetimes.Sampled(period), samples=times)
+    return InputBinding(frame, lifetime=lifetimes.Sampled(period), samples=times)
 
 
 def test_samples_belong_to_keys() -> None:
@@ -752,7 +752,7 @@ def test_a_bound_table_is_grouped_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrange, "put_together", noted)
     frame = table(("b", 1, 1), ("a", 2, 2), ("b", 3, 3))
     frame = frame.append_column("n", pa.array([4, 5, 6]))
-    binding = Binding(frame, column="m")
+    binding = InputBinding(frame, column="m")
     found = read(binding, by("k"))
     assert read(binding, by("k")) is found
     hold = by("k", lifetime=lifetimes.UntilNext())
@@ -762,7 +762,7 @@ def test_a_bound_table_is_grouped_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows(other) == {"a": [(1, 2, 5)], "b": [(0, 1, 4), (2, 3, 6)]}
     assert rows(read(replace(binding, by=("n",)), by("k")))[6] == [(2, 3, 3)]
     assert len(grouped) == 3
-    read(Binding(frame, column="m"), by("k"))
+    read(InputBinding(frame, column="m"), by("k"))
     assert len(grouped) == 4
 
 
@@ -781,7 +781,7 @@ KEY_VALUES: dict[pa.DataType, list[object]] = {
 LIFETIMES = st.sampled_from(
     [
         lifetimes.Point(),
-        lifetimes.Duration(3),
+        lifetimes.FixedDuration(3),
         lifetimes.UntilNext(),
         lifetimes.UntilNext(2),
         lifetimes.Sampled(2),

@@ -29,7 +29,7 @@ from tiltpy.passes import resolve_boundaries
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.incremental.span_run import stream
-from tiltpy.runtime.ingest.binding import Binding
+from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.types import Scalar
 
 MB = 1 << 20
@@ -75,7 +75,7 @@ def run_streamed(
         if setting.nulls and isinstance(one.type, Scalar):
             rows = with_nulls(case.events[one.name], random)
         batches = in_batches(table_of(one, rows), random)
-        bindings[one.name] = Binding(batches, lifetime=Interval("start", "end"))
+        bindings[one.name] = InputBinding(batches, lifetime=Interval("start", "end"))
     options = CompileOptions(
         setting.disabled_passes,
         setting.disabled,

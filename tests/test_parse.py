@@ -34,7 +34,7 @@ from tiltpy.ir.nodes import (
 )
 from tiltpy.ir.print.query import format_expr
 from tiltpy.ir.verify.invariants import verify_source
-from tiltpy.lifetimes import Duration, Interval, Point, Sampled, UntilNext
+from tiltpy.lifetimes import FixedDuration, Interval, Point, Sampled, UntilNext
 from tiltpy.limits import MAX_DEPTH
 from tiltpy.types import (
     BOOL,
@@ -383,7 +383,7 @@ def test_inputs() -> None:
         Input("a", I64),
         Input("b", struct, UntilNext(86400), "ts", ("seq", "x")),
         Input("c", F32, Point()),
-        Input("d", U8, Duration(10)),
+        Input("d", U8, FixedDuration(10)),
         Input("e", I8, Sampled(60)),
         Input("f", BOOL, Interval()),
         Input("g", I16, Interval("from", "to")),

@@ -21,7 +21,7 @@ from tiltpy.runtime.incremental.partition_run import (
     halo,
     run_piece,
 )
-from tiltpy.runtime.ingest.binding import Binding
+from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import ingest
 
 CASES = 160
@@ -76,7 +76,9 @@ class Pieces:
                 for event in self.case.events[declared.name]
                 if event.start < high + ahead and event.end > low - back
             ]
-            bound = Binding(table_of(declared, rows), lifetime=Interval("start", "end"))
+            bound = InputBinding(
+                table_of(declared, rows), lifetime=Interval("start", "end")
+            )
             inputs[declared.name] = ingest(declared, bound, unit=self.query.unit)
         return run_piece(
             self.query,

@@ -26,7 +26,7 @@ from tiltpy.runtime.execution.time_domain import Domain, Request
 from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.execution.vector_calls import GridRun
 from tiltpy.runtime.execution.vector_range import Grid, lattice_of, serving
-from tiltpy.runtime.ingest.binding import Binding
+from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import ingest
 from tiltpy.runtime.run import run
 
@@ -59,7 +59,9 @@ def test_seams_leave_every_cell_as_it_was(
 
     (declared,) = query.inputs
     frame = table_of(declared, SAMPLES).drop_columns(["start"])
-    inputs = {"x": ingest(declared, Binding(frame, time="end", column="x"), unit=None)}
+    inputs = {
+        "x": ingest(declared, InputBinding(frame, time="end", column="x"), unit=None)
+    }
     options = RunOptions(workers, chunk, grid=True)
     result = run(Part(query, kernels), inputs, Request(), options)
     meant = interpret(query, {"x": SAMPLES})

@@ -436,7 +436,7 @@ def test_many_different_strings() -> None:
 def test_a_dictionary_knows_its_strings() -> None:
     known = Strings.of(["b", "", "é"])
     assert [known.code(string) for string in ("b", "", "é")] == [0, 1, 2]
-    assert known.decoded(pa.array([2, None, 0], pa.int32())).to_pylist() == [
+    assert known.decode(pa.array([2, None, 0], pa.int32())).to_pylist() == [
         "é",
         None,
         "b",

@@ -33,7 +33,7 @@ from tiltpy.runtime.execution.vector_range import lattice_of
 from tiltpy.runtime.execution.visit_warnings import LoopVisits
 from tiltpy.runtime.incremental.sizes import size_of
 from tiltpy.runtime.incremental.span_run import stream
-from tiltpy.runtime.ingest.binding import Binding, check_bound
+from tiltpy.runtime.ingest.binding import InputBinding, check_bound
 from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.results.file_sink import write_results
 from tiltpy.runtime.results.key_columns import Order
@@ -252,12 +252,14 @@ class CompiledQuery:
                     "which reads all of them, or Spark"
                 )
 
-    def _bindings(self, frames: Mapping[str, object]) -> dict[str, Binding]:
+    def _bindings(self, frames: Mapping[str, object]) -> dict[str, InputBinding]:
         """What is bound to each of the inputs."""
         check_bound(self.query, frames)
         unit = self.query.unit
         return {
-            name: one.binding(unit) if isinstance(one, BoundInput) else Binding(one)
+            name: one.binding(unit)
+            if isinstance(one, BoundInput)
+            else InputBinding(one)
             for name, one in frames.items()
         }
 

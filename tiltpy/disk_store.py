@@ -34,7 +34,7 @@ _MADE_HERE = re.compile(r"[0-9a-f]{64}|[0-9a-f]{16}\.new")
 """The name of an entry, or of one that is being written."""
 
 
-class Store:
+class DiskStore:
     """Entries in a folder. Nothing here ever fails: no entry is the worst outcome."""
 
     def __init__(self, folder: Path, bound: int = BOUND) -> None:
@@ -44,7 +44,7 @@ class Store:
 
     def get(self, key: str) -> bytes | None:
         """What was put under a key, if it is still there and as it was."""
-        with suppress(OSError), self._opened() as folder:
+        with suppress(OSError), self._open_folder() as folder:
             # A pipe would be waited for.
             flags = os.O_NOFOLLOW | os.O_NONBLOCK
             with open(_name(key), "rb", opener=_opener(folder, flags)) as file:
@@ -61,14 +61,14 @@ class Store:
         """Keep some bytes under a key, whole or not at all."""
         with suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with self._opened() as folder:
+            with self._open_folder() as folder:
                 if self._puts % _LOOK_EVERY == 0:
                     self._evict(folder)
                 self._puts += 1
                 _write(folder, _name(key), _digest(key, content) + content)
 
     @contextmanager
-    def _opened(self) -> Iterator[int]:
+    def _open_folder(self) -> Iterator[int]:
         """The folder's descriptor; an `OSError` if the folder is not to be trusted."""
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
         folder = os.open(self.folder, flags)
@@ -133,7 +133,7 @@ def _digest(key: str, content: bytes) -> bytes:
     return sha256(key.encode() + b"\0" + content).digest()
 
 
-def user_store() -> Store | None:
+def user_store() -> DiskStore | None:
     """The store in the user's cache folder, if the user has one."""
     with suppress(RuntimeError):  # no home
         named = Path(os.environ.get("XDG_CACHE_HOME", ""))
@@ -144,5 +144,5 @@ def user_store() -> Store | None:
 
 
 @cache
-def _store(folder: Path) -> Store:
-    return Store(folder)
+def _store(folder: Path) -> DiskStore:
+    return DiskStore(folder)

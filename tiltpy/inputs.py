@@ -13,7 +13,7 @@ from tiltpy.frontend.surface import syntax
 from tiltpy.lifetimes import Lifetime, Sampled
 from tiltpy.run_arguments import in_ticks
 from tiltpy.runtime.arrow.timestamps import PLAIN_TICKS, StampType, timestamp
-from tiltpy.runtime.ingest.binding import Binding, SampleTimes, names_of
+from tiltpy.runtime.ingest.binding import InputBinding, SampleTimes, names_of
 from tiltpy.time_literals import (
     Length,
     Moment,
@@ -33,16 +33,16 @@ class BoundInput(ABC):
     those remember what was found. All else is bound anew in each run.
     """
 
-    _bindings: dict[Unit | None, Binding] = field(
+    _bindings: dict[Unit | None, InputBinding] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
 
-    def binding(self, unit: Unit | None) -> Binding:
+    def binding(self, unit: Unit | None) -> InputBinding:
         """The same in the ticks of a query."""
         found = self._bindings.get(unit)
         if found is None:
             found = self._in_ticks(unit)
-            if found.lasting:
+            if found.is_immutable:
                 self._bindings[unit] = found
         return found
 
@@ -52,7 +52,7 @@ class BoundInput(ABC):
         return type(self), tuple(given)
 
     @abstractmethod
-    def _in_ticks(self, unit: Unit | None) -> Binding:
+    def _in_ticks(self, unit: Unit | None) -> InputBinding:
         """A binding of which nothing is known."""
 
 
@@ -67,11 +67,11 @@ class BoundFrame(BoundInput):
     order: tuple[str, ...]
     by: tuple[str, ...] = ()
 
-    def _in_ticks(self, unit: Unit | None) -> Binding:
+    def _in_ticks(self, unit: Unit | None) -> InputBinding:
         lifetime = self.lifetime
         if isinstance(lifetime, syntax.Lifetime):
             lifetime = builder.lifetime_in(lifetime, unit)
-        return Binding(
+        return InputBinding(
             self.frame, self.time, lifetime, self.column, self.order, self.by
         )
 
@@ -107,11 +107,11 @@ class BoundSamples(BoundInput):
     start: Moment
     period: Length
 
-    def _in_ticks(self, unit: Unit | None) -> Binding:
+    def _in_ticks(self, unit: Unit | None) -> InputBinding:
         start = in_ticks("start", time_of, self.start, unit)
         period = in_ticks("period", ticks_of, self.period, unit)
         samples = SampleTimes(start, period, self._stamps(unit))
-        return Binding(self.values, lifetime=Sampled(period), samples=samples)
+        return InputBinding(self.values, lifetime=Sampled(period), samples=samples)
 
     def _stamps(self, unit: Unit | None) -> StampType:
         """The kind of column that would hold the start."""

@@ -84,7 +84,7 @@ class Point(LifetimeAnswers):
 
 
 @dataclass(frozen=True, slots=True)
-class Duration(LifetimeAnswers):
+class FixedDuration(LifetimeAnswers):
     """A row stamped `τ` is valid over `(τ-1, τ-1+ticks]`."""
 
     ticks: int
@@ -165,7 +165,7 @@ class Interval(LifetimeAnswers):
         return self.start, self.end
 
 
-Lifetime = Point | Duration | UntilNext | Sampled | Interval
+Lifetime = Point | FixedDuration | UntilNext | Sampled | Interval
 """How long the rows of an input are valid."""
 
 LIFETIMES: dict[str, type[Lifetime]] = {one.keyword: one for one in get_args(Lifetime)}

@@ -22,7 +22,7 @@ from tests.random_keys import KeyedCase, random_keyed_case
 from tiltpy.inputs import BoundFrame
 from tiltpy.ir.keys import keys_of
 from tiltpy.ir.print.query import format_query
-from tiltpy.runtime.ingest.binding import Binding
+from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.spark import apply_all
 from tiltpy.types import columns
 
@@ -93,7 +93,7 @@ def difference(
     return None
 
 
-def binding(one: KeyedInput, random: Random) -> Binding:
+def binding(one: KeyedInput, random: Random) -> InputBinding:
     """The rows of an input in any order, in Spark's types, with what settles ties."""
     table = table_of(one, 1000)
     table = table.cast(pa.schema([(f.name, in_spark(f.type)) for f in table.schema]))
@@ -103,10 +103,10 @@ def binding(one: KeyedInput, random: Random) -> Binding:
     given = binding_of(one, table)
     order = random.sample(range(table.num_rows), table.num_rows)
     table = table.take(pa.array(order, pa.int64()))
-    return Binding(table, given.time, given.lifetime, given.column, ("rank",))
+    return InputBinding(table, given.time, given.lifetime, given.column, ("rank",))
 
 
-def bound(one: Binding, frame: object) -> BoundFrame:
+def bound(one: InputBinding, frame: object) -> BoundFrame:
     return tilt.bind(
         frame, time=one.time, lifetime=one.lifetime, column=one.column, order=one.order
     )

@@ -54,7 +54,7 @@ class _TreePrinter:
 
     def _line(self, reference: Reference, again: bool) -> str:
         name = reference.object
-        what = f"{reference.folded}{reference.text}: {self.types[name]}"
+        what = f"{reference.fold_prefix}{reference.text}: {self.types[name]}"
         if name not in self.definitions:
             return f"{what}, input{by(self.keys[name])}"
         how = ", fused" if reference.fused else self._loop(name)

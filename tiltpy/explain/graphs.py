@@ -87,7 +87,7 @@ def _dot(outline: Outline) -> Iterator[str]:
     yield from (box(one, "  ") for one in _outside_frames(outline))
     for one in outline.references:
         style = ' style="dashed"' if one.fused else ""
-        label = _dot_string(one.folded + one.bounds)
+        label = _dot_string(one.fold_prefix + one.bounds)
         yield f"  {ids[one.object]} -> {ids[one.reader]} [label={label}{style}];"
     yield "}"
 
@@ -122,7 +122,7 @@ def _mermaid(outline: Outline) -> Iterator[str]:
     yield from (box(one, "  ") for one in _outside_frames(outline))
     for one in outline.references:
         arrow = "-.->" if one.fused else "-->"
-        label = _mermaid_string([one.folded + one.bounds])
+        label = _mermaid_string([one.fold_prefix + one.bounds])
         yield f"  {ids[one.object]} {arrow}|{label}| {ids[one.reader]}"
     outputs = [ids[one.name] for one in outline.definitions if one.output]
     if outputs:

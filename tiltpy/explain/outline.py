@@ -58,7 +58,7 @@ class Reference:
     fused: bool
 
     @property
-    def folded(self) -> str:
+    def fold_prefix(self) -> str:
         """What a window is folded by, as in `mean, max of `; nothing for a point."""
         return f"{', '.join(self.reductions)} of " if self.reductions else ""
 

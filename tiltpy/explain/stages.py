@@ -15,7 +15,7 @@ from tiltpy.loops.printer import format_kernel
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.output_group import Part
 from tiltpy.runtime.execution.visit_warnings import LoopVisits, describe
-from tiltpy.runtime.ingest.binding import Binding
+from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.preaggregation.run import Grouping, only_input, plan_folds
 from tiltpy.runtime.preaggregation.time_ordered_rows import in_time
 from tiltpy.types import Boundary
@@ -128,7 +128,7 @@ class PreaggregatedOutput:
 
 
 def explain_preaggregation(
-    part: Compiler, bindings: Mapping[str, Binding]
+    part: Compiler, bindings: Mapping[str, InputBinding]
 ) -> list[PreaggregatedOutput] | str | None:
     """How rows by key are folded as they come, or why not; None where none have keys.
 

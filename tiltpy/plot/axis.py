@@ -37,7 +37,7 @@ class TimeAxis:
     unit: float = 1.0
     label: str = ""
 
-    def places(self, times: Times) -> NDArray[np.float64]:
+    def positions(self, times: Times) -> NDArray[np.float64]:
         """Times as days or counts."""
         return self.days(times) if self.is_dates else self.counts(times)
 
@@ -50,7 +50,9 @@ class TimeAxis:
 
     def limits(self) -> tuple[float, float]:
         """The places at which the paper ends."""
-        first, last = self.places(np.array([self.first, self.last], np.int64)).tolist()
+        first, last = self.positions(
+            np.array([self.first, self.last], np.int64)
+        ).tolist()
         edge = (last - first) / 100
         return first - edge, last + edge
 

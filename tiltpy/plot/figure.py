@@ -94,11 +94,11 @@ def _draw_curve(
     # markers first, for a step that ends at one to be seen
     marks, steps = drawing.marks, drawing.steps
     if len(marks.times):
-        at = axis.places(marks.times)
+        at = axis.positions(marks.times)
         values = panel.heights(marks.values)
         place.plot(at, values, ".", color=color, markersize=4, label="points")
     if len(steps.times):
-        at = axis.places(steps.times)
+        at = axis.positions(steps.times)
         values = panel.heights(steps.values)
         place.plot(
             at,

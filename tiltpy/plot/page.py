@@ -174,7 +174,7 @@ def _source(
     axis: TimeAxis, offset: timedelta, times: Times, values: NDArray[np.float64]
 ) -> ColumnDataSource:
     return ColumnDataSource(
-        {"time": _on_page(axis, offset, axis.places(times)), "value": values}
+        {"time": _on_page(axis, offset, axis.positions(times)), "value": values}
     )
 
 

@@ -63,7 +63,7 @@ class Series:
             kept = finite if kept is None else kept & finite
         return self if kept is None or kept.all() else self.take(np.flatnonzero(kept))
 
-    def part(self, rows: slice) -> "Series":
+    def select_rows(self, rows: slice) -> "Series":
         """A stretch of the snapshots."""
         return replace(
             self,

@@ -13,7 +13,7 @@ from tiltpy.runtime.execution.output_group import Part
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import Job, RunOptions
 from tiltpy.runtime.execution.visit_warnings import Announcement
-from tiltpy.runtime.ingest.binding import Binding
+from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.keys import Groups, Keys, align
 from tiltpy.runtime.ingest.read_input import InputRows, ingest
 from tiltpy.runtime.keyed.keyed_run import KeyedJob
@@ -32,7 +32,7 @@ from tiltpy.types import Unit
 
 def bind_inputs(
     query: Query,
-    bindings: Mapping[str, Binding],
+    bindings: Mapping[str, InputBinding],
     *,
     allow_sort: bool,
     leave: Collection[str] = (),
@@ -53,7 +53,7 @@ def bind_inputs(
 def run_parts(
     query: Query,
     parts: Sequence[Part[FoldKernels]],
-    bindings: Mapping[str, Binding],
+    bindings: Mapping[str, InputBinding],
     request: Request,
     options: RunOptions,
     order: Order = "key",
@@ -97,7 +97,7 @@ def run_parts(
 
 def _directly(
     part: Part[FoldKernels],
-    bindings: Mapping[str, Binding],
+    bindings: Mapping[str, InputBinding],
     unit: Unit | None,
     request: Request,
     options: RunOptions,

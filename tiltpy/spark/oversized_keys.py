@@ -19,7 +19,7 @@ from tiltpy.errors import TiltError
 from tiltpy.passes import resolve_boundaries
 from tiltpy.runtime.arrays.views import values_of
 from tiltpy.runtime.incremental.span_run import stream
-from tiltpy.runtime.ingest.binding import Binding
+from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.spark.spill import BatchFiles, Share, collect_tables
 from tiltpy.spark.worker_task import (
     SparkTask,
@@ -79,10 +79,10 @@ def _list_keys(share: Share, slots: list[str]) -> list[Key]:
 
 def _binding(
     task: SparkTask, share: Share, key: Key, number: int, folder: Path
-) -> Binding:
+) -> InputBinding:
     """An input's rows of a key, bound as tables in order of time."""
     one, rows = task.inputs[number], _KeyRows(task, share, key, number)
-    empty = bind_rows(one, rows.nothing())
+    empty = bind_rows(one, rows.empty_table())
     later = (bind_rows(one, table).frame for table in _sort_by_files(rows, folder))
     return replace(empty, frame=chain((empty.frame,), later))
 
@@ -106,7 +106,7 @@ class _KeyRows:
             own = table.filter(pa.array(np.logical_and.reduce(alike)))
             yield rows_of(own, self.number, one)
 
-    def nothing(self) -> pa.Table:
+    def empty_table(self) -> pa.Table:
         """A table without rows."""
         first = next(iter(self.share.rows))
         own = pa.Table.from_batches([first]).slice(0, 0)
@@ -136,7 +136,7 @@ def _sort_by_files(rows: _KeyRows, folder: Path) -> Iterator[pa.Table]:
     folder.mkdir()
     count = min(MOST_FILES, 1 + PART * rows.share.nbytes // rows.task.memory)
     cuts = np.unique(some[len(some) * np.arange(1, count) // count])
-    with BatchFiles(str(folder), rows.nothing().schema, 1 + len(cuts)) as files:
+    with BatchFiles(str(folder), rows.empty_table().schema, 1 + len(cuts)) as files:
         for table in rows:
             files.write(table, cuts.searchsorted(rows.times(table), side="right"))
     for file in files.files:

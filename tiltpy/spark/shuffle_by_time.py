@@ -60,7 +60,7 @@ def _assign_partitions(
     rows = join_by_key(one.events(), cut, one.keys).withColumns(
         {"from": _first_partition(ahead), "to": _last_partition(back)}
     )
-    if one.held:
+    if one.needs_next_row:
         rows = _add_neighbours(rows, keys)
     pieces = sql.sequence(
         sql.greatest(sql.col("from"), sql.lit(0)), sql.least("to", "last")

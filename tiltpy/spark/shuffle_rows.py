@@ -35,7 +35,7 @@ class NumberedInput:
         return key_names(len(self.source.declared.keys))
 
     @property
-    def held(self) -> bool:
+    def needs_next_row(self) -> bool:
         """Whether other rows say how long a row is valid."""
         return self.source.lifetime.needs_next_row
 
@@ -69,7 +69,7 @@ class NumberedInput:
             *self._key_columns(),
             low.alias("low"),
             high.alias("high"),
-            self._there().alias("there"),
+            self._is_event().alias("there"),
             *columns,
         )
 
@@ -82,7 +82,7 @@ class NumberedInput:
             columns.append(column.alias(slot))
         return columns
 
-    def _there(self) -> Column:
+    def _is_event(self) -> Column:
         """Whether a row is an event: its value is not null, or its struct column."""
         name = self.source.payload_name
         if name is None:

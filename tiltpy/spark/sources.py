@@ -18,7 +18,7 @@ from tiltpy.ir.nodes import Input, Query
 from tiltpy.lifetimes import Lifetime
 from tiltpy.runtime.arrow.select_columns import Choice, choose_columns
 from tiltpy.runtime.arrow.timestamps import StampType
-from tiltpy.runtime.ingest.binding import Binding, check_bound, complete_input
+from tiltpy.runtime.ingest.binding import InputBinding, check_bound, complete_input
 from tiltpy.runtime.ingest.read_input import ingest
 from tiltpy.spark.types import NO_ARROW, arrow_schema
 from tiltpy.types import Scalar
@@ -85,7 +85,7 @@ class SparkSource:
 
 
 def read_sources(
-    query: Query, bindings: Mapping[str, Binding]
+    query: Query, bindings: Mapping[str, InputBinding]
 ) -> dict[str, SparkSource]:
     """The inputs of a query; a `DataError` names what does not fit."""
     for declared in query.inputs:
@@ -102,12 +102,12 @@ def read_sources(
     }
 
 
-def binding_of(query: Query, name: str, frame: object) -> Binding:
+def binding_of(query: Query, name: str, frame: object) -> InputBinding:
     """What is bound to an input, which must be a DataFrame of Spark."""
     if isinstance(frame, BoundFrame):
         bound = frame.binding(query.unit)
     else:
-        bound = Binding(frame)
+        bound = InputBinding(frame)
     kind = type(bound.frame)
     if not (
         isinstance(bound.frame, DataFrame) or kind.__module__.startswith("pyspark")
@@ -120,7 +120,7 @@ def binding_of(query: Query, name: str, frame: object) -> Binding:
     return bound
 
 
-def _source(query: Query, declared: Input, binding: Binding) -> SparkSource:
+def _source(query: Query, declared: Input, binding: InputBinding) -> SparkSource:
     frame = binding.frame
     assert isinstance(frame, DataFrame)
     settled = complete_input(declared, binding)

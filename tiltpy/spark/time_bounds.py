@@ -71,7 +71,7 @@ def _input_bounds(one: NumberedInput) -> DataFrame:
     found = there.groupBy(*one.keys).agg(
         sql.min("low").alias(low), sql.max("high").alias(high)
     )
-    if not (one.held and isinstance(one.source.declared.type, Scalar)):
+    if not (one.needs_next_row and isinstance(one.source.declared.type, Scalar)):
         return found
     # The last event holds until the next stamp, if that is of a null row.
     nulls = events.where("not there").select(*one.keys, sql.col("high").alias("null"))

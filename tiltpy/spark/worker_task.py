@@ -18,7 +18,7 @@ from tiltpy.lifetimes import Lifetime
 from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import RunOptions
-from tiltpy.runtime.ingest.binding import Binding
+from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import InputRows, ingest
 from tiltpy.spark.shuffle_rows import key_names
 
@@ -122,10 +122,10 @@ def ingest_inputs(task: SparkTask, query: Query, own: pa.Table) -> dict[str, Inp
     return found
 
 
-def bind_rows(one: InputColumns, rows: pa.Table) -> Binding:
+def bind_rows(one: InputColumns, rows: pa.Table) -> InputBinding:
     """The rows of an input, bound as the driver has found that they are to be."""
     rows, order = _with_leaves(rows, one.order)
-    return Binding(rows, one.time, one.lifetime, one.column, order)
+    return InputBinding(rows, one.time, one.lifetime, one.column, order)
 
 
 def strip_declaration(declared: Input) -> Input:

@@ -17,7 +17,7 @@ import llvmlite.binding as llvm
 
 from tiltpy.codegen.cache.codec import MalformedError, codec
 from tiltpy.codegen.jit import host
-from tiltpy.disk_store import Store, user_store
+from tiltpy.disk_store import DiskStore, user_store
 
 T = TypeVar("T")
 _SECONDS = struct.Struct("<d")
@@ -35,7 +35,7 @@ class Made(Generic[T]):
 class Kept:
     """The parts of one compilation, by name; without a store nothing is kept."""
 
-    def __init__(self, store: Store | None, key: str) -> None:
+    def __init__(self, store: DiskStore | None, key: str) -> None:
         self._store = store
         self._key = key
 

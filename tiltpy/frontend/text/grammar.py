@@ -20,7 +20,7 @@ from lark.exceptions import LarkError
 from lark.grammar import Rule
 from lark.lexer import TerminalDef
 
-from tiltpy.disk_store import Store, user_store
+from tiltpy.disk_store import DiskStore, user_store
 
 STARTS = ["start", "expr", "lifetime"]
 """What can be parsed: a whole text (or any run of statements), one expression, and one
@@ -53,7 +53,7 @@ def parser() -> Lark:
     return stored_parser(grammar_text(), user_store())
 
 
-def stored_parser(grammar: str, store: Store | None) -> Lark:
+def stored_parser(grammar: str, store: DiskStore | None) -> Lark:
     """The parser of a grammar's text, whose tables a store has or is given."""
     key = f"{lark_version} {sys.version} {STARTS} {grammar}"
     tables = None if store is None else store.get(key)

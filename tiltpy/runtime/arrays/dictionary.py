@@ -81,7 +81,7 @@ class Strings:
             case _:
                 return self.answer(kind, string)
 
-    def decoded(self, codes: pa.Array) -> pa.Array:
+    def decode(self, codes: pa.Array) -> pa.Array:
         """The strings of some codes, null where those are; they must fit."""
         return self.values.take(codes).cast(pa.string())
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from tiltpy.ir.nodes import Input, Query
-from tiltpy.runtime.ingest.binding import Binding
+from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import is_known
 from tiltpy.runtime.ingest.samples import share_samples
 from tiltpy.types import Unit
@@ -52,7 +52,7 @@ def are_quick(costs: Iterable[int]) -> bool:
 
 
 def reads_quickly(
-    query: Query, bindings: Mapping[str, Binding], *, allow_sort: bool
+    query: Query, bindings: Mapping[str, InputBinding], *, allow_sort: bool
 ) -> bool:
     """Whether all inputs of a query are surely read soon.
 
@@ -69,7 +69,7 @@ def reads_quickly(
 
 
 def _is_at_hand(
-    declared: Input, binding: Binding, unit: Unit | None, *, allow_sort: bool
+    declared: Input, binding: InputBinding, unit: Unit | None, *, allow_sort: bool
 ) -> bool:
     """Whether rows need not be read, for they have been or are shared as they are."""
     if declared.keys:

@@ -28,7 +28,7 @@ from tiltpy.runtime.arrow.timestamps import (
 )
 from tiltpy.runtime.arrow.validation import check_columns, check_lengths
 from tiltpy.runtime.ingest.batches import read_batches
-from tiltpy.runtime.ingest.binding import Binding, SampleTimes, complete_input
+from tiltpy.runtime.ingest.binding import InputBinding, SampleTimes, complete_input
 from tiltpy.runtime.ingest.read_input import ingest
 from tiltpy.types import MAX_TIME, Unit
 
@@ -62,7 +62,7 @@ class Feed(Protocol):
         """The next rows; none where they have to wait."""
 
 
-def open_feed(declared: Input, binding: Binding, reading: Reading) -> Feed:
+def open_feed(declared: Input, binding: InputBinding, reading: Reading) -> Feed:
     """The feed of an input from whatever is bound to it.
 
     That is a scan of Parquet files, an iterator of frames, of arrays for samples, or
@@ -78,7 +78,11 @@ class _SampleFeed:
     """Samples without a time column."""
 
     def __init__(
-        self, declared: Input, binding: Binding, samples: SampleTimes, reading: Reading
+        self,
+        declared: Input,
+        binding: InputBinding,
+        samples: SampleTimes,
+        reading: Reading,
     ) -> None:
         self.declared = declared
         self.binding = binding
@@ -130,7 +134,9 @@ def _parts(
 class _RowFeed:
     """Rows with stamps, or with starts and ends."""
 
-    def __init__(self, declared: Input, binding: Binding, reading: Reading) -> None:
+    def __init__(
+        self, declared: Input, binding: InputBinding, reading: Reading
+    ) -> None:
         assert declared.lifetime is not None
         self.declared = declared
         self.binding = binding

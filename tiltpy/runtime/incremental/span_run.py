@@ -34,7 +34,7 @@ from tiltpy.runtime.incremental.state import (
     row_bytes,
     split_last,
 )
-from tiltpy.runtime.ingest.binding import Binding
+from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.results.result import OutputTable, Result
 from tiltpy.types import ENDLESS
 
@@ -58,7 +58,7 @@ MOST_BATCH = 1 << 20
 
 def stream(
     query: Query,
-    bindings: Mapping[str, Binding],
+    bindings: Mapping[str, InputBinding],
     compile_for: Compile,
     request: Request,
     options: RunOptions,
@@ -91,7 +91,7 @@ class _Stream:
     def __init__(
         self,
         query: Query,
-        bindings: Mapping[str, Binding],
+        bindings: Mapping[str, InputBinding],
         compile_for: Compile,
         request: Request,
         options: RunOptions,

@@ -34,13 +34,13 @@ class SampleTimes:
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class InputBinding:
     """A frame and what the declaration of its input leaves open.
 
     `column` is the payload column of a scalar input, or a struct column. `by` are the
     frame's key columns, where they are called otherwise than in the query. With
     `samples` the frame is values alone, and the lifetime their period. `known` is what
-    has been read of the frame before (see `once`).
+    has been read of the frame before (see `memoize`).
     """
 
     frame: object
@@ -55,14 +55,14 @@ class Binding:
     )
 
     @property
-    def lasting(self) -> bool:
+    def is_immutable(self) -> bool:
         """Whether it may serve several runs: its frame cannot change.
 
         Any other frame has a binding for each run.
         """
         return isinstance(self.frame, IMMUTABLE)
 
-    def once(self, key: object, find: Callable[[], T]) -> T:
+    def memoize(self, key: object, find: Callable[[], T]) -> T:
         """Find something out about the frame, unless it is known already.
 
         Within a run nothing is forgotten: a frame may be a stream, which can be read
@@ -71,7 +71,7 @@ class Binding:
         found: T | None = self.known.get(key)
         if found is None:
             found = find()
-            if self.lasting and len(self.known) >= REMEMBERED:
+            if self.is_immutable and len(self.known) >= REMEMBERED:
                 self.known.clear()
             self.known[key] = found
         return found
@@ -85,9 +85,9 @@ def bind(
     column: str | None = None,
     order: str | Sequence[str] = (),
     by: str | Sequence[str] = (),
-) -> Binding:
+) -> InputBinding:
     """A frame with the names of its columns and its lifetime, in ticks."""
-    return Binding(frame, time, lifetime, column, names_of(order), names_of(by))
+    return InputBinding(frame, time, lifetime, column, names_of(order), names_of(by))
 
 
 def names_of(given: str | Sequence[str]) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ def check_bound(query: Query, names: Collection[str]) -> None:
             )
 
 
-def complete_input(declared: Input, binding: Binding) -> Input:
+def complete_input(declared: Input, binding: InputBinding) -> Input:
     """The declared input with what the binding adds; they must not disagree.
 
     Its keys are the frame's columns.
@@ -164,7 +164,7 @@ def complete_input(declared: Input, binding: Binding) -> Input:
 
 
 def _key_columns(
-    declared: Input, binding: Binding, lifetime: Lifetime, time: str | None
+    declared: Input, binding: InputBinding, lifetime: Lifetime, time: str | None
 ) -> tuple[str, ...]:
     """The frame's columns for the keys of the query, apart from those of time."""
     name, keys = declared.name, declared.keys

@@ -14,12 +14,12 @@ from tiltpy.ir.nodes import Input
 from tiltpy.runtime.arrays.views import arrow_type
 from tiltpy.runtime.arrow.files import read_texts
 from tiltpy.runtime.arrow.select_columns import choose_columns
-from tiltpy.runtime.ingest.binding import Binding, complete_input
+from tiltpy.runtime.ingest.binding import InputBinding, complete_input
 from tiltpy.types import STRING, Scalar, columns
 
 
 def cast_as_declared(
-    table: pa.Table, declared: Input, binding: Binding, path: Path
+    table: pa.Table, declared: Input, binding: InputBinding, path: Path
 ) -> pa.Table:
     """The table with the payload columns of an input in the input's types.
 

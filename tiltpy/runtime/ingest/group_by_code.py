@@ -82,10 +82,10 @@ def _group_runs(codes: Codes, heads: Numbers) -> GroupedRows:
 def _group_by_sort(codes: Codes, size: int) -> GroupedRows:
     """The rows of codes in any order."""
     packed = sort_packed(codes, size)
-    order = packed.room()
+    order = packed.empty_order()
     heads, found = [], []
     last = -1
-    for place, ordered, rows in packed.parts():
+    for place, ordered, rows in packed.blocks():
         order[place] = rows
         new = np.append(int(ordered[0]) != last, ordered[1:] != ordered[:-1])
         begins = np.flatnonzero(new)

@@ -28,7 +28,7 @@ class PackedRows:
     rows: Codes
     bits: int
 
-    def parts(self) -> Iterator[tuple[slice, Codes, Codes]]:
+    def blocks(self) -> Iterator[tuple[slice, Codes, Codes]]:
         """Pieces that stay in the cache: where they are, the numbers, and whose."""
         kind = self.rows.dtype
         shift, mask = kind.type(self.bits), kind.type((1 << self.bits) - 1)
@@ -38,12 +38,12 @@ class PackedRows:
 
     def order(self) -> Codes:
         """Which row comes first, second, ..."""
-        order = self.room()
-        for place, _, rows in self.parts():
+        order = self.empty_order()
+        for place, _, rows in self.blocks():
             order[place] = rows
         return order
 
-    def room(self) -> Codes:
+    def empty_order(self) -> Codes:
         """Room for an order."""
         return np.empty(len(self.rows), np.uint32 if self.bits <= 32 else np.uint64)
 

@@ -18,7 +18,7 @@ from tiltpy.runtime.arrays.time_layout import make_sampled
 from tiltpy.runtime.arrow.read_frame import flat_column
 from tiltpy.runtime.arrow.select_columns import Choice
 from tiltpy.runtime.arrow.timestamps import Stamps, StampType
-from tiltpy.runtime.ingest.binding import Binding, complete_input
+from tiltpy.runtime.ingest.binding import InputBinding, complete_input
 from tiltpy.runtime.ingest.drop_nulls import drop_nulls_at_edges, keep_events, keep_rows
 from tiltpy.runtime.ingest.event_times import lay_out_events, read_times, sample_times
 from tiltpy.runtime.ingest.key_codes import encode_keys, key_array
@@ -61,7 +61,7 @@ class InputRows:
 
 def ingest(
     declared: Input,
-    binding: Binding,
+    binding: InputBinding,
     *,
     unit: Unit | None,
     next_stamp: int | None = None,
@@ -78,14 +78,14 @@ def ingest(
     The binding is asked first, if its frame cannot change: the rows of an Arrow table
     that is bound for several runs are looked at in the first alone.
     """
-    return binding.once(
+    return binding.memoize(
         _key(declared, unit, next_stamp, allow_sort=allow_sort),
         lambda: _ingest(declared, binding, unit, next_stamp, allow_sort=allow_sort),
     )
 
 
 def is_known(
-    declared: Input, binding: Binding, *, unit: Unit | None, allow_sort: bool
+    declared: Input, binding: InputBinding, *, unit: Unit | None, allow_sort: bool
 ) -> bool:
     """Whether the binding has been read already as the rows of a declared input."""
     return _key(declared, unit, None, allow_sort=allow_sort) in binding.known
@@ -100,7 +100,7 @@ def _key(
 
 def _ingest(
     declared: Input,
-    binding: Binding,
+    binding: InputBinding,
     unit: Unit | None,
     next_stamp: int | None,
     *,
@@ -116,7 +116,7 @@ def _ingest(
     else:
         times = (sample_times(settled, binding.samples, table.num_rows),)
         kind = binding.samples.stamps
-    rows = binding.once(
+    rows = binding.memoize(
         (Arrangement, declared.keys, choice.rows, allow_sort),
         lambda: _arrange(declared, choice, table, times[0], allow_sort=allow_sort),
     )
@@ -164,7 +164,7 @@ def _empty_rows(declared: Input, kind: StampType, keys: Keys | None) -> InputRow
     return InputRows(empty, kind, keys, groups)
 
 
-def _samples(declared: Input, binding: Binding, unit: Unit | None) -> InputRows:
+def _samples(declared: Input, binding: InputBinding, unit: Unit | None) -> InputRows:
     """Values without a time column."""
     samples = binding.samples
     assert samples is not None

@@ -13,20 +13,20 @@ from tiltpy.ir.nodes import Input
 from tiltpy.runtime.arrow.read_frame import read_chosen
 from tiltpy.runtime.arrow.select_columns import Choice, choose_columns
 from tiltpy.runtime.arrow.validation import check_columns
-from tiltpy.runtime.ingest.binding import Binding
+from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.samples import choose_samples
 
 
-def read_rows(settled: Input, binding: Binding) -> tuple[pa.Table, Choice]:
+def read_rows(settled: Input, binding: InputBinding) -> tuple[pa.Table, Choice]:
     """Read what is bound to an input as a table, with the columns chosen of it.
 
     `settled` is the input with what the binding adds (`bind.complete`). The table may
     have more columns; only those that are chosen have been checked.
     """
-    return binding.once((Choice, settled), lambda: _read(settled, binding))
+    return binding.memoize((Choice, settled), lambda: _read(settled, binding))
 
 
-def _read(settled: Input, binding: Binding) -> tuple[pa.Table, Choice]:
+def _read(settled: Input, binding: InputBinding) -> tuple[pa.Table, Choice]:
     if binding.samples is not None:
         table, choice = choose_samples(settled, binding.frame)
     else:

@@ -18,7 +18,7 @@ from tiltpy.runtime.arrays.time_layout import make_sampled
 from tiltpy.runtime.arrays.views import values_of
 from tiltpy.runtime.arrow.read_frame import flat_column
 from tiltpy.runtime.arrow.timestamps import Stamps, StampType
-from tiltpy.runtime.ingest.binding import Binding, complete_input
+from tiltpy.runtime.ingest.binding import InputBinding, complete_input
 from tiltpy.runtime.ingest.event_times import lay_out_events, read_times
 from tiltpy.runtime.ingest.key_codes import (
     KeyCodes,
@@ -165,16 +165,16 @@ def _coded(found: KeyCodes) -> CodedKeys:
     )
 
 
-def in_time(declared: Input, binding: Binding, unit: Unit | None) -> InTime | str:
+def in_time(declared: Input, binding: InputBinding, unit: Unit | None) -> InTime | str:
     """The rows of an input by key as they come, or why they must be put together.
 
     What a binding remembers is not read again. Errors are those of `ingest`.
     """
     key = InTime, declared, unit
-    return binding.once(key, lambda: _read(declared, binding, unit))
+    return binding.memoize(key, lambda: _read(declared, binding, unit))
 
 
-def _read(declared: Input, binding: Binding, unit: Unit | None) -> InTime | str:
+def _read(declared: Input, binding: InputBinding, unit: Unit | None) -> InTime | str:
     settled = complete_input(declared, binding)
     lifetime = settled.lifetime
     assert lifetime is not None
@@ -206,7 +206,7 @@ def _read(declared: Input, binding: Binding, unit: Unit | None) -> InTime | str:
 
     def codes() -> KeyCodes:
         key = KeyCodes, choice.keys
-        return binding.once(key, lambda: encode_keys(columns()))
+        return binding.memoize(key, lambda: encode_keys(columns()))
 
     return InTime(buffer, kind, declared.keys, columns, codes)
 

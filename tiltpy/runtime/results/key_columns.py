@@ -71,7 +71,7 @@ class KeyColumns:
             yield [pc.run_end_decode(run.slice(first, size)) for run in runs]
             first += size
 
-    def fitting(self) -> int:
+    def rows_per_chunk(self) -> int:
         """How many snapshots a chunk may have for the text of its keys to fit."""
         longest = 1
         for column in self.keys.columns:

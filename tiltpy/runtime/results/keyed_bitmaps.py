@@ -63,7 +63,7 @@ class KeyBits:
             bits[np.minimum(last + number, begins[1:] - 1)[room - whole > number]] = 0
         return KeyBits(bits[: begins[-1]], begins)
 
-    def part(self, first: int, stop: int) -> Bits:
+    def select_ranges(self, first: int, stop: int) -> Bits:
         """The bits of some stretches."""
         return self.bits[self.begins[first] : self.begins[stop]]
 
@@ -133,13 +133,15 @@ class KeyedBitmaps:
             zeros = self.low[some] - 8 * self.period * (
                 self.begins.begins[some] - self.begins.begins[first]
             )
-            cells = _set(self.begins.part(first, stop))
+            cells = _set(self.begins.select_ranges(first, stop))
         found = cells * self.period + np.repeat(zeros, counts)
         starts[at] = found
         if self.begins is None or self.covered is None:
             ends[at] = found + self.period
             return
-        begins, covered = (one.part(first, stop) for one in (self.begins, self.covered))
+        begins, covered = (
+            one.select_ranges(first, stop) for one in (self.begins, self.covered)
+        )
         heads = self.begins.begins[some] - self.begins.begins[first]
         goes_on = (covered[heads] & ~begins[heads] & 1).astype(np.bool_)
         stops = _set(_stops(begins, covered)) * self.period

@@ -89,8 +89,8 @@ def _by_key(
     if not keys:
         return (whole,)
     by = ", ".join(keys)
-    found = (replace(whole.part(one.rows), key=one.key, by=by) for one in shown)
-    return tuple(found) or (whole.part(slice(0, 0)),)
+    found = (replace(whole.select_rows(one.rows), key=one.key, by=by) for one in shown)
+    return tuple(found) or (whole.select_rows(slice(0, 0)),)
 
 
 def _leaves(label: str, column: pa.Array) -> Iterator[tuple[str, pa.Array]]:

@@ -106,7 +106,7 @@ class TableFormat:
     def table(self, rows: OutputRows) -> pa.Table:
         """Make the table of some snapshots."""
         schema = self.schema(rows.key_fields())
-        most = None if rows.keys is None else rows.keys.fitting()
+        most = None if rows.keys is None else rows.keys.rows_per_chunk()
         chunks = [c for piece in rows.pieces for c in self._chunks(piece, most)]
         if rows.keys is not None:
             sizes = [len(chunk[0]) for chunk in chunks]
@@ -142,7 +142,7 @@ class TableFormat:
         strings = [(s, arrays[n]) for n, s in texts.items()]
         for chunk in _split(strings, piece.n, most or piece.n):
             slices = (
-                texts[number].decoded(array[chunk]) if number in texts else array[chunk]
+                texts[number].decode(array[chunk]) if number in texts else array[chunk]
                 for number, array in enumerate(arrays)
             )
             payload = [self._field(of, slices) for _, of in fields]
