@@ -291,7 +291,7 @@ class Stretch:
     finest: int = 1
 
     def visits(self, ticks: int) -> int:
-        """How many visits its longest loop makes over a stretch of that many ticks."""
+        """Bound the visits of its longest loop over a time range of that many ticks."""
         return (ticks + self.around) // self.finest
 
 

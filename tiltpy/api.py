@@ -152,7 +152,7 @@ class CompiledQuery:
         return result
 
     def _hidden_rows(self, request: Request) -> HiddenRows:
-        """What counts the rows that a result for each row does not show."""
+        """Make what counts the rows that a result for each row does not show."""
         return HiddenRows(self.query, lambda: row_inputs(self.query), request)
 
     def stream(
@@ -166,7 +166,7 @@ class CompiledQuery:
         progress: Progress | None = None,
         **inputs: object,
     ) -> Iterator[Result]:
-        """The same outputs piece by piece, over inputs larger than memory.
+        """Compute the outputs piece by piece, over inputs larger than memory.
 
         An input is a `scan_parquet(...)`; an iterator of frames, a reader of record
         batches, anything with `__arrow_c_stream__`, plain or in `bind(...)`; or
@@ -253,7 +253,7 @@ class CompiledQuery:
                 )
 
     def _bindings(self, frames: Mapping[str, object]) -> dict[str, InputBinding]:
-        """What is bound to each of the inputs."""
+        """Collect what is bound to each of the inputs."""
         check_bound(self.query, frames)
         unit = self.query.unit
         return {
@@ -271,7 +271,7 @@ class CompiledQuery:
         allow_sort: bool = True,
         **inputs: object,
     ) -> Result:
-        """The inputs as the query sees them, a table of snapshots for each.
+        """Read the inputs as the query sees them, a table of snapshots for each.
 
         Where events overlap, a snapshot is that of the event that started last. Made to
         be drawn above the outputs: `result.plot(inputs=query.inputs(stock=frame))`.
@@ -295,7 +295,7 @@ class CompiledQuery:
         asm: bool = False,
         inputs: Mapping[str, object] | None = None,
     ) -> str:
-        """What becomes of the query, as text.
+        """Show what becomes of the query, as text.
 
         "stages" are all of them: source, passes, boundaries, loops, compile times;
         `llvm` and `asm` add the code that LLVM made. Kernels depend on how the data
@@ -379,7 +379,7 @@ def _warn(hidden: HiddenRows) -> None:
 
 
 def _warn_at_end(results: Iterator[Result], hidden: HiddenRows) -> Iterator[Result]:
-    """The results, and a warning after the last, at the line that asked for it."""
+    """Yield the results, and warn after the last, at the line that asked for it."""
     yield from results
     _warn(hidden)
 
@@ -391,7 +391,7 @@ def parse(
     params: Mapping[str, object] | None = None,
     options: CompileOptions | None = None,
 ) -> CompiledQuery:
-    """The query of a text in the tilt language (`grammar/README.md`).
+    """Read a query from a text in the tilt language (`grammar/README.md`).
 
     `params` sets its parameters; `name` is what errors call the text. Raises a
     `QueryError` that holds everything that is wrong with the text.
@@ -409,7 +409,7 @@ def load(
     params: Mapping[str, object] | None = None,
     options: CompileOptions | None = None,
 ) -> CompiledQuery:
-    """The query of a `.tilt` file; see `parse`."""
+    """Read a query from a `.tilt` file; see `parse`."""
     return CompiledQuery(text.parse_file(path, params=params), options)
 
 
@@ -418,7 +418,7 @@ def compile(
     unit: Unit | None = None,
     options: CompileOptions | None = None,
 ) -> CompiledQuery:
-    """The query whose outputs are these temporal objects.
+    """Compile the query whose outputs are these temporal objects.
 
     `unit` is the tick; by default the finest unit of the query's durations.
     """

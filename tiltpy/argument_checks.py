@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def check_argument(name: str, value: T, kind: type[Any], wanted: str) -> T:
-    """The value of an argument, which must be of a kind."""
+    """Return the value of the argument `name`; refuse it if it is not of a kind."""
     if not isinstance(value, kind):
         found = "None" if value is None else article(type(value).__name__)
         raise TiltError(f"{name}: expected {wanted}, found {found}")
@@ -19,7 +19,7 @@ def check_argument(name: str, value: T, kind: type[Any], wanted: str) -> T:
 
 
 def check_text(name: str, value: object) -> str:
-    """A text that can be written in UTF-8."""
+    """Return a text that can be written in UTF-8; refuse all else."""
     check_argument(name, value, str, "a text (str)")
     text = str(value)
     if not text.isascii() and text.encode(errors="replace").decode() != text:
@@ -28,7 +28,7 @@ def check_text(name: str, value: object) -> str:
 
 
 def check_path(name: str, value: object) -> Path:
-    """A path that the system can be asked for."""
+    """Return a path that the system can be asked for; refuse all else."""
     if not isinstance(value, str | PathLike):
         check_argument(name, value, str, "a path (str or Path)")
     path = Path(value)  # type: ignore[arg-type]

@@ -67,7 +67,7 @@ def check_agreement(
 
 
 def _find_uses(query: Query) -> Iterator[tuple[UserReduction, Reduce]]:
-    """The uses of reductions that have parts which may disagree."""
+    """Find the uses of reductions that have clauses which may disagree."""
     own = {one.name: one for one in query.reductions}
     for definition in query.definitions:
         for node in reductions(definition):
@@ -118,7 +118,7 @@ def _draw_run(element: Expr, rows: Rows, first: int, length: int) -> _WindowRun:
 
 
 def _find_fault(own: UserReduction, stretch: _WindowRun) -> str | None:
-    """What disagrees over a stretch, if anything."""
+    """Find what disagrees over a run of snapshots, if anything."""
     pairs = list(zip(stretch.values, stretch.cuts, strict=True))
     whole = _fold(own, pairs)
     count = len(pairs)
@@ -162,7 +162,7 @@ def _state(
 def _states_agree(
     kind: Type, one: Value | None, other: Value | None, scale: Sequence[Value | None]
 ) -> bool:
-    """Whether two states are the same, as far as floats can be."""
+    """Tell whether two states are the same, as far as floats can be."""
     if isinstance(kind, Scalar):
         return _scalars_agree(kind, one, other, scale)
     if one is None or other is None:

@@ -43,7 +43,7 @@ class DiskStore:
         self._puts = 0
 
     def get(self, key: str) -> bytes | None:
-        """What was put under a key, if it is still there and as it was."""
+        """Read what was put under a key, if it is still there and as it was."""
         with suppress(OSError), self._open_folder() as folder:
             # A pipe would be waited for.
             flags = os.O_NOFOLLOW | os.O_NONBLOCK
@@ -69,7 +69,7 @@ class DiskStore:
 
     @contextmanager
     def _open_folder(self) -> Iterator[int]:
-        """The folder's descriptor; an `OSError` if the folder is not to be trusted."""
+        """Open the folder; an `OSError` if it is not to be trusted."""
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
         folder = os.open(self.folder, flags)
         try:
@@ -80,7 +80,7 @@ class DiskStore:
             os.close(folder)
 
     def _evict(self, folder: int) -> None:
-        """If there is too much, remove the oldest until a quarter is free again."""
+        """Remove the oldest entries, if they take too much, until a quarter is free."""
         held = sum(size for _, size, _ in _files(folder))
         if held <= self._bound:
             return
@@ -105,7 +105,7 @@ def _write(folder: int, name: str, entry: bytes) -> None:
 
 
 def _files(folder: int) -> Iterator[tuple[int, int, str]]:
-    """When each file made here was written, what it takes, and its name."""
+    """List the files made here: when each was written, its bytes, and its name."""
     with os.scandir(folder) as entries:
         for entry in entries:
             regular = entry.is_file(follow_symlinks=False)
@@ -115,12 +115,12 @@ def _files(folder: int) -> Iterator[tuple[int, int, str]]:
 
 
 def _opener(folder: int, more: int = 0) -> Callable[[str, int], int]:
-    """For `open`: files of a folder, which are closed to others."""
+    """Open a file of the folder for `open`, closed to other users."""
     return lambda name, flags: os.open(name, flags | more, 0o600, dir_fd=folder)
 
 
 def _is_private(status: os.stat_result) -> bool:
-    """Whether something is the user's own, and nobody else may even look inside."""
+    """Tell whether it is the user's own, and nobody else may even look inside."""
     mine = status.st_uid == os.geteuid()
     return mine and not status.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
 
@@ -134,7 +134,7 @@ def _digest(key: str, content: bytes) -> bytes:
 
 
 def user_store() -> DiskStore | None:
-    """The store in the user's cache folder, if the user has one."""
+    """Open the store in the user's cache folder, if the user has one."""
     with suppress(RuntimeError):  # no home
         named = Path(os.environ.get("XDG_CACHE_HOME", ""))
         caches = named if named.is_absolute() else Path.home() / ".cache"

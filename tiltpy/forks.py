@@ -26,7 +26,7 @@ class Guarded:
         _GUARDED.add(self)
 
     def after_fork(self) -> None:
-        """In a child, before anything else: forget the threads that are not there."""
+        """Forget, first of all, the threads that a forked child does not have."""
         self._lock = Lock()
 
 

@@ -7,17 +7,17 @@ from tiltpy.visible import escape_lines, escape_text
 
 
 def format_paragraph(text: str) -> str:
-    """A line of text."""
+    """Format a line of text."""
     return f"<p>{escape(escape_text(text))}</p>"
 
 
 def format_preformatted(text: str) -> str:
-    """A text as it stands."""
+    """Format a text as it stands."""
     return f'<pre style="text-align: left">{escape(escape_lines(text))}</pre>'
 
 
 def format_table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A table; all cells are text."""
+    """Format a table; all cells are text."""
     body = "".join(_row("td", row) for row in rows)
     return f"<table>{_row('th', head)}{body}</table>"
 

@@ -38,7 +38,7 @@ class BoundInput(ABC):
     )
 
     def binding(self, unit: Unit | None) -> InputBinding:
-        """The same in the ticks of a query."""
+        """Make the binding in the ticks of a query."""
         found = self._bindings.get(unit)
         if found is None:
             found = self._in_ticks(unit)
@@ -47,13 +47,13 @@ class BoundInput(ABC):
         return found
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What was given, without what was found in it."""
+        """Pickle what the user said, without what was read of the frame."""
         given = [getattr(self, one.name) for one in fields(self) if one.init]
         return type(self), tuple(given)
 
     @abstractmethod
     def _in_ticks(self, unit: Unit | None) -> InputBinding:
-        """A binding of which nothing is known."""
+        """Make a binding of which nothing is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def bind(
     order: str | Sequence[str] = (),
     by: str | Sequence[str] = (),
 ) -> BoundFrame:
-    """A frame for `run`, with what the query's declaration of the input leaves open.
+    """Bind a frame for `run`, with what the declaration of the input leaves open.
 
     `time` is the column of time stamps; `lifetime` says how long a row is valid:
     `point()`, `duration("10s")`, `until_next(max="1d")`, `sampled("1s")` or
@@ -114,7 +114,7 @@ class BoundSamples(BoundInput):
         return InputBinding(self.values, lifetime=Sampled(period), samples=samples)
 
     def _stamps(self, unit: Unit | None) -> StampType:
-        """The kind of column that would hold the start."""
+        """Choose the kind of column that would hold the start."""
         match self.start:
             case datetime(tzinfo=zone):
                 return timestamp(unit, zoned=zone is not None)
@@ -141,7 +141,7 @@ def sampled(values: object, start: Moment, period: Length) -> BoundSamples: ...
 def sampled(
     values: object = None, start: Moment | None = None, period: Length | None = None
 ) -> syntax.Lifetime | BoundSamples:
-    """Samples of a signal: a lifetime, or values that need no time column.
+    """Make a lifetime of samples, or bind samples that need no time column.
 
     `sampled("1s")` is the lifetime of a signal of period `p`: a row stamped `τ` holds
     over `(τ-p, τ]`.

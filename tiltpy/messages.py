@@ -8,13 +8,13 @@ LONGEST = 100
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is most like one that is not known; case matters least."""
+    """Find the known name that is most like an unknown one; case matters least."""
     names = {other.lower(): other for other in sorted(known, reverse=True)}
     found = get_close_matches(name[:LONGEST].lower(), names, 1, 0.6)
     return names[found[0]] if found else None
 
 
 def article(noun: object) -> str:
-    """`a bool`, `an i64`, `an f32`, `a u8`."""
+    """Put the article before a noun: `a bool`, `an i64`, `an f32`, `a u8`."""
     text = str(noun)
     return f"an {text}" if text[:1] in "aeio" or text in ("f32", "f64") else f"a {text}"

@@ -27,7 +27,7 @@ class Arguments:
         given: Mapping[str, object],
         taken: Collection[str],
     ) -> tuple[Request, dict[str, object]]:
-        """The domain and the run-time bounds of a run, and what is given besides.
+        """Read the domain and the run-time bounds of a run, and its inputs.
 
         `taken` are the arguments of the run itself, which no input may be called, and
         no bound but those called `start` and `end`: they are the run's.
@@ -66,7 +66,7 @@ def read_options(
     allow_sort: bool = True,
     progress: Progress | None = None,
 ) -> RunOptions:
-    """How to run."""
+    """Read how to run."""
     interval = None if chunk is None else in_ticks("chunk", ticks_of, chunk, unit)
     _check_positive("chunk", interval)
     _check_positive("workers", workers)
@@ -84,7 +84,7 @@ def in_ticks(
     given: object,
     unit: Unit | None,
 ) -> int:
-    """What is given, converted; an error says the argument's name."""
+    """Convert an argument; an error says its name."""
     try:
         return convert(given, unit)
     except TiltError as error:
@@ -92,7 +92,7 @@ def in_ticks(
 
 
 def run_time_bounds(query: Query) -> list[str]:
-    """The names that stand for bounds of time domains, given at run time."""
+    """List the names that stand for bounds of time domains, given at run time."""
     found: list[str] = []
     for definition in query.definitions:
         for bound in (definition.tdom.start, definition.tdom.end):

@@ -28,12 +28,12 @@ class Source:
         object.__setattr__(self, "line_starts", (0, *ends))
 
     def position(self, offset: int) -> tuple[int, int]:
-        """The line and the column of a character, both counted from 1."""
+        """Find the line and the column of a character, both counted from 1."""
         line = bisect_right(self.line_starts, offset)
         return line, offset - self.line_starts[line - 1] + 1
 
     def line(self, number: int) -> str:
-        """The text of a line (counted from 1), without its end."""
+        """Return the text of a line (counted from 1), without its end."""
         start = self.line_starts[number - 1]
         stop = self.text.find("\n", start)
         return self.text[start:] if stop < 0 else self.text[start:stop]
@@ -52,11 +52,11 @@ class Span:
         return f"{escape_text(self.source.name)}:{line}:{column}"
 
     def join(self, other: "Span") -> "Span":
-        """The smallest span that covers both (of one source)."""
+        """Join two spans (of one source) to the smallest that covers both."""
         return Span(self.source, min(self.start, other.start), max(self.end, other.end))
 
     def render(self, note: str) -> str:
-        """The line, carets under the span, and a note after them."""
+        """Render the line, carets under the span, and a note after them."""
         number, column = self.source.position(self.start)
         text, column = _clip(self.source.line(number), column)
         before, after = escape_lines(text[: column - 1]), text[column - 1 :]
@@ -72,7 +72,7 @@ class Span:
 
 
 def _clip(line: str, column: int) -> tuple[str, int]:
-    """The part of a very long line around a column, and the column in it."""
+    """Clip a very long line around a column; the text, and the column in it."""
     if len(line) <= 3 * CLIP:
         return line, column
     start, stop = max(0, column - 1 - CLIP), column - 1 + 2 * CLIP

@@ -23,7 +23,7 @@ _KERNELS = {
 
 
 def array_of(strings: Sequence[str]) -> pa.LargeStringArray:
-    """Strings as an Arrow array. (`pa.array` would import pandas, which is slow.)"""
+    """Make an Arrow array of strings, without `pa.array`, which imports pandas."""
     encoded = [string.encode() for string in strings]
     ends = accumulate(map(len, encoded), initial=0)
     offsets, data = array("q", ends).tobytes(), b"".join(encoded)
@@ -32,17 +32,17 @@ def array_of(strings: Sequence[str]) -> pa.LargeStringArray:
 
 
 def match_strings(test: StringTest, strings: pa.Array, pattern: str) -> pa.BooleanArray:
-    """Whether each of some strings starts with a pattern, and so on."""
+    """Ask of each string whether it starts with a pattern, and so on."""
     return _KERNELS[test](strings, pattern=pattern)
 
 
 def find_members(strings: pa.Array, listed: str) -> pa.BooleanArray:
-    """Whether each of some strings is one of a list in JSON."""
+    """Ask of each string whether it is one of a list in JSON."""
     return pc.is_in(strings, value_set=array_of(json.loads(listed)))
 
 
 def match_string(test: StringTest, string: str, pattern: str) -> bool:
-    """The same of one string."""
+    """Ask of one string whether it starts with a pattern, and so on."""
     return bool(match_strings(test, array_of([string]), pattern)[0].as_py())
 
 

@@ -23,7 +23,7 @@ _INTEGER = re.compile(r"[+-]?\d{1,19}", re.ASCII)
 
 
 def ticks_of(given: object, unit: Unit | None) -> int:
-    """A length in ticks: a number of them, a duration like "1h30m", a `timedelta`."""
+    """Read a length in ticks: a number, a duration like "1h30m", a `timedelta`."""
     if isinstance(given, timedelta):
         return _whole_ticks(length_of(given), unit)
     if (ticks := whole_number(given)) is not None:
@@ -37,7 +37,7 @@ def ticks_of(given: object, unit: Unit | None) -> int:
 
 
 def time_of(given: object, unit: Unit | None) -> int:
-    """A time in ticks: a number of them, a `datetime`, or a stamp of ISO 8601.
+    """Read a time in ticks: a number of them, a `datetime`, or a stamp of ISO 8601.
 
     A stamp without an offset is read like a column of stamps without a time zone, one
     with an offset (`+01:00`, `Z`) like a column with one.
@@ -56,18 +56,18 @@ def time_of(given: object, unit: Unit | None) -> int:
 
 
 def is_number(given: str) -> bool:
-    """Whether a text is a number of ticks."""
+    """Tell whether a text is a number of ticks."""
     return _INTEGER.fullmatch(given) is not None
 
 
 def has_offset(stamp: str) -> bool:
-    """Whether a stamp of ISO 8601 says its distance from UTC."""
+    """Tell whether a stamp of ISO 8601 says its distance from UTC."""
     match = STAMP.fullmatch(stamp)
     return match is not None and match[3] is not None
 
 
 def whole_number(given: Any) -> int | None:
-    """A whole number, numpy's too; None for anything else."""
+    """Read a whole number, numpy's too; None for anything else."""
     try:
         return None if isinstance(given, bool) else index(given)
     except TypeError:

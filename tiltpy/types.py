@@ -68,7 +68,7 @@ PHI = Scalar("phi", "phi", 0)
 
 
 def int_range(scalar: Scalar) -> tuple[int, int]:
-    """The least and the greatest value of an integer type, of ticks, or of a code."""
+    """Find the least and the greatest value of an integer, of ticks, or of a code."""
     if scalar.kind == "string":
         return 0, (1 << 31) - 1
     if scalar.kind == "uint":
@@ -86,7 +86,7 @@ class Struct:
         return "{ " + ", ".join(f"{n}: {t}" for n, t in self.fields) + " }"
 
     def field(self, name: str) -> "Type | None":
-        """The type of a field, or None where there is no such field."""
+        """Find the type of a field, or None where there is no such field."""
         return dict(self.fields).get(name)
 
 
@@ -94,7 +94,7 @@ Type = Scalar | Struct
 
 
 def columns(payload: Type) -> tuple[tuple[str, Scalar], ...]:
-    """A payload's columns: its fields, or one nameless column for a scalar.
+    """List a payload's columns: its fields, or one nameless column for a scalar.
 
     A field that is a struct has a column of its own name, a bool that is null where the
     struct is φ and never false, and then one for each of its fields, like `bid.price`.
@@ -117,7 +117,7 @@ def columns(payload: Type) -> tuple[tuple[str, Scalar], ...]:
 
 
 def column_name(name: str, inner: str, taken: set[str]) -> str:
-    """The name of the column of a field within a field; a primed one if need be."""
+    """Name the column of a field within a field, with a prime if need be."""
     column = f"{name}.{inner}"
     while column in taken:
         column += "'"
@@ -125,7 +125,7 @@ def column_name(name: str, inner: str, taken: set[str]) -> str:
 
 
 def is_nested(payload: Type) -> bool:
-    """Whether a payload is a struct with a field that is one."""
+    """Tell whether a payload is a struct with a field that is one."""
     return isinstance(payload, Struct) and any(
         isinstance(of, Struct) for _, of in payload.fields
     )
@@ -173,11 +173,11 @@ class TDom:
         return self.start is None and self.end is None
 
     def floor(self, time: int) -> int:
-        """The last grid point at or before a time."""
+        """Find the last grid point at or before a time."""
         return time - (time - self.offset) % self.precision
 
     def ceil(self, time: int) -> int:
-        """The first grid point at or after a time."""
+        """Find the first grid point at or after a time."""
         return time + (self.offset - time) % self.precision
 
 

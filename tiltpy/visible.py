@@ -20,12 +20,12 @@ _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def escape_text(text: str) -> str:
-    """A name or a value on one line."""
+    """Escape what cannot be seen in a name or a value, on one line."""
     return _ALL.sub(_escape, text)
 
 
 def escape_lines(text: str) -> str:
-    """A text of several lines, whose line breaks and tabs stay."""
+    """Escape what cannot be seen in a text, but for line breaks and tabs."""
     return _IN_LINES.sub(_escape, text)
 
 

@@ -16,14 +16,14 @@ class ArgumentsError(TiltError):
 
 
 def assign(option: str, texts: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """`NAME=VALUE` for each name; a bare `VALUE` where there is but one name."""
+    """Read `NAME=VALUE` for each name; a bare `VALUE` where there is but one name."""
     return _assign(option, texts, names, bare_is_for_all=False)
 
 
 def assign_or_all(
     option: str, texts: Sequence[str], names: Sequence[str]
 ) -> dict[str, str]:
-    """`NAME=VALUE` for each name; a bare `VALUE` is for all that have no own one."""
+    """Read `NAME=VALUE` for each name; a bare `VALUE` is for all that have no other."""
     return _assign(option, texts, names, bare_is_for_all=True)
 
 
@@ -55,7 +55,7 @@ def _assign(
 
 
 def explain_unknown(name: str, names: Iterable[str]) -> str:
-    """That a name is not among those known, and the nearest that is."""
+    """Say that a name is not among those known, and the nearest that is."""
     known = list(names)
     near = closest(name, known)
     hint = f"did you mean '{near}'?" if near else f"known: {join_names(known)}"
@@ -63,12 +63,12 @@ def explain_unknown(name: str, names: Iterable[str]) -> str:
 
 
 def join_names(names: Iterable[str]) -> str:
-    """Names for a message, in order."""
+    """List names for a message, in order."""
     return ", ".join(f"'{name}'" for name in names) or "none"
 
 
 def parameters(texts: Sequence[str]) -> dict[str, str]:
-    """The `-p NAME=VALUE`s; the query's own types decide what the values mean."""
+    """Read `-p NAME=VALUE`s; the query's own types decide what the values mean."""
     found: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -81,7 +81,7 @@ def parameters(texts: Sequence[str]) -> dict[str, str]:
 
 
 def positive_reader(option: str) -> Callable[[str], int]:
-    """A reader of whole numbers above zero, for argparse."""
+    """Make a reader of whole numbers above zero, for argparse."""
 
     def read(text: str) -> int:
         if not re.fullmatch(r"\d{1,9}", text, re.ASCII) or int(text) == 0:
@@ -92,7 +92,7 @@ def positive_reader(option: str) -> Callable[[str], int]:
 
 
 def size(option: str, text: str) -> int:
-    """A size in bytes, such as `2GB`."""
+    """Read a size in bytes, such as `2GB`."""
     try:
         return size_of(text)
     except TiltError as error:

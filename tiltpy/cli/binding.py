@@ -19,7 +19,7 @@ Reader = Callable[[Path], object]
 
 
 def add_binding_arguments(parser: ArgumentParser) -> None:
-    """The options that say where a query's inputs come from."""
+    """Add the options that say where a query's inputs come from."""
     parser.add_argument(
         "--input",
         metavar="NAME=FILE",
@@ -50,7 +50,7 @@ def add_binding_arguments(parser: ArgumentParser) -> None:
 
 
 def input_paths(query: tilt.CompiledQuery, args: Namespace) -> dict[str, Path]:
-    """The file of each input that has one."""
+    """Find the file of each input that has one."""
     names = [declared.name for declared in query.query.inputs]
     found = arguments.assign("--input", args.input, names)
     paths = {name: _source(text) for name, text in found.items()}
@@ -70,23 +70,23 @@ def _check_dataset(path: Path) -> None:
 
 
 def _source(text: str) -> Path:
-    """A file of a known format, or a dataset."""
+    """Resolve a text to a file of a known format, or to a dataset."""
     path = Path(text)
     return path if _is_dataset(path) else known_path(text)
 
 
 def _is_dataset(path: Path) -> bool:
-    """Whether it stands for several Parquet files: a directory, a pattern."""
+    """Tell whether it stands for several Parquet files: a directory, a pattern."""
     return path.is_dir() or (not path.exists() and has_magic(str(path)))
 
 
 def must_stream(paths: Iterable[Path], memory: str | None) -> bool:
-    """Whether a run reads its inputs piece by piece."""
+    """Tell whether a run reads its inputs piece by piece."""
     return memory is not None or any(_is_dataset(path) for path in paths)
 
 
 def known_path(text: str) -> Path:
-    """The path of a table, of a format that is known."""
+    """Return the path of a table, of a format that is known."""
     path = Path(text)
     try:
         format_of(path)

@@ -8,7 +8,7 @@ from tiltpy.explain.card import summarize
 
 
 def add_check_arguments(parser: ArgumentParser) -> None:
-    """What `tilt check` understands."""
+    """Add what `tilt check` understands."""
     parser.add_argument(
         "queries", metavar="QUERY", nargs="+", help=".tilt files, or - for stdin"
     )

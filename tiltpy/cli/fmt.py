@@ -11,7 +11,7 @@ from tiltpy.runtime.arrow.files import replace_files
 
 
 def add_fmt_arguments(parser: ArgumentParser) -> None:
-    """What `tilt fmt` understands."""
+    """Add what `tilt fmt` understands."""
     parser.add_argument(
         "queries",
         metavar="QUERY",

@@ -47,7 +47,7 @@ class _Parser(ArgumentParser):
 
 
 def build_parser() -> ArgumentParser:
-    """The whole command line."""
+    """Build the parser of the whole command line."""
     parser = _Parser(
         prog="tilt",
         description="Compile temporal queries and run them.",
@@ -97,7 +97,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _exit_code(code: int, *, alone: bool) -> int:
-    """The exit code of a command that a signal ends; at once if it runs `alone`.
+    """Return the exit code of a command that a signal ends.
+
+    Exit now if it runs `alone`.
 
     Python would wait for the libraries, in which calls may still go on. Spark's session
     wants to be closed.
@@ -146,7 +148,7 @@ def _dispatch(argv: Sequence[str] | None) -> int:
 
 
 def _run_and_report(body: Callable[[], int]) -> int:
-    """The exit code of a body, after saying on stderr what went wrong."""
+    """Run a body and return its exit code, after saying on stderr what went wrong."""
     try:
         return body()
     except TiltError as error:

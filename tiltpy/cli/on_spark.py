@@ -15,7 +15,7 @@ MASTER = "local[*]"
 
 
 def add_spark_arguments(parser: ArgumentParser) -> None:
-    """Which engine runs the query, and where."""
+    """Add the options that say which engine runs the query, and where."""
     parser.add_argument(
         "--engine",
         choices=("local", "spark"),
@@ -31,7 +31,7 @@ def add_spark_arguments(parser: ArgumentParser) -> None:
 
 
 def check_engine(args: Namespace) -> None:
-    """Options of one engine are no options of the other."""
+    """Refuse options of one engine beside the other."""
     if args.engine == "local":
         if args.master is not None:
             raise ArgumentsError("--master is Spark's; add --engine spark")
@@ -87,7 +87,7 @@ def run_on_spark(
 
 
 def check_formats(places: Mapping[str, Path]) -> None:
-    """Spark is given Parquet alone; `places` are paths, by how messages call them."""
+    """Refuse all formats but Parquet; `places` are paths, by how messages call them."""
     for place, path in places.items():
         if path.suffix and format_of(path) != "Parquet":
             raise ArgumentsError(

@@ -19,7 +19,7 @@ from tiltpy.runtime.results.plot_series import Form, form_of, require
 
 
 def add_plot_arguments(parser: ArgumentParser) -> None:
-    """What `tilt plot` understands."""
+    """Add what `tilt plot` understands."""
     add_run_options(parser)
     parser.add_argument(
         "--output",
@@ -67,7 +67,10 @@ def plot(args: Namespace) -> int:
 
 
 def _keys(query: tilt.CompiledQuery, texts: list[str] | None) -> list[object] | None:
-    """The keys to draw; a text with commas is a key of several columns, if any has."""
+    """Read the keys to draw.
+
+    Commas separate the columns of a key, if it has several.
+    """
     if texts is None:
         return None
     counts = {len(one.keys) for one in query.query.inputs if one.keys}
@@ -79,7 +82,7 @@ def _keys(query: tilt.CompiledQuery, texts: list[str] | None) -> list[object] | 
 
 
 def _form(path: Path) -> Form:
-    """The form of the picture, for whose file there must be a place."""
+    """Find the form of the picture, for whose file there must be a directory."""
     try:
         form = form_of(path)
     except TiltError as error:

@@ -30,7 +30,7 @@ from tiltpy.runtime.results.key_columns import Order
 
 
 def add_run_arguments(parser: ArgumentParser) -> None:
-    """What `tilt run` understands."""
+    """Add what `tilt run` understands."""
     add_run_options(parser)
     parser.add_argument(
         "--output",
@@ -135,7 +135,7 @@ def _show(query: tilt.CompiledQuery, result: tilt.Result) -> None:
 def _output_paths(
     query: tilt.CompiledQuery, inputs: Mapping[str, Path], args: Namespace
 ) -> dict[str, Path]:
-    """Where outputs go: places that are neither read from nor there twice."""
+    """Find where outputs go: paths that are neither read from nor named twice."""
     found = arguments.assign("--output", args.output, query.query.outputs)
     paths = {name: known_path(text) for name, text in found.items()}
     places = {f"--output {name}={path}": path for name, path in paths.items()}

@@ -14,7 +14,7 @@ from tiltpy.types import Unit
 
 
 def add_run_options(parser: ArgumentParser) -> None:
-    """The query, where its inputs come from, and what a run can be told."""
+    """Add the query, where its inputs come from, and what a run can be told."""
     parser.add_argument("query", metavar="QUERY", help="a .tilt file, or - for stdin")
     add_binding_arguments(parser)
     parser.add_argument(
@@ -60,7 +60,7 @@ def read_run_options(
     streamed: bool = False,
     read: Reader | None = None,
 ) -> dict[str, Any]:
-    """All arguments for a method that runs the query, by name: frames and options.
+    """Read all arguments for a method that runs the query, by name: frames and options.
 
     `read` is how files are read, where that is not this engine's way.
     """
@@ -75,7 +75,7 @@ def read_run_options(
 
 
 def _options(args: Namespace, unit: Unit | None) -> dict[str, Any]:
-    """The domain, the workers and the chunks, in ticks."""
+    """Read the domain, the workers and the chunks, in ticks."""
     start, end, chunk = args.start, args.end, args.chunk
     return {
         "start": None if start is None else times.time("--start", start, unit),
@@ -86,14 +86,14 @@ def _options(args: Namespace, unit: Unit | None) -> dict[str, Any]:
 
 
 def _bounds(query: tilt.CompiledQuery) -> list[str]:
-    """The names that stand for bounds of time domains."""
+    """List the names that stand for bounds of time domains."""
     domains = (definition.tdom for definition in query.query.definitions)
     bounds = (bound for domain in domains for bound in (domain.start, domain.end))
     return list(dict.fromkeys(bound for bound in bounds if isinstance(bound, str)))
 
 
 def _check_names(names: Iterable[str], method: Callable[..., object]) -> None:
-    """What is given to a run by name must not be called like one of its options."""
+    """Refuse names of inputs and bounds that are options of a run as well."""
     taken = signature(method).parameters
     for name in names:
         if name in taken:
@@ -112,7 +112,7 @@ def _check_complete(query: tilt.CompiledQuery, paths: Mapping[str, Path]) -> Non
 
 
 def check_output_path(path: Path, *, dataset: bool = False) -> None:
-    """A file can only be written into a directory that is there.
+    """Refuse a file in a directory that is not there.
 
     `dataset`: it is to be a directory itself, of several files.
     """
@@ -125,7 +125,7 @@ def check_output_path(path: Path, *, dataset: bool = False) -> None:
 
 
 def check_distinct_paths(outputs: Mapping[str, Path], sources: Iterable[Path]) -> None:
-    """No output may overwrite what is read, nor another output.
+    """Refuse an output that would overwrite what is read, or another output.
 
     `outputs` are the paths, by how messages call them.
     """

@@ -12,7 +12,7 @@ from tiltpy.types import Unit
 
 
 def length(option: str, text: str, unit: Unit | None) -> int:
-    """A number of ticks above 0: as it stands, or as a duration such as `1h30m`."""
+    """Read a number of ticks above 0, which may be a duration such as `1h30m`."""
     found = _convert(ticks_of, option, text, unit)
     if found <= 0:
         raise ArgumentsError(f"{option} {text}: expected a length above 0")
@@ -20,7 +20,7 @@ def length(option: str, text: str, unit: Unit | None) -> int:
 
 
 def time(option: str, text: str, unit: Unit | None) -> int:
-    """A time in ticks: as it stands, or as a stamp such as `2013-03-01T09:30`."""
+    """Read a time in ticks: as it stands, or as a stamp such as `2013-03-01T09:30`."""
     return _convert(time_of, option, text, unit)
 
 

@@ -11,14 +11,14 @@ MOST = 40
 
 
 def summarize(query: Query, arrow: str) -> str:
-    """A query on a line: its inputs and their keys, and its outputs."""
+    """Describe a query on a line: its inputs and their keys, and its outputs."""
     inputs = ", ".join(f"~{one.name}{by(one.keys)}" for one in query.inputs)
     outputs = ", ".join(f"~{name}" for name in query.outputs)
     return f"{inputs or 'no input'} {arrow} {outputs}"
 
 
 def query_card(query: Query) -> str:
-    """A query whose boundaries are resolved, as HTML."""
+    """Format a query whose boundaries are resolved, as HTML."""
     title = "query: " + summarize(query, "→")
     lines = format_query(query).splitlines()
     if len(lines) > MOST:

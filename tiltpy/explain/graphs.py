@@ -13,24 +13,24 @@ LONGEST, MOST = 72, 14
 
 
 def format_dot(outline: Outline) -> str:
-    """The graph for `dot -Tsvg`."""
+    """Format the graph for `dot -Tsvg`."""
     return "\n".join(_dot(outline)) + "\n"
 
 
 def format_mermaid(outline: Outline) -> str:
-    """The graph for Mermaid, as Markdown on many sites shows it."""
+    """Format the graph for Mermaid, as Markdown on many sites shows it."""
     return "\n".join(_mermaid(outline)) + "\n"
 
 
 def _assign_ids(outline: Outline) -> dict[str, str]:
-    """A plain name for each object: theirs may have primes and letters of all kinds."""
+    """Give each object a plain name: theirs may have letters of all kinds."""
     names = [one.name for one in outline.inputs]
     names += [one.name for one in outline.definitions]
     return {name: f"n{number}" for number, name in enumerate(names)}
 
 
 def _group_by_loop(outline: Outline) -> dict[str, list[DefinitionNode]]:
-    """What each loop alone computes; what several do, or none, is in no frame."""
+    """Group what each loop alone computes; what several do, or none, is in no group."""
     frames: dict[str, list[DefinitionNode]] = {}
     for one in outline.definitions:
         if len(one.computed_in) == 1:
@@ -44,7 +44,7 @@ def _outside_frames(outline: Outline) -> Iterator[DefinitionNode]:
 
 
 def _lines(text: str) -> list[str]:
-    """A statement in the size of a box."""
+    """Break a statement into lines of the size of a box."""
     lines = [
         line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
         for line in text.splitlines()
@@ -53,7 +53,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _box(one: DefinitionNode, outline: Outline) -> list[str]:
-    """What the box of a definition says: besides, what the frames do not show."""
+    """Write the box of a definition, with what the frames do not show."""
     lines = _lines(one.text)
     if one.domain not in ("TDom(-∞, ∞, 1)", f"TDom(-∞, ∞, 1{outline.unit})"):
         lines.append(f"t = {one.domain}")

@@ -92,7 +92,7 @@ class Outline:
 
 
 def make_outline(source: Query, optimized: Query) -> Outline:
-    """The outline of a query as written, and of what the passes made of it."""
+    """Make the outline of a query as written, and of what the passes made of it."""
     texts = statements(source)
     hosts = _find_hosts(source, optimized)
     keys = object_keys(source.inputs, source.definitions)
@@ -127,7 +127,7 @@ def make_outline(source: Query, optimized: Query) -> Outline:
 
 
 def find_reaches(query: Query) -> Iterator[OutputReach]:
-    """How far each output looks, of a query whose boundaries are resolved."""
+    """Find how far each output looks, of a query whose boundaries are resolved."""
     printer = ExprPrinter(query.unit)
     for output, inputs in query.boundaries:
         for name, boundary in inputs:
@@ -139,7 +139,10 @@ def find_reaches(query: Query) -> Iterator[OutputReach]:
 
 
 def _find_hosts(source: Query, optimized: Query) -> dict[str, tuple[str, ...]]:
-    """In whose loops each definition is computed; readers come after what they read."""
+    """Find the loops that compute each definition.
+
+    Readers come after what they read.
+    """
     kept = {definition.name for definition in optimized.definitions}
     readers: dict[str, list[str]] = {d.name: [] for d in source.definitions}
     found: dict[str, tuple[str, ...]] = {}
@@ -159,7 +162,7 @@ def _collect_references(
     optimized: Query,
     hosts: dict[str, tuple[str, ...]],
 ) -> Iterator[Reference]:
-    """The references of a definition, each once, in order of first occurrence."""
+    """Collect the references of a definition, each once, in order of occurrence."""
     printer = ExprPrinter(source.unit, "t")
     seen: dict[tuple[str, int, int | None], list[str]] = {}
     for node in walk(drop_unused(reader.body)):

@@ -31,7 +31,7 @@ def explain(
     llvm: bool = False,
     asm: bool = False,
 ) -> str:
-    """All stages of a query for one combination of layouts.
+    """Format all stages of a query for one combination of layouts.
 
     `lattices`, where all inputs are on some, shows the kernel that visits their cells.
     `folds`, of an input by key: how its rows are folded as they come, or why not.
@@ -62,7 +62,7 @@ def explain(
 
 
 def _passes(source: Query, compiled: Specialised) -> Iterator[tuple[str, str]]:
-    """The query after each pass that changed it."""
+    """Format the query after each pass that changed it."""
     before = format_query(source)
     for name, query in compiled.stages:
         after = format_query(query)
@@ -91,7 +91,7 @@ def _layouts(source: Query, compiled: Specialised) -> Iterator[str]:
 
 
 def _explain_user_reductions(compiled: Specialised) -> Iterator[str]:
-    """How each use of the query's own reductions follows its window."""
+    """Say how each use of the query's own reductions follows its window."""
     own = {one.name: one for one in compiled.query.reductions}
     for definition in compiled.query.definitions:
         for node in reductions(definition):
@@ -130,7 +130,7 @@ class PreaggregatedOutput:
 def explain_preaggregation(
     part: Compiler, bindings: Mapping[str, InputBinding]
 ) -> list[PreaggregatedOutput] | str | None:
-    """How rows by key are folded as they come, or why not; None where none have keys.
+    """Say how rows by key are pre-aggregated, or why not; None where none have keys.
 
     `part` is of outputs that have the same keys.
     """
@@ -166,7 +166,7 @@ def _fold(
 
 
 def _shape(loop: Loop, optimized: str) -> str:
-    """A loop's shape, and whether its machine code computes several cells at once."""
+    """Describe a loop's shape, and whether its code computes several cells at once."""
     implied = ", times implied" if loop.implicit_times else ""
     width = _describe_width(loop, optimized)
     shape = f"~{loop.name}: {loop.shape.value}{implied}, {width}"
@@ -197,7 +197,7 @@ def _describe_width(loop: Loop, optimized: str) -> str:
 
 
 def _width(optimized: str) -> int:
-    """How many values code reads or writes at once, at most."""
+    """Find how many values code reads or writes at once, at most."""
     widths = re.findall(r"\b(?:load|store) <(\d+) x ", optimized)
     return max(map(int, widths), default=1)
 

@@ -136,7 +136,7 @@ class _QueryMeaning:
     # Snapshots
 
     def sees_same(self, cut: Cut, early: int, late: int) -> bool:
-        """Whether a cut sees the same at two neighbouring grid points."""
+        """Tell whether a cut sees the same at two neighbouring grid points."""
         match cut:
             case CutPoint():
                 seen = self.objects[cut.object]

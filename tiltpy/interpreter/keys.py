@@ -26,7 +26,7 @@ def interpret_by_key(
     end: int | None = None,
     bounds: Mapping[str, int] | None = None,
 ) -> dict[str, dict[Key, list[Snapshot]]]:
-    """The snapshots of every output for each of its keys, in order of key.
+    """Compute the snapshots of every output for each of its keys, in order of key.
 
     An input has its events by key, or just its events if it has no key columns; so has
     an output without key columns the one key `()`. The keys of another are those with
@@ -65,7 +65,7 @@ def _keys_of_output(
 
 
 def _inputs_of(query: Query, name: str) -> Iterator[str]:
-    """The inputs that an object refers to, through others too."""
+    """Collect the inputs that an object refers to, through others too."""
     definition = query.definition(name)
     if definition is None:
         yield name
@@ -75,12 +75,12 @@ def _inputs_of(query: Query, name: str) -> Iterator[str]:
 
 
 def key_order(key: Key) -> tuple[object, ...]:
-    """What keys are sorted by: nulls first, strings by UTF-8 bytes, NaN last."""
+    """Make what keys are sorted by: nulls first, strings by UTF-8 bytes, NaN last."""
     return tuple(_sort_key(value) for value in key)
 
 
 def same_key(key: Key) -> Key:
-    """The key itself, or the one that stands for all that are equal to it.
+    """Return the key, or the one that stands for all that are equal to it.
 
     All NaNs are one key, and both zeros are one.
     """

@@ -75,7 +75,7 @@ class Meaning(Protocol):
         """Evaluate an expression; None where it is φ."""
 
     def sees_same(self, cut: Cut, early: int, late: int) -> bool:
-        """Whether a cut sees the same at two neighbouring grid points."""
+        """Tell whether a cut sees the same at two neighbouring grid points."""
 
 
 class TemporalObject(ABC):
@@ -95,7 +95,7 @@ class TemporalObject(ABC):
         return snapshots[0].value if snapshots else None
 
     def same(self, early: int, late: int) -> bool:
-        """Whether one snapshot holds both times, or one gap does."""
+        """Tell whether one snapshot holds both times, or one gap does."""
         snapshots = self.snapshots(early - 1, late)
         if not snapshots:
             return True
@@ -198,7 +198,7 @@ class DerivedObject(TemporalObject):
         return self.values[g]
 
     def continues(self, g: int) -> bool:
-        """Whether every cut sees the same at `g` as at the grid point before it."""
+        """Tell whether every cut sees the same at `g` as one grid point before."""
         if g not in self.seams:
             before = g - self.definition.tdom.precision
             self.seams[g] = all(

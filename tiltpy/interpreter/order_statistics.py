@@ -12,7 +12,7 @@ from tiltpy.interpreter.scalars import Atom, Number
 
 
 def reduce(name: str, values: Sequence[Atom], parameter: float | None) -> Atom:
-    """A reduction of one value or more, none of them φ."""
+    """Reduce one value or more, none of them φ."""
     match name:
         case "median":
             return quantile(_numbers(values), 0.5)
@@ -28,7 +28,7 @@ def reduce(name: str, values: Sequence[Atom], parameter: float | None) -> Atom:
 
 
 def quantile(values: Sequence[Number], q: float) -> float:
-    """The value at `q * (n - 1)` of those in order, counted from 0, as f64.
+    """Find the value at `q * (n - 1)` of those in order, counted from 0, as f64.
 
     Between two of them it is on the line from one to the other, never beyond either,
     and in the middle their mean. NaN if a value is; a zero is +0.
@@ -52,14 +52,14 @@ def quantile(values: Sequence[Number], q: float) -> float:
 
 
 def mode(values: Sequence[Atom]) -> Atom:
-    """The most frequent value as it stands first; of several the earliest."""
+    """Find the most frequent value as it stands first; of several the earliest."""
     counts = Counter(map(_identity, values))
     most = max(counts.values())
     return next(value for value in values if counts[_identity(value)] == most)
 
 
 def top(values: Sequence[Atom], count: int) -> list[Atom | None]:
-    """The greatest values in descending order, NaNs last, then None; a zero is +0."""
+    """Find the greatest values, descending, NaNs last, then None; a zero is +0."""
     ordered = sorted(
         (v for v in values if not _is_nan(v)),
         key=lambda v: v.encode() if isinstance(v, str) else v,
@@ -81,5 +81,5 @@ def _is_nan(value: Atom) -> bool:
 
 
 def _identity(value: Atom) -> Atom | None:
-    """What values that count as one have in common."""
+    """Make what values that count as one have in common."""
     return None if _is_nan(value) else value

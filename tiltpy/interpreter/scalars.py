@@ -22,7 +22,7 @@ Atom = Number | str
 
 
 def fit(value: Number, scalar: Scalar) -> Number:
-    """A value of a type: integers and ticks wrap, `f32` rounds to the nearest."""
+    """Fit a value into a type: integers and ticks wrap, `f32` rounds to the nearest."""
     if scalar.is_integer or scalar.is_temporal:
         least, greatest = int_range(scalar)
         return (int(value) - least) % (greatest - least + 1) + least
@@ -32,7 +32,7 @@ def fit(value: Number, scalar: Scalar) -> Number:
 
 
 def _round_to_single(value: Number) -> float:
-    """The nearest `f32`; from wide integers too, with one rounding."""
+    """Round to the nearest `f32`; from wide integers too, with one rounding."""
     if isinstance(value, int) and abs(value) >= 2**53:
         # Keep what decides the rounding: the leading bits and whether any bit follows.
         low = value.bit_length() - 50
@@ -56,7 +56,7 @@ def cast(value: Number, scalar: Scalar) -> Number | None:
 
 
 def ticks(value: Number) -> int | None:
-    """A number as ticks: the nearest, halves to even; φ if it is not finite."""
+    """Convert a number to ticks: the nearest, halves to even; φ if it is not finite."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     least, greatest = int_range(DURATION)
@@ -66,7 +66,10 @@ def ticks(value: Number) -> int | None:
 def temporal(
     op: str, left: Number, right: Number, result: Scalar, number: Scalar | None
 ) -> Number | None:
-    """An operator of times and durations; `number` is the type of one beside them."""
+    """Apply an operator of times and durations.
+
+    `number` is the type of one beside them.
+    """
     if op in _COMPARE:
         return _COMPARE[op](left, right)
     if result == F64:
@@ -104,7 +107,7 @@ def _modulo(left: Number, right: Number) -> Number:
 
 
 def compare_strings(op: str, left: str, right: str) -> bool:
-    """A comparison of strings, by their bytes."""
+    """Compare strings, by their bytes."""
     return _COMPARE[op](left.encode(), right.encode())
 
 
@@ -127,13 +130,13 @@ _ARITHMETIC: dict[str, Callable[[Number, Number], Number]] = {
 
 
 def minimum(values: Sequence[Number]) -> Number:
-    """The least value; NaN if one is, and -0 before +0."""
+    """Find the least value; NaN if one is, and -0 before +0."""
     nan = next((v for v in values if v != v), None)  # noqa: PLR0124 - NaN alone
     return min(values, key=_order) if nan is None else nan
 
 
 def maximum(values: Sequence[Number]) -> Number:
-    """The greatest value; NaN if one is, and -0 before +0."""
+    """Find the greatest value; NaN if one is, and -0 before +0."""
     nan = next((v for v in values if v != v), None)  # noqa: PLR0124 - NaN alone
     return max(values, key=_order) if nan is None else nan
 
@@ -166,7 +169,10 @@ _NUMPY_NAMES = {
 
 
 def call(function: str, arguments: Sequence[Number], scalar: Scalar) -> Number:
-    """A math function; those of floats are computed in double and rounded once."""
+    """Apply a math function.
+
+    Those of floats are computed in double and rounded once.
+    """
     if function in _FUNCTIONS:
         return fit(_FUNCTIONS[function](*arguments), scalar)
     with np.errstate(all="ignore"):
@@ -177,7 +183,7 @@ def call(function: str, arguments: Sequence[Number], scalar: Scalar) -> Number:
 def reduce(
     name: str, values: Sequence[Number], scalar: Scalar, ddof: int
 ) -> Number | None:
-    """A reduction of one value or more, none of them φ."""
+    """Reduce one value or more, none of them φ."""
     match name:
         case "sum":
             return fit(_sum(values), scalar)
@@ -211,7 +217,7 @@ def reduce(
 
 
 def reduce_strings(name: str, values: Sequence[str]) -> str:
-    """A reduction of one string or more."""
+    """Reduce one string or more."""
     match name:
         case "min":
             return min(values, key=str.encode)
@@ -226,7 +232,7 @@ def reduce_strings(name: str, values: Sequence[str]) -> str:
 
 
 def _sum(values: Sequence[Number]) -> Number:
-    """The sum: exact for integers, else rounded once; a sum that is zero is +0."""
+    """Sum up: exactly for integers, else rounded once; a sum that is zero is +0."""
     if not isinstance(values[0], float):
         return sum(values)
     if not all(map(math.isfinite, values)):
@@ -265,7 +271,7 @@ def _moment(name: str, values: Sequence[Number], ddof: int) -> float:
 
 
 def _central(values: Sequence[Number], order: int) -> Fraction:
-    """The mean of `(x - mean)^order`, exactly."""
+    """Compute the mean of `(x - mean)^order`, exactly."""
     ratios = [v.as_integer_ratio() for v in values]
     scale = max(denominator for _, denominator in ratios)  # powers of two, all of them
     whole = [n * (scale // d) for n, d in ratios]
@@ -275,7 +281,7 @@ def _central(values: Sequence[Number], order: int) -> Fraction:
 
 
 def _round_to_double(exact: Fraction | int) -> float:
-    """The nearest double; infinite beyond the greatest."""
+    """Round to the nearest double; infinite beyond the greatest."""
     try:
         return float(exact)
     except OverflowError:

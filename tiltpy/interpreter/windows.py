@@ -13,7 +13,7 @@ from tiltpy.types import STRING, Struct, Type
 
 
 def contributes_same(meaning: Meaning, cut: CutWindow, early: int, late: int) -> bool:
-    """Whether two windows have the same contributing snapshots.
+    """Tell whether two windows have the same contributing snapshots.
 
     Both are taken from one time range that covers both windows, so that a snapshot is
     the same one where its index in that range is the same.

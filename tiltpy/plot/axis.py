@@ -38,18 +38,18 @@ class TimeAxis:
     label: str = ""
 
     def positions(self, times: Times) -> NDArray[np.float64]:
-        """Times as days or counts."""
+        """Convert times to days or counts."""
         return self.days(times) if self.is_dates else self.counts(times)
 
     def heights(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Values that are times; floats, for there is NaN where a line ends."""
+        """Convert values that are times; to floats, with NaN where a line ends."""
         if self.is_dates:
             assert self.clock.unit is not None
             return values * (NANOSECONDS[self.clock.unit] / NANOSECONDS["d"])
         return (values - self.origin) / self.unit
 
     def limits(self) -> tuple[float, float]:
-        """The places at which the paper ends."""
+        """Find the positions at which the paper ends."""
         first, last = self.positions(
             np.array([self.first, self.last], np.int64)
         ).tolist()
@@ -57,13 +57,13 @@ class TimeAxis:
         return first - edge, last + edge
 
     def days(self, times: Times) -> NDArray[np.float64]:
-        """Times as days after 1970."""
+        """Convert times to days after 1970."""
         assert self.clock.unit is not None
         day = NANOSECONDS["d"] // NANOSECONDS[self.clock.unit]
         return times // day + (times % day) / day
 
     def counts(self, times: Times) -> NDArray[np.float64]:
-        """Times as counts after the origin."""
+        """Convert times to counts after the origin."""
         after = times - np.int64(self.origin)
         # nothing lies before the origin but what is near 0
         far = after.view(np.uint64) if self.origin else after
@@ -71,7 +71,7 @@ class TimeAxis:
 
 
 def make_time_axis(clock: Clock, first: int, last: int) -> TimeAxis:
-    """The axis for times from the first to the last."""
+    """Make the axis for times from the first to the last."""
     if clock.unit is None:
         if first > -EXACT and last < EXACT:
             return TimeAxis(clock, first, last, label="ticks")
@@ -95,13 +95,13 @@ def make_time_axis(clock: Clock, first: int, last: int) -> TimeAxis:
 
 
 def readable_unit(length: float) -> Unit:
-    """The greatest unit of which a length in nanoseconds has some."""
+    """Find the greatest unit of which a length in nanoseconds has some."""
     fitting = (unit for unit in NANOSECONDS if NANOSECONDS[unit] * 5 <= max(length, 5))
     return max(fitting, key=NANOSECONDS.__getitem__)
 
 
 def _stamp(clock: Clock, time: int) -> str:
-    """A time as a person writes it, in the zone where that is possible."""
+    """Write a time as a person does, in the zone where that is possible."""
     assert clock.unit is not None
     unit = NUMPY_UNITS.get(clock.unit, clock.unit)
     offset, zone = offset_at(clock, time), clock.zone
@@ -113,7 +113,7 @@ def _stamp(clock: Clock, time: int) -> str:
 
 
 def offset_at(clock: Clock, time: int) -> timedelta | None:
-    """How far the clock's zone is from UTC at a time; None beyond the calendar."""
+    """Find how far the clock's zone is from UTC at a time; None beyond the calendar."""
     assert clock.unit is not None
     if clock.tz is None:
         return timedelta()

@@ -37,7 +37,10 @@ class Picture(Figure):
 def draw_figure(
     panels: Sequence[Panel], axis: TimeAxis | None, title: str | None
 ) -> Picture:
-    """Panels below each other over one time axis; without times there is no axis."""
+    """Draw panels below each other over one time axis.
+
+    Without times there is no axis.
+    """
     height = HEIGHT + EACH * (len(panels) - 1)
     figure = Picture(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
     rows = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
@@ -112,7 +115,7 @@ def _draw_curve(
 
 
 def _draw_legend(place: Axes, panel: Panel) -> None:
-    """Which colour is which key, beside the panel."""
+    """Draw which colour is which key, beside the panel."""
     place.legend(
         [Line2D([], [], color=color) for color in panel.colors],
         [_literal(key) for key in panel.keys],
@@ -126,12 +129,12 @@ def _draw_legend(place: Axes, panel: Panel) -> None:
 
 
 def _literal(text: str) -> str:
-    """A text in which a dollar is one, and no sign of a formula."""
+    """Escape a text in which a dollar is one, and no sign of a formula."""
     return text.replace("$", r"\$")
 
 
 def _draw_words(place: Axes, words: Sequence[str]) -> None:
-    """The words that values stand for, instead of numbers."""
+    """Draw the words that values stand for, instead of numbers."""
 
     def word(value: float, _position: int | None = None) -> str:
         number = round(value)

@@ -39,7 +39,7 @@ MILLISECONDS = 86_400_000
 def draw_page(
     panels: Sequence[Panel], axis: TimeAxis | None, title: str | None
 ) -> GridPlot:
-    """Panels below each other that are zoomed into and moved together."""
+    """Draw panels below each other that are zoomed into and moved together."""
     offset, label = _wall_clock(axis)
     rows: list[figure] = []
     both = Range1d() if axis is None else _range(axis, offset)
@@ -115,7 +115,7 @@ def _draw_curve(
 def _tip(
     panel: Panel, series: Series, shown: Sequence[DataRenderer], axis: TimeAxis
 ) -> HoverTool:
-    """What is said where the mouse stands on a curve."""
+    """Write what is said where the mouse stands on a curve."""
     value = "@value{%F %T}" if _has_dates(panel) else "@value{0.[000000]}"
     time = "@time{%F %T}" if axis.is_dates else "@time{0.[000000]}"
     keys = [] if series.key is None else [(series.by, strip_unprintable(series.key))]
@@ -131,7 +131,7 @@ def _tip(
 
 
 def _draw_legend(row: figure, panel: Panel, curves: Sequence[list[Any]]) -> None:
-    """Which colour is which key, above the panel; a click hides one."""
+    """Draw which colour is which key, above the panel; a click hides one."""
     items = [
         LegendItem(label={"value": key}, renderers=shown)
         for key, shown in zip(panel.keys, curves, strict=True)
@@ -153,7 +153,7 @@ def _has_dates(panel: Panel) -> bool:
 
 
 def _heights(panel: Panel, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values as they are drawn: dates in milliseconds, on their zone's wall clock."""
+    """Convert values to what is drawn: dates in milliseconds, on their zone's clock."""
     heights = panel.heights(values)
     if panel.axis is None:
         return heights
@@ -162,7 +162,7 @@ def _heights(panel: Panel, values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _draw_words(row: figure, words: Sequence[str]) -> None:
-    """The words that values stand for, instead of numbers."""
+    """Draw the words that values stand for, instead of numbers."""
     stride = -(-len(words) // MOST_TICKS)
     ticks = list(range(0, len(words), stride))
     row.y_range = Range1d(start=-0.3, end=len(words) - 0.7)
@@ -193,7 +193,7 @@ def _on_page(
 
 
 def _wall_clock(axis: TimeAxis | None) -> tuple[timedelta, str]:
-    """What is added to stamps for them to be read in their zone, and the axis's label.
+    """Find what puts stamps on their zone's wall clock, and the axis's label.
 
     Browsers know no zones but UTC and their own. So where the offset is not the same
     from the first time to the last, the times are those of UTC, and the label says so.

@@ -88,18 +88,18 @@ class Panel:
         return ", ".join(parts)
 
     def heights(self, values: Numbers) -> Numbers:
-        """Values as they are drawn."""
+        """Convert values to what is drawn."""
         return values / self.scale if self.axis is None else self.axis.heights(values)
 
 
 def strip_unprintable(text: str) -> str:
-    """A text in one line, without letters that are none on paper (or in an SVG)."""
+    """Make a text one line, without letters that are none on paper (or in an SVG)."""
     line = " ".join(text.split())
     return "".join(letter if letter.isprintable() else "�" for letter in line)
 
 
 def shorten(word: str) -> str:
-    """A word that fits beside a picture."""
+    """Cut a word to what fits beside a picture."""
     line = strip_unprintable(word[: 2 * LONGEST])
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
 
@@ -107,7 +107,7 @@ def shorten(word: str) -> str:
 def lay_panels(
     groups: Sequence[Sequence[Series]], clock: Clock
 ) -> tuple[list[Panel], TimeAxis | None]:
-    """A panel for each group of series, and the axis they share.
+    """Make a panel for each group of series, and the axis they share.
 
     There is none where no series has a snapshot.
     """
@@ -131,7 +131,7 @@ def lay_panels(
 
 
 def _assign_colors(groups: Sequence[Sequence[Series]]) -> Iterator[tuple[str, ...]]:
-    """The colours of each group: a key has one in all panels, if they are enough."""
+    """Give each group its colours: a key has one in all panels, if they are enough."""
     keys = [[one.key for one in group if one.key is not None] for group in groups]
     every = list(dict.fromkeys(key for own in keys for key in own))
     for group, own in zip(groups, keys, strict=True):
@@ -143,7 +143,7 @@ def _assign_colors(groups: Sequence[Sequence[Series]]) -> Iterator[tuple[str, ..
 
 
 def _make_panel(drawings: tuple[ThinnedSeries, ...], colors: tuple[str, ...]) -> Panel:
-    """The panel, and what its values are divided by or counted from."""
+    """Make the panel, and what its values are divided by or counted from."""
     series = drawings[0].series
     name = strip_unprintable(series.name)
     panel = Panel(drawings, colors, name)

@@ -56,7 +56,7 @@ class Series:
         return len(self.starts)
 
     def drawable(self) -> "Series":
-        """The snapshots whose values have a place on paper: neither φ nor infinite."""
+        """Select the snapshots whose values can be drawn: neither φ nor infinite."""
         kept = self.valid
         if self.values.dtype.kind == "f":
             finite = np.isfinite(self.values)
@@ -64,7 +64,7 @@ class Series:
         return self if kept is None or kept.all() else self.take(np.flatnonzero(kept))
 
     def select_rows(self, rows: slice) -> "Series":
-        """A stretch of the snapshots."""
+        """Select a slice of the snapshots."""
         return replace(
             self,
             starts=self.starts[rows],
@@ -74,7 +74,7 @@ class Series:
         )
 
     def take(self, rows: NDArray[np.intp]) -> "Series":
-        """Some of the snapshots."""
+        """Select the snapshots of some indices."""
         return replace(
             self,
             starts=self.starts[rows],

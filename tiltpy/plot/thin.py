@@ -75,7 +75,7 @@ def thin(series: Series, clock: Clock) -> ThinnedSeries:
 
 
 def _find_points(series: Series, tick: int) -> Rows:
-    """The snapshots that are one tick long and touch no other."""
+    """Find the snapshots that are one tick long and touch no other."""
     touch = series.starts[1:] == series.ends[:-1]
     alone = np.ones(len(series), np.bool_)
     alone[1:] &= ~touch
@@ -92,7 +92,7 @@ def _invert(rows: Rows, count: int) -> Rows:
 
 
 def _thin_markers(points: Series) -> Rows:
-    """The last point in each place that a marker covers, the extremes among them."""
+    """Choose the last point under each marker, the extremes among them."""
     across, up = MARKS
     if len(points) <= across:
         return np.arange(len(points))
@@ -109,7 +109,7 @@ def _thin_markers(points: Series) -> Rows:
 
 
 def _choose_steps(held: Series) -> tuple[Rows, Rows]:
-    """The snapshots of a line that are drawn, and those of them before a gap."""
+    """Choose the snapshots of a line that are drawn, and those of them before a gap."""
     if len(held) == 0:
         return np.zeros(0, np.intp), np.zeros(0, np.intp)
     stops = np.flatnonzero(held.starts[1:] != held.ends[:-1])
@@ -125,7 +125,7 @@ def _choose_steps(held: Series) -> tuple[Rows, Rows]:
 
 
 def _split_short_lines(held: Series, rows: Rows, stops: Rows) -> tuple[Rows, Rows]:
-    """Those of lines, and those of lines too short to be seen, which become markers."""
+    """Split lines from those too short to be seen, which become markers."""
     if len(stops) < 2:
         return rows, rows[:0]
     wide = _column(held)
@@ -137,7 +137,7 @@ def _split_short_lines(held: Series, rows: Rows, stops: Rows) -> tuple[Rows, Row
 
 
 def _steps(held: Series, rows: Rows, stops: Rows) -> Steps:
-    """The corners of the lines: at each stop the value goes on to its end, then NaN."""
+    """Make the corners of lines: a value goes on to its end, then NaN at each stop."""
     stops = np.intersect1d(rows, stops)
     twice = np.repeat(np.searchsorted(rows, stops) + 1, 2)
     ends, nothing = held.ends[stops], np.full(len(stops), np.nan)
@@ -150,15 +150,15 @@ def _steps(held: Series, rows: Rows, stops: Rows) -> Steps:
 
 
 def _column(held: Series) -> float:
-    """The width of a column of the picture."""
+    """Compute the width of a column of the picture."""
     return float(_times_since(held.ends[-1:], held.starts[0])[0]) / COLUMNS
 
 
 def _gaps(held: Series, stops: Rows) -> NDArray[np.uint64]:
-    """How much time is behind some snapshots until the next."""
+    """Compute how much time is behind some snapshots until the next."""
     return (held.starts[stops + 1] - held.ends[stops]).view(np.uint64)
 
 
 def _times_since(times: Times, origin: np.int64) -> NDArray[np.float64]:
-    """Times after an origin, which may be further off than 64 signed bits tell."""
+    """Subtract an origin, which may be further off than 64 signed bits tell."""
     return (times - origin).view(np.uint64).astype(np.float64)

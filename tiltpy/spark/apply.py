@@ -59,7 +59,7 @@ def tilt_transform(
     bounds: Mapping[str, Moment] | None = None,
     memory: int | str = MEMORY,
 ) -> Callable[[DataFrame], DataFrame]:
-    """A query of one input, for `frame.transform(...)`.
+    """Make a function of a query of one input, for `frame.transform(...)`.
 
     `time`, `by`, `lifetime`, `column` and `order` are those of `tiltpy.bind`. `output`
     names the output to compute, where the query has several. The rest is as in `apply`.
@@ -95,7 +95,7 @@ def apply(
     bounds: Mapping[str, Moment] | None = None,
     memory: int | str = MEMORY,
 ) -> DataFrame:
-    """The snapshots of an output, as a DataFrame over those of the inputs.
+    """Compute the snapshots of an output, as a DataFrame over those of the inputs.
 
     A DataFrame for each input by its name, or `tiltpy.bind(frame, ...)` where the query
     leaves something open. `start`, `end` and `chunk` are those of `query.run`, `bounds`
@@ -126,7 +126,7 @@ def apply_all(
     bounds: Mapping[str, Moment] | None = None,
     memory: int | str = MEMORY,
 ) -> dict[str, DataFrame]:
-    """A DataFrame for each output, by name; each reads the inputs for itself."""
+    """Make a DataFrame for each output, by name; each reads the inputs for itself."""
     compiled = parse(query) if isinstance(query, str) else query
     door = SparkPlan(compiled, inputs, start, end, chunk, bounds, memory)
     return {name: door.output(name) for name in compiled.query.outputs}
@@ -168,7 +168,7 @@ class SparkPlan:
         self.stamp = output_stamp(stamps, self.query.unit)
 
     def output(self, name: str) -> DataFrame:
-        """The snapshots of an output."""
+        """Compute the snapshots of an output."""
         query = resolve_boundaries(only(self.query, (name,)))
         definition = query.definition(name)
         assert definition is not None
@@ -250,7 +250,7 @@ def _columns(one: NumberedInput) -> InputColumns:
 
 
 def _key_fields(keys: Keys, sources: Mapping[str, SparkSource]) -> list[pa.Field]:
-    """The key columns of an output: what holds those of all its inputs."""
+    """Find the key columns of an output: what holds those of all its inputs."""
     fields = []
     for place, key in enumerate(keys):
         kinds = {

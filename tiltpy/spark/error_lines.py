@@ -23,7 +23,7 @@ LOGGED = re.compile(
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """A body whose errors of Spark become errors of ours."""
+    """Run a body whose errors of Spark become errors of ours."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
@@ -31,7 +31,7 @@ def translate_errors() -> Iterator[None]:
 
 
 def find_cause(text: str, log: str = "") -> TiltError:
-    """What is behind an error of Spark: its text, and what else its JVM has said."""
+    """Find what is behind an error of Spark: its text, and what its JVM has said."""
     for ours in (OURS, RAISED):
         if found := ours.search(text):
             return DataError(found[1].strip())

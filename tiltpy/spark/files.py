@@ -19,7 +19,7 @@ DONE = "_SUCCESS"
 
 
 def read_frame(session: SparkSession, path: Path) -> DataFrame:
-    """The rows of a Parquet file, of a directory of them, or of a pattern."""
+    """Read a Parquet file, a directory of them, or a pattern."""
     # Patterns are read here: Spark's are others, and any name is one to it.
     found = [str(path)] if path.exists() else sorted(glob(str(path)))  # noqa: PTH207
     names = (str(Path(one).absolute()) for one in found)
@@ -29,7 +29,7 @@ def read_frame(session: SparkSession, path: Path) -> DataFrame:
 
 
 def read_head(frame: DataFrame, rows: int) -> tuple[int, pa.Table]:
-    """How many rows a result has, and the first by its columns: keys, then times."""
+    """Count the rows of a result, and read the first by its keys and times."""
     kept = frame.persist()
     try:
         return kept.count(), kept.orderBy(*kept.columns).limit(rows).toArrow()
@@ -38,7 +38,7 @@ def read_head(frame: DataFrame, rows: int) -> tuple[int, pa.Table]:
 
 
 def check_dataset_path(path: Path) -> None:
-    """A dataset may replace one that Spark has written, and nothing else."""
+    """Refuse to replace anything but a dataset that Spark has written."""
     if not path.exists():
         return
     if not path.is_dir():
@@ -69,7 +69,7 @@ def write_frames(frames: Mapping[Path, DataFrame]) -> None:
 
 
 def _replace(path: Path, made: Path) -> None:
-    """A directory can only take the place of none."""
+    """Put a directory where another was, which comes back if that fails."""
     old = made.with_suffix(".old")
     if path.exists():
         path.rename(old)

@@ -47,7 +47,7 @@ class Java:
 def find_java(
     environ: Mapping[str, str] = os.environ, usual: Sequence[str] = USUAL
 ) -> Java:
-    """The Java to run Spark on.
+    """Find the Java to run Spark on.
 
     JAVA_HOME's if it is new enough, else the PATH's, else the oldest of the usual
     places, being what Spark is tested with most. A `JavaError` says what was looked at.
@@ -74,7 +74,7 @@ def find_java(
 
 
 def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path | None]]:
-    """Where people say which Java they mean, and the program there if there is one."""
+    """List where people say which Java they mean, and the program there if any."""
     home = environ.get("JAVA_HOME")
     yield "JAVA_HOME", None if not home else Path(home) / "bin" / "java"
     program = which("java", path=environ.get("PATH", ""))
@@ -90,7 +90,7 @@ def _failure(program: Path | None, java: Java | None) -> str:
 
 
 def _default_candidates(patterns: Sequence[str]) -> Iterator[Path]:
-    """The programs in the usual places, each once."""
+    """List the programs in the usual directories, each once."""
     found = {
         (home / "bin" / "java").resolve()
         for pattern in patterns
@@ -101,7 +101,7 @@ def _default_candidates(patterns: Sequence[str]) -> Iterator[Path]:
 
 
 def ask(program: Path) -> Java | None:
-    """What a `java` says of itself, or None if it says nothing (macOS has such)."""
+    """Ask a `java` what it is; None if it says nothing (macOS has such)."""
     try:
         said = subprocess.run(  # noqa: S603
             [program, "-XshowSettings:properties", "-version"],
@@ -122,6 +122,6 @@ def ask(program: Path) -> Java | None:
 
 
 def version_of(text: str) -> int | None:
-    """The version in the output of `java -version`: 8 of `1.8.0_392`, 25 of `25-ea`."""
+    """Read the version of `java -version`: 8 of `1.8.0_392`, 25 of `25-ea`."""
     found = re.search(r'^(?:java|openjdk) version "(?:1\.)?(\d+)', text, re.MULTILINE)
     return None if found is None else int(found[1])

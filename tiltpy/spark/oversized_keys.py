@@ -41,7 +41,7 @@ SAMPLE = 64
 
 
 def stream_keys(task: SparkTask, share: Share) -> Iterator[tuple[Key, pa.Table]]:
-    """The snapshots of each key that has rows in a share, some at a time."""
+    """Compute the snapshots of each key that has rows in a share, some at a time."""
     query, compiler = compiler_of(task.text, task.options, by_key=False)
     inputs = tuple(strip_declaration(one) for one in query.inputs)
     query = resolve_boundaries(replace(query, inputs=inputs))
@@ -67,7 +67,7 @@ def stream_keys(task: SparkTask, share: Share) -> Iterator[tuple[Key, pa.Table]]
 
 
 def _list_keys(share: Share, slots: list[str]) -> list[Key]:
-    """The different keys, of which there are few."""
+    """List the different keys, of which there are few."""
     parts = (pa.Table.from_batches([batch]).select(slots) for batch in share.rows)
     found = pa.concat_tables(part.group_by(slots).aggregate([]) for part in parts)
     keys = found.group_by(slots).aggregate([]).combine_chunks()
@@ -80,7 +80,7 @@ def _list_keys(share: Share, slots: list[str]) -> list[Key]:
 def _binding(
     task: SparkTask, share: Share, key: Key, number: int, folder: Path
 ) -> InputBinding:
-    """An input's rows of a key, bound as tables in order of time."""
+    """Bind an input's rows of a key, as tables in order of time."""
     one, rows = task.inputs[number], _KeyRows(task, share, key, number)
     empty = bind_rows(one, rows.empty_table())
     later = (bind_rows(one, table).frame for table in _sort_by_files(rows, folder))
@@ -107,13 +107,13 @@ class _KeyRows:
             yield rows_of(own, self.number, one)
 
     def empty_table(self) -> pa.Table:
-        """A table without rows."""
+        """Make a table without rows."""
         first = next(iter(self.share.rows))
         own = pa.Table.from_batches([first]).slice(0, 0)
         return rows_of(own, self.number, self.task.inputs[self.number])
 
     def times(self, table: pa.Table) -> NDArray[np.int64]:
-        """The times of rows, which stand in their order as numbers."""
+        """Read the times of rows, which stand in their order as numbers."""
         column = table.column(self.time).combine_chunks()
         stored = np.dtype(f"i{column.type.bit_width // 8}")
         return values_of(column, stored).astype(np.int64)
@@ -129,7 +129,7 @@ class _KeyRows:
 
 
 def _sort_by_files(rows: _KeyRows, folder: Path) -> Iterator[pa.Table]:
-    """Some rows in order of time, a file's after the other's."""
+    """Sort rows by time, by way of files that each fit in memory."""
     some = np.sort(np.concatenate([rows.times(one)[::SAMPLE] for one in rows]))
     if len(some) == 0:
         return
@@ -145,7 +145,7 @@ def _sort_by_files(rows: _KeyRows, folder: Path) -> Iterator[pa.Table]:
 
 
 def _matches_value(column: pa.ChunkedArray, value: pa.Array) -> NDArray[np.bool_]:
-    """Where a column has a value; a null is one too, and so is NaN."""
+    """Find where a column has a value; a null is one too, and so is NaN."""
     both = pa.chunked_array([value, *column.chunks]).combine_chunks()
     codes = both.dictionary_encode(null_encoding="encode").indices.to_numpy()
     found: NDArray[np.bool_] = codes[1:] == codes[0]

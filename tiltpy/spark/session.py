@@ -35,7 +35,7 @@ few rows has a partition of its own."""
 def start_session(
     master: str, settings: Mapping[str, str] | None = None
 ) -> Iterator[SparkSession]:
-    """A session of this process, which has no other yet; it is stopped in the end.
+    """Start a session of this process, which has no other yet; stop it in the end.
 
     `settings` are Spark's, by their names. Python workers run this Python, unless
     PYSPARK_PYTHON names another. What the JVM prints is dropped: its errors are raised.
@@ -69,7 +69,7 @@ def _start(builder: SparkSession.Builder) -> SparkSession:
 
 @contextmanager
 def _stderr_to(file: int) -> Iterator[None]:
-    """The JVM that is started here prints there, as long as it lives."""
+    """Send what the JVM that is started here prints there, as long as it lives."""
     sys.stderr.flush()
     before = os.dup(2)
     try:

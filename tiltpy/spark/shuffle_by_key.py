@@ -15,7 +15,7 @@ from tiltpy.spark.shuffle_rows import NumberedInput, keys_among
 
 
 def shuffle_by_key(inputs: Sequence[NumberedInput]) -> DataFrame:
-    """All rows of keyed inputs, shared out among as many tasks as they are worth."""
+    """Share all rows of keyed inputs out among as many tasks as they are worth."""
     (first, *others) = inputs
     if not others:  # rows move one by one, and a column more is dear
         return first.rows().repartition(*first.keys)
@@ -23,7 +23,7 @@ def shuffle_by_key(inputs: Sequence[NumberedInput]) -> DataFrame:
 
 
 def shuffle_by_group(inputs: Sequence[NumberedInput], groups: int) -> DataFrame:
-    """All rows, those of inputs without keys as often as there are groups."""
+    """Copy the rows of inputs without keys to every group of the others."""
     keys = keys_among(inputs)
     numbers = sql.explode(sql.sequence(sql.lit(0), sql.lit(groups - 1)))
     # Of the keys as they are in all inputs: integers of other widths have other hashes.

@@ -28,7 +28,7 @@ def shuffle_by_time(
     halo: Halo,
     cutting: Partitioning,
 ) -> DataFrame:
-    """All rows, each as often as there are pieces that need it, pieces together."""
+    """Copy every row to all partitions that need it, and group it there."""
     bounds = find_bounds(session, inputs, cutting)
     keys = keys_among(inputs)
     parts = [_describe_partitions(bounds, inputs, keys)]
@@ -40,7 +40,7 @@ def shuffle_by_time(
 def _describe_partitions(
     bounds: DataFrame, inputs: Sequence[NumberedInput], keys: list[str]
 ) -> DataFrame:
-    """A row for each piece: its length, and where each input's events lie in all."""
+    """Make a row for each piece: its length, and where the inputs' events lie."""
     names = [f"{which}{one.number}" for one in inputs for which in ("low", "high")]
     told = zip(["step", "base", *names], description_columns(len(inputs)), strict=True)
     return bounds.select(
@@ -54,7 +54,7 @@ def _describe_partitions(
 def _assign_partitions(
     one: NumberedInput, bounds: DataFrame, keys: list[str], halo: tuple[int, int]
 ) -> DataFrame:
-    """An input's rows; those of one without keys go to the pieces of every key."""
+    """Assign an input's rows to pieces; without keys, to the pieces of every key."""
     back, ahead = halo
     cut = bounds.select(*keys, "step", "base", "last")
     rows = join_by_key(one.events(), cut, one.keys).withColumns(
@@ -73,7 +73,7 @@ def _assign_partitions(
 
 
 def _first_partition(ahead: int) -> Column:
-    """The first piece in whose stretch, up to `ahead` behind it, there is an event.
+    """Find the first piece in whose range, up to `ahead` behind it, there is an event.
 
     It may be less than 0, but then it may be too great.
     """
@@ -81,7 +81,7 @@ def _first_partition(ahead: int) -> Column:
 
 
 def _last_partition(back: int) -> Column:
-    """The last piece in whose stretch, from `back` before it, there is an event.
+    """Find the last piece in whose range, from `back` before it, there is an event.
 
     It is less than 0 where there is none, but then it may be too great.
     """
@@ -93,7 +93,7 @@ def _last_partition(back: int) -> Column:
 
 
 def _add_neighbours(rows: DataFrame, keys: list[str]) -> DataFrame:
-    """Rows that hold until the next stamp go to every piece they may hold in, too.
+    """Copy rows that hold until the next stamp to every piece they may hold in, too.
 
     A piece needs, beside the rows of its stretch, those of the last stamp before it,
     which hold into it, and those of the first stamp behind, which say how long the last

@@ -45,7 +45,7 @@ class NumberedInput:
         return {f"c{self.number}_{i}": name for i, name in enumerate(self.source.used)}
 
     def rows(self) -> DataFrame:
-        """The rows with their keys and columns, none of them without a time."""
+        """Select the rows with their keys and columns, none of them without a time."""
         source, times = self.source, self.source.choice.times
         columns = [
             (source.time(name) if name in times else source.column_of(name)).alias(slot)
@@ -54,7 +54,7 @@ class NumberedInput:
         return source.frame.select(*self._key_columns(), *columns)
 
     def events(self) -> DataFrame:
-        """The rows and their times."""
+        """Select the rows and their times."""
         source = self.source
         stamps = [
             ticks(source.time(name), source.kind(name), self.unit)
@@ -83,7 +83,7 @@ class NumberedInput:
         return columns
 
     def _is_event(self) -> Column:
-        """Whether a row is an event: its value is not null, or its struct column."""
+        """Tell whether a row is an event: its value or struct column is not null."""
         name = self.source.payload_name
         if name is None:
             return sql.lit(True)
@@ -101,7 +101,7 @@ def keys_among(inputs: Sequence[NumberedInput]) -> list[str]:
 
 
 def canonicalize_floats(column: Column) -> Column:
-    """Floats as keys: both zeros are one, and so are all NaNs."""
+    """Make both zeros one key, and all NaNs."""
     return sql.when(sql.isnan(column), sql.lit(float("nan"))).otherwise(column + 0.0)
 
 
@@ -113,7 +113,7 @@ def join_by_key(
     *,
     also: Column | None = None,
 ) -> DataFrame:
-    """The rows of both with one key, nulls being a key too; `also` must hold of them.
+    """Join rows of one key, nulls being a key too; `also` must hold of them.
 
     The right one has a row for a key, or some: without keys it goes to everyone.
     """

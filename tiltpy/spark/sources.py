@@ -65,15 +65,15 @@ class SparkSource:
         return first if inside or isinstance(self.declared.type, Scalar) else None
 
     def kind(self, name: str) -> spark.DataType:
-        """The Spark type of a column."""
+        """Find the Spark type of a column."""
         return self.frame.schema[name].dataType
 
     def column_of(self, name: str) -> Column:
-        """A column by its name, whatever that is."""
+        """Select a column by its name, whatever that is."""
         return self.frame["`" + name.replace("`", "``") + "`"]
 
     def time(self, name: str) -> Column:
-        """A time column; a row without a time is refused by name."""
+        """Select a time column; a row without a time is refused by name."""
         column = self.column_of(name)
         message = DataError(
             "the time is null; fill it in, or drop the row",
@@ -87,7 +87,7 @@ class SparkSource:
 def read_sources(
     query: Query, bindings: Mapping[str, InputBinding]
 ) -> dict[str, SparkSource]:
-    """The inputs of a query; a `DataError` names what does not fit."""
+    """Check the inputs of a query; a `DataError` names what does not fit."""
     for declared in query.inputs:
         if declared.name not in bindings:
             raise DataError(
@@ -103,7 +103,7 @@ def read_sources(
 
 
 def binding_of(query: Query, name: str, frame: object) -> InputBinding:
-    """What is bound to an input, which must be a DataFrame of Spark."""
+    """Check what is bound to an input, which must be a DataFrame of Spark."""
     if isinstance(frame, BoundFrame):
         bound = frame.binding(query.unit)
     else:
@@ -134,7 +134,7 @@ def _source(query: Query, declared: Input, binding: InputBinding) -> SparkSource
 
 
 def _all_columns(settled: Input, choice: Choice, frame: DataFrame) -> tuple[str, ...]:
-    """The order of rows that Spark has in none: by end, then as the columns stand."""
+    """Order rows that Spark has in no order: by end, then as the columns stand."""
     first = choice.times[0]
     ends = choice.times[1:]
     others = (
@@ -146,7 +146,7 @@ def _all_columns(settled: Input, choice: Choice, frame: DataFrame) -> tuple[str,
 
 
 def _example_row(schema: pa.Schema, lifetime: Lifetime | None) -> pa.Table:
-    """One row of these columns that any query takes whose types fit."""
+    """Make one row of these columns that any query takes whose types fit."""
     both = None if lifetime is None else lifetime.columns
     end = both[1] if both else None
     columns = [_example_value(one.type, later=one.name == end) for one in schema]
@@ -154,7 +154,7 @@ def _example_row(schema: pa.Schema, lifetime: Lifetime | None) -> pa.Table:
 
 
 def _example_value(kind: pa.DataType, *, later: bool = False) -> pa.Array:
-    """One value of a type; `later` than the others by a day."""
+    """Make one value of a type; `later` than the others by a day."""
     if kind == NO_ARROW or (pa.types.is_nested(kind) and not pa.types.is_struct(kind)):
         return pa.nulls(1, kind)
     if pa.types.is_struct(kind):

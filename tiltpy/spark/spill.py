@@ -32,7 +32,7 @@ class Share:
     nbytes: int
 
     def table(self) -> pa.Table:
-        """All of them at once."""
+        """Read all of them at once."""
         return pa.Table.from_batches(self.rows)
 
 
@@ -77,7 +77,7 @@ class BatchFiles:
 def read_shares(
     batches: Iterator[pa.RecordBatch], columns: Sequence[str], most: int
 ) -> Iterator[Share]:
-    """All rows of some batches; none where there is no batch.
+    """Read all rows of some batches; none where there is no batch.
 
     Rows alike in `columns` are in one share, which has at most `most` bytes, if it can.
     """
@@ -101,7 +101,7 @@ def _read_spilled(
     most: int,
     time: int = 1,
 ) -> Iterator[Share]:
-    """The same from files, which are in Spark's folder for such, and then gone."""
+    """Share rows out among files by a hash of `columns`, and read these one by one."""
     with TemporaryDirectory(prefix="tiltpy-") as folder:
         with BatchFiles(folder, schema, FILES) as files:
             for table in collect_tables(rows, most // 4):
@@ -116,7 +116,7 @@ def _read_spilled(
 
 
 def collect_tables(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[pa.Table]:
-    """Batches in tables of so many bytes, or of one batch."""
+    """Collect batches in tables of so many bytes, or of one batch."""
     held: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
@@ -130,13 +130,13 @@ def collect_tables(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[pa.
 
 
 def _drain(held: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Batches that nobody else holds, once they are taken."""
+    """Yield batches that nobody else holds, once they are taken."""
     while held:
         yield held.pop(0)
 
 
 def hash_rows(table: pa.Table, columns: Sequence[str]) -> Numbers:
-    """A number for each row that rows alike in some columns share, in any table."""
+    """Hash each row by some columns: rows alike in them have one hash."""
     found = np.zeros(table.num_rows, np.int64)
     for name in columns:
         column = table.column(name).combine_chunks()

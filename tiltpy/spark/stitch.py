@@ -14,7 +14,7 @@ from tiltpy.spark.worker import OPENS
 def can_cross_seams(
     query: Query, output: str, lifetimes: Mapping[str, Lifetime]
 ) -> bool:
-    """Whether a snapshot of an output may last for more than a cell, and so over seams.
+    """Tell whether a snapshot of an output may outlast a cell, and so go over seams.
 
     It cannot where it is φ whenever some object is whose snapshots have one grid point
     at most: two cells then see different ones. So it is with all that is computed at
@@ -34,7 +34,7 @@ def can_cross_seams(
 
 
 def stitch_fragments(fragments: DataFrame, keys: int) -> DataFrame:
-    """The snapshots that are open at the end of a piece, with the ends they come to.
+    """Stitch the snapshots that are open at the end of a piece to where they end.
 
     The first `keys` columns are keys, the next two `start` and `end`. In order of time
     the next fragment of the key is where the snapshot closes: the pieces between, in

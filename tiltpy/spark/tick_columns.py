@@ -14,7 +14,7 @@ DAY_US = DAY // MICROSECOND
 
 
 def ticks(column: Column, kind: spark.DataType, tick: Unit | None) -> Column:
-    """The ticks of a time column, rounded down, and within what any query can have."""
+    """Convert a time column to ticks, rounded down, within what any query can have."""
     match kind:
         case spark.TimestampType():
             return _scale(sql.unix_micros(column), MICROSECOND, tick)
@@ -41,7 +41,7 @@ def _wall_clock(column: Column) -> Column:
 
 
 def _scale(count: Column, unit: int, tick: Unit | None) -> Column:
-    """A count of some unit (both in nanoseconds) in ticks."""
+    """Scale a count of some unit (both in nanoseconds) to ticks."""
     count = count.cast("long")
     length = unit if tick is None else NANOSECONDS[tick]
     if unit >= length:

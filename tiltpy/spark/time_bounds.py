@@ -48,7 +48,10 @@ class Partitioning:
 def find_bounds(
     session: SparkSession, inputs: Sequence[NumberedInput], cutting: Partitioning
 ) -> DataFrame:
-    """The bounds of every key that has an event; without inputs, those of no rows."""
+    """Find the bounds of every key that has an event.
+
+    Without inputs, those of no rows.
+    """
     if not inputs:
         return _add_partitions(session.range(1, numPartitions=1).select(), [], cutting)
     keys = keys_among(inputs)

@@ -23,7 +23,7 @@ WIDER = {
 
 
 def arrow_schema(schema: spark.StructType) -> pa.Schema:
-    """The columns of a DataFrame as workers get them."""
+    """Make the schema of a DataFrame as workers get it."""
     return pa.schema([(one.name, _to_arrow(one.dataType)) for one in schema])
 
 
@@ -35,7 +35,7 @@ def _to_arrow(kind: spark.DataType) -> pa.DataType:
 
 
 def result_schema(schema: pa.Schema, output: str) -> pa.Schema:
-    """The Arrow columns of an output in types that Spark has, too."""
+    """Choose the Arrow columns of an output in types that Spark has, too."""
     return pa.schema([(one.name, _storable_type(one.type, output)) for one in schema])
 
 
@@ -59,6 +59,6 @@ def _storable_type(kind: pa.DataType, output: str) -> pa.DataType:
 
 
 def spark_schema(schema: pa.Schema) -> spark.StructType:
-    """The same columns as a DataFrame has them."""
+    """Make the schema of the same columns in a DataFrame of Spark."""
     fields = [spark.StructField(one.name, from_arrow_type(one.type)) for one in schema]
     return spark.StructType(fields)

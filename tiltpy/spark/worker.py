@@ -33,7 +33,7 @@ Batches = Iterator[pa.RecordBatch]
 
 
 def partition_worker(task: SparkTask) -> Callable[[Batches], Batches]:
-    """The snapshots of pieces, but for those that go on behind theirs."""
+    """Make a worker of the snapshots of pieces, but for those that end later."""
 
     def snapshots(batches: Batches) -> Batches:
         for place, piece in _run_partitions(task, batches):
@@ -46,7 +46,7 @@ def partition_worker(task: SparkTask) -> Callable[[Batches], Batches]:
 
 
 def key_worker(task: SparkTask) -> Callable[[Batches], Batches]:
-    """The snapshots of keys whose rows are all there."""
+    """Make a worker of the snapshots of keys whose rows are all there."""
 
     def snapshots(batches: Batches) -> Batches:
         for share in read_shares(batches, task.slots, task.memory):
@@ -62,7 +62,7 @@ def key_worker(task: SparkTask) -> Callable[[Batches], Batches]:
 
 
 def group_worker(task: SparkTask) -> Callable[[Batches], Batches]:
-    """The same of groups of keys and what all keys see, one after the other."""
+    """Make a worker of groups of keys and what all keys see, group after group."""
 
     def snapshots(batches: Batches) -> Batches:
         for share in read_shares(batches, ["group"], task.memory):
@@ -86,7 +86,7 @@ def _run_keys(task: SparkTask, own: pa.Table) -> pa.Table:
 
 
 def fragment_worker(task: SparkTask) -> Callable[[Batches], Batches]:
-    """What pieces have at their seams: the ends, and the beginnings, of snapshots."""
+    """Make a worker of the snapshots at the seams of pieces."""
     schema = fragments_schema(task.schema)
 
     def fragments(batches: Batches) -> Batches:
@@ -110,7 +110,7 @@ def fragment_worker(task: SparkTask) -> Callable[[Batches], Batches]:
 
 
 def fragments_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema of fragments of an output's snapshots, under names of our own."""
+    """Make the schema of fragments of an output's snapshots, under names of our own."""
     columns = [(f"c{number}", one.type) for number, one in enumerate(schema)]
     return pa.schema([*columns, ("piece", pa.int64()), ("role", pa.int32())])
 
@@ -126,7 +126,7 @@ class PartitionId:
 def _run_partitions(
     task: SparkTask, batches: Batches
 ) -> Iterator[tuple[PartitionId, PieceOutput]]:
-    """The pieces whose rows are in the batches, computed one after the other."""
+    """Compute the pieces whose rows are in the batches, one after the other."""
     for share in read_shares(batches, [*task.slots, "piece"], task.memory):
         yield from _partitions_of(task, share.table())
 
@@ -169,20 +169,20 @@ def _partitions_of(
 
 
 def description_columns(inputs: int) -> list[str]:
-    """The columns that describe a piece of a query of so many inputs."""
+    """List the columns that describe a piece of a query of so many inputs."""
     return [f"d{number}" for number in range(2 + 2 * inputs)]
 
 
 def _description(
     own: pa.Table, inputs: NDArray[np.int32], count: int
 ) -> list[int | None]:
-    """The numbers that tell of a piece and of `count` inputs."""
+    """Read the numbers that tell of a piece and of `count` inputs."""
     (row,) = np.flatnonzero(inputs == DESCRIPTION)
     return [own.column(name)[int(row)].as_py() for name in description_columns(count)]
 
 
 def _groups(table: pa.Table, names: list[str]) -> list[NDArray[np.int64]]:
-    """The numbers of the rows that have the same values in some columns."""
+    """Group the numbers of the rows that have the same values in some columns."""
     codes = np.zeros(table.num_rows, np.int64)
     for name in names:
         column = table.column(name).combine_chunks()
@@ -202,7 +202,7 @@ def _as_spark_batches(
     schema: pa.Schema,
     *more: int,
 ) -> Batches:
-    """A table as Spark takes it: with its key, and in Spark's types."""
+    """Convert a table to what Spark takes: with its key, and in Spark's types."""
     if table.num_rows == 0:
         return
     columns = [*table.columns, *(pa.array([one]) for one in more)]

@@ -78,7 +78,7 @@ class SparkTask:
 def compiler_of(
     text: str, options: CompileOptions, *, by_key: bool
 ) -> tuple[Query, Compiler]:
-    """The query of a text and its compiler, the same for all tasks of a process.
+    """Compile the query of a text, once for all tasks of a process.
 
     Where every key is computed by itself, its rows are those of a query without keys.
     """
@@ -93,7 +93,7 @@ def compiler_of(
 
 
 def rows_of(own: pa.Table, number: int, one: InputColumns) -> pa.Table:
-    """The rows of an input under their own names, its keys under the query's."""
+    """Select the rows of an input under their own names, its keys under the query's."""
     slots, names = list(one.slots), one.schema.names
     for slot, key in zip(key_names(len(one.keys)), one.keys, strict=True):
         if key not in names:  # it may be a column of the payload as well
@@ -106,7 +106,7 @@ def rows_of(own: pa.Table, number: int, one: InputColumns) -> pa.Table:
 
 
 def ingest_inputs(task: SparkTask, query: Query, own: pa.Table) -> dict[str, InputRows]:
-    """The rows of all inputs, in a table of all that the worker has got."""
+    """Read the rows of all inputs, from a table of all that the worker has got."""
     found = {}
     for number, one in enumerate(task.inputs):
         declared = query.input(one.name)
@@ -123,20 +123,20 @@ def ingest_inputs(task: SparkTask, query: Query, own: pa.Table) -> dict[str, Inp
 
 
 def bind_rows(one: InputColumns, rows: pa.Table) -> InputBinding:
-    """The rows of an input, bound as the driver has found that they are to be."""
+    """Bind the rows of an input as the driver has found that they are to be."""
     rows, order = _with_leaves(rows, one.order)
     return InputBinding(rows, one.time, one.lifetime, one.column, order)
 
 
 def strip_declaration(declared: Input) -> Input:
-    """An input without what its rows are bound with, which must be said once."""
+    """Strip an input of what its rows are bound with, which must be said once."""
     return replace(declared, lifetime=None, time=None, order=())
 
 
 def _with_leaves(
     rows: pa.Table, order: tuple[str, ...]
 ) -> tuple[pa.Table, tuple[str, ...]]:
-    """The rows, and the columns that order them: of structs, their fields."""
+    """Add the columns that order the rows: of structs, their fields."""
     found: list[str] = []
     for name in order:
         column = rows.column(name)
@@ -156,13 +156,13 @@ def _with_leaves(
 
 
 def format_key(names: tuple[str, ...], key: tuple[pa.Array, ...]) -> list[str]:
-    """A key as messages name it."""
+    """Format a key as messages name it."""
     pairs = zip(names, key, strict=True)
     return [f"{name} = {column[0].as_py()!r}" for name, column in pairs]
 
 
 def failure(task: SparkTask, where: list[str], error: TiltError) -> DataError:
-    """One line that stands alone: which key, which times, where in the query, why."""
+    """Make one line that says which key, which times, where in the query, and why."""
     place = task.place
     for one in task.inputs:
         if isinstance(error, DataError) and error.input == one.name:
@@ -172,7 +172,7 @@ def failure(task: SparkTask, where: list[str], error: TiltError) -> DataError:
 
 
 def _without_row(error: TiltError) -> TiltError:
-    """The error without the number of a row: Spark's rows have no order."""
+    """Drop the number of a row from an error: Spark's rows have no order."""
     if not isinstance(error, DataError) or error.row is None:
         return error
     at, key = error.input, error.key

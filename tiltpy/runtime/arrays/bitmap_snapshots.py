@@ -35,13 +35,16 @@ class BitmapSnapshots:
     ceiling: int | None = None
 
     def carried(self) -> int | None:
-        """Where the snapshot before ends that goes on in here; None if none does."""
+        """Find where the snapshot before ends that goes on in here.
+
+        None if none does.
+        """
         if self.covered is None or not self.covered[0] & ~self.begins[0] & 1:
             return None
         return self.low + self.period * self._first_end()
 
     def _first_end(self) -> int:
-        """The cell at which the snapshot that covers the first cell has ended."""
+        """Find the cell at which the snapshot that covers the first cell has ended."""
         assert self.covered is not None
         goes_on = self.covered & ~self.begins
         stops = goes_on != 0xFF
@@ -52,7 +55,7 @@ class BitmapSnapshots:
         return min(8 * byte + (zero & -zero).bit_length() - 1, self.cells)
 
     def times(self) -> tuple[Times, Times]:
-        """The starts and the ends of all snapshots."""
+        """Compute the starts and the ends of all snapshots, in ticks."""
         starts = _times(self.n)
         if self._each_a_cell():
             ends = _times(self.n)
@@ -68,7 +71,7 @@ class BitmapSnapshots:
         return starts, ends
 
     def _each_a_cell(self) -> bool:
-        """Whether no snapshot goes on behind the cell in which it begins."""
+        """Tell whether no snapshot goes on behind the cell in which it begins."""
         if self.covered is None:
             return True
         whole, rest = divmod(self.cells, 8)
@@ -78,7 +81,7 @@ class BitmapSnapshots:
         return not (unlike & ((1 << rest) - 1)).any()
 
     def _ends(self) -> Times:
-        """The ends of all snapshots, of which some are longer than a cell."""
+        """Compute the ends of all snapshots, of which some are longer than a cell."""
         assert self.covered is not None
         count = (self.cells + 7) // 8
         covered, begins = self.covered[:count].copy(), self.begins[:count]

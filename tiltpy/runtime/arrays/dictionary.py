@@ -40,14 +40,14 @@ class Strings:
 
     @staticmethod
     def of(values: Sequence[str]) -> "Strings":
-        """Some strings, all of them different."""
+        """Make a dictionary of strings, all of them different."""
         return Strings(array_of(values or [""]))
 
     def __len__(self) -> int:
         return len(self.values)
 
     def code(self, string: str) -> int:
-        """The code of a string that is there."""
+        """Look up the code of a string that is there."""
         if string not in self.codes:
             found = pc.index_in(array_of([string]), value_set=self.values)
             assert found.null_count == 0, f"{string!r} has no code"
@@ -55,7 +55,7 @@ class Strings:
         return self.codes[string]
 
     def answer(self, kind: SlotKind, pattern: str) -> NDArray[np.uint8]:
-        """What is asked of every string: a byte for each code, 1 or 0."""
+        """Answer a question about every string: a byte for each code, 1 or 0."""
         key = kind, pattern
         if key not in self.answers:
             found = self._ask(kind, pattern)
@@ -72,7 +72,7 @@ class Strings:
         return match_strings(test, self.values, pattern)
 
     def slot(self, kind: SlotKind, string: str) -> int | NDArray[np.uint8]:
-        """What a kernel must know: a number, or an array whose address it wants."""
+        """Make what a kernel must know: a number, or an array for its address."""
         match kind:
             case SlotKind.CODE:
                 return self.code(string)
@@ -82,11 +82,11 @@ class Strings:
                 return self.answer(kind, string)
 
     def decode(self, codes: pa.Array) -> pa.Array:
-        """The strings of some codes, null where those are; they must fit."""
+        """Look up the strings of some codes, null where those are; they must fit."""
         return self.values.take(codes).cast(pa.string())
 
     def bytes_of(self, codes: pa.Array) -> int:
-        """How much text some codes stand for; or more, if that is little anyway."""
+        """Bound the bytes of text that some codes stand for."""
         lengths = pc.binary_length(self.values)
         most = len(codes) * int(pc.max(lengths).as_py())
         if most <= MOST_BYTES:
@@ -97,7 +97,7 @@ class Strings:
 def split_to_fit(
     columns: Sequence[tuple[Strings, pa.Array]], rows: int, first: int = 0
 ) -> Iterator[slice]:
-    """All rows from `first` on, in stretches whose text fits into one Arrow array."""
+    """Split the rows from `first` on into ranges whose text fits into an array."""
     part = slice(first, first + rows)
     if rows > 1 and any(
         strings.bytes_of(codes[part]) > MOST_BYTES for strings, codes in columns
@@ -116,7 +116,7 @@ NO_STRINGS = Strings.of([])
 def merge_dictionaries(
     parts: Sequence[pa.LargeStringArray], *, ordered: bool
 ) -> tuple[Strings, tuple[Codes, ...]]:
-    """The strings of several dictionaries, each once, and the code of each part's.
+    """Merge several dictionaries, and translate the codes of each.
 
     `ordered`: the codes are in order of the strings' UTF-8 bytes.
     """
@@ -135,7 +135,7 @@ def merge_dictionaries(
 
 
 def _integers(array: pa.Array, kind: type[Integer]) -> NDArray[Integer]:
-    """A view of the integers of an array without nulls."""
+    """View the integers of an array without nulls."""
     size = np.dtype(kind).itemsize
     place = array.offset * size
     return np.frombuffer(array.buffers()[1], kind, len(array), place)

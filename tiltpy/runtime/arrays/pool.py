@@ -80,7 +80,7 @@ class Pool(Guarded):
         self._returned: deque[Region] = deque()
 
     def take(self, kind: np.dtype[np.generic], count: int) -> Array:
-        """An array of that many items, its content anything; or `MemoryError`."""
+        """Take an array of that many items, its content anything; or `MemoryError`."""
         size = size_class(count * kind.itemsize)
         with self._lock:
             self._sort_in()
@@ -152,7 +152,7 @@ class Pool(Guarded):
 
 
 def size_class(size: int) -> int:
-    """The size of the region for an array: four sizes from one power of 2 to the next.
+    """Round up to the size of a region: four sizes from one power of 2 to the next.
 
     What is more than the array has is never touched, and so takes no memory.
     """
@@ -161,7 +161,7 @@ def size_class(size: int) -> int:
 
 
 def map_region(size: int) -> Region:
-    """A region fresh from the system, in huge pages where they pay off."""
+    """Map a region fresh from the system, in huge pages where they pay off."""
     huge = size >= HUGE and hasattr(mmap, "MADV_HUGEPAGE")
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     mapping = mmap.mmap(-1, size + HUGE_PAGE * huge, flags=flags)
@@ -174,7 +174,7 @@ def map_region(size: int) -> Region:
 
 
 def dtype_of(scalar: Scalar) -> np.dtype[np.generic]:
-    """The numpy type of a column's values; a bool takes a byte, a string its code."""
+    """Choose the numpy type of a column: a bool takes a byte, a string its code."""
     return _DTYPES[scalar.name]
 
 
@@ -197,7 +197,7 @@ class ScratchArrays:
         self._arrays: dict[tuple[str, int], Array] = {}
 
     def take(self, key: tuple[str, int], scalar: Scalar, size: int) -> Array:
-        """An array of at least that size; its content is anything."""
+        """Take an array of at least that size; its content is anything."""
         found = self._arrays.get(key)
         if found is None or found.size < size or found.dtype != dtype_of(scalar):
             found = self._arrays[key] = allocate(scalar, size)
@@ -242,7 +242,7 @@ def _would_fit(length: int) -> bool:
 
 @cache
 def physical_memory() -> int:
-    """The bytes of memory that this machine, or this container, has.
+    """Find the bytes of memory that this machine, or this container, has.
 
     The system would promise more, and end the process when it comes to keeping that.
     """

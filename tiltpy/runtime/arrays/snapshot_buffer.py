@@ -35,13 +35,13 @@ class Column:
     strings: Strings | None = None
 
     def slice(self, start: int, count: int) -> "Column":
-        """A view of some rows, of one readable row where there are none."""
+        """View some rows, or one readable row where there are none."""
         values = self.values[start : start + max(1, count)]
         offset = self.offset + start if self.validity is not None else 0
         return Column(values, self.validity, offset, self.strings)
 
     def valid(self, count: int) -> NDArray[np.bool_]:
-        """Which of the first `count` rows are not null."""
+        """Unpack which of the first `count` rows are not null."""
         if self.validity is None:
             return np.ones(count, np.bool_)
         first, skip = divmod(self.offset, 8)
@@ -77,19 +77,19 @@ class SnapshotBuffer:
 
     @staticmethod
     def empty(payload: Type) -> "SnapshotBuffer":
-        """A buffer without rows."""
+        """Make a buffer without rows."""
         dummies = (Column(np.zeros(1, dtype_of(t))) for _, t in columns(payload))
         return SnapshotBuffer(
             TimeLayout.SAMPLED, 0, 0, 1, None, None, tuple(dummies), fifo=True
         )
 
     def abi_layout(self) -> Layout:
-        """What a kernel over this buffer is specialised for."""
+        """Describe what a kernel over this buffer is specialised for."""
         nullable = tuple([column.validity is not None for column in self.columns])
         return Layout(self.layout, nullable, self.fifo, self.points)
 
     def bounds(self) -> tuple[int, int] | None:
-        """The smallest start and the largest end; None where there are no rows.
+        """Find the smallest start and the largest end; None where there are no rows.
 
         An end is what counts for a domain (`domain_end`).
         """
@@ -106,7 +106,7 @@ class SnapshotBuffer:
         return first, last if self.domain_end is None else min(last, self.domain_end)
 
     def row(self, number: int) -> tuple[int, int]:
-        """The start and the end of one row."""
+        """Find the start and the end of one row."""
         if self.layout is TimeLayout.SAMPLED:
             start = self.start + number * self.period
             return start, start + self.period
@@ -117,7 +117,10 @@ class SnapshotBuffer:
         return int(self.ends[number - 1]) if number else self.start, end
 
     def times(self) -> tuple[Times, Times]:
-        """The starts and the ends of all rows; computed where they are not stored."""
+        """Return the starts and the ends of all rows.
+
+        Computed where they are not stored.
+        """
         if self.layout is TimeLayout.SAMPLED:
             steps = space_equally(self.start, self.period, self.n + 1)
             return steps[:-1], steps[1:]
@@ -131,7 +134,7 @@ class SnapshotBuffer:
         return starts, ends
 
     def slice(self, start: int, stop: int) -> "SnapshotBuffer":
-        """The rows `start` to `stop` (exclusive) as a view; nothing is copied."""
+        """View the rows `start` to `stop` (exclusive); nothing is copied."""
         assert 0 <= start <= stop <= self.n
         count = stop - start
         kept = slice(start, start + max(1, count))
@@ -158,7 +161,7 @@ class SnapshotBuffer:
         )
 
     def with_columns(self, columns: tuple[Column, ...]) -> "SnapshotBuffer":
-        """The same rows with other payload columns."""
+        """Replace the payload columns."""
         return SnapshotBuffer(
             self.layout,
             self.n,
@@ -173,7 +176,7 @@ class SnapshotBuffer:
         )
 
     def find(self, low: int, high: int) -> tuple[int, int]:
-        """The rows that cover every event which overlaps the stretch `(low, high]`.
+        """Find the rows that cover every event that overlaps `(low, high]`.
 
         Overlapping buffers may have others between them. An empty stretch has no rows.
         """
@@ -207,14 +210,17 @@ class SnapshotBuffer:
 
 
 def pack_validity(valid: NDArray[np.uint8] | NDArray[np.bool_]) -> Bits | None:
-    """Arrow's bitmap of one byte per row (0 is null); None where no row is null."""
+    """Pack one byte per row (0 is null) into Arrow's bitmap.
+
+    None where no row is null.
+    """
     if valid.all():
         return None
     return np.packbits(valid, bitorder="little")
 
 
 def space_equally(start: int, period: int, count: int) -> Times:
-    """That many times, written once; computed in a piece that stays in the cache."""
+    """Write that many times once, computed in a block that stays in the cache."""
     if period > MAX_TIME:  # of the one row that is longer than any step of numpy's
         return np.array([start + i * period for i in range(count)], np.int64)
     times = allocate(I64, count).view(np.int64)

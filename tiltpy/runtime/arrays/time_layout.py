@@ -25,18 +25,18 @@ Mask = NDArray[np.bool_]
 
 
 def cache_blocks(rows: int) -> Iterator[slice]:
-    """The ranges of `i` over pairs of neighbours `(i, i + 1)` of that many rows."""
+    """Split the pairs of neighbours `(i, i + 1)` of `rows` into ranges of `i`."""
     for first in range(0, rows - 1, PIECE):
         yield slice(first, min(first + PIECE, rows - 1))
 
 
 def shift_by_one(piece: slice) -> slice:
-    """The right neighbours of a piece."""
+    """Return the right neighbours of a range of rows."""
     return slice(piece.start + 1, piece.stop + 1)
 
 
 def any_within_segments(broken: Mask, piece: slice, breaks: Breaks) -> bool:
-    """Whether something is so of neighbours in a piece, but for those at breaks."""
+    """Tell whether any pair of neighbours is broken, but for those at `breaks`."""
     if len(breaks):
         low, high = breaks.searchsorted([piece.start + 1, piece.stop + 1])
         broken[breaks[low:high] - (piece.start + 1)] = False
@@ -44,7 +44,7 @@ def any_within_segments(broken: Mask, piece: slice, breaks: Breaks) -> bool:
 
 
 def find_period(stamps: Times) -> int | None:
-    """The step between stamps that are equally spaced in order; None if they are not.
+    """Find the step between stamps equally spaced in order; None if they are not.
 
     One stamp alone, or none, has no step.
     """
@@ -57,7 +57,7 @@ def find_period(stamps: Times) -> int | None:
 
 
 def has_period(stamps: Times, period: int, breaks: Breaks = NO_BREAKS) -> bool:
-    """Whether each stamp is so far from the one before it."""
+    """Tell whether each stamp is so far from the one before it."""
     return not any(
         any_within_segments(
             (stamps[shift_by_one(piece)] - stamps[piece]) != period, piece, breaks
@@ -69,14 +69,14 @@ def has_period(stamps: Times, period: int, breaks: Breaks = NO_BREAKS) -> bool:
 def make_sampled(
     start: int, period: int, n: int, columns: tuple[Column, ...]
 ) -> SnapshotBuffer:
-    """A buffer of `n` rows of one length, without gaps, from `start` on."""
+    """Make a buffer of `n` rows of one length, without gaps, from `start` on."""
     return SnapshotBuffer(TimeLayout.SAMPLED, n, start, period, None, None, columns)
 
 
 def make_contiguous(
     firsts: Times, ends: Times, columns: tuple[Column, ...], breaks: Breaks = NO_BREAKS
 ) -> SnapshotBuffer:
-    """A buffer of at least one row without gaps; sampled if the rows are of one length.
+    """Make a buffer of one row or more without gaps; sampled if they are of one length.
 
     `firsts` are the starts of the segments. A period is an offset to a kernel, so that
     longer rows keep their `ends`.
@@ -89,7 +89,7 @@ def make_contiguous(
 
 
 def _have_length(length: int, firsts: Times, ends: Times, breaks: Breaks) -> bool:
-    """Whether rows without gaps are of one length, the first row's."""
+    """Tell whether rows without gaps are of one length, the first row's."""
     if not len(breaks):
         return len(ends) == 1 or find_period(ends) == length
     heads = ends[breaks] - firsts[1:] == length
@@ -99,7 +99,7 @@ def _have_length(length: int, firsts: Times, ends: Times, breaks: Breaks) -> boo
 def lay_out(
     starts: Times, ends: Times, columns: tuple[Column, ...], breaks: Breaks = NO_BREAKS
 ) -> SnapshotBuffer:
-    """A buffer of at least one row, its starts in order, in the tightest layout."""
+    """Make a buffer of one row or more, starts in order, in the tightest layout."""
     layout, fifo = _classify_neighbours(starts, ends, breaks)
     first = int(starts[0])
     if layout is TimeLayout.CONTIGUOUS:
@@ -111,7 +111,7 @@ def lay_out(
 def _classify_neighbours(
     starts: Times, ends: Times, breaks: Breaks
 ) -> tuple[TimeLayout, bool]:
-    """How each row meets the next one, and whether the ends are in order."""
+    """Find how each row meets the next one, and whether the ends are in order."""
     layout = TimeLayout.CONTIGUOUS
     for piece in cache_blocks(len(starts)):
         left, right = ends[piece], starts[shift_by_one(piece)]

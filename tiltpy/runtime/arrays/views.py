@@ -14,7 +14,7 @@ Number = TypeVar("Number", bound=np.generic)
 
 
 def arrow_type(scalar: Scalar) -> pa.DataType:
-    """The Arrow type that a scalar's values have in memory: times are `int64` ticks."""
+    """Choose the Arrow type of a scalar's values in memory: times are `int64` ticks."""
     if scalar.is_temporal:
         return pa.int64()
     if scalar.kind == "bool":
@@ -27,7 +27,7 @@ def arrow_type(scalar: Scalar) -> pa.DataType:
 
 
 def values_of(array: pa.Array, dtype: np.dtype[Number]) -> NDArray[Number]:
-    """The values of a fixed-width array; anything where it is null. Not bools.
+    """View the values of a fixed-width array; anything where it is null. Not bools.
 
     A view, but for memory that is not aligned for its type.
     """
@@ -40,14 +40,14 @@ def values_of(array: pa.Array, dtype: np.dtype[Number]) -> NDArray[Number]:
 
 
 def validity_of(array: pa.Array) -> tuple[Bits | None, int]:
-    """The validity bitmap and the bit of row 0; None where no row is null."""
+    """Find the validity bitmap and the bit of row 0; None where no row is null."""
     if array.null_count == 0:
         return None, 0
     return np.frombuffer(array.buffers()[0], np.uint8), array.offset
 
 
 def bools_of(array: pa.Array) -> NDArray[np.uint8]:
-    """The values of a bool array, a byte each (Arrow has bits: a copy)."""
+    """Unpack the values of a bool array, a byte each (Arrow has bits: a copy)."""
     bits = Column(np.empty(0), *_bits(array)).valid(len(array))
     return bits.view(np.uint8)
 
@@ -61,7 +61,7 @@ def _bits(array: pa.Array) -> tuple[Bits | None, int]:
 def array_of(
     values: NDArray[np.generic], validity: Bits | None, type: pa.DataType
 ) -> pa.Array:
-    """An Arrow array over contiguous values (bools: bytes) and a bitmap from bit 0."""
+    """Make an Arrow array over contiguous values (bools: bytes) and a bitmap."""
     data = values
     if pa.types.is_boolean(type):
         data = np.packbits(values.view(np.uint8), bitorder="little")
@@ -70,7 +70,7 @@ def array_of(
 
 
 def column_array(column: Column, count: int, scalar: Scalar) -> pa.Array:
-    """The first `count` rows of a column; values are shared, a moved bitmap is not.
+    """View the first `count` rows of a column; only a bitmap that moves is copied.
 
     Of strings these are the codes.
     """

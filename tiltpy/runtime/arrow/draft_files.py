@@ -24,7 +24,7 @@ except ImportError:  # Windows
 
 @contextmanager
 def open_draft(target: Path) -> Iterator[Path]:
-    """The place of a new draft, an empty file; what is there at the end is removed."""
+    """Open a new draft, an empty file; what is there at the end is removed."""
     sweep(target)
     place, descriptor = _create(target)
     try:

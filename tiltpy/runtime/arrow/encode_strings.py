@@ -38,7 +38,7 @@ SPARSE = 2
 
 
 def is_string(found: pa.DataType) -> bool:
-    """Whether an Arrow type is one of strings, however they are stored."""
+    """Tell whether an Arrow type is one of strings, however they are stored."""
     if pa.types.is_dictionary(found) or pa.types.is_run_end_encoded(found):
         return is_string(found.value_type)
     return bool(
@@ -53,7 +53,7 @@ def is_string(found: pa.DataType) -> bool:
 
 
 def encode_chunks(chunks: Sequence[pa.Array]) -> pa.DictionaryArray:
-    """Strings in pieces, of any type that `is_string`, as one array of codes.
+    """Encode chunks of strings, of any type that `is_string`, as one array of codes.
 
     Its dictionary is of large strings, each once. Bytes that are no UTF-8 are an
     `ArrowInvalid`.
@@ -71,7 +71,7 @@ def encode_chunks(chunks: Sequence[pa.Array]) -> pa.DictionaryArray:
 
 
 def _dictionary(chunk: pa.Array) -> pa.DictionaryArray:
-    """Some strings as codes of 32 bits and a dictionary of large strings."""
+    """Encode strings as codes of 32 bits and a dictionary of large strings."""
     if pa.types.is_dictionary(chunk.type):  # it may name a string twice, and null
         inner = _dictionary(chunk.dictionary)
         return _of(inner.indices.take(chunk.indices), inner.dictionary)
@@ -86,7 +86,7 @@ def _of(codes: pa.Array, values: pa.Array) -> pa.DictionaryArray:
 
 
 def string_column(array: pa.DictionaryArray) -> Column:
-    """What `encode_chunks` made, as a column; the codes of nulls are codes too."""
+    """Make a column of what `encode_chunks` made; the codes of nulls are codes too."""
     codes = array.indices
     validity, offset = validity_of(codes)
     if validity is not None:
@@ -110,7 +110,7 @@ class Vocabulary:
 
     @staticmethod
     def of(query: Query) -> "Vocabulary":
-        """What stands in the query's expressions."""
+        """Collect what the query's expressions need."""
         nodes = list(_nodes(query))
         named: dict[str, None] = {}
         for node in nodes:
@@ -123,7 +123,7 @@ class Vocabulary:
 def encode(
     vocabulary: Vocabulary, rows: Mapping[str, SnapshotBuffer]
 ) -> tuple[Mapping[str, SnapshotBuffer], Strings]:
-    """The inputs' rows with codes of one dictionary, and that dictionary.
+    """Encode the inputs' rows with one dictionary, and return both.
 
     It has the strings of the query too, whose `vocabulary` is given.
     """
@@ -137,7 +137,7 @@ def encode(
 
 
 def _orders(node: Expr) -> bool:
-    """Whether a node asks which of two strings comes first."""
+    """Tell whether a node asks which of two strings comes first."""
     match node:
         case Binary(op="<" | "<=" | ">" | ">=", left=operand):
             return operand.type == STRING
@@ -157,7 +157,7 @@ def _nodes(query: Query) -> Iterator[Expr]:
 
 
 def _dictionaries(buffers: Iterable[SnapshotBuffer]) -> list[Strings]:
-    """The dictionaries that columns have, each once."""
+    """List the dictionaries that columns have, each once."""
     found: dict[Strings, None] = {}
     for buffer in buffers:
         for column in buffer.columns:
@@ -169,7 +169,7 @@ def _dictionaries(buffers: Iterable[SnapshotBuffer]) -> list[Strings]:
 def _join_dictionaries(
     own: Sequence[Strings], vocabulary: Vocabulary
 ) -> tuple[Strings, tuple[Numbers, ...]]:
-    """One dictionary of several, with more strings; what each one's codes become."""
+    """Join dictionaries and more strings into one, and translate their codes."""
     named, ordered = vocabulary.named, vocabulary.ordered
     if len(own) != 1:
         return _distinct(own, named, ordered=ordered)
@@ -187,7 +187,7 @@ def _join_dictionaries(
 
 
 def _extend_dictionary(strings: Strings, named: tuple[str, ...]) -> Strings:
-    """The dictionary with those of some strings that it does not have at its end."""
+    """Append to the dictionary those of some strings that it does not have."""
     wanted = array_of(named)
     missing = pc.invert(pc.is_in(wanted, value_set=strings.values))
     new = wanted.filter(missing)
@@ -211,7 +211,7 @@ def _distinct(
 def _renumber(
     buffer: SnapshotBuffer, numbers: Mapping[Strings, Numbers]
 ) -> SnapshotBuffer:
-    """The rows with other codes for their strings; themselves if none changes."""
+    """Replace the codes of the rows' strings; the rows themselves if none changes."""
     found = []
     for column in buffer.columns:
         new = None if column.strings is None else numbers[column.strings]
@@ -234,7 +234,7 @@ def _with_codes(column: Column, numbers: Codes) -> Column:
 def with_one_dictionary(
     pieces: Sequence[tuple[Column, int]],
 ) -> tuple[list[Column], Strings | None]:
-    """Pieces of one column (each with its number of rows), all with one dictionary.
+    """Give the chunks of one column (each with its row count) one dictionary.
 
     It has no more strings than `SPARSE` for each row.
     """
@@ -254,7 +254,7 @@ def with_one_dictionary(
 
 
 def _compact(column: Column, count: int) -> Column:
-    """A column whose dictionary has not many more strings than it has rows."""
+    """Shrink the dictionary of a column to not many more strings than it has rows."""
     if column.strings is None or len(column.strings) <= SPARSE * max(count, 1):
         return column
     used, codes = np.unique(column.values[: max(count, 1)], return_inverse=True)

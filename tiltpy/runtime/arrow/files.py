@@ -34,7 +34,7 @@ _ARROW_FILE_MAGIC = b"ARROW1"
 
 
 def format_of(path: Path) -> str:
-    """The format that a path's suffix stands for; `DataError` if none does."""
+    """Find the format that a path's suffix stands for; `DataError` if none does."""
     found = FORMATS.get(path.suffix.lower())
     if found is None:
         what = f"the suffix '{path.suffix}'" if path.suffix else "a name without suffix"
@@ -69,7 +69,7 @@ def _read(path: Path, form: str) -> pa.Table:
 
 
 def read_texts(path: Path, names: Sequence[str]) -> pa.Table:
-    """Columns of a CSV file as the texts that stand there; nothing at all is null."""
+    """Read columns of a CSV file as the texts that stand there; nothing is null."""
     options = pc.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()),
         include_columns=names,
@@ -121,7 +121,7 @@ def replace_files(*paths: Path) -> Iterator[tuple[Path, ...]]:
 
 @contextmanager
 def _draft_like(path: Path, target: Path) -> Iterator[Path]:
-    """A draft with the rights of the file that it will replace."""
+    """Open a draft with the rights of the file that it will replace."""
     if target.is_dir():
         raise DataError(f"{path}: is a directory; name a file in it")
     if not target.parent.is_dir():
@@ -169,7 +169,7 @@ def _write_to(sink: pa.OSFile, table: pa.Table, form: str) -> None:
 
 
 def reason(error: Exception) -> str:
-    """The first line of what went wrong, without the file's name once more."""
+    """Return the first line of what went wrong, without the file's name once more."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
     lines = str(error).splitlines()

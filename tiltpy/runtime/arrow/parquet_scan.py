@@ -56,7 +56,7 @@ class ParquetScan:
     def batches(
         self, used: Sequence[str], rows: int, times: "TimeRange | None" = None
     ) -> Iterator[RowBatch]:
-        """The rows of some columns, at most so many at once, the files in time order.
+        """Read the rows of some columns, `rows` at most at once, in time order.
 
         `times` leaves out row groups that lie before it as a whole, and tells in which
         order to read the files; without it, or without statistics, they stay as given.
@@ -88,7 +88,7 @@ class ParquetScan:
         return sorted(starts, key=lambda path: starts[path] or 0)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """All columns and rows, for whoever reads them as a frame: `run`, Polars."""
+        """Export all columns and rows as a frame, for `run` or Polars."""
         schema = self.schema
         batches = (
             part
@@ -104,7 +104,7 @@ class ParquetScan:
 
 
 def scan_parquet(source: Place | Sequence[Place]) -> ParquetScan:
-    """A Parquet dataset as the input of `stream` and `run_to`: read piece by piece.
+    """Open a Parquet dataset that `stream` and `run_to` read piece by piece.
 
     `source` is a file, a directory (all `*.parquet` files in it and below), a pattern
     like "trades/2024-*.parquet", or a list of files. Rows must be in order of time in
@@ -126,7 +126,7 @@ def scan_parquet(source: Place | Sequence[Place]) -> ParquetScan:
 
 
 def _files(source: str) -> tuple[Path, ...]:
-    """The files that a path or a pattern stands for, by name."""
+    """List the files that a path or a pattern stands for, by name."""
     path = Path(source)
     if path.is_file():
         return (path,)
@@ -142,7 +142,7 @@ def _files(source: str) -> tuple[Path, ...]:
 
 
 def rows_of(frame: object) -> int:
-    """How many rows a frame has; 0 where only reading it can tell."""
+    """Count the rows of a frame; 0 where only reading it can tell."""
     if isinstance(frame, ParquetScan):
         total = 0
         for path in frame.paths:
@@ -153,7 +153,7 @@ def rows_of(frame: object) -> int:
 
 
 def open_parquet(path: Path) -> pq.ParquetFile:
-    """A Parquet file whose footer was read."""
+    """Open a Parquet file and read its footer."""
     try:
         # Otherwise the columns of all row groups would be read at once, and kept.
         return pq.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False)
@@ -162,13 +162,13 @@ def open_parquet(path: Path) -> pq.ParquetFile:
 
 
 def unreadable(path: Path, error: Exception) -> DataError:
-    """That a file cannot be read, and why."""
+    """Make the error that a file cannot be read, and why."""
     lines = str(error).splitlines()
     return DataError(f"{path}: not readable as Parquet: {lines[0] if lines else error}")
 
 
 def _check_types(path: Path, schema: pa.Schema, types: dict[str, pa.DataType]) -> None:
-    """A file must have the used columns as the first file has them."""
+    """Refuse a file that has the used columns otherwise than the first file."""
     for name, wanted in types.items():
         index = schema.get_field_index(name)
         found = schema.field(index).type if index >= 0 else None
@@ -211,7 +211,7 @@ class TimeRange:
     low: int | None = None
 
     def first(self, file: pq.ParquetFile) -> int | None:
-        """About when the rows of a file start; None where it does not say."""
+        """Find about when the rows of a file start; None where it does not say."""
         for group in range(file.num_row_groups):
             if file.metadata.row_group(group).num_rows:
                 found = self._statistics(file, group, self.column)
@@ -219,7 +219,7 @@ class TimeRange:
         return None
 
     def groups_before(self, file: pq.ParquetFile) -> int:
-        """How many row groups, the first ones, end before the range."""
+        """Count the row groups, the first ones, that end before the range."""
         if self.low is None:
             return 0
         ended = 0
@@ -233,7 +233,7 @@ class TimeRange:
     def _statistics(
         self, file: pq.ParquetFile, group: int, column: str
     ) -> tuple[int, int] | None:
-        """The least and the greatest time in a row group, rounded outwards."""
+        """Find the least and the greatest time in a row group, rounded outwards."""
         row_group = file.metadata.row_group(group)
         for number in range(row_group.num_columns):
             chunk = row_group.column(number)

@@ -27,7 +27,7 @@ _SPENT: WeakSet[pa.RecordBatchReader] = WeakSet()
 def read_chosen(
     input: str, frame: object, choose: Callable[[pa.Schema], Choice]
 ) -> tuple[pa.Table, Choice]:
-    """A table with at least the columns that are chosen from the frame's, and those.
+    """Read a table with at least the chosen columns of a frame, and what was chosen.
 
     Frames that would convert or compute their columns are asked for no others.
     """
@@ -40,7 +40,7 @@ def read_chosen(
 
 
 def _without_rows(frame: Any) -> Any:
-    """The frame's schema as a frame; None where only its rows can tell it."""
+    """Make a frame of the frame's schema; None where only its rows can tell it."""
     match type(frame).__module__.partition(".")[0], type(frame).__name__:
         case "polars", "DataFrame":
             return frame.clear()
@@ -55,7 +55,7 @@ def _without_rows(frame: Any) -> Any:
 
 
 def _with_columns(frame: Any, names: list[str]) -> Any:
-    """The frame with no other columns than these."""
+    """Drop all other columns of the frame."""
     match type(frame).__module__.partition(".")[0]:
         case "polars":
             return frame.select(names)
@@ -68,7 +68,7 @@ def _with_columns(frame: Any, names: list[str]) -> Any:
 
 
 def read_frame(input: str, frame: object) -> pa.Table:
-    """The frame as a table, still unchecked; streams are read to their end.
+    """Read the frame as a table, still unchecked; streams are read to their end.
 
     Takes everything with `__arrow_c_stream__` or `__arrow_c_array__`: pyarrow, Polars,
     pandas (2.2 and later), DuckDB relations, and others.
@@ -86,7 +86,7 @@ def read_frame(input: str, frame: object) -> pa.Table:
 
 
 def as_pyarrow_table(input: str, frame: object) -> pa.Table | None:
-    """A frame of pyarrow itself as a table; None for any other.
+    """Return a frame of pyarrow as a table; None for any other.
 
     Not through the C interface, in which buffers lose their sizes. (And of a table,
     `pa.table` would import pandas.)
@@ -148,7 +148,7 @@ def _check_kind(input: str, frame: object) -> None:
 
 
 def unreadable(input: str, error: Exception) -> DataError:
-    """That a frame cannot be read. What ends a program is raised as what it is.
+    """Make the error that a frame cannot be read; what ends a program is raised.
 
     Arrow's C interface hands on the text of an exception alone.
     """
@@ -159,7 +159,7 @@ def unreadable(input: str, error: Exception) -> DataError:
 
 
 def flat_column(input: str, table: pa.Table, *path: str) -> pa.Array:
-    """A column (or a field of a struct column) that was checked, in one piece, decoded.
+    """Decode a column (or a field of one) that was checked, as one chunk.
 
     Chunks are joined (a copy where there are several), dictionaries and run ends are
     replaced by what they stand for.
@@ -174,7 +174,10 @@ def flat_column(input: str, table: pa.Table, *path: str) -> pa.Array:
 
 
 def payload_array(input: str, table: pa.Table, scalar: Scalar, *path: str) -> pa.Array:
-    """The same for a value of a payload; strings as `encode_chunks` makes them."""
+    """Decode a value of a payload, as one chunk.
+
+    Strings as `encode_chunks` makes them.
+    """
     if scalar.kind != "string":
         return flat_column(input, table, *path)
     column = table.column(path[0])
@@ -190,7 +193,7 @@ def payload_array(input: str, table: pa.Table, scalar: Scalar, *path: str) -> pa
 
 
 def _at(array: pa.Array, steps: Sequence[str]) -> pa.Array:
-    """A column, or the field of a struct column, without run ends."""
+    """Find a column, or the field of a struct column, without run ends."""
     for step in steps:
         array = _field(array, step)
     return _without_run_ends(array)
@@ -203,7 +206,7 @@ def _combine_chunks(column: pa.ChunkedArray) -> pa.Array:
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """The type without dictionaries and run ends, of which Arrow makes no empty array.
+    """Strip a type of dictionaries and run ends, of which Arrow makes no empty array.
 
     Those of the fields of a struct, too.
     """
@@ -215,7 +218,7 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _field(array: pa.Array, name: str) -> pa.Array:
-    """A field of a struct array, null where the struct is."""
+    """Extract a field of a struct array, null where the struct is."""
     place = array.type.get_field_index(name)
     if not pa.types.is_run_end_encoded(array.type.field(place).type):
         return array.flatten()[place]
@@ -225,7 +228,7 @@ def _field(array: pa.Array, name: str) -> pa.Array:
 
 
 def says_no_type(array: pa.Array) -> bool:
-    """Whether a column is one of a frame without rows that never knew its type.
+    """Tell whether a column is of a frame without rows that never knew its type.
 
     Only nulls; or floats: what pandas makes of an empty list.
     """
@@ -235,7 +238,10 @@ def says_no_type(array: pa.Array) -> bool:
 
 
 def _without_run_ends(array: pa.Array) -> pa.Array:
-    """One value per row; `take` and not `run_end_decode`, whose module loads slowly."""
+    """Expand to one value per row.
+
+    By `take`: `run_end_decode`'s module loads slowly.
+    """
     if not isinstance(array, pa.RunEndEncodedArray):
         return array
     rows = np.arange(array.offset, array.offset + len(array))
@@ -244,7 +250,7 @@ def _without_run_ends(array: pa.Array) -> pa.Array:
 
 
 def _take(values: pa.Array, places: pa.Array) -> pa.Array:
-    """Some values of an array, of views too, of which Arrow takes none."""
+    """Take some values of an array, of views too, of which Arrow takes none."""
     if pa.types.is_string_view(values.type):
         values = values.cast(pa.large_string())
     elif pa.types.is_binary_view(values.type):

@@ -52,7 +52,7 @@ class Choice:
 
 
 def choose_columns(declared: Input, column: str | None, schema: pa.Schema) -> Choice:
-    """The columns of a frame for an input whose lifetime is known."""
+    """Choose the columns of a frame for an input whose lifetime is known."""
     for name in (*declared.order, *declared.keys):
         check_column_name(declared, schema, name)
     if column is not None:
@@ -122,7 +122,7 @@ def _choose_value(
 def choose_fields(
     declared: Input, payload: Struct, column: str | None, schema: pa.Schema
 ) -> tuple[tuple[str, ...], ...]:
-    """The columns of a struct's fields, or the fields of one struct column."""
+    """Choose the columns of a struct's fields, or the fields of one struct column."""
     wanted = [name for name, _ in payload.fields]
     if column is None:
         if set(wanted) <= set(schema.names):
@@ -145,7 +145,7 @@ def _paths(
     found: Mapping[str, pa.DataType],
     place: tuple[str, ...],
 ) -> tuple[tuple[str, ...], ...]:
-    """The paths of a struct's columns, and those of the structs in it."""
+    """List the paths of a struct's columns, and those of the structs in it."""
     paths: list[tuple[str, ...]] = []
     for name, of in payload.fields:
         path = (*place, name)
@@ -176,7 +176,7 @@ def _check_struct(
 
 
 def _struct_column(wanted: list[str], input: str, schema: pa.Schema) -> str | None:
-    """The only struct column with all the fields, or the one named as the input."""
+    """Find the only struct column with all fields, or the one named as the input."""
     found = [
         field.name
         for field in schema
@@ -189,7 +189,7 @@ def _struct_column(wanted: list[str], input: str, schema: pa.Schema) -> str | No
 
 
 def check_column_name(declared: Input, schema: pa.Schema, name: str) -> str:
-    """The name of a column that is there once."""
+    """Return the name of a column that is there once; refuse any other."""
     count = schema.names.count(name)
     if count == 0:
         raise _missing_error(declared, name, schema.names)

@@ -38,12 +38,12 @@ class TickColumn:
     tick: Unit | None
 
     def error(self, message: str, row: int | None = None) -> DataError:
-        """An error about the column, or about a row of it (counted from 0)."""
+        """Make an error about the column, or about a row of it (counted from 0)."""
         return DataError(message, input=self.input, column=self.name, row=row)
 
 
 def ticks_column(column: TickColumn) -> pa.Array:
-    """The values as ticks, nulls where they were: a view where they are `int64`."""
+    """Convert values to ticks, nulls where they were: a view where they are `int64`."""
     array = column.array
     if pa.types.is_null(array.type):
         return array.cast(pa.int64())
@@ -68,7 +68,7 @@ def ticks_column(column: TickColumn) -> pa.Array:
 
 
 def _unit_of(column: TickColumn) -> Unit | None:
-    """What the column's integers count; None for ticks. Refuses other types."""
+    """Find what the column's integers count; None for ticks. Refuses other types."""
     found, what = column.array.type, column.scalar.name
     if pa.types.is_integer(found):
         return None
@@ -93,7 +93,7 @@ def _unit_of(column: TickColumn) -> Unit | None:
 
 
 def _within(column: TickColumn, raw: Integers, factor: int) -> Integers:
-    """The integers times a factor, which must fit into 64 bits."""
+    """Multiply integers, which must fit into 64 bits then."""
     limits, own = np.iinfo(np.int64), np.iinfo(raw.dtype)
     low, high = -(-int(limits.min) // factor), int(limits.max) // factor
     outside = np.zeros(len(raw), np.bool_)
@@ -112,7 +112,7 @@ def _within(column: TickColumn, raw: Integers, factor: int) -> Integers:
 
 
 def _divide_exactly(column: TickColumn, raw: Integers, factor: int) -> Integers:
-    """Integers of a finer unit, each of which must be a whole number of ticks."""
+    """Divide integers of a finer unit, which must be whole numbers of ticks."""
     whole = raw.astype(np.int64) // factor
     broken = whole * factor != raw
     if broken.any():
@@ -141,7 +141,7 @@ def _of(tick: Unit | None) -> str:
 
 
 def output_type(scalar: Scalar, times: OutputStamp) -> OutputStamp:
-    """How an output's column of times or durations goes out, given that of its times.
+    """Choose the type of an output's times or durations, given that of its bounds.
 
     Plain ticks stay `int64`. Else times have the type of `start` and `end`, or where
     those are integers a timestamp without a zone; durations have the unit of those.
@@ -165,7 +165,7 @@ def output_type(scalar: Scalar, times: OutputStamp) -> OutputStamp:
 def ticks_array(
     column: Column, count: int, scalar: Scalar, kind: OutputStamp, output: str
 ) -> pa.Array:
-    """The first `count` rows of a column of ticks, in the type that goes out."""
+    """Convert the first `count` rows of a column of ticks to the type that goes out."""
     array = column_array(column, count, scalar)
     width = kind.type.bit_width
     if kind.factor == 1 and width == 64:

@@ -60,7 +60,7 @@ class OutputStamp:
 
 
 def stamp_type(type: pa.DataType) -> StampType | None:
-    """What a column of an Arrow type holds as times; None if it cannot be one."""
+    """Find what a column of an Arrow type holds as times; None if it cannot be one."""
     if pa.types.is_timestamp(type):
         return StampType("timestamp", type.unit, type.tz)
     if pa.types.is_date32(type):
@@ -71,7 +71,7 @@ def stamp_type(type: pa.DataType) -> StampType | None:
 
 
 def timestamp(tick: Unit | None, *, zoned: bool) -> StampType:
-    """What a column has whose stamps are whole ticks; its zone, if any, is UTC."""
+    """Describe a column whose stamps are whole ticks; its zone, if any, is UTC."""
     unit = min(tick or "s", "s", key=NANOSECONDS.__getitem__)
     return StampType("timestamp", unit, "UTC" if zoned else None)
 
@@ -91,12 +91,12 @@ class TimeColumn:
     high: int = MAX_TIME
 
     def error(self, message: str, row: int | None = None) -> DataError:
-        """An error about the column, or about a row of it (counted from 0)."""
+        """Make an error about the column, or about a row of it (counted from 0)."""
         return DataError(message, input=self.input, column=self.name, row=row)
 
 
 def to_ticks(column: TimeColumn) -> tuple[Stamps, StampType]:
-    """The stamps in ticks: a view where the column counts ticks in 64 bits already."""
+    """Convert stamps to ticks: a view where they count ticks in 64 bits already."""
     kind = _check_type(column)
     raw = _integers(column.array)
     in_order = find_disorder(raw) is None
@@ -116,7 +116,7 @@ def to_ticks(column: TimeColumn) -> tuple[Stamps, StampType]:
 
 
 def find_disorder(stamps: NDArray[np.integer]) -> int | None:
-    """The first row whose stamp is below that of the row before; None in order."""
+    """Find the first row whose stamp is below that of the row before; None in order."""
     for piece in cache_blocks(len(stamps)):
         below = stamps[shift_by_one(piece)] < stamps[piece]
         if below.any():
@@ -185,7 +185,7 @@ def _check_range(
 def _divide(
     column: TimeColumn, kind: StampType, raw: NDArray[np.integer], factor: int
 ) -> Times:
-    """Stamps finer than the tick, each of which must be a whole number of ticks."""
+    """Divide stamps finer than the tick, which must be whole numbers of ticks."""
     ticks = np.empty(len(raw), np.int64)
     for first in range(0, len(raw), PIECE):
         part = raw[first : first + PIECE].astype(np.int64, copy=False)
@@ -208,7 +208,7 @@ def _of(tick: Unit | None) -> str:
 
 
 def format_stamp(value: int, kind: StampType) -> str:
-    """A stored stamp as a person writes it."""
+    """Write a stored stamp as a person does."""
     if kind.unit is None:
         return str(value)
     unit = NUMPY_UNITS.get(kind.unit, kind.unit)
@@ -217,19 +217,19 @@ def format_stamp(value: int, kind: StampType) -> str:
 
 
 def in_ticks(kind: StampType, tick: Unit | None) -> StampType:
-    """What the column's times are once they count ticks."""
+    """Describe the column's times once they count ticks."""
     return kind if kind.unit is None else replace(kind, unit=tick)
 
 
 def empty_stamps(tick: Unit | None) -> pa.Array:
-    """No stamps, for a frame without rows that does not say what its times would be."""
+    """Make no stamps, for a frame without rows that does not say their type."""
     if tick is None:
         return pa.array([], pa.int64())
     return pa.array([], pa.timestamp(min(tick, "s", key=NANOSECONDS.__getitem__)))
 
 
 def join_stamp_types(first: StampType, second: StampType) -> StampType | None:
-    """What holds the stamps of both; None where one has ticks and the other not."""
+    """Find what holds the stamps of both; None where one has ticks, the other not."""
     if first == second:
         return first
     if first.precision is None or second.precision is None:
@@ -241,7 +241,7 @@ def join_stamp_types(first: StampType, second: StampType) -> StampType | None:
 
 
 def output_stamp(inputs: Mapping[str, StampType], tick: Unit | None) -> OutputStamp:
-    """The type of an output's times, from those of all inputs of the query, by name.
+    """Choose the type of an output's times, from those of all inputs by name.
 
     Plain ticks stay int64. Otherwise it is the finer of the tick and the inputs' finest
     unit (`s` where Arrow has none as coarse; dates where all are dates and the tick is
@@ -270,7 +270,7 @@ def output_stamp(inputs: Mapping[str, StampType], tick: Unit | None) -> OutputSt
 
 
 def from_ticks(times: Times, stamp: OutputStamp, output: str) -> pa.Array:
-    """Times as an Arrow column: a view where the type counts ticks in 64 bits."""
+    """Convert times to an Arrow column: a view where it counts ticks in 64 bits."""
     width = np.dtype(f"i{stamp.type.bit_width // 8}")
     limit = np.iinfo(width).max // stamp.factor
     if limit < MAX_TIME and len(times):

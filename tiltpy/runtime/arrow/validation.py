@@ -70,7 +70,7 @@ def check_column(input: str, column: pa.ChunkedArray, paths: Sequence[Path]) -> 
 
 
 def broken_error(error: Exception, input: str, path: Sequence[str]) -> DataError:
-    """The error of data that are not what Arrow prescribes."""
+    """Make the error of data that are not what Arrow prescribes."""
     message = f"the Arrow data are broken: {error}"
     return DataError(message, input=input, column=".".join(path))
 
@@ -96,7 +96,10 @@ _BYTES = {
 
 
 def _plain_bits(array: pa.StructArray) -> pa.Array:
-    """Which structs are there, as bools; to check them without all of their fields."""
+    """Find which structs are there, as bools.
+
+    To check them without all their fields.
+    """
     there = array.buffers()[0]
     data = there or pa.py_buffer(bytes((array.offset + len(array) + 7) // 8))
     return pa.Array.from_buffers(
@@ -105,7 +108,7 @@ def _plain_bits(array: pa.StructArray) -> pa.Array:
 
 
 def advise_type(found: pa.DataType) -> str:
-    """What to do about a column of a type that was not declared, or is no payload."""
+    """Advise on a column of a type that was not declared, or is no payload."""
     if pa.types.is_integer(found) or pa.types.is_floating(found):
         name = str(found).replace("uint", "u").replace("int", "i")
         name = {"double": "f64", "float": "f32", "halffloat": "f32"}.get(name, name)

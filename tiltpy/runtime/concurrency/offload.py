@@ -84,7 +84,7 @@ class Work(Guarded, Generic[T]):
         self._error: BaseException | None = None
 
     def after_fork(self) -> None:
-        """In a child that its own caller forked while it waited: nobody works here."""
+        """Forget the work of the parent, in a child forked while a caller waited."""
         super().after_fork()
         self._error = TiltError("the process that runs this query forked this one")
         self._messages = SimpleQueue()
@@ -146,14 +146,14 @@ class Work(Guarded, Generic[T]):
         return result[0]
 
     def check(self) -> None:
-        """`StopWork`, if it has been."""
+        """Raise `StopWork`, if it has been stopped."""
         if self.flag.is_set:
             raise StopWork
 
     # In the caller's
 
     def outcome(self, progress: Progress | None, latest: tuple[int, int]) -> T:
-        """What it gives, or its error, when it has ended."""
+        """Return what the work gives, or raise its error, when it has ended."""
         while True:
             try:
                 message = self._messages.get(timeout=HEARTBEAT)
@@ -197,7 +197,7 @@ _abandoned: WeakSet[Work[Any]] = WeakSet()
 
 
 def is_abandoned() -> bool:
-    """Whether any work goes on for which nobody waits."""
+    """Tell whether any work goes on for which nobody waits."""
     return not all(one.is_over for one in _abandoned)
 
 
@@ -242,7 +242,7 @@ def in_caller(task: Callable[[], T]) -> T:
 
 
 def call_in_caller(progress: Progress) -> Progress:
-    """The same to be called where the work is done: the caller's thread hears of it."""
+    """Wrap a function so that work can call it: it runs in the caller's thread."""
     return partial(_report, progress)
 
 
@@ -255,13 +255,13 @@ def _report(progress: Progress, done: int, total: int) -> None:
 
 
 def stop_flag() -> StopFlag:
-    """The flag for kernels that this thread calls."""
+    """Find the stop flag for kernels that this thread calls."""
     work = _here.work
     return _NEVER_SET if work is None else work.flag
 
 
 def current_work() -> Work[Any] | None:
-    """What this thread works on, for others that it has help."""
+    """Find what this thread works on, for others that it has help."""
     return _here.work
 
 

@@ -48,7 +48,7 @@ class _Queue(Generic[T, R]):
 def map_ordered(
     work: Callable[[T], R], items: Iterable[T], workers: int
 ) -> Generator[R]:
-    """The results of some work, in order of the items, which are begun in order too.
+    """Map a function over items by several workers; begun and given in their order.
 
     Closing it stops the workers after what they are doing, as an error of one does.
     """

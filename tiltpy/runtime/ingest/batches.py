@@ -17,7 +17,7 @@ IN_MEMORY = ("polars", "pandas", "pyspark")
 def read_batches(
     input: str, frame: object, rows: int
 ) -> tuple[pa.Schema, Iterator[RowBatch]]:
-    """The schema of a frame, or of the frames that an iterator gives, and its rows."""
+    """Read the schema of a frame, or of frames that an iterator gives, and its rows."""
     if isinstance(frame, Iterator) and not isinstance(frame, pa.RecordBatchReader):
         first = next(frame, None)
         if first is None:
@@ -66,7 +66,7 @@ def _of_reader(input: str, reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
 def _split_tables(
     input: str, tables: Iterator[pa.Table], rows: int
 ) -> Iterator[RowBatch]:
-    """The tables in parts of at most that many rows."""
+    """Split tables into batches of at most that many rows."""
     first, schema = 0, None
     for table in tables:
         schema = schema or table.schema

@@ -86,12 +86,12 @@ def bind(
     order: str | Sequence[str] = (),
     by: str | Sequence[str] = (),
 ) -> InputBinding:
-    """A frame with the names of its columns and its lifetime, in ticks."""
+    """Bind a frame with the names of its columns and its lifetime, in ticks."""
     return InputBinding(frame, time, lifetime, column, names_of(order), names_of(by))
 
 
 def names_of(given: str | Sequence[str]) -> tuple[str, ...]:
-    """One name, or several."""
+    """Read one name, or several."""
     names = (given,) if isinstance(given, str) else given
     return tuple(
         check_argument("order and by", names, Sequence, "a column's name, or several")
@@ -113,7 +113,7 @@ def check_bound(query: Query, names: Collection[str]) -> None:
 
 
 def complete_input(declared: Input, binding: InputBinding) -> Input:
-    """The declared input with what the binding adds; they must not disagree.
+    """Complete the declared input with what the binding adds; they must not disagree.
 
     Its keys are the frame's columns.
     """
@@ -166,7 +166,7 @@ def complete_input(declared: Input, binding: InputBinding) -> Input:
 def _key_columns(
     declared: Input, binding: InputBinding, lifetime: Lifetime, time: str | None
 ) -> tuple[str, ...]:
-    """The frame's columns for the keys of the query, apart from those of time."""
+    """Choose the frame's columns for the query's keys, apart from those of time."""
     name, keys = declared.name, declared.keys
     columns = binding.by or keys
     if binding.by and not keys:

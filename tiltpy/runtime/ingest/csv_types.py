@@ -21,7 +21,7 @@ from tiltpy.types import STRING, Scalar, columns
 def cast_as_declared(
     table: pa.Table, declared: Input, binding: InputBinding, path: Path
 ) -> pa.Table:
-    """The table with the payload columns of an input in the input's types.
+    """Cast the payload columns of an input in a table to the input's types.
 
     `path` is the CSV file that it was read from.
     """

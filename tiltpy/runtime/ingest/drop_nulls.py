@@ -26,7 +26,7 @@ SPARSE = 2
 
 
 def keep_rows(buffer: SnapshotBuffer, mask: Mask, payload: Type) -> SnapshotBuffer:
-    """A copy of some rows, in the layout that they have without the others."""
+    """Copy some rows, in the layout that they have without the others."""
     if not mask.any():
         return SnapshotBuffer.empty(payload)
     starts, ends = buffer.times()
@@ -36,7 +36,7 @@ def keep_rows(buffer: SnapshotBuffer, mask: Mask, payload: Type) -> SnapshotBuff
 
 
 def keep_values(column: Column, mask: Mask) -> Column:
-    """A copy of some rows of a column."""
+    """Copy some rows of a column."""
     values = column.values[: len(mask)][mask]
     if column.validity is None:
         return replace(column, values=values)
@@ -45,7 +45,7 @@ def keep_values(column: Column, mask: Mask) -> Column:
 
 
 def drop_nulls_at_edges(buffer: SnapshotBuffer, scalar: Scalar) -> SnapshotBuffer:
-    """A scalar object whose first and last rows are events, all rows if they overlap.
+    """Drop the nulls before the first event and behind the last; all if rows overlap.
 
     A view, but for overlapping events.
     """
@@ -69,7 +69,7 @@ def drop_nulls_at_edges(buffer: SnapshotBuffer, scalar: Scalar) -> SnapshotBuffe
 def keep_events(
     keys: Keys, groups: Groups, present: Mask | None, payload: Type
 ) -> tuple[Keys, Groups]:
-    """The rows by key that are events, and the keys that have any.
+    """Select the rows by key that are events, and the keys that have any.
 
     `present` says which structs are there, None: every one.
     """
@@ -95,7 +95,7 @@ def keep_events(
 
 
 def _with_holes(events: Mask, offsets: NDArray[np.int64]) -> Mask:
-    """The events, and all rows between those of a key if that is at most `SPARSE`."""
+    """Select the events, and all rows between those of a key if at most `SPARSE`."""
     rows = np.flatnonzero(events)
     begins, ends = rows.searchsorted(offsets[:-1]), rows.searchsorted(offsets[1:])
     some = begins < ends
@@ -107,7 +107,7 @@ def _with_holes(events: Mask, offsets: NDArray[np.int64]) -> Mask:
 
 
 def _span(column: Column, count: int) -> tuple[int, int]:
-    """The first row that is not null, and the one behind the last; few are looked at.
+    """Find the first row that is not null, and the one behind the last; reads few rows.
 
     Both are `count` where all are null.
     """

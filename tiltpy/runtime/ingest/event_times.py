@@ -51,7 +51,7 @@ def read_times(
     table: pa.Table,
     unit: Unit | None,
 ) -> tuple[tuple[Stamps, ...], StampType]:
-    """The stamps of rows, or their starts and ends, and the kind of times they are."""
+    """Read the stamps of rows, or starts and ends, and what kind of times they are."""
     low, high = lifetime.before - MAX_TIME, MAX_TIME - lifetime.after
     found: list[tuple[Stamps, StampType]] = []
     for name in choice.times:
@@ -128,7 +128,7 @@ def lay_out_events(
 
 
 def _are_samples(stamps: Times, length: int, breaks: Breaks) -> bool:
-    """Whether each row of a length ends where the next one starts."""
+    """Tell whether each row of a length ends where the next one starts."""
     if len(breaks):
         return has_period(stamps, length, breaks)
     return len(stamps) == 1 or find_period(stamps) == length
@@ -168,7 +168,7 @@ def _until_next(
 
 
 def _find_tied(stamps: Times, breaks: Breaks) -> NDArray[np.int64]:
-    """The rows with the stamp of the next row, if that is in their segment."""
+    """Find the rows with the stamp of the next row, if that is in their segment."""
     same = stamps[1:] == stamps[:-1]
     same[breaks - 1] = False
     rows: NDArray[np.int64] = same.nonzero()[0]

@@ -34,7 +34,7 @@ class GroupedRows:
 
 
 def group_rows(codes: Codes, size: int) -> GroupedRows:
-    """The rows of each code; codes are below a size. It is faster if that `fits`."""
+    """Group rows by code, below `size`; faster if that `fits_packed`."""
     if find_disorder(codes) is None:
         heads = _find_heads(codes, len(codes))
         assert heads is not None
@@ -49,14 +49,17 @@ def group_rows(codes: Codes, size: int) -> GroupedRows:
 
 
 def offsets_of(counts: Numbers) -> Numbers:
-    """Where segments with so many rows each begin, and where the last one ends."""
+    """Sum up row counts to where each segment begins, and where the last one ends."""
     offsets = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=offsets[1:])
     return offsets
 
 
 def _find_heads(codes: Codes, most: int) -> Numbers | None:
-    """The rows whose code is not that of the row before; None where they are many."""
+    """Find the rows whose code is not that of the row before.
+
+    None if more than `most`.
+    """
     found = [np.zeros(min(1, len(codes)), np.int64)]
     for piece in cache_blocks(len(codes)):
         heads = np.flatnonzero(codes[shift_by_one(piece)] != codes[piece])
@@ -80,7 +83,7 @@ def _group_runs(codes: Codes, heads: Numbers) -> GroupedRows:
 
 
 def _group_by_sort(codes: Codes, size: int) -> GroupedRows:
-    """The rows of codes in any order."""
+    """Group the rows of codes in any order."""
     packed = sort_packed(codes, size)
     order = packed.empty_order()
     heads, found = [], []
@@ -97,7 +100,7 @@ def _group_by_sort(codes: Codes, size: int) -> GroupedRows:
 
 
 def _group_by_two_sorts(codes: Codes, size: int, wide: int) -> GroupedRows:
-    """The same for codes with so many bits too many."""
+    """Group rows of codes `wide` bits wider than the packed sort key, in two passes."""
     drop = codes.dtype.type(wide)
     order: Rows = sort_packed(codes >> drop, ((size - 1) >> wide) + 1).order()
     ordered = codes[order]

@@ -45,7 +45,10 @@ class KeyCodes:
 
 
 def key_array(input: str, table: pa.Table, name: str) -> pa.Array:
-    """A key column of a table in one piece; strings as `encode_chunks` makes them."""
+    """Read a key column of a table as one chunk.
+
+    Strings as `encode_chunks` makes them.
+    """
     found = table.schema.field(name).type
     check_key_type(input, name, found)
     if pa.types.is_null(found):
@@ -54,7 +57,7 @@ def key_array(input: str, table: pa.Table, name: str) -> pa.Array:
 
 
 def encode_keys(columns: Sequence[pa.Array]) -> KeyCodes:
-    """The keys that one or several columns of one length make."""
+    """Encode the keys that one or several columns of one length make."""
     return reduce(_combine_codes, map(_code_column, columns))
 
 
@@ -79,7 +82,7 @@ def _code_column(array: pa.Array) -> KeyCodes:
 
 
 def _combine_codes(first: KeyCodes, second: KeyCodes) -> KeyCodes:
-    """The keys of one column more."""
+    """Combine the codes of two columns into codes of pairs."""
     rows = len(first.codes)
     if not fits_packed(first.size * second.size, rows):
         first, second = compact_codes(first), compact_codes(second)
@@ -97,7 +100,7 @@ def _combine_codes(first: KeyCodes, second: KeyCodes) -> KeyCodes:
 
 
 def compact_codes(found: KeyCodes) -> KeyCodes:
-    """The same keys, with codes that are all somebody's."""
+    """Compact the code space: drop codes that no row uses."""
     less = _rank_dictionary(
         pa.array(found.codes).dictionary_encode(), lambda keys: keys
     )
@@ -113,7 +116,7 @@ def compact_codes(found: KeyCodes) -> KeyCodes:
 
 
 def _code_integers(array: pa.Array, restore: Restore) -> KeyCodes:
-    """The codes of an array whose values are integers in memory.
+    """Encode an array whose values are integers in memory by their distance.
 
     `restore` gives keys the type back that they came in.
     """
@@ -147,7 +150,7 @@ def _code_integers(array: pa.Array, restore: Restore) -> KeyCodes:
 
 
 def _favors_sort(values: Numbers, wide: int) -> bool:
-    """Whether so many rows are of keys of their own that sorting them is faster.
+    """Tell whether nearly every row has a key of its own, so that sorting is faster.
 
     Judged by a sample, which must differ in more than so many of the lowest bits.
     """
@@ -157,7 +160,7 @@ def _favors_sort(values: Numbers, wide: int) -> bool:
 
 
 def _subtract_least(values: Numbers, least: np.unsignedinteger, size: int) -> Codes:
-    """How far values are above the least; in so many bits right, even where it wraps.
+    """Subtract the least value; right in the bits of `size`, even where it wraps.
 
     Anything of values that are not below that plus the size.
     """
@@ -169,7 +172,7 @@ def _subtract_least(values: Numbers, least: np.unsignedinteger, size: int) -> Co
 
 
 def _rank_dictionary(encoded: pa.DictionaryArray, restore: Restore) -> KeyCodes:
-    """The codes of a dictionary's values in their order."""
+    """Encode a dictionary's values by their rank."""
     values, indices = encoded.dictionary, encoded.indices
     size = len(values)
     order = pc.array_sort_indices(values).to_numpy().view(np.int64)
@@ -206,7 +209,7 @@ def _canonicalize_floats(array: pa.Array) -> pa.Array:
 
 
 def _short(strings: pa.Array) -> pa.Array:
-    """Strings in the type in which they go out, if their text fits."""
+    """Convert strings to the type in which they go out, if their text fits."""
     return strings.cast(pa.string()) if strings.nbytes < MOST_BYTES else strings
 
 

@@ -19,7 +19,10 @@ class _SeenType:
 
 
 def common_type(column: str, types: Mapping[str, pa.DataType]) -> pa.DataType:
-    """The type that holds a key column of every input, by name; or a `DataError`."""
+    """Find the type that holds a key column of every input, by name.
+
+    Or a `DataError`.
+    """
 
     def join(one: _SeenType, other: _SeenType) -> _SeenType:
         kind = _join_types(one.type, other.type)
@@ -36,7 +39,7 @@ def common_type(column: str, types: Mapping[str, pa.DataType]) -> pa.DataType:
 
 
 def _join_types(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """The type that holds all of two; None where there is none."""
+    """Find the type that holds all of two; None where there is none."""
     if one == other or pa.types.is_null(other):
         return one
     if pa.types.is_null(one):
@@ -60,7 +63,10 @@ def _is_text(found: pa.DataType) -> bool:
 
 
 def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """Integers of another width or sign; no type holds all of `uint64` and signed."""
+    """Widen integers of another width or sign.
+
+    No type holds `uint64` and signed ones.
+    """
     by_width = sorted((one, other), key=lambda found: int(found.bit_width))
     if pa.types.is_signed_integer(one) == pa.types.is_signed_integer(other):
         return by_width[1]

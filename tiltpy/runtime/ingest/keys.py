@@ -31,7 +31,7 @@ class Keys:
         return len(self.columns[0])
 
     def show(self, key: int) -> str:
-        """A key as messages name it."""
+        """Format a key as messages name it."""
         both = zip(self.names, self.columns, strict=True)
         return ", ".join(f"{name}={column[key].as_py()!r}" for name, column in both)
 
@@ -80,7 +80,7 @@ class Groups:
 
     @staticmethod
     def empty(payload: Type) -> "Groups":
-        """No rows of no keys."""
+        """Make no rows of no keys."""
         none = np.zeros(0, np.int64)
         return Groups(SnapshotBuffer.empty(payload), offsets_of(none), none, none)
 
@@ -88,7 +88,10 @@ class Groups:
         return len(self.offsets) - 1
 
     def times(self) -> tuple[Times, Times]:
-        """The starts and the ends of all rows; computed where they are not stored."""
+        """Return the starts and the ends of all rows.
+
+        Computed where they are not stored.
+        """
         buffer, heads = self.buffer, self.offsets[:-1]
         if buffer.layout is TimeLayout.SAMPLED:
             counts = np.diff(self.offsets)
@@ -106,7 +109,7 @@ class Groups:
         return starts, ends
 
     def segment(self, key: int) -> SnapshotBuffer:
-        """The rows of one key in the tightest layout that they have: views.
+        """View the rows of one key in the tightest layout that they have.
 
         Remembered, since their times must be looked at.
         """
@@ -134,7 +137,7 @@ class Groups:
 
 
 def _without_nulls(column: Column, rows: int) -> Column:
-    """A column without a bitmap, if none of its rows is null."""
+    """Drop the bitmap of a column none of whose rows is null."""
     if column.validity is None or not column.valid(rows).all():
         return column
     return replace(column, validity=None, offset=0)
@@ -143,7 +146,7 @@ def _without_nulls(column: Column, rows: int) -> Column:
 def align(
     inputs: Mapping[str, tuple[Keys, Groups]],
 ) -> tuple[Keys, dict[str, Groups]]:
-    """The same rows over the union of the inputs' keys, which have the same names.
+    """Align rows to the union of the inputs' keys, which have the same names.
 
     A key without rows in an input has an empty segment there. Types of keys widen to
     one that holds all of both; otherwise a `DataError` names both inputs.
@@ -180,7 +183,7 @@ def _have_same_keys(one: Keys, other: Keys) -> bool:
 def _concat_keys(
     name: str, parts: Mapping[str, pa.Array], kind: pa.DataType
 ) -> pa.Array:
-    """The keys of all inputs in one column of one type."""
+    """Concatenate the keys of all inputs in one column of one type."""
     columns = []
     for source, part in parts.items():
         try:
@@ -196,7 +199,10 @@ def _concat_keys(
 
 
 def _scatter_groups(groups: Groups, places: Numbers, size: int) -> Groups:
-    """Groups whose keys have other places among all; themselves where they are all."""
+    """Move groups to the numbers of their keys among all.
+
+    They stay where they are all.
+    """
     if len(groups) == size:
         return groups
     counts = np.zeros(size, np.int64)

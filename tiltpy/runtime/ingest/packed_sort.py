@@ -29,7 +29,7 @@ class PackedRows:
     bits: int
 
     def blocks(self) -> Iterator[tuple[slice, Codes, Codes]]:
-        """Pieces that stay in the cache: where they are, the numbers, and whose."""
+        """Yield blocks that stay in the cache: range, numbers and rows."""
         kind = self.rows.dtype
         shift, mask = kind.type(self.bits), kind.type((1 << self.bits) - 1)
         for place in _cache_blocks(len(self.rows)):
@@ -37,7 +37,7 @@ class PackedRows:
             yield place, part >> shift, part & mask
 
     def order(self) -> Codes:
-        """Which row comes first, second, ..."""
+        """Extract which row comes first, second, ..."""
         order = self.empty_order()
         for place, _, rows in self.blocks():
             order[place] = rows
@@ -49,12 +49,12 @@ class PackedRows:
 
 
 def fits_packed(size: int, rows: int) -> bool:
-    """Whether so many rows can be sorted by numbers below a size."""
+    """Tell whether so many rows can be sorted by numbers below a size."""
     return excess_bits(size, rows) == 0
 
 
 def sort_packed(numbers: NDArray[np.integer], size: int, least: int = 0) -> PackedRows:
-    """Some rows by their numbers, which are at least that and below it plus a size."""
+    """Sort rows stably by their numbers, which lie in `[least, least + size)`."""
     rows = len(numbers)
     bits = _bits(rows)
     kind = np.dtype(np.uint32 if bits + _bits(size) <= 32 else np.uint64)
@@ -71,7 +71,7 @@ def sort_packed(numbers: NDArray[np.integer], size: int, least: int = 0) -> Pack
 
 
 def excess_bits(size: int, rows: int) -> int:
-    """How many bits there are too many for numbers below a size to `fit`."""
+    """Count the bits that numbers below a size have too many for `fits_packed`."""
     return max(0, _bits(size) + _bits(rows) - MOST_BITS)
 
 

@@ -33,7 +33,7 @@ def read_payload(
     unit: Unit | None,
     order: Rows | None = None,
 ) -> tuple[Column, ...]:
-    """The columns of a payload (`types.columns`) at their paths in a table, in order.
+    """Read the columns of a payload (`types.columns`) at their paths in a table.
 
     Fewer where a table without rows does not say the types.
     """
@@ -58,13 +58,13 @@ def read_payload(
 
 
 def _presence(array: pa.Array) -> Column:
-    """Whether the struct is there: true, or null."""
+    """Make the column that is true where the struct is there, else null."""
     validity, offset = validity_of(array)
     return Column(np.ones(max(1, len(array)), np.uint8), validity, offset)
 
 
 def payload_column(array: pa.Array, scalar: Scalar, *, input: str, name: str) -> Column:
-    """A column for a kernel: a view where the types are the same (bools are copied).
+    """Make a column for a kernel: a view where the types are equal, but of bools.
 
     Strings come as `coded` makes them.
     """
@@ -86,7 +86,7 @@ def payload_column(array: pa.Array, scalar: Scalar, *, input: str, name: str) ->
 
 
 def widens(found: pa.DataType, scalar: Scalar) -> bool:
-    """Whether every value of an Arrow type is a value of the scalar type."""
+    """Tell whether every value of an Arrow type is a value of the scalar type."""
     if scalar.kind == "string":
         return is_string(found)
     if pa.types.is_null(found) or found == arrow_type(scalar):

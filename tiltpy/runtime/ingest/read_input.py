@@ -53,7 +53,10 @@ class InputRows:
     groups: Groups | None = None
 
     def most_rows(self) -> SnapshotBuffer:
-        """The rows; of an input by key, those of the key that has most of them."""
+        """Return the rows.
+
+        Of an input by key, those of the key that has most of them.
+        """
         if self.groups is None or not len(self.groups):
             return self.buffer
         return self.groups.segment(int(np.diff(self.groups.offsets).argmax()))
@@ -87,14 +90,14 @@ def ingest(
 def is_known(
     declared: Input, binding: InputBinding, *, unit: Unit | None, allow_sort: bool
 ) -> bool:
-    """Whether the binding has been read already as the rows of a declared input."""
+    """Tell whether the binding has been read as the rows of a declared input."""
     return _key(declared, unit, None, allow_sort=allow_sort) in binding.known
 
 
 def _key(
     declared: Input, unit: Unit | None, next_stamp: int | None, *, allow_sort: bool
 ) -> object:
-    """By what a binding remembers the rows."""
+    """Make the key by which a binding remembers the rows."""
     return declared, unit, next_stamp, allow_sort
 
 
@@ -144,7 +147,7 @@ def _arrange(
     *,
     allow_sort: bool,
 ) -> Arrangement:
-    """The rows by key, if there are keys, then start, ties, and as they came."""
+    """Order the rows by key, if there are keys, then start, ties, and as they came."""
     time = TimeOrder(
         declared.name,
         choice.times[0] if choice.times else choice.keys[0],
@@ -165,7 +168,7 @@ def _empty_rows(declared: Input, kind: StampType, keys: Keys | None) -> InputRow
 
 
 def _samples(declared: Input, binding: InputBinding, unit: Unit | None) -> InputRows:
-    """Values without a time column."""
+    """Read values without a time column."""
     samples = binding.samples
     assert samples is not None
     shared = share_samples(declared, binding.frame)
@@ -186,7 +189,7 @@ def _samples(declared: Input, binding: InputBinding, unit: Unit | None) -> Input
 def _events(
     buffer: SnapshotBuffer, present: Mask | None, payload: Type
 ) -> SnapshotBuffer:
-    """The rows that are events."""
+    """Select the rows that are events."""
     if present is not None:
         buffer = keep_rows(buffer, present, payload)
     if isinstance(payload, Scalar):
@@ -201,7 +204,7 @@ def _read_payload(
     order: Rows | None,
     unit: Unit | None,
 ) -> tuple[tuple[Column, ...], Mask | None]:
-    """The payload columns, and which rows are there at all (None: every one).
+    """Read the payload columns, and which rows are there at all (None: every one).
 
     A row of a struct column may be null as a whole: then it is no event.
     """

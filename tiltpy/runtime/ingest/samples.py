@@ -20,7 +20,7 @@ from tiltpy.types import MAX_TIME, Scalar, Struct
 
 
 def share_samples(declared: Input, values: object) -> Column | None:
-    """A view of a numpy array that holds just what a kernel reads; None of all else."""
+    """View a numpy array that holds just what a kernel reads; None of all else."""
     if not isinstance(values, np.ndarray) or not isinstance(declared.type, Scalar):
         return None
     masked = isinstance(values, np.ma.MaskedArray)
@@ -28,7 +28,7 @@ def share_samples(declared: Input, values: object) -> Column | None:
 
 
 def choose_samples(declared: Input, values: object) -> tuple[pa.Table, Choice]:
-    """The samples as a table, and its columns that are their payload and keys."""
+    """Read the samples as a table, and choose its columns of payload and keys."""
     table = _table_of(declared, values)
     for name in declared.keys:
         check_column_name(declared, table.schema, name)
@@ -57,7 +57,7 @@ def _shared(values: NDArray[np.generic], scalar: Scalar) -> Column | None:
 
 
 def _table_of(declared: Input, values: object) -> pa.Table:
-    """The values as columns; what is one column alone has the input's name."""
+    """Read values as columns; what is one column alone has the input's name."""
     if isinstance(values, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
         table = as_pyarrow_table(declared.name, values)
         assert table is not None
@@ -99,7 +99,7 @@ def _array_of(input: str, values: object) -> pa.ChunkedArray:
 
 
 def _of_numpy(values: NDArray[np.generic]) -> pa.Array:
-    """The values, null where an array of `numpy.ma` masks them."""
+    """Convert values, null where an array of `numpy.ma` masks them."""
     masked = isinstance(values, np.ma.MaskedArray)
     mask = np.ma.getmaskarray(values) if masked else None
     found = np.ascontiguousarray(np.ma.getdata(values))

@@ -27,7 +27,9 @@ SORTABLE = (
 def find_row_order(
     stamps: Stamps, ties: tuple[tuple[str, pa.Array], ...], *, input: str
 ) -> Rows | None:
-    """Which row comes first, second, ...; None where the rows are in order already.
+    """Find which row comes first, second, ....
+
+    None where the rows are in order already.
 
     Ties are (name, column) pairs, nulls first; the sort is stable.
     """
@@ -45,7 +47,7 @@ def order_ties(
     *,
     input: str,
 ) -> Rows | None:
-    """An order, with rows at one time put in the order of their ties.
+    """Sort rows at one time by their ties, within an order.
 
     `same`: whether a row, from the second on, is at the time of the one before it.
     """
@@ -73,19 +75,19 @@ def order_ties(
 
 
 def reorder_times(values: Times, rows: Rows | None) -> Times:
-    """Times in the order of rows; None: as they are."""
+    """Reorder times; `rows` is None where they stay as they are."""
     if rows is None:
         return values
     return values_of(reorder(pa.array(values), rows), np.dtype(np.int64))
 
 
 def reorder(array: pa.Array, rows: Rows) -> pa.Array:
-    """A column in the order of rows, all of which it has."""
+    """Reorder a column by the indices of all its rows."""
     return pc.array_take(array, pa.array(rows), boundscheck=False)
 
 
 def sort_stably(ticks: Times) -> Rows:
-    """The order of times that are not in order, equal ones as they came."""
+    """Sort times that are not in order stably."""
     least = int(ticks.min())
     size = int(ticks.max()) - least + 1
     if fits_packed(size, len(ticks)):
@@ -98,7 +100,7 @@ def sort_stably(ticks: Times) -> Rows:
 
 
 def find_out_of_order(rows: Rows) -> int:
-    """The first row of the input that belongs before the row above it."""
+    """Find the first row of the input that belongs before the row above it."""
     places = np.empty_like(rows)
     places[rows] = np.arange(len(rows))
     return 1 + int((places[1:] < places[:-1]).argmax())

@@ -42,11 +42,11 @@ class TimeOrder:
     allow_sort: bool
 
     def find_row_order(self) -> Rows | None:
-        """The order whatever the keys; None where the rows have it."""
+        """Find the order whatever the keys; None where the rows have it."""
         return find_row_order(self.stamps, self.ties, input=self.input)
 
     def refusal(self, row: int, above: str) -> DataError:
-        """Rows must not be sorted, and this one is the first that would have to."""
+        """Make the error that rows must not be sorted, at the first out of order."""
         return DataError(
             f"the row belongs before the one above it{above}; sort the rows, or allow "
             "sorting",
@@ -74,7 +74,7 @@ class Arrangement:
 
 
 def arrange_by_time(time: TimeOrder) -> Arrangement:
-    """Rows without keys."""
+    """Arrange rows without keys."""
     order = time.find_row_order()
     if order is not None and not time.allow_sort:
         raise time.refusal(find_out_of_order(order), "")
@@ -84,7 +84,7 @@ def arrange_by_time(time: TimeOrder) -> Arrangement:
 def arrange_by_key(
     names: tuple[str, ...], found: KeyCodes, time: TimeOrder
 ) -> Arrangement:
-    """Rows with keys, which the query calls by these names.
+    """Arrange rows with keys, which the query calls by these names.
 
     Where rows must not be sorted, those of other keys may still be between.
     """
@@ -97,7 +97,7 @@ def arrange_by_key(
 def _order_within_keys(
     found: KeyCodes, together: GroupedRows, time: TimeOrder
 ) -> Rows | None:
-    """The order of rows that are together by key, with those of a key in order, too."""
+    """Order the rows that are together by key within each key, too."""
     order, ticks = together.order, time.stamps.ticks
     if time.stamps.in_order and not time.ties:
         return order
@@ -116,7 +116,7 @@ def _order_within_keys(
 
 
 def _has_disorder(ticks: Times, breaks: Breaks) -> bool:
-    """Whether the rows of some key are not in order."""
+    """Tell whether the rows of some key are not in order."""
     return any(
         any_within_segments(ticks[shift_by_one(piece)] < ticks[piece], piece, breaks)
         for piece in cache_blocks(len(ticks))
@@ -124,7 +124,7 @@ def _has_disorder(ticks: Times, breaks: Breaks) -> bool:
 
 
 def _order_by_key_and_time(found: KeyCodes, ticks: Times) -> Rows:
-    """The order of key, then time; as one number, where there are bits enough."""
+    """Order by key, then time; as one number, where there are bits enough."""
     least = int(ticks.min())
     span = int(ticks.max()) - least + 1
     size = found.size * span

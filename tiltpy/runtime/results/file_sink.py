@@ -109,7 +109,7 @@ def write_results(
 
 
 def extend_head(head: pa.Table | None, output: OutputTable, rows: int) -> pa.Table:
-    """The first rows of an output of which there may have been some already."""
+    """Extend the first rows of an output by those of a later table."""
     table = output.to_arrow()
     tables = [table] if head is None else [head, table]
     return pa.concat_tables(tables).slice(0, rows)

@@ -39,14 +39,14 @@ class KeyColumns:
 
     @staticmethod
     def of(keys: Keys, pieces: Sequence[KeySnapshots], order: Order) -> "KeyColumns":
-        """Those of pieces that follow each other."""
+        """Collect the key columns of pieces that follow each other."""
         none = np.zeros(0, np.int64)
         numbers = np.concatenate([none, *(one.numbers for one in pieces)])
         counts = np.concatenate([none, *(one.counts for one in pieces)])
         return KeyColumns(keys, numbers, counts, order)
 
     def offsets(self) -> Numbers:
-        """Where the snapshots of each key begin, in order of key, and the last end."""
+        """Find where the snapshots of each key begin, and the last ones end."""
         found = np.zeros(len(self.keys) + 1, np.int64)
         np.add.at(found, self.numbers + 1, self.counts)
         return np.cumsum(found)
@@ -58,7 +58,7 @@ class KeyColumns:
         return [(name, column.type) for name, column in both]
 
     def chunks(self, sizes: Sequence[int]) -> Iterator[list[pa.Array]]:
-        """The columns for stretches of so many snapshots, one after the other."""
+        """Make the columns for chunks of so many snapshots, one after the other."""
         there = self.counts > 0
         ends = pa.array(np.cumsum(self.counts[there]))
         numbers = pa.array(self.numbers[there])
@@ -72,7 +72,7 @@ class KeyColumns:
             first += size
 
     def rows_per_chunk(self) -> int:
-        """How many snapshots a chunk may have for the text of its keys to fit."""
+        """Bound the snapshots of a chunk so that the text of its keys fits."""
         longest = 1
         for column in self.keys.columns:
             if pa.types.is_string(column.type):
@@ -82,6 +82,6 @@ class KeyColumns:
 
 
 def sort_by_end(table: pa.Table) -> pa.Table:
-    """A table in order of key and time in order of start, end and key instead."""
+    """Sort a table in order of key and time by start, end and key instead."""
     by_time = [(name, "ascending") for name in ("start", "end")]
     return table.take(pc.sort_indices(table, sort_keys=by_time))  # stable: by key then

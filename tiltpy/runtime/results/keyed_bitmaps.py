@@ -64,7 +64,7 @@ class KeyBits:
         return KeyBits(bits[: begins[-1]], begins)
 
     def select_ranges(self, first: int, stop: int) -> Bits:
-        """The bits of some stretches."""
+        """Select the bits of the time ranges `first` to `stop`."""
         return self.bits[self.begins[first] : self.begins[stop]]
 
 
@@ -91,7 +91,7 @@ class KeyedBitmaps:
         return self.places.n
 
     def times(self) -> tuple[Times, Times]:
-        """The starts and the ends of all snapshots."""
+        """Compute the starts and the ends of all snapshots, in ticks."""
         places = self.places
         starts, ends = (allocate(I64, self.n)[: self.n].view(np.int64) for _ in "se")
         starts[places.beside] = self.starts
@@ -109,7 +109,7 @@ class KeyedBitmaps:
         return starts, ends
 
     def _groups(self) -> Iterator[tuple[int, int]]:
-        """Some stretches at a time, whose temporaries stay in the cache."""
+        """Group time ranges so that temporaries of a group stay in the cache."""
         group = self.places.counts.cumsum() // TILE
         cuts = [*(np.flatnonzero(np.diff(group)) + 1).tolist(), len(group)]
         yield from zip([0, *cuts[:-1]], cuts, strict=True)
@@ -117,7 +117,7 @@ class KeyedBitmaps:
     def _stretches(
         self, first: int, stop: int, starts: Times, ends: Times, carried: Times
     ) -> None:
-        """The times of some stretches.
+        """Compute the times of the time ranges `first` to `stop`.
 
         `carried` gets where the snapshots end that go on from before them.
         """
@@ -152,13 +152,13 @@ class KeyedBitmaps:
 
 
 def _set(bits: Bits) -> Numbers:
-    """The numbers of the bits that are set."""
+    """Find the numbers of the bits that are set."""
     flags = np.unpackbits(bits, bitorder="little")
     return np.flatnonzero(flags.view(np.bool_))
 
 
 def _stops(begins: Bits, covered: Bits) -> Bits:
-    """The cells before which a snapshot ends."""
+    """Find the cells before which a snapshot ends."""
     stops = covered << np.uint8(1)
     stops[1:] |= covered[:-1] >> np.uint8(7)
     return stops & (begins | ~covered)

@@ -37,7 +37,10 @@ class KeySelection:
         self._missing = dict.fromkeys(range(len(self._wanted or ())))
 
     def of(self, name: str, columns: KeyColumns) -> list[KeyRows]:
-        """The keys of an output that are drawn; a `TiltError` if they are too many."""
+        """Choose the keys of an output that are drawn.
+
+        A `TiltError` if they are too many.
+        """
         keys = columns.keys
         offsets = columns.offsets()
         drawn = np.flatnonzero(np.diff(offsets))
@@ -67,7 +70,7 @@ class KeySelection:
             )
 
     def _numbers(self, keys: Keys) -> Numbers:
-        """The chosen keys that are among some, by their numbers."""
+        """Find the numbers of the chosen keys among those of an output."""
         found = [np.zeros(0, np.int64)]
         for number, wanted in enumerate(self._wanted or ()):
             parts = wanted if isinstance(wanted, tuple) else (wanted,)
@@ -79,7 +82,7 @@ class KeySelection:
 
 
 def _match_keys(keys: Keys, parts: Sequence[object]) -> Numbers:
-    """The numbers of the keys that look like this."""
+    """Find the numbers of the keys that look like this."""
     same = np.ones(len(keys), np.bool_)
     for column, part in zip(keys.columns, parts, strict=True):
         text = part if isinstance(part, str) else _text(part, column.type)
@@ -90,7 +93,7 @@ def _match_keys(keys: Keys, parts: Sequence[object]) -> Numbers:
 
 
 def _text(value: object, kind: pa.DataType) -> str:
-    """How a value looks that stands in a key column; as Python has it if it cannot."""
+    """Write a value of a key column; as Python has it if it cannot be one."""
     try:
         (text,) = format_values(pa.chunked_array([pa.array([value], kind)]))
     except (pa.ArrowException, TypeError, ValueError):

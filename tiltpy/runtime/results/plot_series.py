@@ -23,7 +23,7 @@ FORMS: dict[str, Form] = {".png": "png", ".svg": "svg", ".html": "html"}
 
 
 def form_of(path: Path) -> Form:
-    """The form that a path's suffix stands for; `TiltError` if none does."""
+    """Find the form that a path's suffix stands for; `TiltError` if none does."""
     found = FORMS.get(path.suffix.lower())
     if found is None:
         what = f"the suffix '{path.suffix}'" if path.suffix else "a name without suffix"
@@ -33,7 +33,7 @@ def form_of(path: Path) -> Form:
 
 
 def clock_of(stamp: OutputStamp) -> Clock:
-    """What the times of an output count."""
+    """Find what the times of an output count."""
     return _clock(stamp.type, stamp.factor)
 
 
@@ -52,7 +52,7 @@ def series_of(
     *,
     is_input: bool = False,
 ) -> list[tuple[Series, ...]]:
-    """The payload columns of an output's table, each a series or one for each key.
+    """Make a series, or one for each key, of each payload column of an output's table.
 
     The first columns are its `keys`, whose rows are `shown`, then the two times.
     """
@@ -85,7 +85,7 @@ def series_of(
 def _by_key(
     whole: Series, keys: tuple[str, ...], shown: Sequence[KeyRows]
 ) -> tuple[Series, ...]:
-    """The series of each key; of no rows at all if none is shown."""
+    """Make the series of each key; one of no rows if none is drawn."""
     if not keys:
         return (whole,)
     by = ", ".join(keys)
@@ -94,7 +94,7 @@ def _by_key(
 
 
 def _leaves(label: str, column: pa.Array) -> Iterator[tuple[str, pa.Array]]:
-    """A column, or those of its fields."""
+    """List a column, or those of its fields."""
     if not pt.is_struct(column.type):
         yield label, column
         return
@@ -103,7 +103,7 @@ def _leaves(label: str, column: pa.Array) -> Iterator[tuple[str, pa.Array]]:
 
 
 def _numbers(column: pa.Array) -> tuple[NDArray[Any], tuple[str, ...] | None]:
-    """The values as numbers, and the words that they stand for, if they do."""
+    """Convert values to numbers, and list the words that they stand for, if they do."""
     kind = column.type
     if pt.is_boolean(kind):
         return bools_of(column), ("false", "true")
@@ -116,7 +116,7 @@ def _numbers(column: pa.Array) -> tuple[NDArray[Any], tuple[str, ...] | None]:
 
 
 def _rank_values(column: pa.Array) -> tuple[NDArray[Any], tuple[str, ...]]:
-    """Each value as its place among all that there are, in their order."""
+    """Replace each value by its rank among all that there are."""
     coded = column if pt.is_dictionary(column.type) else column.dictionary_encode()
     words = coded.dictionary.cast(pa.string()).to_pylist()
     order = sorted(range(len(words)), key=words.__getitem__)
@@ -132,13 +132,13 @@ def _valid(column: pa.Array) -> NDArray[np.bool_]:
 
 
 def _integers(array: pa.Array) -> NDArray[np.int64]:
-    """Integers, and what Arrow keeps as such: times and durations."""
+    """Convert to integers what Arrow keeps as such: times and durations."""
     width = np.dtype(f"i{array.type.bit_width // 8}")
     return values_of(array, width).astype(np.int64, copy=False)
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:
-    """A column in one piece."""
+    """Combine a column into one chunk."""
     if column.num_chunks == 1:
         return column.chunk(0)
     return pa.concat_arrays(column.chunks or [pa.array([], column.type)])
@@ -161,7 +161,7 @@ def require(form: Form) -> None:
 def draw(
     series: Sequence[Sequence[Series]], clock: Clock, form: Form, title: str | None
 ) -> Any:
-    """The figure: of matplotlib, or of Bokeh for `html`."""
+    """Draw the figure: of matplotlib, or of Bokeh for `html`."""
     require(form)
     from tiltpy.plot.panels import lay_panels  # noqa: PLC0415 - optional
 

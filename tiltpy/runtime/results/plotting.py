@@ -21,7 +21,7 @@ class Drawable(Protocol):
     def series(
         self, choice: KeySelection, *, is_input: bool
     ) -> list[tuple[Series, ...]]:
-        """What a picture of it is made of, for each payload column."""
+        """Make what a picture of it is made of, for each payload column."""
 
 
 def plot_outputs(

@@ -64,7 +64,7 @@ class OutputTable:
         self._table: pa.Table | None = None
 
     def __getstate__(self) -> dict[str, object]:
-        """The snapshots, without the table of them."""
+        """Pickle the snapshots, without the table of them."""
         return {**vars(self), "_table": None}
 
     def rename(self, name: str) -> "OutputTable":
@@ -92,7 +92,7 @@ class OutputTable:
         return self.num_rows
 
     def to_arrow(self) -> pa.Table:
-        """The snapshots as a pyarrow table; made once, kept."""
+        """Make a pyarrow table of the snapshots; made once, kept."""
         if self._table is None:
             quick = self._lazy.is_made and self.num_rows < QUICK_ROWS
             self._table = self._to_arrow() if quick else offload(self._to_arrow)
@@ -102,7 +102,10 @@ class OutputTable:
         return self._format.table(self._lazy.rows)
 
     def rows_by_key(self) -> Iterator[tuple[str, slice]]:
-        """Each key and its rows, of a table in order of key; all, if it has none."""
+        """Yield each key and its rows, of a table in order of key.
+
+        All, if it has none.
+        """
         keys = self._lazy.rows.keys
         if keys is None:
             yield "", slice(0, self.num_rows)
@@ -114,7 +117,7 @@ class OutputTable:
     def series(
         self, choice: KeySelection, *, is_input: bool
     ) -> list[tuple[Series, ...]]:
-        """What a picture of it is made of, for each payload column."""
+        """Make what a picture of it is made of, for each payload column."""
         keys = self._lazy.rows.keys
         if keys is None:
             return series_of(self.name, self.to_arrow(), is_input=is_input)
@@ -132,16 +135,16 @@ class OutputTable:
         )
 
     def points(self, time: str = "time") -> pa.Table:
-        """Rows stamped with each snapshot's end, under the column name `time`."""
+        """Stamp rows with each snapshot's end, under the column name `time`."""
         check_text("time", time)
         return to_points(self.to_arrow(), time, self.name)
 
     def to_polars(self) -> "polars.DataFrame":
-        """The snapshots as a Polars frame."""
+        """Make a Polars frame of the snapshots."""
         return to_polars(self.to_arrow())
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """The snapshots as a pandas frame."""
+        """Make a pandas frame of the snapshots."""
         return to_pandas(self.to_arrow())
 
     def plot(
@@ -153,7 +156,7 @@ class OutputTable:
         title: str | None = None,
         interactive: bool = False,
     ) -> Any:
-        """A picture of the output; see `Result.plot`."""
+        """Draw the output; see `Result.plot`."""
         alone = Result([self])
         return alone.plot(
             path, inputs=inputs, keys=keys, title=title, interactive=interactive
@@ -207,22 +210,22 @@ class Result:
         return len(self._outputs)
 
     def keys(self) -> KeysView[str]:
-        """The names of the outputs, in order."""
+        """List the names of the outputs, in order."""
         return self._outputs.keys()
 
     def values(self) -> ValuesView[OutputTable]:
-        """The outputs, in order."""
+        """List the outputs, in order."""
         return self._outputs.values()
 
     def items(self) -> ItemsView[str, OutputTable]:
-        """The outputs with their names, in order."""
+        """List the outputs with their names, in order."""
         return self._outputs.items()
 
     def _names(self) -> str:
         return ", ".join(f"'{name}'" for name in self._outputs) or "none"
 
     def only(self) -> OutputTable:
-        """The single output; an error where there are several."""
+        """Return the single output; an error where there are several."""
         if len(self._outputs) != 1:
             raise TiltError(
                 f"the outputs are {self._names()}; choose one of them: result[name]"
@@ -240,19 +243,19 @@ class Result:
         return self.only().num_rows
 
     def to_arrow(self) -> pa.Table:
-        """The single output as a pyarrow table."""
+        """Make a pyarrow table of the single output."""
         return self.only().to_arrow()
 
     def points(self, time: str = "time") -> pa.Table:
-        """The single output as rows stamped with each snapshot's end."""
+        """Stamp the single output's rows with each snapshot's end."""
         return self.only().points(time)
 
     def to_polars(self) -> "polars.DataFrame":
-        """The single output as a Polars frame."""
+        """Make a Polars frame of the single output."""
         return self.only().to_polars()
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """The single output as a pandas frame."""
+        """Make a pandas frame of the single output."""
         return self.only().to_pandas()
 
     def plot(
@@ -264,7 +267,7 @@ class Result:
         title: str | None = None,
         interactive: bool = False,
     ) -> Any:
-        """A picture: a panel for each output, or field of one, over one time axis.
+        """Draw a panel for each output, or field of one, over one time axis.
 
         Values are steps over the time that they hold for; what lasts a single tick and
         touches nothing is a marker; φ, NaN and infinities are gaps. Of a long output
