@@ -44,7 +44,7 @@ class InputColumns:
 
 @dataclass(frozen=True, slots=True)
 class SparkTask:
-    """What every worker has to know, the same for all of them.
+    """What every worker of an output has to know.
 
     `output` is the one that is computed, `place` where it is defined. `keys` are the
     names of the output's key columns, `schema` is all that goes out. `memory` are the

@@ -5,7 +5,7 @@ believe them: a wild offset ends the process. Whoever made a column may have mad
 wrong: another library, a file, memory that was written to afterwards. So every chunk of
 every column that a query uses is checked, whatever the source. That is cheap: numbers
 have nothing but the sizes of their buffers, strings are checked as bytes (UTF-8 matters
-for distinct strings alone, which `encode.coded` checks).
+for distinct strings alone, which `encode_strings.encode_chunks` checks).
 
 What cannot be checked is what another library says through the Arrow C interface of its
 pointers and of how much memory lies behind them: that interface has no sizes.

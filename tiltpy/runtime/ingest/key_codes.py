@@ -33,10 +33,10 @@ Restore = Callable[[pa.Array], pa.Array]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyCodes:
-    """Whose each of some rows is.
+    """The dictionary code of the key of each row.
 
-    The codes are in the order of keys and below a size; some may be nobody's. `decode`
-    says what keys some codes stand for, a column for each part of a key.
+    The codes are in the order of keys and below `size`; some may be used by no row.
+    `decode` turns codes into keys, a column for each column of the key.
     """
 
     codes: Codes

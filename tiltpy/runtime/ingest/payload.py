@@ -66,7 +66,7 @@ def _presence(array: pa.Array) -> Column:
 def payload_column(array: pa.Array, scalar: Scalar, *, input: str, name: str) -> Column:
     """Make a column for a kernel: a view where the types are equal, but of bools.
 
-    Strings come as `coded` makes them.
+    Strings come as `encode_chunks` makes them.
     """
     if scalar.kind == "string" and pa.types.is_dictionary(array.type):
         return string_column(array)

@@ -1,4 +1,4 @@
-"""Whose snapshots stand in an output's pieces, and the key columns that follow."""
+"""The keys of the snapshots in an output's pieces, and key columns made of them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

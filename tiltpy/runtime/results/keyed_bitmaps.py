@@ -1,7 +1,7 @@
 """What many keys have of an output: what a grid kernel wrote, and what is beside it.
 
 Values stand key after key; times follow from bits, and are made when somebody asks for
-them, as those of `cells.CellPiece` are. What `stitch` does where two pieces of one
+them, as those of `BitmapSnapshots` are. What `stitch` does where two pieces of one
 output meet is done here for all keys together.
 """
 
