@@ -77,17 +77,20 @@ def _find_uses(query: Query) -> Iterator[tuple[UserReduction, Reduce]]:
 
 
 def _check_use(
-    own: UserReduction, node: Reduce, every: list[Rows], show: Callable[[int], str]
+    reduction: UserReduction,
+    node: Reduce,
+    every: list[Rows],
+    show: Callable[[int], str],
 ) -> None:
     length = node.window.end - node.window.start
     step = max(1, -(-sum(len(rows.starts) for rows in every) // STRETCHES))
     for rows in every:
         for first in range(0, len(rows.starts), step):
             stretch = _draw_run(node.element, rows, first, length)
-            fault = _find_fault(own, stretch) if stretch.values else None
+            fault = _find_fault(reduction, stretch) if stretch.values else None
             if fault is not None:
                 time = show(int(rows.ends[stretch.last]))
-                message = f"the reduction {own.name} at {time}: {fault}"
+                message = f"the reduction {reduction.name} at {time}: {fault}"
                 raise DataError(message, key=rows.key or None)
 
 
@@ -117,26 +120,26 @@ def _draw_run(element: Expr, rows: Rows, first: int, length: int) -> _WindowRun:
     return _WindowRun(values, cuts, last)
 
 
-def _find_fault(own: UserReduction, stretch: _WindowRun) -> str | None:
+def _find_fault(reduction: UserReduction, run: _WindowRun) -> str | None:
     """Find what disagrees over a run of snapshots, if anything."""
-    pairs = list(zip(stretch.values, stretch.cuts, strict=True))
-    whole = _fold(own, pairs)
+    pairs = list(zip(run.values, run.cuts, strict=True))
+    whole = _fold(reduction, pairs)
     count = len(pairs)
-    if own.merge is not None:
+    if reduction.merge is not None:
         for cut in sorted({1, count // 2, count - 1} - {0, count}):
-            older, newer = _fold(own, pairs[:cut]), _fold(own, pairs[cut:])
-            found = _state(own, own.merge, {OLDER: older, NEWER: newer})
-            if not _states_agree(own.state, found, whole, (older, newer, whole)):
+            older, newer = _fold(reduction, pairs[:cut]), _fold(reduction, pairs[cut:])
+            found = _state(reduction, reduction.merge, {OLDER: older, NEWER: newer})
+            if not _states_agree(reduction.state, found, whole, (older, newer, whole)):
                 return (
                     f"`merge` does not agree with `acc`: of {_show(older)} and "
                     f"{_show(newer)} it makes {_show(found)}, but over all {count} "
                     f"snapshots `acc` makes {_show(whole)}"
                 )
-    if own.deacc is not None and not own.bounds:
-        rest = _fold(own, pairs[1:])
-        seen = {STATE: whole, own.parameter: pairs[0][0]}
-        found = _state(own, own.deacc, seen)
-        if not _states_agree(own.state, found, rest, (whole, rest)):
+    if reduction.deacc is not None and not reduction.bounds:
+        rest = _fold(reduction, pairs[1:])
+        seen = {STATE: whole, reduction.parameter: pairs[0][0]}
+        found = _state(reduction, reduction.deacc, seen)
+        if not _states_agree(reduction.state, found, rest, (whole, rest)):
             return (
                 f"`deacc` is not the inverse of `acc`: out of {_show(whole)} it takes "
                 f"{_show(pairs[0][0])} and leaves {_show(found)}, but over the other "
@@ -145,31 +148,31 @@ def _find_fault(own: UserReduction, stretch: _WindowRun) -> str | None:
     return None
 
 
-def _fold(own: UserReduction, pairs: list[tuple[Value, Cut]]) -> Value | None:
-    state = _state(own, own.init, {})
+def _fold(reduction: UserReduction, pairs: list[tuple[Value, Cut]]) -> Value | None:
+    state = _state(reduction, reduction.init, {})
     for value, (start, end) in pairs:
-        seen = {STATE: state, own.parameter: value, START: start, END: end}
-        state = _state(own, own.acc, seen)
+        seen = {STATE: state, reduction.parameter: value, START: start, END: end}
+        state = _state(reduction, reduction.acc, seen)
     return state
 
 
 def _state(
-    own: UserReduction, part: Expr, names: Mapping[str, Value | None]
+    reduction: UserReduction, part: Expr, names: Mapping[str, Value | None]
 ) -> Value | None:
-    return whole_state(evaluate(part, names), own.state)
+    return whole_state(evaluate(part, names), reduction.state)
 
 
 def _states_agree(
-    kind: Type, one: Value | None, other: Value | None, scale: Sequence[Value | None]
+    kind: Type, left: Value | None, right: Value | None, scale: Sequence[Value | None]
 ) -> bool:
     """Tell whether two states are the same, as far as floats can be."""
     if isinstance(kind, Scalar):
-        return _scalars_agree(kind, one, other, scale)
-    if one is None or other is None:
-        return one is other
+        return _scalars_agree(kind, left, right, scale)
+    if left is None or right is None:
+        return left is right
     return all(
         _states_agree(
-            of, _of(one, name), _of(other, name), [_of(s, name) for s in scale]
+            of, _of(left, name), _of(right, name), [_of(s, name) for s in scale]
         )
         for name, of in kind.fields
     )
@@ -185,17 +188,17 @@ def _of(state: Value | None, name: str) -> Value | None:
 
 def _scalars_agree(
     scalar: Scalar,
-    one: Value | None,
-    other: Value | None,
+    left: Value | None,
+    right: Value | None,
     scale: Sequence[Value | None],
 ) -> bool:
-    if not isinstance(one, float) or not isinstance(other, float):
-        return one == other
-    if one == other or (math.isnan(one) and math.isnan(other)):
+    if not isinstance(left, float) or not isinstance(right, float):
+        return left == right
+    if left == right or (math.isnan(left) and math.isnan(right)):
         return True
     finite = [abs(s) for s in scale if isinstance(s, float) and math.isfinite(s)]
     within = TOLERANCE[scalar == F32] * max([1.0, *finite])
-    return abs(one - other) <= within
+    return abs(left - right) <= within
 
 
 def _show(value: Value | None) -> str:

@@ -114,9 +114,9 @@ def _files(folder: int) -> Iterator[tuple[int, int, str]]:
                 yield status.st_mtime_ns, max(_PAGE, status.st_size), entry.name
 
 
-def _opener(folder: int, more: int = 0) -> Callable[[str, int], int]:
+def _opener(folder: int, keywords: int = 0) -> Callable[[str, int], int]:
     """Open a file of the folder for `open`, closed to other users."""
-    return lambda name, flags: os.open(name, flags | more, 0o600, dir_fd=folder)
+    return lambda name, flags: os.open(name, flags | keywords, 0o600, dir_fd=folder)
 
 
 def _is_private(status: os.stat_result) -> bool:

@@ -24,7 +24,7 @@ class Arguments:
         self,
         start: Moment | None,
         end: Moment | None,
-        given: Mapping[str, object],
+        arguments: Mapping[str, object],
         taken: Collection[str],
     ) -> tuple[Request, dict[str, object]]:
         """Read the domain and the run-time bounds of a run, and its inputs.
@@ -32,7 +32,7 @@ class Arguments:
         `taken` are the arguments of the run itself, which no input may be called, and
         no bound but those called `start` and `end`: they are the run's.
         """
-        unit, frames = self._query.unit, dict(given)
+        unit, frames = self._query.unit, dict(arguments)
         for name in self._inputs:
             _check_free(name, taken)
         limits: dict[str, int] = {}
@@ -45,8 +45,8 @@ class Arguments:
                 _check_free(name, taken)
             if name in limits:
                 bounds[name] = limits[name]
-            elif name in given:
-                bounds[name] = in_ticks(name, time_of, given[name], unit)
+            elif name in arguments:
+                bounds[name] = in_ticks(name, time_of, arguments[name], unit)
             else:
                 raise DataError(
                     f"the time domain's bound '{name}' is not given; "
@@ -81,14 +81,14 @@ def read_options(
 def in_ticks(
     name: str,
     convert: Callable[[object, Unit | None], int],
-    given: object,
+    value: object,
     unit: Unit | None,
 ) -> int:
     """Convert an argument; an error says its name."""
     try:
-        return convert(given, unit)
+        return convert(value, unit)
     except TiltError as error:
-        raise TiltError(f"{name}={given}: {error}") from None
+        raise TiltError(f"{name}={value}: {error}") from None
 
 
 def run_time_bounds(query: Query) -> list[str]:

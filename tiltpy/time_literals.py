@@ -22,42 +22,42 @@ Moment = int | str | date | datetime
 _INTEGER = re.compile(r"[+-]?\d{1,19}", re.ASCII)
 
 
-def ticks_of(given: object, unit: Unit | None) -> int:
+def ticks_of(value: object, unit: Unit | None) -> int:
     """Read a length in ticks: a number, a duration like "1h30m", a `timedelta`."""
-    if isinstance(given, timedelta):
-        return _whole_ticks(length_of(given), unit)
-    if (ticks := whole_number(given)) is not None:
+    if isinstance(value, timedelta):
+        return _whole_ticks(length_of(value), unit)
+    if (ticks := whole_number(value)) is not None:
         return ticks
-    if isinstance(given, str) and _INTEGER.fullmatch(given):
-        return int(given)
-    if not isinstance(given, str) or not is_duration(given):
+    if isinstance(value, str) and _INTEGER.fullmatch(value):
+        return int(value)
+    if not isinstance(value, str) or not is_duration(value):
         raise TiltError("expected ticks or a duration like 1h30m")
-    place = Span(Source("<duration>", given), 0, len(given))
-    return _whole_ticks(parse_duration(given, place).nanoseconds, unit)
+    place = Span(Source("<duration>", value), 0, len(value))
+    return _whole_ticks(parse_duration(value, place).nanoseconds, unit)
 
 
-def time_of(given: object, unit: Unit | None) -> int:
+def time_of(value: object, unit: Unit | None) -> int:
     """Read a time in ticks: a number of them, a `datetime`, or a stamp of ISO 8601.
 
     A stamp without an offset is read like a column of stamps without a time zone, one
     with an offset (`+01:00`, `Z`) like a column with one.
     """
-    if (ticks := whole_number(given)) is not None:
+    if (ticks := whole_number(value)) is not None:
         return ticks
-    match given:
-        case str() if _INTEGER.fullmatch(given):
-            return int(given)
+    match value:
+        case str() if _INTEGER.fullmatch(value):
+            return int(value)
         case str():
-            return _whole_ticks(_parse_stamp(given), unit)
+            return _whole_ticks(_parse_stamp(value), unit)
         case date():
-            return _whole_ticks(nanoseconds_of(given), unit)
+            return _whole_ticks(nanoseconds_of(value), unit)
         case _:
             raise TiltError("expected ticks, a stamp like 2013-03-01 or a datetime")
 
 
-def is_number(given: str) -> bool:
+def is_number(text: str) -> bool:
     """Tell whether a text is a number of ticks."""
-    return _INTEGER.fullmatch(given) is not None
+    return _INTEGER.fullmatch(text) is not None
 
 
 def has_offset(stamp: str) -> bool:
@@ -66,10 +66,10 @@ def has_offset(stamp: str) -> bool:
     return match is not None and match[3] is not None
 
 
-def whole_number(given: Any) -> int | None:
+def whole_number(value: Any) -> int | None:
     """Read a whole number, numpy's too; None for anything else."""
     try:
-        return None if isinstance(given, bool) else index(given)
+        return None if isinstance(value, bool) else index(value)
     except TypeError:
         return None
 

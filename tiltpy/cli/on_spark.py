@@ -86,9 +86,9 @@ def run_on_spark(
     return 0
 
 
-def check_formats(places: Mapping[str, Path]) -> None:
-    """Refuse all formats but Parquet; `places` are paths, by how messages call them."""
-    for place, path in places.items():
+def check_formats(paths: Mapping[str, Path]) -> None:
+    """Refuse all formats but Parquet; `paths` are paths, by how messages call them."""
+    for place, path in paths.items():
         if path.suffix and format_of(path) != "Parquet":
             raise ArgumentsError(
                 f"{place}: --engine spark reads and writes Parquet; name a .parquet"

@@ -52,15 +52,15 @@ def _lines(text: str) -> list[str]:
     return lines if len(lines) <= MOST else [*lines[: MOST - 1], "…"]
 
 
-def _box(one: DefinitionNode, outline: Outline) -> list[str]:
+def _box(definition: DefinitionNode, outline: Outline) -> list[str]:
     """Write the box of a definition, with what the frames do not show."""
-    lines = _lines(one.text)
-    if one.domain not in ("TDom(-∞, ∞, 1)", f"TDom(-∞, ∞, 1{outline.unit})"):
-        lines.append(f"t = {one.domain}")
-    if not one.computed_in:
+    lines = _lines(definition.text)
+    if definition.domain not in ("TDom(-∞, ∞, 1)", f"TDom(-∞, ∞, 1{outline.unit})"):
+        lines.append(f"t = {definition.domain}")
+    if not definition.computed_in:
         lines.append("(no output needs it)")
-    if len(one.computed_in) > 1:
-        lines.append(f"(in {', '.join(f'~{name}' for name in one.computed_in)})")
+    if len(definition.computed_in) > 1:
+        lines.append(f"(in {', '.join(f'~{name}' for name in definition.computed_in)})")
     return lines
 
 

@@ -56,7 +56,7 @@ def draw_figure(
     return figure
 
 
-def save_figure(figure: Figure, place: Path | BytesIO, form: str) -> None:
+def save_figure(figure: Figure, path: Path | BytesIO, form: str) -> None:
     """Write a figure as `png` or `svg`; the same figure gives the same bytes."""
     metadata = {"Date": None} if form == "svg" else None
     with (
@@ -65,45 +65,45 @@ def save_figure(figure: Figure, place: Path | BytesIO, form: str) -> None:
     ):
         # strings may have letters that the font has not: those are boxes
         filterwarnings("ignore", message="Glyph .* missing from font")
-        figure.savefig(place, format=form, metadata=metadata)
+        figure.savefig(path, format=form, metadata=metadata)
 
 
-def _draw_panel(place: Axes, panel: Panel, axis: TimeAxis | None) -> None:
-    place.set_ylabel(_literal(fill(panel.label, LABEL)))
-    place.margins(y=0.08)
-    place.spines[["top", "right"]].set_visible(False)
-    place.grid(visible=True, alpha=0.25)
+def _draw_panel(axes: Axes, panel: Panel, axis: TimeAxis | None) -> None:
+    axes.set_ylabel(_literal(fill(panel.label, LABEL)))
+    axes.margins(y=0.08)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(visible=True, alpha=0.25)
     if panel.note:
-        place.set_title(panel.note, loc="right", fontsize="small", color="#707070")
+        axes.set_title(panel.note, loc="right", fontsize="small", color="#707070")
     if axis is None or panel.is_empty:
-        place.text(0.5, 0.5, panel.empty, transform=place.transAxes, ha="center")
-        place.set_yticks([])
+        axes.text(0.5, 0.5, panel.empty, transform=axes.transAxes, ha="center")
+        axes.set_yticks([])
         return
     for drawing, color in panel.curves:
-        _draw_curve(place, panel, drawing, color, axis)
+        _draw_curve(axes, panel, drawing, color, axis)
     if panel.legend:
-        _draw_legend(place, panel)
+        _draw_legend(axes, panel)
     if panel.words is not None:
-        _draw_words(place, [_literal(word) for word in panel.words])
+        _draw_words(axes, [_literal(word) for word in panel.words])
     elif panel.axis is not None:
-        _draw_dates(place.yaxis, panel.axis)
+        _draw_dates(axes.yaxis, panel.axis)
     elif panel.series.values.dtype.kind in "iu":
-        place.yaxis.set_major_locator(MaxNLocator("auto", integer=True))
+        axes.yaxis.set_major_locator(MaxNLocator("auto", integer=True))
 
 
 def _draw_curve(
-    place: Axes, panel: Panel, drawing: ThinnedSeries, color: str, axis: TimeAxis
+    axes: Axes, panel: Panel, drawing: ThinnedSeries, color: str, axis: TimeAxis
 ) -> None:
     # markers first, for a step that ends at one to be seen
     marks, steps = drawing.marks, drawing.steps
     if len(marks.times):
         at = axis.positions(marks.times)
         values = panel.heights(marks.values)
-        place.plot(at, values, ".", color=color, markersize=4, label="points")
+        axes.plot(at, values, ".", color=color, markersize=4, label="points")
     if len(steps.times):
         at = axis.positions(steps.times)
         values = panel.heights(steps.values)
-        place.plot(
+        axes.plot(
             at,
             values,
             drawstyle="steps-post",
@@ -114,9 +114,9 @@ def _draw_curve(
         )
 
 
-def _draw_legend(place: Axes, panel: Panel) -> None:
+def _draw_legend(axes: Axes, panel: Panel) -> None:
     """Draw which colour is which key, beside the panel."""
-    place.legend(
+    axes.legend(
         [Line2D([], [], color=color) for color in panel.colors],
         [_literal(key) for key in panel.keys],
         title=_literal(shorten(panel.series.by)),
@@ -133,27 +133,27 @@ def _literal(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def _draw_words(place: Axes, words: Sequence[str]) -> None:
+def _draw_words(axes: Axes, words: Sequence[str]) -> None:
     """Draw the words that values stand for, instead of numbers."""
 
     def word(value: float, _position: int | None = None) -> str:
         number = round(value)
         return words[number] if number == value and 0 <= number < len(words) else ""
 
-    place.set_ylim(-0.3, len(words) - 0.7)
+    axes.set_ylim(-0.3, len(words) - 0.7)
     if len(words) <= MOST_TICKS:
-        place.set_yticks(range(len(words)), words)
+        axes.set_yticks(range(len(words)), words)
     else:
-        place.yaxis.set_major_locator(MaxNLocator(MOST_TICKS, integer=True))
-        place.yaxis.set_major_formatter(FuncFormatter(word))
+        axes.yaxis.set_major_locator(MaxNLocator(MOST_TICKS, integer=True))
+        axes.yaxis.set_major_formatter(FuncFormatter(word))
 
 
-def _draw_times(place: Axes, axis: TimeAxis) -> None:
-    _draw_dates(place.xaxis, axis)
+def _draw_times(axes: Axes, axis: TimeAxis) -> None:
+    _draw_dates(axes.xaxis, axis)
     if axis.clock.unit is None:
-        place.xaxis.set_major_locator(MaxNLocator(MOST_TICKS, integer=True))
-    place.set_xlim(*axis.limits())
-    place.set_xlabel(axis.label)
+        axes.xaxis.set_major_locator(MaxNLocator(MOST_TICKS, integer=True))
+    axes.set_xlim(*axis.limits())
+    axes.set_xlabel(axis.label)
 
 
 def _draw_dates(line: LineOfTicks, axis: TimeAxis) -> None:

@@ -66,9 +66,9 @@ def draw_page(
     return grid
 
 
-def save_page(page: GridPlot, place: Path) -> None:
+def save_page(page: GridPlot, path: Path) -> None:
     """Write the page with all that it needs."""
-    place.write_text(file_html(page, INLINE, title=page.name), encoding="utf-8")
+    path.write_text(file_html(page, INLINE, title=page.name), encoding="utf-8")
 
 
 def _draw_panel(
@@ -184,12 +184,12 @@ def _range(axis: TimeAxis, offset: timedelta) -> Range1d:
 
 
 def _on_page(
-    axis: TimeAxis, offset: timedelta, places: NDArray[np.float64]
+    axis: TimeAxis, offset: timedelta, positions: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Days as the milliseconds of a browser, on the zone's wall clock."""
     if not axis.is_dates:
-        return places
-    return places * MILLISECONDS + offset / timedelta(milliseconds=1)
+        return positions
+    return positions * MILLISECONDS + offset / timedelta(milliseconds=1)
 
 
 def _wall_clock(axis: TimeAxis | None) -> tuple[timedelta, str]:

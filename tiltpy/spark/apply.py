@@ -234,10 +234,10 @@ class SparkPlan:
         )
 
 
-def _columns(one: NumberedInput) -> InputColumns:
-    source, slots = one.source, one.slots
+def _columns(numbered: NumberedInput) -> InputColumns:
+    source, slots = numbered.source, numbered.slots
     return InputColumns(
-        one.name,
+        numbered.name,
         tuple(slots),
         pa.schema([source.schema.field(name) for name in slots.values()]),
         source.declared.keys,

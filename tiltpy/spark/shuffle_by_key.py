@@ -38,8 +38,8 @@ def shuffle_by_group(inputs: Sequence[NumberedInput], groups: int) -> DataFrame:
     return rows.withColumn("group", number).repartition("group")
 
 
-def _tag_rows(one: NumberedInput) -> DataFrame:
-    return one.rows().withColumn("input", sql.lit(one.number))
+def _tag_rows(source: NumberedInput) -> DataFrame:
+    return source.rows().withColumn("input", sql.lit(source.number))
 
 
 def _union_by_group(parts: Sequence[DataFrame]) -> DataFrame:

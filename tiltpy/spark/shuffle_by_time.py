@@ -52,15 +52,15 @@ def _describe_partitions(
 
 
 def _assign_partitions(
-    one: NumberedInput, bounds: DataFrame, keys: list[str], halo: tuple[int, int]
+    source: NumberedInput, bounds: DataFrame, keys: list[str], halo: tuple[int, int]
 ) -> DataFrame:
     """Assign an input's rows to pieces; without keys, to the pieces of every key."""
     back, ahead = halo
     cut = bounds.select(*keys, "step", "base", "last")
-    rows = join_by_key(one.events(), cut, one.keys).withColumns(
+    rows = join_by_key(source.events(), cut, source.keys).withColumns(
         {"from": _first_partition(ahead), "to": _last_partition(back)}
     )
-    if one.needs_next_row:
+    if source.needs_next_row:
         rows = _add_neighbours(rows, keys)
     pieces = sql.sequence(
         sql.greatest(sql.col("from"), sql.lit(0)), sql.least("to", "last")
@@ -68,7 +68,7 @@ def _assign_partitions(
     return (
         rows.where("from <= last and to >= 0 and from <= to")
         .withColumn("piece", sql.explode(pieces))
-        .select(*keys, "piece", sql.lit(one.number).alias("input"), *one.slots)
+        .select(*keys, "piece", sql.lit(source.number).alias("input"), *source.slots)
     )
 
 

@@ -67,33 +67,37 @@ def find_bounds(
     return _add_partitions(found, inputs, cutting)
 
 
-def _input_bounds(one: NumberedInput) -> DataFrame:
-    low, high = f"low{one.number}", f"high{one.number}"
-    events = one.events()
+def _input_bounds(source: NumberedInput) -> DataFrame:
+    low, high = f"low{source.number}", f"high{source.number}"
+    events = source.events()
     there = events.where("there")
-    found = there.groupBy(*one.keys).agg(
+    found = there.groupBy(*source.keys).agg(
         sql.min("low").alias(low), sql.max("high").alias(high)
     )
-    if not (one.needs_next_row and isinstance(one.source.declared.type, Scalar)):
+    if not (source.needs_next_row and isinstance(source.source.declared.type, Scalar)):
         return found
     # The last event holds until the next stamp, if that is of a null row.
-    nulls = events.where("not there").select(*one.keys, sql.col("high").alias("null"))
-    later = join_by_key(nulls, found, one.keys).where(sql.col("null") > sql.col(high))
-    until = later.groupBy(*one.keys).agg((sql.min("null") - 1).alias("until"))
+    nulls = events.where("not there").select(
+        *source.keys, sql.col("high").alias("null")
+    )
+    later = join_by_key(nulls, found, source.keys).where(
+        sql.col("null") > sql.col(high)
+    )
+    until = later.groupBy(*source.keys).agg((sql.min("null") - 1).alias("until"))
     longest = sql.col("until")
-    most = one.source.lifetime.longest
+    most = source.source.lifetime.longest
     if most is not None:
         limit = sql.col(high) + (most - 1)
         longest = sql.when(longest.isNotNull(), sql.least(longest, limit))
     held = sql.coalesce(longest, sql.col(high))
-    found = join_by_key(found, until, one.keys, "left").withColumn(high, held)
+    found = join_by_key(found, until, source.keys, "left").withColumn(high, held)
     return found.drop("until")
 
 
 def _add_partitions(
-    found: DataFrame, inputs: Sequence[NumberedInput], cutting: Partitioning
+    bounds: DataFrame, inputs: Sequence[NumberedInput], cutting: Partitioning
 ) -> DataFrame:
-    names, keys = found.columns, keys_among(inputs)
+    names, keys = bounds.columns, keys_among(inputs)
     names = [name for name in names if name not in keys]
     tdom, request = cutting.definition.tdom, cutting.request
     fixed_start, fixed_end = request.limits(tdom)
@@ -104,8 +108,8 @@ def _add_partitions(
     if fixed_end is not None:
         end = sql.lit(fixed_end).cast("long")
     # The last cell is evaluated at its own grid point, which may lie behind the end.
-    found = found.withColumns({"start": start, "end": end + (tdom.precision - 1)})
-    found = found.where(sql.col("start") < sql.col("end"))
+    bounds = bounds.withColumns({"start": start, "end": end + (tdom.precision - 1)})
+    bounds = bounds.where(sql.col("start") < sql.col("end"))
     length = sql.col("end") - sql.col("start")
     if cutting.chunk is None:
         least = max(1, min(REACHES * cutting.reach, LONGEST))
@@ -121,11 +125,11 @@ def _add_partitions(
         copied = divide_upward(around, sql.lit(min(MOST_COPIES * chunk, LONGEST)))
         # Spark folds constants of rows that are left out, too: nothing is divided by 0.
         step = sql.greatest(several, copied, sql.lit(1)) * chunk
-    found = found.withColumn("step", step.cast("long"))
+    bounds = bounds.withColumn("step", step.cast("long"))
     start, step = sql.col("start"), sql.col("step")
-    found = found.withColumn("base", start - sql.pmod(start, step))
+    bounds = bounds.withColumn("base", start - sql.pmod(start, step))
     last = divide_upward(sql.col("end") - sql.col("base"), step) - 1
-    return found.select(*keys, *names, "step", "base", last.alias("last"))
+    return bounds.select(*keys, *names, "step", "base", last.alias("last"))
 
 
 def _farthest(which: Callable[..., Column], names: list[str]) -> Column:

@@ -74,11 +74,11 @@ def group_worker(task: SparkTask) -> Callable[[Batches], Batches]:
     return snapshots
 
 
-def _run_keys(task: SparkTask, own: pa.Table) -> pa.Table:
+def _run_keys(task: SparkTask, table: pa.Table) -> pa.Table:
     query, compiler = compiler_of(task.text, task.options, by_key=True)
     part = Part(query, compiler.specialised)
     try:
-        rows = ingest_inputs(task, query, own)
+        rows = ingest_inputs(task, query, table)
         result = run(part, rows, task.request, task.run_options, stamp=task.stamp)
         return result[task.output].to_arrow()
     except TiltError as error:
@@ -174,11 +174,11 @@ def description_columns(inputs: int) -> list[str]:
 
 
 def _description(
-    own: pa.Table, inputs: NDArray[np.int32], count: int
+    table: pa.Table, inputs: NDArray[np.int32], count: int
 ) -> list[int | None]:
     """Read the numbers that tell of a piece and of `count` inputs."""
     (row,) = np.flatnonzero(inputs == DESCRIPTION)
-    return [own.column(name)[int(row)].as_py() for name in description_columns(count)]
+    return [table.column(name)[int(row)].as_py() for name in description_columns(count)]
 
 
 def _groups(table: pa.Table, names: list[str]) -> list[NDArray[np.int64]]:

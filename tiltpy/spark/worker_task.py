@@ -92,26 +92,28 @@ def compiler_of(
 # Rows
 
 
-def rows_of(own: pa.Table, number: int, one: InputColumns) -> pa.Table:
+def rows_of(table: pa.Table, number: int, columns: InputColumns) -> pa.Table:
     """Select the rows of an input under their own names, its keys under the query's."""
-    slots, names = list(one.slots), one.schema.names
-    for slot, key in zip(key_names(len(one.keys)), one.keys, strict=True):
+    slots, names = list(columns.slots), columns.schema.names
+    for slot, key in zip(key_names(len(columns.keys)), columns.keys, strict=True):
         if key not in names:  # it may be a column of the payload as well
             slots.append(slot)
             names.append(key)
-    rows = own.select(slots)
-    if "input" in own.column_names:
-        rows = rows.filter(pc.equal(own.column("input"), number))
+    rows = table.select(slots)
+    if "input" in table.column_names:
+        rows = rows.filter(pc.equal(table.column("input"), number))
     return rows.rename_columns(names)
 
 
-def ingest_inputs(task: SparkTask, query: Query, own: pa.Table) -> dict[str, InputRows]:
+def ingest_inputs(
+    task: SparkTask, query: Query, table: pa.Table
+) -> dict[str, InputRows]:
     """Read the rows of all inputs, from a table of all that the worker has got."""
     found = {}
     for number, one in enumerate(task.inputs):
         declared = query.input(one.name)
         assert declared is not None
-        binding = bind_rows(one, rows_of(own, number, one))
+        binding = bind_rows(one, rows_of(table, number, one))
         if declared.keys:
             binding = replace(binding, by=one.keys)
         found[one.name] = ingest(
@@ -122,10 +124,10 @@ def ingest_inputs(task: SparkTask, query: Query, own: pa.Table) -> dict[str, Inp
     return found
 
 
-def bind_rows(one: InputColumns, rows: pa.Table) -> InputBinding:
+def bind_rows(columns: InputColumns, rows: pa.Table) -> InputBinding:
     """Bind the rows of an input as the driver has found that they are to be."""
-    rows, order = _with_leaves(rows, one.order)
-    return InputBinding(rows, one.time, one.lifetime, one.column, order)
+    rows, order = _with_leaves(rows, columns.order)
+    return InputBinding(rows, columns.time, columns.lifetime, columns.column, order)
 
 
 def strip_declaration(declared: Input) -> Input:

@@ -114,13 +114,13 @@ NO_STRINGS = Strings.of([])
 
 
 def merge_dictionaries(
-    parts: Sequence[pa.LargeStringArray], *, ordered: bool
+    dictionaries: Sequence[pa.LargeStringArray], *, ordered: bool
 ) -> tuple[Strings, tuple[Codes, ...]]:
     """Merge several dictionaries, and translate the codes of each.
 
     `ordered`: the codes are in order of the strings' UTF-8 bytes.
     """
-    chunks = pa.chunked_array(list(parts), pa.large_string())
+    chunks = pa.chunked_array(list(dictionaries), pa.large_string())
     encoded = chunks.dictionary_encode().unify_dictionaries()
     values = encoded.chunk(0).dictionary
     numbers = [_integers(chunk.indices, np.int32) for chunk in encoded.chunks]

@@ -30,16 +30,16 @@ def cache_blocks(rows: int) -> Iterator[slice]:
         yield slice(first, min(first + PIECE, rows - 1))
 
 
-def shift_by_one(piece: slice) -> slice:
+def shift_by_one(rows: slice) -> slice:
     """Return the right neighbours of a range of rows."""
-    return slice(piece.start + 1, piece.stop + 1)
+    return slice(rows.start + 1, rows.stop + 1)
 
 
-def any_within_segments(broken: Mask, piece: slice, breaks: Breaks) -> bool:
+def any_within_segments(broken: Mask, rows: slice, breaks: Breaks) -> bool:
     """Tell whether any pair of neighbours is broken, but for those at `breaks`."""
     if len(breaks):
-        low, high = breaks.searchsorted([piece.start + 1, piece.stop + 1])
-        broken[breaks[low:high] - (piece.start + 1)] = False
+        low, high = breaks.searchsorted([rows.start + 1, rows.stop + 1])
+        broken[breaks[low:high] - (rows.start + 1)] = False
     return bool(broken.any())
 
 

@@ -74,11 +74,11 @@ def _create(target: Path) -> tuple[Path, int]:
         os.close(descriptor)
 
 
-def _remove_dead(place: str) -> None:
-    descriptor = os.open(place, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+def _remove_dead(path: str) -> None:
+    descriptor = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
     try:
         if _lock(descriptor):
-            Path(place).unlink()
+            Path(path).unlink()
     finally:
         os.close(descriptor)
 

@@ -37,15 +37,15 @@ SPARSE = 2
 """
 
 
-def is_string(found: pa.DataType) -> bool:
+def is_string(kind: pa.DataType) -> bool:
     """Tell whether an Arrow type is one of strings, however they are stored."""
-    if pa.types.is_dictionary(found) or pa.types.is_run_end_encoded(found):
-        return is_string(found.value_type)
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        return is_string(kind.value_type)
     return bool(
-        pa.types.is_string(found)
-        or pa.types.is_large_string(found)
-        or pa.types.is_string_view(found)
-        or pa.types.is_null(found)
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_string_view(kind)
+        or pa.types.is_null(kind)
     )
 
 
@@ -167,19 +167,19 @@ def _dictionaries(buffers: Iterable[SnapshotBuffer]) -> list[Strings]:
 
 
 def _join_dictionaries(
-    own: Sequence[Strings], vocabulary: Vocabulary
+    dictionaries: Sequence[Strings], vocabulary: Vocabulary
 ) -> tuple[Strings, tuple[Numbers, ...]]:
     """Join dictionaries and more strings into one, and translate their codes."""
     named, ordered = vocabulary.named, vocabulary.ordered
-    if len(own) != 1:
-        return _distinct(own, named, ordered=ordered)
-    known = own[0].joined
+    if len(dictionaries) != 1:
+        return _distinct(dictionaries, named, ordered=ordered)
+    known = dictionaries[0].joined
     found = known.get(vocabulary)
     if found is None:
         if ordered:
-            strings, (numbers,) = _distinct(own, named, ordered=True)
+            strings, (numbers,) = _distinct(dictionaries, named, ordered=True)
         else:
-            strings, numbers = _extend_dictionary(own[0], named), None
+            strings, numbers = _extend_dictionary(dictionaries[0], named), None
         if len(known) >= KNOWN:
             known.clear()
         found = known[vocabulary] = strings, numbers
@@ -197,14 +197,14 @@ def _extend_dictionary(strings: Strings, named: tuple[str, ...]) -> Strings:
 
 
 def _distinct(
-    own: Sequence[Strings], named: Sequence[str], *, ordered: bool
+    dictionaries: Sequence[Strings], named: Sequence[str], *, ordered: bool
 ) -> tuple[Strings, tuple[Numbers, ...]]:
-    parts = [one.values for one in own]
+    parts = [one.values for one in dictionaries]
     parts.append(array_of(named))
     strings, numbers = merge_dictionaries(parts, ordered=ordered)
     return strings, tuple(
         None if np.array_equal(one, np.arange(len(one))) else one
-        for one in numbers[: len(own)]
+        for one in numbers[: len(dictionaries)]
     )
 
 
@@ -232,15 +232,15 @@ def _with_codes(column: Column, numbers: Codes) -> Column:
 
 
 def with_one_dictionary(
-    pieces: Sequence[tuple[Column, int]],
+    chunks: Sequence[tuple[Column, int]],
 ) -> tuple[list[Column], Strings | None]:
     """Give the chunks of one column (each with its row count) one dictionary.
 
     It has no more strings than `SPARSE` for each row.
     """
-    if all(column.strings is None for column, _ in pieces):
-        return [column for column, _ in pieces], None
-    small = [_compact(column, count) for column, count in pieces]
+    if all(column.strings is None for column, _ in chunks):
+        return [column for column, _ in chunks], None
+    small = [_compact(column, count) for column, count in chunks]
     own = list(dict.fromkeys(c.strings for c in small if c.strings is not None))
     if len(own) == 1:
         return small, own[0]

@@ -152,8 +152,8 @@ def _read_arrow(path: Path) -> pa.Table:
     return table
 
 
-def _write(table: pa.Table, place: Path, form: str) -> None:
-    offload(partial(_write_to, pa.OSFile(str(place), "wb"), table, form))
+def _write(table: pa.Table, path: Path, form: str) -> None:
+    offload(partial(_write_to, pa.OSFile(str(path), "wb"), table, form))
 
 
 def _write_to(sink: pa.OSFile, table: pa.Table, form: str) -> None:

@@ -249,10 +249,10 @@ def _without_run_ends(array: pa.Array) -> pa.Array:
     return _take(array.values, pa.array(runs))
 
 
-def _take(values: pa.Array, places: pa.Array) -> pa.Array:
+def _take(values: pa.Array, indices: pa.Array) -> pa.Array:
     """Take some values of an array, of views too, of which Arrow takes none."""
     if pa.types.is_string_view(values.type):
         values = values.cast(pa.large_string())
     elif pa.types.is_binary_view(values.type):
         values = values.cast(pa.large_binary())
-    return values.take(places)
+    return values.take(indices)

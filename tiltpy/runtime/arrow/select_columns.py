@@ -142,34 +142,34 @@ def choose_fields(
 def _paths(
     declared: Input,
     payload: Struct,
-    found: Mapping[str, pa.DataType],
-    place: tuple[str, ...],
+    types: Mapping[str, pa.DataType],
+    prefix: tuple[str, ...],
 ) -> tuple[tuple[str, ...], ...]:
     """List the paths of a struct's columns, and those of the structs in it."""
     paths: list[tuple[str, ...]] = []
     for name, of in payload.fields:
-        path = (*place, name)
+        path = (*prefix, name)
         paths.append(path)
         if isinstance(of, Struct):
-            _check_struct(declared, of, path, found[name])
+            _check_struct(declared, of, path, types[name])
             paths += [(*path, inner) for inner, _ in of.fields]
     return tuple(paths)
 
 
 def _check_struct(
-    declared: Input, payload: Struct, path: tuple[str, ...], found: pa.DataType
+    declared: Input, payload: Struct, path: tuple[str, ...], kind: pa.DataType
 ) -> None:
     """Refuse a column without the fields of a struct in a struct."""
     wanted = [name for name, _ in payload.fields]
     column = ".".join(path)
-    if not pa.types.is_struct(found):
+    if not pa.types.is_struct(kind):
         raise DataError(
-            f"found {found}, expected a struct column with the fields "
+            f"found {kind}, expected a struct column with the fields "
             f"{_quote_names(wanted)}",
             input=declared.name,
             column=column,
         )
-    inside = [field.name for field in found]
+    inside = [field.name for field in kind]
     for name in wanted:
         if inside.count(name) != 1:
             raise _missing_error(declared, name, inside, within=column)
@@ -203,22 +203,22 @@ def check_column_name(declared: Input, schema: pa.Schema, name: str) -> str:
 
 
 def _missing_error(
-    declared: Input, name: str, found: list[str], within: str | None = None
+    declared: Input, name: str, present: list[str], within: str | None = None
 ) -> DataError:
-    near = closest(name, found)
+    near = closest(name, present)
     hint = f"did you mean '{near}'?" if near else "rename one, or name another"
     place = f"in the struct column '{within}' " if within else ""
     return DataError(
         f"there is no such column {place}among "
-        f"{_quote_names(found) or 'no columns'}; {hint}",
+        f"{_quote_names(present) or 'no columns'}; {hint}",
         input=declared.name,
         column=name,
     )
 
 
-def _explain_candidates(found: list[str], schema: pa.Schema) -> str:
-    if found:
-        return f"{_quote_names(found)} could all be"
+def _explain_candidates(candidates: list[str], schema: pa.Schema) -> str:
+    if candidates:
+        return f"{_quote_names(candidates)} could all be"
     return f"none of {_list_schema(schema)} is"
 
 

@@ -143,8 +143,8 @@ def _check_type(column: TimeColumn) -> StampType:
     return kind
 
 
-def _in_csv(found: pa.DataType) -> str:
-    text = pa.types.is_string(found) or pa.types.is_large_string(found)
+def _in_csv(kind: pa.DataType) -> str:
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
     return ", or write it like 2013-03-01 09:30:00 in CSV" if text else ""
 
 

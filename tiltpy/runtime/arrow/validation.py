@@ -107,16 +107,16 @@ def _plain_bits(array: pa.StructArray) -> pa.Array:
     )
 
 
-def advise_type(found: pa.DataType) -> str:
+def advise_type(kind: pa.DataType) -> str:
     """Advise on a column of a type that was not declared, or is no payload."""
-    if pa.types.is_integer(found) or pa.types.is_floating(found):
-        name = str(found).replace("uint", "u").replace("int", "i")
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        name = str(kind).replace("uint", "u").replace("int", "i")
         name = {"double": "f64", "float": "f32", "halffloat": "f32"}.get(name, name)
         return f"declare it as {name}, or cast it"
     for same, declared in _DECLARED:
-        if same(found):
+        if same(kind):
             return f"declare it as {declared}, or cast it"
-    return next((way for same, way in _ELSEWHERE if same(found)), _CAST)
+    return next((way for same, way in _ELSEWHERE if same(kind)), _CAST)
 
 
 _CAST = "cast it to a type of the query language"

@@ -78,11 +78,11 @@ def _split_tables(
         first += table.num_rows
 
 
-def _check_types(input: str, found: pa.Schema, wanted: pa.Schema, row: int) -> None:
+def _check_types(input: str, schema: pa.Schema, wanted: pa.Schema, row: int) -> None:
     """Every table must have the columns of the first."""
     for field in wanted:
-        index = found.get_field_index(field.name)
-        kind = found.field(index).type if index >= 0 else None
+        index = schema.get_field_index(field.name)
+        kind = schema.field(index).type if index >= 0 else None
         if kind != field.type:
             what = "has no such column" if kind is None else f"has {kind} there"
             raise DataError(

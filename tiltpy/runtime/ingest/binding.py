@@ -90,11 +90,11 @@ def bind(
     return InputBinding(frame, time, lifetime, column, names_of(order), names_of(by))
 
 
-def names_of(given: str | Sequence[str]) -> tuple[str, ...]:
+def names_of(names: str | Sequence[str]) -> tuple[str, ...]:
     """Read one name, or several."""
-    names = (given,) if isinstance(given, str) else given
+    several = (names,) if isinstance(names, str) else names
     return tuple(
-        check_argument("order and by", names, Sequence, "a column's name, or several")
+        check_argument("order and by", several, Sequence, "a column's name, or several")
     )
 
 

@@ -99,15 +99,13 @@ def _combine_codes(first: KeyCodes, second: KeyCodes) -> KeyCodes:
     return pairs if fits_packed(pairs.size, rows) else compact_codes(pairs)
 
 
-def compact_codes(found: KeyCodes) -> KeyCodes:
+def compact_codes(keys: KeyCodes) -> KeyCodes:
     """Compact the code space: drop codes that no row uses."""
-    less = _rank_dictionary(
-        pa.array(found.codes).dictionary_encode(), lambda keys: keys
-    )
+    less = _rank_dictionary(pa.array(keys.codes).dictionary_encode(), lambda keys: keys)
 
     def decode(numbers: Numbers) -> tuple[pa.Array, ...]:
         (wide,) = less.decode(numbers)
-        return found.decode(values_of(wide, found.codes.dtype))
+        return keys.decode(values_of(wide, keys.codes.dtype))
 
     return KeyCodes(less.codes, less.size, decode)
 
@@ -216,16 +214,16 @@ def _short(strings: pa.Array) -> pa.Array:
 # -- types ----------------------------------------------------------------------------
 
 
-def check_key_type(input: str, name: str, found: pa.DataType) -> None:
+def check_key_type(input: str, name: str, column: pa.DataType) -> None:
     """Refuse a column that is no key, with a way out."""
-    kind = found
+    kind = column
     while pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         kind = kind.value_type
-    if is_string(kind) or any(fits_packed(kind) for fits_packed in _KEYS):
+    if is_string(kind) or any(is_kind(kind) for is_kind in _KEYS):
         return
     way = next((way for same, way in _NO_KEYS if same(kind)), "cast it to one of them")
     raise DataError(
-        f"rows cannot be split by {found}, but by integers, strings, dates, "
+        f"rows cannot be split by {column}, but by integers, strings, dates, "
         f"timestamps, bools or floats; {way}",
         input=input,
         column=name,

@@ -38,47 +38,47 @@ def common_type(column: str, types: Mapping[str, pa.DataType]) -> pa.DataType:
     return reduce(join, (_SeenType(*item) for item in types.items())).type
 
 
-def _join_types(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+def _join_types(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
     """Find the type that holds all of two; None where there is none."""
-    if one == other or pa.types.is_null(other):
-        return one
-    if pa.types.is_null(one):
-        return other
-    pair = one, other
+    if left == right or pa.types.is_null(right):
+        return left
+    if pa.types.is_null(left):
+        return right
+    pair = left, right
     if all(map(_is_text, pair)):
         return pa.large_string()
     if all(map(pa.types.is_integer, pair)):
-        return _wider(one, other)
+        return _wider(left, right)
     if all(map(pa.types.is_floating, pair)):
         return pa.float64()
     if all(map(pa.types.is_date, pair)):
         return pa.date64()
     if all(map(pa.types.is_timestamp, pair)):
-        return _finer(one, other)
+        return _finer(left, right)
     return None
 
 
-def _is_text(found: pa.DataType) -> bool:
-    return bool(pa.types.is_string(found) or pa.types.is_large_string(found))
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+def _wider(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
     """Widen integers of another width or sign.
 
     No type holds `uint64` and signed ones.
     """
-    by_width = sorted((one, other), key=lambda found: int(found.bit_width))
-    if pa.types.is_signed_integer(one) == pa.types.is_signed_integer(other):
+    by_width = sorted((left, right), key=lambda found: int(found.bit_width))
+    if pa.types.is_signed_integer(left) == pa.types.is_signed_integer(right):
         return by_width[1]
-    unsigned = one if pa.types.is_unsigned_integer(one) else other
-    signed = other if unsigned is one else one
+    unsigned = left if pa.types.is_unsigned_integer(left) else right
+    signed = right if unsigned is left else left
     bits = max(2 * int(unsigned.bit_width), int(signed.bit_width))
     return None if bits > 64 else pa.type_for_alias(f"int{bits}")
 
 
-def _finer(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+def _finer(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
     """Timestamps of another unit or zone; a zone never changes an instant."""
-    if (one.tz is None) != (other.tz is None):
+    if (left.tz is None) != (right.tz is None):
         return None
-    unit = min(one.unit, other.unit, key=NANOSECONDS.__getitem__)
-    return pa.timestamp(unit, one.tz if one.tz == other.tz else "UTC")
+    unit = min(left.unit, right.unit, key=NANOSECONDS.__getitem__)
+    return pa.timestamp(unit, left.tz if left.tz == right.tz else "UTC")

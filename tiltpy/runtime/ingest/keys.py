@@ -173,19 +173,19 @@ def align(
     return Keys(keys.names, codes.decode(together.codes)), aligned
 
 
-def _have_same_keys(one: Keys, other: Keys) -> bool:
-    return one is other or (
-        len(one) == len(other)
-        and all(a.equals(b) for a, b in zip(one.columns, other.columns, strict=True))
+def _have_same_keys(left: Keys, right: Keys) -> bool:
+    return left is right or (
+        len(left) == len(right)
+        and all(a.equals(b) for a, b in zip(left.columns, right.columns, strict=True))
     )
 
 
 def _concat_keys(
-    name: str, parts: Mapping[str, pa.Array], kind: pa.DataType
+    name: str, columns_by_input: Mapping[str, pa.Array], kind: pa.DataType
 ) -> pa.Array:
     """Concatenate the keys of all inputs in one column of one type."""
     columns = []
-    for source, part in parts.items():
+    for source, part in columns_by_input.items():
         try:
             columns.append(part.cast(kind))
         except pa.ArrowInvalid as error:
@@ -198,7 +198,7 @@ def _concat_keys(
     return pa.concat_arrays(columns)
 
 
-def _scatter_groups(groups: Groups, places: Numbers, size: int) -> Groups:
+def _scatter_groups(groups: Groups, numbers: Numbers, size: int) -> Groups:
     """Move groups to the numbers of their keys among all.
 
     They stay where they are all.
@@ -207,6 +207,6 @@ def _scatter_groups(groups: Groups, places: Numbers, size: int) -> Groups:
         return groups
     counts = np.zeros(size, np.int64)
     firsts, lasts = np.empty(size, np.int64), np.empty(size, np.int64)
-    counts[places] = np.diff(groups.offsets)
-    firsts[places], lasts[places] = groups.firsts, groups.lasts
+    counts[numbers] = np.diff(groups.offsets)
+    firsts[numbers], lasts[numbers] = groups.firsts, groups.lasts
     return Groups(groups.buffer, offsets_of(counts), firsts, lasts)

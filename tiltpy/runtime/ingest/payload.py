@@ -85,18 +85,18 @@ def payload_column(array: pa.Array, scalar: Scalar, *, input: str, name: str) ->
     return Column(values_of(array, dtype_of(scalar)), validity, offset)
 
 
-def widens(found: pa.DataType, scalar: Scalar) -> bool:
+def widens(kind: pa.DataType, scalar: Scalar) -> bool:
     """Tell whether every value of an Arrow type is a value of the scalar type."""
     if scalar.kind == "string":
-        return is_string(found)
-    if pa.types.is_null(found) or found == arrow_type(scalar):
+        return is_string(kind)
+    if pa.types.is_null(kind) or kind == arrow_type(scalar):
         return True
-    if pa.types.is_floating(found):
-        return scalar.is_float and int(found.bit_width) <= scalar.bits
-    if not pa.types.is_integer(found):
+    if pa.types.is_floating(kind):
+        return scalar.is_float and int(kind.bit_width) <= scalar.bits
+    if not pa.types.is_integer(kind):
         return False
-    unsigned = pa.types.is_unsigned_integer(found)
-    bits = int(found.bit_width) - (0 if unsigned else 1)
+    unsigned = pa.types.is_unsigned_integer(kind)
+    bits = int(kind.bit_width) - (0 if unsigned else 1)
     if scalar.is_float:
         return bits <= MANTISSA[scalar.bits]
     if not scalar.is_integer:

@@ -20,8 +20,8 @@ from tiltpy.runtime.ingest.samples import choose_samples
 def read_rows(settled: Input, binding: InputBinding) -> tuple[pa.Table, Choice]:
     """Read what is bound to an input as a table, with the columns chosen of it.
 
-    `settled` is the input with what the binding adds (`binding.complete_input`). The table may
-    have more columns; only those that are chosen have been checked.
+    `settled` is the input with what the binding adds (`binding.complete_input`). The
+    table may have more columns; only those that are chosen have been checked.
     """
     return binding.memoize((Choice, settled), lambda: _read(settled, binding))
 

@@ -111,7 +111,7 @@ def _sortable(column: pa.Array, *, input: str, name: str) -> pa.Array:
         return column.cast(pa.large_string())
     if pa.types.is_float16(column.type):
         return column.cast(pa.float32())
-    if not any(fits_packed(column.type) for fits_packed in SORTABLE):
+    if not any(is_kind(column.type) for is_kind in SORTABLE):
         raise DataError(
             f"rows cannot be ordered by {column.type}; order by a number or a string",
             input=input,

@@ -82,36 +82,36 @@ def arrange_by_time(time: TimeOrder) -> Arrangement:
 
 
 def arrange_by_key(
-    names: tuple[str, ...], found: KeyCodes, time: TimeOrder
+    names: tuple[str, ...], codes: KeyCodes, time: TimeOrder
 ) -> Arrangement:
     """Arrange rows with keys, which the query calls by these names.
 
     Where rows must not be sorted, those of other keys may still be between.
     """
-    together = group_rows(found.codes, found.size)
-    keys = Keys(names, found.decode(together.codes))
-    order = _order_within_keys(found, together, time)
-    return Arrangement(order, keys, together.offsets)
+    groups = group_rows(codes.codes, codes.size)
+    keys = Keys(names, codes.decode(groups.codes))
+    order = _order_within_keys(codes, groups, time)
+    return Arrangement(order, keys, groups.offsets)
 
 
 def _order_within_keys(
-    found: KeyCodes, together: GroupedRows, time: TimeOrder
+    codes: KeyCodes, groups: GroupedRows, time: TimeOrder
 ) -> Rows | None:
     """Order the rows that are together by key within each key, too."""
-    order, ticks = together.order, time.stamps.ticks
+    order, ticks = groups.order, time.stamps.ticks
     if time.stamps.in_order and not time.ties:
         return order
-    breaks = together.offsets[1:-1]
+    breaks = groups.offsets[1:-1]
     ordered = reorder_times(ticks, order)
     if not time.stamps.in_order and _has_disorder(ordered, breaks):
-        order = _order_by_key_and_time(found, ticks)
+        order = _order_by_key_and_time(codes, ticks)
         ordered = reorder_times(ticks, order)
     if time.ties:
         same = ordered[1:] == ordered[:-1]
         same[breaks - 1] = False
         order = order_ties(order, same, time.ties, input=time.input)
-    if not (time.allow_sort or order is None or order is together.order):
-        _refuse_sort(order, together, time)
+    if not (time.allow_sort or order is None or order is groups.order):
+        _refuse_sort(order, groups, time)
     return order
 
 
@@ -123,26 +123,26 @@ def _has_disorder(ticks: Times, breaks: Breaks) -> bool:
     )
 
 
-def _order_by_key_and_time(found: KeyCodes, ticks: Times) -> Rows:
+def _order_by_key_and_time(codes: KeyCodes, ticks: Times) -> Rows:
     """Order by key, then time; as one number, where there are bits enough."""
     least = int(ticks.min())
     span = int(ticks.max()) - least + 1
-    size = found.size * span
+    size = codes.size * span
     if fits_packed(size, len(ticks)):
-        numbers = found.codes.astype(np.int64) * span + (ticks - least)
+        numbers = codes.codes.astype(np.int64) * span + (ticks - least)
         return sort_packed(numbers, size).order()
     first = sort_stably(ticks)
-    then = group_rows(found.codes[first], found.size).order
+    then = group_rows(codes.codes[first], codes.size).order
     return first if then is None else first[then]
 
 
-def _refuse_sort(order: Rows, together: GroupedRows, time: TimeOrder) -> None:
+def _refuse_sort(order: Rows, groups: GroupedRows, time: TimeOrder) -> None:
     """Name the first row that belongs before the row above it that has its key."""
-    lying = together.order
+    lying = groups.order
     rows = np.arange(len(order)) if lying is None else lying.astype(np.int64)
     places = np.empty_like(rows)
     places[order] = np.arange(len(rows))
     moved = places[rows[1:]] < places[rows[:-1]]
-    moved[together.offsets[1:-1] - 1] = False
+    moved[groups.offsets[1:-1] - 1] = False
     if moved.any():
         raise time.refusal(int(rows[1:][moved].min()), " that has its key")

@@ -29,10 +29,10 @@ class _Writer(Protocol):
 class _OutputFile:
     """A file that grows; small pieces are collected first."""
 
-    def __init__(self, place: Path, form: str, schema: pa.Schema) -> None:
+    def __init__(self, path: Path, form: str, schema: pa.Schema) -> None:
         self._flat = form == "CSV"  # which has no structs: `bid.price` is a column
         schema = schema.empty_table().flatten().schema if self._flat else schema
-        self._sink = pa.OSFile(str(place), "wb")
+        self._sink = pa.OSFile(str(path), "wb")
         self._writer: _Writer | None = _writer(self._sink, form, schema)
         """None while another thread writes, which may outlast an interrupt."""
         self._pieces: list[pa.Table] = []

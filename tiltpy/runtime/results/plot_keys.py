@@ -81,11 +81,11 @@ class KeySelection:
         return np.concatenate(found)
 
 
-def _match_keys(keys: Keys, parts: Sequence[object]) -> Numbers:
+def _match_keys(keys: Keys, values: Sequence[object]) -> Numbers:
     """Find the numbers of the keys that look like this."""
     same = np.ones(len(keys), np.bool_)
-    for column, part in zip(keys.columns, parts, strict=True):
-        text = part if isinstance(part, str) else _text(part, column.type)
+    for column, value in zip(keys.columns, values, strict=True):
+        text = value if isinstance(value, str) else _text(value, column.type)
         texts = column.cast(pa.string())
         equal = pc.fill_null(pc.equal(texts, text), text == PHI)
         same &= equal.to_numpy(zero_copy_only=False)
