@@ -365,10 +365,10 @@ def test_a_draft_that_is_thrown_away_is_freed_beside_the_caller(
             freed_in.put(threading.get_ident())
 
     monkeypatch.setattr(os, "close", closes)
-    with replacing(target) as (place,):
+    with drafts.open_draft(target) as (place,):
         place.write_text("done")
     assert freed_in.empty()
-    with pytest.raises(KeyboardInterrupt), replacing(target):
+    with pytest.raises(KeyboardInterrupt), drafts.open_draft(target):
         raise KeyboardInterrupt
     assert freed_in.get(timeout=SOON) != threading.get_ident()
     assert list(tmp_path.iterdir()) == [target]

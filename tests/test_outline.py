@@ -18,7 +18,7 @@ from tests.random_queries import random_case
 from tiltpy.api import CompiledQuery
 from tiltpy.cli.main import main
 from tiltpy.ir.cuts import reads
-from tiltpy.visible import visible_lines
+from tiltpy.visible import escape_lines
 
 FUSED = """
 unit s
@@ -294,7 +294,7 @@ def test_json_writes_what_hides_with_escapes_of_its_own() -> None:
     name = f"v{hidden}ü∞"
     query = tilt.parse(f'input x : {{ "{name}": f64 }} point\n~o[t] = ~x[t]')
     shown = query.explain(format="json")
-    assert visible_lines(shown) == shown
+    assert escape_lines(shown) == shown
     assert "v\\u001b\\u007f\\u009b\\u061c\\u202e\\u2028ü∞" in shown
     assert name in json.loads(shown)["inputs"][0]["type"]
 

@@ -29,7 +29,7 @@ def escape_lines(text: str) -> str:
     return _IN_LINES.sub(_escape, text)
 
 
-def visible_json(text: str) -> str:
+def escape_json(text: str) -> str:
     """A text of JSON, with JSON's own escapes: it still says the same."""
     return _IN_LINES.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 

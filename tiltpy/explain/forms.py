@@ -7,7 +7,7 @@ from dataclasses import asdict
 from tiltpy.explain.graphs import format_dot, format_mermaid
 from tiltpy.explain.outline import Outline, Reference
 from tiltpy.ir.print.query import by
-from tiltpy.visible import visible_json
+from tiltpy.visible import escape_json
 
 
 def format_tree(outline: Outline) -> str:
@@ -73,7 +73,7 @@ class _TreePrinter:
 def format_json(outline: Outline) -> str:
     """Format the outline as it is, field by field."""
     text = json.dumps(asdict(outline), indent=2, ensure_ascii=False)
-    return visible_json(text) + "\n"
+    return escape_json(text) + "\n"
 
 
 FORMS: dict[str, Callable[[Outline], str]] = {
