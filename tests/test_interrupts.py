@@ -25,6 +25,7 @@ from tiltpy import compiler
 from tiltpy.codegen.jit import compile_object
 from tiltpy.runtime.arrow import draft_files as drafts
 from tiltpy.runtime.arrow.files import replace_files
+from tiltpy.runtime.arrow.files import replace_files
 from tiltpy.runtime.concurrency.offload import (
     call_in_caller,
     in_caller,
@@ -365,10 +366,10 @@ def test_a_draft_that_is_thrown_away_is_freed_beside_the_caller(
             freed_in.put(threading.get_ident())
 
     monkeypatch.setattr(os, "close", closes)
-    with drafts.open_draft(target) as (place,):
+    with replace_files(target) as (place,):
         place.write_text("done")
     assert freed_in.empty()
-    with pytest.raises(KeyboardInterrupt), drafts.open_draft(target):
+    with pytest.raises(KeyboardInterrupt), replace_files(target):
         raise KeyboardInterrupt
     assert freed_in.get(timeout=SOON) != threading.get_ident()
     assert list(tmp_path.iterdir()) == [target]

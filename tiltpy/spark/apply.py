@@ -26,7 +26,7 @@ from tiltpy.spark.shuffle_by_time import shuffle_by_time
 from tiltpy.spark.shuffle_rows import NumberedInput
 from tiltpy.spark.sources import SparkSource, binding_of, read_sources
 from tiltpy.spark.stitch import can_cross_seams, stitch_fragments
-from tiltpy.spark.time_bounds import Partitioning
+from tiltpy.spark.time_bounds import PartitionGrid
 from tiltpy.spark.types import result_schema, spark_schema
 from tiltpy.spark.worker import (
     fragment_worker,
@@ -185,7 +185,7 @@ class SparkPlan:
                 return shuffle_by_key(used).mapInArrow(key_worker(task), schema)
             rows = shuffle_by_group(used, PIECES * self._cores)
             return rows.mapInArrow(group_worker(task), schema)
-        cutting = Partitioning(
+        cutting = PartitionGrid(
             definition,
             self.request,
             self.chunk,

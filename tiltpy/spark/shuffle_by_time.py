@@ -15,7 +15,7 @@ from pyspark.sql import functions as sql
 
 from tiltpy.spark.shuffle_rows import NumberedInput, join_by_key, keys_among
 from tiltpy.spark.tick_columns import divide_toward_zero
-from tiltpy.spark.time_bounds import Partitioning, find_bounds
+from tiltpy.spark.time_bounds import PartitionGrid, find_bounds
 from tiltpy.spark.worker import DESCRIPTION, description_columns
 
 Halo = Mapping[str, tuple[int, int]]
@@ -26,7 +26,7 @@ def shuffle_by_time(
     session: SparkSession,
     inputs: Sequence[NumberedInput],
     halo: Halo,
-    cutting: Partitioning,
+    cutting: PartitionGrid,
 ) -> DataFrame:
     """Copy every row to all partitions that need it, and group it there."""
     bounds = find_bounds(session, inputs, cutting)

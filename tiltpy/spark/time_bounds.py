@@ -31,7 +31,7 @@ REACHES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Partitioning:
+class PartitionGrid:
     """How an output's time is cut into pieces.
 
     `chunk` (ticks), where it is given, divides the pieces; otherwise there are `pieces`
@@ -46,7 +46,7 @@ class Partitioning:
 
 
 def find_bounds(
-    session: SparkSession, inputs: Sequence[NumberedInput], cutting: Partitioning
+    session: SparkSession, inputs: Sequence[NumberedInput], cutting: PartitionGrid
 ) -> DataFrame:
     """Find the bounds of every key that has an event.
 
@@ -95,7 +95,7 @@ def _input_bounds(source: NumberedInput) -> DataFrame:
 
 
 def _add_partitions(
-    bounds: DataFrame, inputs: Sequence[NumberedInput], cutting: Partitioning
+    bounds: DataFrame, inputs: Sequence[NumberedInput], cutting: PartitionGrid
 ) -> DataFrame:
     names, keys = bounds.columns, keys_among(inputs)
     names = [name for name in names if name not in keys]
