@@ -25,7 +25,6 @@ from tiltpy import compiler
 from tiltpy.codegen.jit import compile_object
 from tiltpy.runtime.arrow import draft_files as drafts
 from tiltpy.runtime.arrow.files import replace_files
-from tiltpy.runtime.arrow.files import replace_files
 from tiltpy.runtime.concurrency.offload import (
     call_in_caller,
     in_caller,
