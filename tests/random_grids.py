@@ -37,9 +37,10 @@ from tiltpy.ir.nodes import (
     Query,
     TemporalExpr,
 )
-from tiltpy.lowering.vector.kernel import lower_grid
+from tiltpy.lowering.vector.kernel import lower_vector
 from tiltpy.passes.pipeline import PASS_NAMES, optimize
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
+from tiltpy.plan.nodes import Refusal
 from tiltpy.plan.strategies.tumbling_fold import tumbling_fold
 from tiltpy.types import Scalar, Struct, TDom, Type, columns
 
@@ -357,7 +358,8 @@ def is_special(query: Query, rows: Mapping[str, Rows]) -> bool:
         layouts[name] = Layout(time, nullable)
         lattices[name] = Lattice(one.period, 0)
     _, optimized = optimize(specialise(query, layouts), frozenset())[-1]
-    if lower_grid(optimized, layouts, lattices, DEFAULT_COSTS) is not None:
+    lowered = lower_vector(optimized, layouts, lattices, DEFAULT_COSTS)
+    if not isinstance(lowered, Refusal):
         return True
     return any(
         tumbling_fold(definition, window, layouts[window.object], DEFAULT_COSTS) is None

@@ -33,7 +33,6 @@ from tiltpy.emit.stream_stores import Outlet
 from tiltpy.ir.nodes import CutInlined, EventBound, Reduce, Time
 from tiltpy.ir.traversal import walk
 from tiltpy.loops.build import TRUE, i64
-from tiltpy.lowering.choice.vector_plan import Grid
 from tiltpy.lowering.lowered import LoweredKernel
 from tiltpy.lowering.sweep.count_tree import CountTree
 from tiltpy.lowering.sweep.cursors import ScanCursor, StackCursor, StepCursor
@@ -52,14 +51,16 @@ from tiltpy.lowering.vector.doubling_windows import Fold
 from tiltpy.lowering.vector.history import History
 from tiltpy.lowering.vector.outputs import Output
 from tiltpy.lowering.vector.tile_buffers import Temporary
+from tiltpy.plan.nodes import Refusal
+from tiltpy.plan.vector_plan import VectorPlan
 from tiltpy.runtime.execution.chunk_call import Chunk
 from tiltpy.runtime.execution.vector_calls import GridRun
 
 Forms = Iterable[str]
-Lower = Callable[..., LoweredKernel | None]
+Lower = Callable[..., LoweredKernel | Refusal]
 
 
-def of_grid(grid: Grid) -> Forms:
+def of_grid(grid: VectorPlan) -> Forms:
     """What a grid kernel looks at, and in how many loops."""
     yield f"grid: {min(len(grid.stages), 3)} loops"
     if not grid.fused:
@@ -187,7 +188,7 @@ def of_events(loop: AtEvents) -> Forms:
 
 
 OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
-    (Grid, of_grid),
+    (VectorPlan, of_grid),
     (Fold, of_fold),
     (MaskedSpread, lambda _: ["spread: of the values"]),
     (Pane, of_pane),
@@ -227,7 +228,7 @@ class Census:
     def looking_on(self) -> Iterator[None]:
         """Count what is lowered and run in here."""
         with ExitStack() as stack:
-            for name in ("lower", "lower_grid"):
+            for name in ("lower", "lower_vector"):
                 wrapped = self._observed(getattr(compiler, name))
                 stack.enter_context(patch.object(compiler, name, wrapped))
             for called in (Chunk, GridRun):
@@ -245,14 +246,14 @@ class Census:
         self.counts.update(self._met)
 
     def _observed(self, lower: Lower) -> Lower:
-        def observed(*given: object, **named: object) -> LoweredKernel | None:
+        def observed(*given: object, **named: object) -> LoweredKernel | Refusal:
             made: list[object] = []
             with ExitStack() as stack:
                 for kind, _ in OBSERVED:
                     after = _after(kind.__init__, made.append)  # type: ignore[misc]
                     stack.enter_context(patch.object(kind, "__init__", after))
                 plan = lower(*given, **named)
-            if plan is not None:
+            if isinstance(plan, LoweredKernel):
                 self._lowered.setdefault(plan.signature, made)
             return plan
 
@@ -271,7 +272,7 @@ class Census:
             for kind, forms in OBSERVED:
                 if isinstance(one, kind):
                     self._met.update(forms(one))
-            if isinstance(one, Grid) and isinstance(chunk, GridRun):
+            if isinstance(one, VectorPlan) and isinstance(chunk, GridRun):
                 self._met.update(_extent(one, chunk))
             if isinstance(one, RowPane) and isinstance(chunk, Chunk):
                 self._met.update(_most_rows(one, chunk))
@@ -281,13 +282,13 @@ class Census:
                 self._met.update(_much_kept(one, chunk))
 
 
-def _extent(grid: Grid, chunks: GridRun) -> Forms:
+def _extent(grid: VectorPlan, chunks: GridRun) -> Forms:
     """How much of time calls of a grid kernel cover."""
     for length in set((chunks.high - chunks.low).tolist()):
         yield from _covered(grid, length)
 
 
-def _covered(grid: Grid, length: int) -> Forms:
+def _covered(grid: VectorPlan, length: int) -> Forms:
     made = length + grid.warm_up() + grid.lag
     if grid.tile is None:
         yield "grid: in one go"

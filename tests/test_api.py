@@ -311,7 +311,8 @@ def test_explain_shows_every_stage() -> None:
         "~trend over (Ts, Te] needs ~y over (Ts, Te + 3]",
         "== layouts ==",
         "~x: contiguous",
-        "== kernel ==",
+        "== plan ==",
+        "== sweep kernel ==",
         "== compile time ==",
     ]
     found = [text.find(place) for place in places]

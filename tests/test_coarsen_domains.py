@@ -103,4 +103,4 @@ def test_samples_of_many_ticks_have_a_grid_kernel() -> None:
         layouts = {"x": Layout(TimeLayout.SAMPLED, (False,))}
         kernels = Specialised(parse(text), layouts, CompileOptions(cache=False))
         lattices = {"x": Lattice(100, 0)}
-        assert kernels.lattice_code(lattices), kernels.why_no_grid(lattices)
+        assert kernels.lattice_code(lattices), kernels.vector_refusal(lattices)

@@ -8,8 +8,9 @@ from tiltpy.compiler import specialise
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.frontend.parse import parse
 from tiltpy.lowering.lowered import LoweredKernel
-from tiltpy.lowering.vector.kernel import lower_grid
+from tiltpy.lowering.vector.kernel import lower_vector
 from tiltpy.passes.pipeline import optimize
+from tiltpy.plan.nodes import Refusal
 
 SAMPLED = Layout(TimeLayout.SAMPLED, (False,))
 NULLABLE = Layout(TimeLayout.SAMPLED, (True,))
@@ -42,17 +43,17 @@ CASES = {
 }
 
 
-def lowered(text: str, layout: Layout, period: int) -> LoweredKernel | None:
+def lowered(text: str, layout: Layout, period: int) -> LoweredKernel | Refusal:
     layouts = {"m": layout}
     _, query = optimize(specialise(parse(text), layouts), frozenset())[-1]
-    return lower_grid(query, layouts, {"m": Lattice(period, 0)}, DEFAULT_COSTS)
+    return lower_vector(query, layouts, {"m": Lattice(period, 0)}, DEFAULT_COSTS)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_grid_kernels(name: str, *, update_golden: bool) -> None:
     text, layout, period, shape = CASES[name]
     plan = lowered(text, layout, period)
-    assert plan is not None
+    assert isinstance(plan, LoweredKernel)
     assert plan.signature.loops[-1].shape is shape
     path = GOLDEN / "loops" / f"grid_{name}.txt"
     check_golden(path, described(text, plan), update=update_golden)
@@ -67,12 +68,12 @@ def test_grid_kernels(name: str, *, update_golden: bool) -> None:
     ],
 )
 def test_queries_without_a_grid_kernel(text: str) -> None:
-    assert lowered(text, SAMPLED, 1) is None
+    assert isinstance(lowered(text, SAMPLED, 1), Refusal)
 
 
 def test_lowering_is_deterministic() -> None:
     first, again = (lowered(LOOPS, SAMPLED, 1) for _ in range(2))
-    assert first is not None
-    assert again is not None
+    assert isinstance(first, LoweredKernel)
+    assert isinstance(again, LoweredKernel)
     assert first.signature == again.signature
     assert first.kernel.body == again.kernel.body

@@ -6,6 +6,8 @@ from tests.test_lowering import GOLDEN, check_golden, described
 from tiltpy.abi import Layout, TimeLayout
 from tiltpy.compiler import CompileOptions, Compiler, Specialised
 from tiltpy.frontend.parse import parse
+from tiltpy.plan.choose import DISABLED
+from tiltpy.plan.nodes import Refusal
 
 DECLARED = "input x by k : { type: i32, price: f32 }\ninput r : f32\n"
 TUMBLING = """\
@@ -55,7 +57,7 @@ def test_kernels(name: str, text: str, *, update_golden: bool) -> None:
 )
 def test_what_must_be_grouped(body: str, reason: str) -> None:
     text = f"w = TDom(0, 100, 5)\n~o[w] = {body}"
-    assert specialised(text).folded("o") == reason
+    assert specialised(text).folded("o") == Refusal(reason)
 
 
 def test_what_reads_another_object_must_be_grouped() -> None:
@@ -64,12 +66,12 @@ def test_what_reads_another_object_must_be_grouped() -> None:
 w = TDom(-∞, ∞, 5)
 ~o[w] = sum(~held[w-5 : w])"""
     reason = "~o refers to ~held, which is no input"
-    assert specialised(text).folded("o") == reason
+    assert specialised(text).folded("o") == Refusal(reason)
 
 
 def test_preaggregation_is_disabled() -> None:
     found = specialised(TUMBLING, disabled=("preaggregation",))
-    assert found.folded("o") == "it is disabled"
+    assert found.folded("o") == DISABLED
 
 
 @pytest.mark.parametrize(

@@ -363,7 +363,7 @@ def test_kernels_for_regular_rows() -> None:
     frame = pa.array(values)
     given = tilt.sampled(frame, 0, 1)
     text = query.explain(inputs={"s": given})
-    assert "stencil" in text.split("== grid kernel ==")[1].split("\n")[1]
+    assert "stencil" in text.split("== vector kernel ==")[1].split("\n")[1]
     found = query.run(s=given)["o"].to_arrow().to_pylist()
     for n in (1, 10, 11, 19, 20, 4321, 9997, 9998):
         row = next(r for r in found if r["start"] < n + 1 <= r["end"])

@@ -30,18 +30,22 @@ from tiltpy.forks import Guarded, cached_property
 from tiltpy.ir.cuts import reads
 from tiltpy.ir.keys import output_keys
 from tiltpy.ir.nodes import Query
-from tiltpy.lowering.choice.keyed_plan import Folding
-from tiltpy.lowering.choice.vector_plan import Unfit
 from tiltpy.lowering.keyed.accumulate import lower_fold
 from tiltpy.lowering.keyed.finalize import lower_cells
 from tiltpy.lowering.lowered import LoweredKernel
 from tiltpy.lowering.sweep.kernel import lower
-from tiltpy.lowering.vector.kernel import lower_grid, why_no_grid
+from tiltpy.lowering.vector.kernel import lower_vector
 from tiltpy.passes.coarsen_domains import coarsen_domains
 from tiltpy.passes.eliminate_dead import drop_definitions
 from tiltpy.passes.pipeline import optimize
-from tiltpy.plan.choose import DISABLED, SWEEP_STRATEGIES, plan_loops
-from tiltpy.plan.nodes import LoopChoice
+from tiltpy.plan.choose import (
+    DISABLED,
+    SWEEP_STRATEGIES,
+    check_strategies,
+    plan_loops,
+)
+from tiltpy.plan.keyed_plan import PaneAggregationPlan
+from tiltpy.plan.nodes import LoopChoice, Misfit, Refusal
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.chunk_call import Kernel
 from tiltpy.types import U32, Scalar, TDom
@@ -157,7 +161,7 @@ class Specialised(Guarded):
         """The kernels for regular rows, for each combination of lattices met."""
         self.fold_code: dict[FoldKey, tuple[LazyCode, LazyCode]] = {}
         """Those that fold by key, and make cells of it."""
-        self._folded: dict[str, Grouped | str] = {}
+        self._folded: dict[str, Grouped | Refusal] = {}
 
     @cached_property
     def stages(self) -> tuple[tuple[str, Query], ...]:
@@ -205,12 +209,15 @@ class Specialised(Guarded):
         return made.value
 
     def _lazy(
-        self, name: str, lower: Callable[[], LoweredKernel | None]
+        self, name: str, lower: Callable[[], LoweredKernel | Refusal]
     ) -> LazyCode | None:
         """The code of a lowered kernel; None where the query has no such form."""
         lowered = cache(lower)
         signature = self._once(
-            f"{name} signature", Signature | None, "lowering", lambda: _how(lowered())
+            f"{name} signature",
+            Signature | None,
+            "lowering",
+            lambda: _signature(lowered()),
         )
         if signature is None:
             return None
@@ -232,11 +239,13 @@ class Specialised(Guarded):
         code = self.lattice_code(lattices)
         return None if code is None else code.kernel()
 
-    def why_no_grid(self, lattices: Mapping[str, Lattice]) -> str:
-        """Why there is no such kernel."""
+    def vector_refusal(self, lattices: Mapping[str, Lattice]) -> Refusal | None:
+        """Why there is no such kernel, if there is none."""
         if "vector_kernel" in self._options.disabled_strategies:
-            return DISABLED.reason
-        return why_no_grid(self.query, self.layouts, lattices, self._options.costs)
+            return DISABLED
+        costs = self._options.costs
+        lowered = lower_vector(self.query, self.layouts, lattices, costs)
+        return lowered if isinstance(lowered, Refusal) else None
 
     def lattice_code(self, lattices: Mapping[str, Lattice]) -> LazyCode | None:
         """The machine code of that kernel."""
@@ -257,7 +266,7 @@ class Specialised(Guarded):
                 self.grid_code[key] = self._lazy(f"grid {key}", lowered)
             return self.grid_code[key]
 
-    def folded(self, output: str) -> Grouped | str:
+    def folded(self, output: str) -> Grouped | Refusal:
         """How an output's windows are folded by key as the rows come.
 
         Or why its rows must be grouped.
@@ -266,13 +275,13 @@ class Specialised(Guarded):
             self._folded[output] = self._fold(output)
         return self._folded[output]
 
-    def _fold(self, output: str) -> Grouped | str:
+    def _fold(self, output: str) -> Grouped | Refusal:
         if "preaggregation" in self._options.disabled_strategies:
-            return DISABLED.reason
+            return DISABLED
         try:
-            return Folding(self.query, output, self.layouts).grouped()
-        except Unfit as reason:
-            return str(reason)
+            return PaneAggregationPlan(self.query, output, self.layouts).grouped()
+        except Misfit as refused:
+            return refused.refusal
 
     def grouped(
         self, output: str, key: Scalar = U32, *, narrow: bool = False
@@ -312,16 +321,16 @@ def _lower_on(
     costs: Costs,
     *,
     fused: bool,
-) -> LoweredKernel | None:
-    """The kernel for rows on these lattices, with as few cells as there is one for."""
+) -> LoweredKernel | Refusal:
+    """Lower to a kernel for rows on these lattices, with as few cells as it takes."""
     bounds = {
         name: TDom(precision=one.period, offset=one.phase)
         for name, one in lattices.items()
     }
     coarse = coarsen_domains(query, bounds)
-    found = lower_grid(coarse, layouts, lattices, costs, fused=fused)
-    if found is None and coarse != query:
-        found = lower_grid(query, layouts, lattices, costs, fused=fused)
+    found = lower_vector(coarse, layouts, lattices, costs, fused=fused)
+    if isinstance(found, Refusal) and coarse != query:
+        found = lower_vector(query, layouts, lattices, costs, fused=fused)
     return found
 
 
@@ -331,20 +340,22 @@ def _lower_grouped(
     layouts: Mapping[str, Layout],
     key: Scalar,
     narrow: bool,
-    lower: Callable[[Folding], LoweredKernel],
+    lower: Callable[[PaneAggregationPlan], LoweredKernel],
     *,
     costs: Costs,
 ) -> LoweredKernel:
-    return lower(Folding(query, output, layouts, key, narrow=narrow, costs=costs))
+    return lower(
+        PaneAggregationPlan(query, output, layouts, key, narrow=narrow, costs=costs)
+    )
 
 
-def _how(lowered: LoweredKernel | None) -> Signature | None:
-    return None if lowered is None else lowered.signature
+def _signature(lowered: LoweredKernel | Refusal) -> Signature | None:
+    return None if isinstance(lowered, Refusal) else lowered.signature
 
 
-def _existing(lower: Callable[[], LoweredKernel | None]) -> LoweredKernel:
+def _existing(lower: Callable[[], LoweredKernel | Refusal]) -> LoweredKernel:
     lowered = lower()
-    assert lowered is not None
+    assert not isinstance(lowered, Refusal)
     return lowered
 
 
@@ -405,6 +416,7 @@ class Compiler(Guarded):
         super().__init__()
         self.query = query
         self.options = options or CompileOptions()
+        check_strategies(self.options.disabled_strategies)
         self._known: dict[LayoutKey, Specialised] = {}
 
     def specialised(self, layouts: Mapping[str, Layout]) -> Specialised:

@@ -6,7 +6,7 @@ from tiltpy.emit.builder import Block
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import Lowered, lower_expr
 from tiltpy.ir.nodes import At, Element, EventBound, Expr, Reduce, Time
-from tiltpy.loops.build import conj
+from tiltpy.loops.build import conj, i64, select
 from tiltpy.loops.nodes import LExpr
 
 
@@ -23,3 +23,12 @@ def element_of(block: Block, rows: ObjectRows, row: LExpr, element: Expr) -> Low
 
     value = lower_expr(block, leaf, element)
     return replace(value, valid=conj(exists, value.valid))
+
+
+def row_value(
+    block: Block, rows: ObjectRows, node: Reduce, row: LExpr, some: LExpr
+) -> Lowered:
+    """Evaluate the element at a row for a `first` or `last`; φ unless `some`."""
+    there = block.name("row", select(some, row, i64(0)))
+    value = element_of(block, rows, there, node.element)
+    return Lowered(node.type, value.value, some)

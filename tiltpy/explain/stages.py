@@ -12,6 +12,8 @@ from tiltpy.emit.references import reductions
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.print.query import by, format_query
 from tiltpy.loops.printer import format_kernel
+from tiltpy.plan.nodes import LoopPlan, Refusal
+from tiltpy.plan.print import describe_plan, format_choices
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.output_group import Part
 from tiltpy.runtime.execution.visit_warnings import LoopVisits, describe
@@ -42,13 +44,15 @@ def explain(
     parts.append(("layouts", "\n".join(_layouts(source, compiled))))
     if compiled.query.reductions:
         parts.append(("reductions", "\n".join(_explain_user_reductions(compiled))))
-    parts.extend(_kernel("kernel", compiled.general_code, llvm=llvm, asm=asm))
-    if lattices is not None:
-        title, grid = "grid kernel", compiled.lattice_code(lattices)
-        if grid is None:
-            parts.append((title, f"none: {compiled.why_no_grid(lattices)}"))
-        else:
-            parts.extend(_kernel(title, grid, llvm=llvm, asm=asm))
+    refusal = None if lattices is None else compiled.vector_refusal(lattices)
+    parts.append(("plan", "\n".join(_plan(compiled, lattices, refusal))))
+    plans = {choice.name: choice.plan for choice in compiled.choices}
+    code = compiled.general_code
+    parts.extend(_kernel("sweep kernel", code, plans, llvm=llvm, asm=asm))
+    if lattices is not None and refusal is None:
+        vector = compiled.lattice_code(lattices)
+        assert vector is not None
+        parts.extend(_kernel("vector kernel", vector, {}, llvm=llvm, asm=asm))
     lines = [line for one in visits for line in describe(source, one)]
     if lines:
         parts.append(("visits", "\n".join(lines)))
@@ -90,6 +94,19 @@ def _layouts(source: Query, compiled: Specialised) -> Iterator[str]:
         yield f"~{name}{by(keys[name])}: {layout}"
 
 
+def _plan(
+    compiled: Specialised,
+    lattices: Mapping[str, Lattice] | None,
+    refusal: Refusal | None,
+) -> Iterator[str]:
+    """Say what computes the outputs: a vector kernel where it can, else a sweep."""
+    if refusal is not None:
+        yield f"not vector_kernel: {refusal.reason}"
+    elif lattices is not None:
+        yield f"vector_kernel, {LANES} cells at a time; beside it"
+    yield format_choices(compiled.choices, compiled.query.unit)
+
+
 def _explain_user_reductions(compiled: Specialised) -> Iterator[str]:
     """Say how each use of the query's own reductions follows its window."""
     own = {one.name: one for one in compiled.query.reductions}
@@ -106,11 +123,17 @@ def _explain_user_reductions(compiled: Specialised) -> Iterator[str]:
 
 
 def _kernel(
-    title: str, lazy: LazyCode, *, llvm: bool, asm: bool
+    title: str,
+    lazy: LazyCode,
+    plans: Mapping[str, LoopPlan],
+    *,
+    llvm: bool,
+    asm: bool,
 ) -> Iterator[tuple[str, str]]:
     code = lazy.code()
     optimized = offload(code.optimized_ir)
-    shapes = "\n".join(_shape(loop, optimized) for loop in lazy.lowered.signature.loops)
+    loops = lazy.lowered.signature.loops
+    shapes = "\n".join(_shape(loop, plans.get(loop.name), optimized) for loop in loops)
     yield title, f"{shapes}\n\n{format_kernel(lazy.lowered.kernel)}"
     if llvm:
         yield f"{title}: LLVM IR", optimized
@@ -162,29 +185,26 @@ def _fold(
     yield "by key", f"~{one.name}: {one.text}"
     titles = f"fold of ~{one.name}", f"cells of ~{one.name}"
     for title, code in zip(titles, one.codes, strict=True):
-        yield from _kernel(title, code, llvm=llvm, asm=asm)
+        yield from _kernel(title, code, {}, llvm=llvm, asm=asm)
 
 
-def _shape(loop: Loop, optimized: str) -> str:
-    """Describe a loop's shape, and whether its code computes several cells at once."""
+def _shape(loop: Loop, plan: LoopPlan | None, optimized: str) -> str:
+    """Describe a loop's shape, and how much its machine code computes at once."""
     implied = ", times implied" if loop.implicit_times else ""
-    width = _describe_width(loop, optimized)
-    shape = f"~{loop.name}: {loop.shape.value}{implied}, {width}"
+    shape = (
+        f"~{loop.name}: {loop.shape.value}{implied}, {_at_once(loop, plan, optimized)}"
+    )
     return "\n".join([shape, *(f"    of {kept}" for kept in loop.structures)])
 
 
-def _describe_width(loop: Loop, optimized: str) -> str:
+def _at_once(loop: Loop, plan: LoopPlan | None, optimized: str) -> str:
     match loop.shape:
         case Shape.MAP | Shape.STENCIL | Shape.PANES:
             return f"vectorised: {LANES} cells at a time"
         case Shape.GROUPED:
             return "not vectorised: each row goes to the state of its key"
-        case Shape.ROW_PANES:
-            return f"vectorised: {LANES} rows of a window at a time"
         case Shape.KEYS:
             return f"vectorised: {_width(optimized)} keys at a time"
-        case Shape.SWEEP:
-            return "not vectorised: a visit begins where the one before has ended"
         case Shape.ROWS:
             width = _width(optimized)
             if width > 1:
@@ -192,6 +212,9 @@ def _describe_width(loop: Loop, optimized: str) -> str:
             if not loop.implicit_times:
                 return "not vectorised: where a result goes depends on those before"
             return "not vectorised: LLVM found it not worth while"
+        case Shape.SWEEP | Shape.ROW_PANES:
+            assert plan is not None
+            return describe_plan(plan)
         case _:
             assert_never(loop.shape)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from tiltpy.abi import Layout
 from tiltpy.costs import Costs
+from tiltpy.errors import TiltError
 from tiltpy.ir.cuts import reads
 from tiltpy.ir.nodes import Query
 from tiltpy.plan.facts import object_facts
@@ -41,6 +42,15 @@ STRATEGY_NAMES = (*SWEEP_STRATEGIES, "vector_kernel", "preaggregation")
 """All strategies that can be left out."""
 
 DISABLED = Refusal("it is disabled")
+
+
+def check_strategies(disabled: Iterable[str]) -> None:
+    """Raise a TiltError if any of the strategies to leave out is unknown."""
+    if unknown := set(disabled).difference(STRATEGY_NAMES):
+        raise TiltError(
+            f"there is no strategy {', '.join(sorted(unknown))} to leave out; there "
+            f"are {', '.join(STRATEGY_NAMES)}"
+        )
 
 
 def plan_loops(

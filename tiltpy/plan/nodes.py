@@ -18,6 +18,14 @@ class Refusal:
     reason: str
 
 
+class Misfit(Exception):  # noqa: N818 - no error: another strategy serves
+    """Raised where a strategy finds that it does not serve, with the reason."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.refusal = Refusal(reason)
+
+
 class CursorPlan(Enum):
     """How a loop finds the row that a point reference sees."""
 

@@ -24,12 +24,12 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Array, For, Kernel, LExpr, Num, Store, WriteSlot
-from tiltpy.lowering.choice.keyed_plan import Folding, value_of
 from tiltpy.lowering.lowered import LoweredKernel
+from tiltpy.plan.keyed_plan import PaneAggregationPlan, value_of
 from tiltpy.types import I64
 
 
-def lower_fold(folding: Folding) -> LoweredKernel:
+def lower_fold(folding: PaneAggregationPlan) -> LoweredKernel:
     """The kernel, over a range of panes."""
     assembly = folding.assembly()
     block = Block(assembly)
@@ -67,7 +67,7 @@ def lower_fold(folding: Folding) -> LoweredKernel:
     return lowered_of(folding, assembly, block, Shape.GROUPED)
 
 
-def _nothing(folding: Folding) -> Iterator[Num]:
+def _nothing(folding: PaneAggregationPlan) -> Iterator[Num]:
     """What the entries of each matrix are before there is any row."""
     for scalar in folding.counts:
         yield Num(0, scalar)
@@ -77,7 +77,7 @@ def _nothing(folding: Folding) -> Iterator[Num]:
 
 def _count(
     block: Block,
-    folding: Folding,
+    folding: PaneAggregationPlan,
     rows: ObjectRows,
     matrices: list[Array],
     row: LExpr,
@@ -103,7 +103,7 @@ def _once(condition: LExpr, one: Num) -> LExpr:
 
 def _merge(
     block: Block,
-    folding: Folding,
+    folding: PaneAggregationPlan,
     rows: ObjectRows,
     matrices: list[Array],
     row: LExpr,
@@ -122,7 +122,7 @@ def _merge(
 
 
 def lowered_of(
-    folding: Folding, assembly: Assembly, block: Block, shape: Shape
+    folding: PaneAggregationPlan, assembly: Assembly, block: Block, shape: Shape
 ) -> LoweredKernel:
     """The kernel that a block is the whole of."""
     kernel = Kernel(assembly.loaded(), tuple(assembly.arrays.values()), block.body())

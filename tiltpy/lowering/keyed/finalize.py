@@ -10,6 +10,7 @@ from tiltpy.abi import Shape, SlotKind
 from tiltpy.aggregates.aggregate import State
 from tiltpy.aggregates.finalize import finish
 from tiltpy.emit.builder import Block
+from tiltpy.emit.elements import row_value
 from tiltpy.emit.references import reductions
 from tiltpy.emit.values import Lowered, lower_expr
 from tiltpy.ir.nodes import (
@@ -36,15 +37,14 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Array, Bin, For, LExpr, Num, Store, Var
-from tiltpy.lowering.choice.keyed_plan import Folding, Part, Span
 from tiltpy.lowering.keyed.accumulate import lowered_of
 from tiltpy.lowering.lowered import LoweredKernel
-from tiltpy.lowering.sweep.window_elements import row_value
 from tiltpy.ops import BinaryOp
+from tiltpy.plan.keyed_plan import PaneAggregationPlan, Part, Span
 from tiltpy.types import BOOL, I64, Scalar, columns
 
 
-def lower_cells(folding: Folding) -> LoweredKernel:
+def lower_cells(folding: PaneAggregationPlan) -> LoweredKernel:
     """The kernel, over a range of cells."""
     return _Cells(folding).plan()
 
@@ -64,7 +64,7 @@ class _Merged:
 class _Cells:
     """The kernel, put together step by step."""
 
-    def __init__(self, folding: Folding) -> None:
+    def __init__(self, folding: PaneAggregationPlan) -> None:
         self.folding = folding
         self.name = name = folding.definition.name
         self.assembly = assembly = folding.assembly()

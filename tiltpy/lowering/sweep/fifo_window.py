@@ -17,6 +17,7 @@ from tiltpy.aggregates.built_in import COUNT
 from tiltpy.aggregates.finalize import finish
 from tiltpy.aggregates.user_defined import Way, way_of
 from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.elements import row_value
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import Lowered
 from tiltpy.ir.nodes import Expr, Reduce, Window
@@ -37,7 +38,7 @@ from tiltpy.lowering.sweep.order_statistics import WholeWindow
 from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.lowering.sweep.recomputed_window import Bounds, Stretch, fold_anew
 from tiltpy.lowering.sweep.row_bounds import Edges
-from tiltpy.lowering.sweep.window_elements import Track, kept_of, row_value
+from tiltpy.lowering.sweep.window_elements import Track, kept_of
 from tiltpy.ops import WHOLE_WINDOW
 
 OF_ANY = frozenset({"sum", "mean", "min", "max", "product", "rms", "any", "all"})

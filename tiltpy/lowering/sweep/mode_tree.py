@@ -7,6 +7,7 @@ they came, so that each of them can go, and the next becomes the first.
 """
 
 from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.elements import row_value
 from tiltpy.emit.values import Lowered
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import (
@@ -24,7 +25,6 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import Array, Bin, For, LExpr, Num, Store, While
 from tiltpy.lowering.sweep.ranking import Ranking
-from tiltpy.lowering.sweep.window_elements import row_value
 from tiltpy.types import I32, I64
 
 _TWO = i64(2)

@@ -12,7 +12,7 @@ from tiltpy.aggregates.pane_fold import Pane
 from tiltpy.aggregates.pane_passes import States, states_of_rows
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.cell_arrays import cells_of
-from tiltpy.emit.elements import element_of
+from tiltpy.emit.elements import element_of, row_value
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import Lowered
 from tiltpy.ir.nodes import Expr, Reduce, Window
@@ -35,7 +35,7 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Array, CountTrue, Lane, LExpr, Prefetch, Var, While, Wide
-from tiltpy.lowering.sweep.window_elements import kept_of, row_value
+from tiltpy.lowering.sweep.window_elements import kept_of
 from tiltpy.types import BOOL, I64
 
 

@@ -11,7 +11,7 @@ from tiltpy.aggregates.built_in import COUNT
 from tiltpy.aggregates.finalize import finish
 from tiltpy.aggregates.user_defined import Way, way_of
 from tiltpy.emit.builder import Assembly, Block
-from tiltpy.emit.elements import element_of
+from tiltpy.emit.elements import element_of, row_value
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import Lowered
 from tiltpy.ir.nodes import Expr, Reduce, UserReduction, Window
@@ -34,7 +34,7 @@ from tiltpy.loops.nodes import Array, Bin, LExpr, Store, Var, While
 from tiltpy.lowering.sweep.order_statistics import WholeWindow
 from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.lowering.sweep.recomputed_window import Bounds, Stretch, fold_anew
-from tiltpy.lowering.sweep.window_elements import kept_of, row_value
+from tiltpy.lowering.sweep.window_elements import kept_of
 from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.types import BOOL, I64, Scalar
 

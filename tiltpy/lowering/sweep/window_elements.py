@@ -206,15 +206,6 @@ class Track:
         return tuple(block.name("w", one) for one in merged)
 
 
-def row_value(
-    block: Block, rows: ObjectRows, node: Reduce, row: LExpr, some: LExpr
-) -> Lowered:
-    """The element at a row, as the value of a `first` or `last`; φ unless `some`."""
-    there = block.name("row", select(some, row, i64(0)))
-    value = element_of(block, rows, there, node.element)
-    return Lowered(node.type, value.value, some)
-
-
 def assign_state(block: Block, state: tuple[Var, ...], new: State) -> None:
     """A state becomes another, which may be made of it."""
     if len(state) == 1:

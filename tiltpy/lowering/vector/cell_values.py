@@ -1,4 +1,4 @@
-"""What the loop of a grid kernel finds for an object: values, and where each begins."""
+"""What a vector loop computes of an object: values, and where snapshots begin."""
 
 from dataclasses import dataclass
 

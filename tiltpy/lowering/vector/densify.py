@@ -1,4 +1,4 @@
-"""Short irregular rows, spread over the ticks: so that a grid kernel can read them.
+"""Short irregular rows, spread over the ticks: so that a vector kernel can read them.
 
 A row of a few ticks becomes as many cells of a temporary, a tile of time at a time,
 with a byte that says where rows begin and, if there may be gaps, one that says where

@@ -1,6 +1,6 @@
-"""A query to a grid kernel, which computes `LANES` neighbouring grid points at once.
+"""A query to a vector kernel, which computes `LANES` neighbouring grid points at once.
 
-For inputs whose rows stand on a grid, or are so short that they are spread over it: no
+For inputs whose rows stand on a plan, or are so short that they are spread over it: no
 cursors and no search, every reference is a fixed number of cells away (`lattice`).
 Objects go through registers from one to the next (`objects`), windows are built from
 neighbours (`folds`) or folded pane by pane (`panes`). Where a query needs several
@@ -30,7 +30,6 @@ from tiltpy.emit.row_access import ObjectRows, input_rows
 from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.loops.build import add, i64, least, lt, sub
 from tiltpy.loops.nodes import Bin, For, Kernel, LExpr, While
-from tiltpy.lowering.choice.vector_plan import Grid, Stage, Unfit
 from tiltpy.lowering.lowered import LoweredKernel
 from tiltpy.lowering.vector.cell_values import Outcome
 from tiltpy.lowering.vector.densify import Spread
@@ -38,51 +37,40 @@ from tiltpy.lowering.vector.loop import LaneLoop
 from tiltpy.lowering.vector.outputs import Output
 from tiltpy.lowering.vector.pane_loop import PaneLoop
 from tiltpy.lowering.vector.tile_buffers import Temporary
+from tiltpy.plan.nodes import Misfit, Refusal
+from tiltpy.plan.vector_plan import Stage, VectorPlan
 from tiltpy.types import I64, Struct
 
 
-def lower_grid(
+def lower_vector(
     query: Query,
     layouts: Mapping[str, Layout],
     lattices: Mapping[str, Lattice],
     costs: Costs,
     *,
     fused: bool = True,
-) -> LoweredKernel | None:
-    """The kernel for rows on these lattices; None where the query has no such form.
+) -> LoweredKernel | Refusal:
+    """Lower a query to the kernel for rows on these lattices, if there is one.
 
-    Without `fused` each object has a loop of its own over the whole stretch.
+    Without `fused` each object has a loop of its own over the whole time range.
     """
     try:
-        return _GridKernel(Grid(query, layouts, lattices, costs, fused=fused)).plan()
-    except Unfit:
-        return None
+        plan = VectorPlan(query, layouts, lattices, costs, fused=fused)
+        return _VectorKernel(plan).lower()
+    except Misfit as reason:
+        return reason.refusal
 
 
-def why_no_grid(
-    query: Query,
-    layouts: Mapping[str, Layout],
-    lattices: Mapping[str, Lattice],
-    costs: Costs,
-) -> str:
-    """Why a query that has no grid kernel has none."""
-    try:
-        _GridKernel(Grid(query, layouts, lattices, costs, fused=True)).plan()
-    except Unfit as reason:
-        return str(reason)
-    raise AssertionError("it has one")
-
-
-class _GridKernel:
+class _VectorKernel:
     """The one kernel of a query, put together loop by loop."""
 
-    def __init__(self, grid: Grid) -> None:
-        self.grid = grid
-        self.assembly = Assembly(grid.layouts, grid.query.reductions, grid.costs)
+    def __init__(self, plan: VectorPlan) -> None:
+        self.plan = plan
+        self.assembly = Assembly(plan.layouts, plan.query.reductions, plan.costs)
         self.block = Block(self.assembly)
         self.starts = self.block.inner()
-        self.tile = grid.tile
-        self.warm = grid.warm_up()
+        self.tile = plan.tile
+        self.warm = plan.warm_up()
         self.low = self.assembly.number(SlotKind.LOW, "")
         self.high = self.assembly.number(SlotKind.HIGH, "")
         self.at = self.assembly.fresh("at")
@@ -92,41 +80,41 @@ class _GridKernel:
         self.temporaries: list[Temporary] = []
         self.outputs: dict[str, Output] = {}
 
-    def plan(self) -> LoweredKernel:
-        """The kernel and its signature."""
+    def lower(self) -> LoweredKernel:
+        """Lower all loops to a kernel."""
         for name in self._inputs():
             self._bind(name)
         body = self.block.inner()
         for spread in self.spreads:
             spread.fill(body, self.at, self.ticks)
         loops = []
-        for stage in self.grid.stages:
+        for stage in self.plan.stages:
             loops += self._stage(body, stage)
         for temporary in self.temporaries:
             temporary.keep(body, self.ticks)
         self._tiles(body)
-        for name in self.grid.query.outputs:
+        for name in self.plan.query.outputs:
             self.outputs[name].finish(self.block)
         return self._finish(loops)
 
     def _inputs(self) -> list[str]:
-        read = {n for d in self.grid.query.definitions for n in self.grid.objects(d)}
-        return [one.name for one in self.grid.query.inputs if one.name in read]
+        read = {n for d in self.plan.query.definitions for n in self.plan.objects(d)}
+        return [one.name for one in self.plan.query.inputs if one.name in read]
 
     # Objects
 
     def _bind(self, name: str) -> None:
         """An input as cells: where it lies, or spread over the ticks."""
         rows = input_rows(
-            self.assembly, self.block, name, self.grid.query.type_of(name)
+            self.assembly, self.block, name, self.plan.query.type_of(name)
         )
-        if self.grid.sampled(name):
+        if self.plan.sampled(name):
             self.stored[name] = self._sampled(rows)
             return
-        back, ahead = self.grid.span(name)
+        back, ahead = self.plan.span(name)
         size, constant = self._capacity(1)
-        if size or self.grid.axes[name].period != 1:
-            raise Unfit("rows are spread over tiles, not over whole stretches")
+        if size or self.plan.axes[name].period != 1:
+            raise Misfit("rows are spread over tiles, not over whole stretches")
         spread = Spread.of(
             self.assembly, rows, constant, whole_vectors(back), whole_vectors(ahead)
         )
@@ -146,7 +134,7 @@ class _GridKernel:
         return Stored(
             rows.name,
             rows.type,
-            self.grid.axes[rows.name],
+            self.plan.axes[rows.name],
             rows.values,
             flags if struct else (None,),
             None if struct else flags[0],
@@ -159,8 +147,8 @@ class _GridKernel:
         """How many cells a tile has: with whole stretches, by its multiples."""
         if self.tile is not None:
             return (), self.tile // period
-        constant = (self.warm + self.grid.lag) // period + LANES
-        return (("", self.grid.multiple // period),), constant
+        constant = (self.warm + self.plan.lag) // period + LANES
+        return (("", self.plan.multiple // period),), constant
 
     # Loops
 
@@ -168,10 +156,10 @@ class _GridKernel:
         first = body.name("first", _cells(self.at, stage.precision))
         count = body.name("cells", _cells(self.ticks, stage.precision))
         for definition in stage.definitions:
-            if self.grid.materialised(definition.name):
+            if self.plan.materialised(definition.name):
                 self._check_order(definition)
         kind = PaneLoop if stage.panes else LaneLoop
-        loop = kind(self.grid, self.assembly, self.stored, self.low)
+        loop = kind(self.plan, self.assembly, self.stored, self.low)
         cell = self.assembly.fresh("cell")
         tile, inner = body.inner(), body.inner()
         loop.enter(tile, first)
@@ -179,15 +167,15 @@ class _GridKernel:
         for definition in stage.definitions:
             name = definition.name
             outcome = loop.define(inner, cell, definition)
-            if name in self.grid.query.outputs:
+            if name in self.plan.query.outputs:
                 lanes = not stage.panes
                 output = Output(self.assembly, definition, outcome, lanes=lanes)
-                behind = inner.name("place", sub(cell, i64(self.grid.lags[name])))
+                behind = inner.name("place", sub(cell, i64(self.plan.lags[name])))
                 output.store(inner, behind)
                 output.start(self.starts)
                 self.outputs[name] = output
                 found.append(self._describe(definition, loop.shape(), outcome))
-            if self.grid.materialised(name):
+            if self.plan.materialised(name):
                 temporary = self._temporary(definition, outcome)
                 temporary.store(inner, cell, outcome, lanes=not stage.panes)
                 temporary.place(body, first)
@@ -201,17 +189,17 @@ class _GridKernel:
 
     def _check_order(self, definition: TemporalExpr) -> None:
         """Other loops must not look further ahead than a tile has been computed."""
-        if any(self.grid.lags.values()):
-            raise Unfit(f"~{definition.name} is read by another loop, and lags")
-        for reader in self.grid.query.definitions:
-            if self.grid.is_streamed(reader, definition.name):
+        if any(self.plan.lags.values()):
+            raise Misfit(f"~{definition.name} is read by another loop, and lags")
+        for reader in self.plan.query.definitions:
+            if self.plan.is_streamed(reader, definition.name):
                 continue
-            if not self.grid.sees_only_past(reader, definition.name):
+            if not self.plan.sees_only_past(reader, definition.name):
                 ahead = f"~{reader.name} looks ahead in ~{definition.name}"
-                raise Unfit(f"{ahead}, which another loop computes tile by tile")
+                raise Misfit(f"{ahead}, which another loop computes tile by tile")
 
     def _temporary(self, definition: TemporalExpr, outcome: Outcome) -> Temporary:
-        back, _ = self.grid.span(definition.name)
+        back, _ = self.plan.span(definition.name)
         precision = definition.tdom.precision
         history = whole_vectors(back)
         size = self._capacity(precision)
@@ -224,7 +212,7 @@ class _GridKernel:
     def _tiles(self, body: Block) -> None:
         """Everything, a tile after the other; without tiles in one go."""
         block, length = self.block, sub(self.high, self.low)
-        end = block.name("end", add(length, i64(self.grid.lag)))
+        end = block.name("end", add(length, i64(self.plan.lag)))
         block.add(*self.starts.statements)
         block.set(self.at, i64(-self.warm))
         if self.tile is None:
@@ -258,11 +246,11 @@ class _GridKernel:
         arrays = tuple(assembly.arrays.values())
         kernel = Kernel(assembly.loaded(), arrays, self.block.body(), wide=True)
         reads = tuple(self._read(name) for name in self._inputs())
-        multiple, around = self.grid.multiple, self.warm + self.grid.lag
+        multiple, around = self.plan.multiple, self.warm + self.plan.lag
         stretch = Stretch(
-            multiple, self.grid.low % multiple, reads, around, self.grid.finest
+            multiple, self.plan.low % multiple, reads, around, self.plan.finest
         )
-        outputs = self.grid.query.outputs
+        outputs = self.plan.query.outputs
         order = {loop.name: loop for loop in loops}
         signature = Signature(
             tuple(assembly.slots),
@@ -279,14 +267,14 @@ class _GridKernel:
         The last vector of a loop over lanes may have one cell that is wanted; a loop
         over panes goes cell by cell.
         """
-        back, ahead = self.grid.reach(name)
-        stages = self.grid.stages
+        back, ahead = self.plan.reach(name)
+        stages = self.plan.stages
         in_lanes = (s.precision for s in stages if not s.panes or len(stages) == 1)
-        period = self.grid.axes[name].period
+        period = self.plan.axes[name].period
         further = 5 * LANES * period + LANES * max(in_lanes, default=0)
         low = -self.warm - back - 2 * period
-        spare = further if self.grid.sampled(name) else 0
-        return Read(name, low, self.grid.lag + ahead + further, spare)
+        spare = further if self.plan.sampled(name) else 0
+        return Read(name, low, self.plan.lag + ahead + further, spare)
 
 
 def _cells(ticks: LExpr, precision: int) -> LExpr:

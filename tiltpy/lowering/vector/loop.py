@@ -17,12 +17,12 @@ from tiltpy.ir.nodes import (
 )
 from tiltpy.loops.build import TRUE, add, i64, mul
 from tiltpy.loops.nodes import Lane, LExpr, Var
-from tiltpy.lowering.choice.vector_plan import Grid
 from tiltpy.lowering.vector.cell_values import Outcome
 from tiltpy.lowering.vector.cuts import LaneCuts
 from tiltpy.lowering.vector.history import History, Streamed
 from tiltpy.lowering.vector.operands import LaneView
 from tiltpy.lowering.vector.windows import LaneWindows
+from tiltpy.plan.vector_plan import VectorPlan
 from tiltpy.types import I64
 
 
@@ -31,15 +31,15 @@ class LaneLoop:
 
     def __init__(
         self,
-        grid: Grid,
+        plan: VectorPlan,
         assembly: Assembly,
         stored: Mapping[str, Stored],
         low: LExpr,
     ) -> None:
-        self.grid = grid
+        self.plan = plan
         self.assembly = assembly
         self.low = low
-        self.view = LaneView(grid, assembly, stored)
+        self.view = LaneView(plan, assembly, stored)
         self.windows = LaneWindows(self.view)
         self.cuts = LaneCuts(self.view, self._leaf)
         self.has_windows = False
@@ -85,15 +85,15 @@ class LaneLoop:
     def _stream(self, definition: TemporalExpr) -> Streamed:
         """The object for those that the loop computes next."""
         name = definition.name
-        stage = self.grid.stage_of[name]
-        lag = max(self.grid.lags[reader.name] for reader in stage.definitions)
-        deepest = sum(self.grid.reach(name)) // definition.tdom.precision + lag + 1
+        stage = self.plan.stage_of[name]
+        lag = max(self.plan.lags[reader.name] for reader in stage.definitions)
+        deepest = sum(self.plan.reach(name)) // definition.tdom.precision + lag + 1
         return Streamed(self.assembly, name, definition.type, deepest)
 
     def _leaf(self, node: At | EventBound | Reduce | Time | Element) -> Lowered:
         match node:
             case At(object=name, offset=offset):
-                step = self.grid.point(self.view.reader, CutPoint(name, offset))
+                step = self.plan.point(self.view.reader, CutPoint(name, offset))
                 return self.view.value(name, step)
             case Time(offset=offset):
                 return Lowered(node.type, self._time(offset), TRUE)

@@ -15,8 +15,9 @@ from tiltpy.emit.values import Lowered, lower_expr
 from tiltpy.ir.nodes import CutPoint, Element, EventBound, Expr, TemporalExpr
 from tiltpy.loops.build import TRUE, add, conj, i64, mul
 from tiltpy.loops.nodes import Lane, LExpr
-from tiltpy.lowering.choice.vector_plan import Grid, Unfit
 from tiltpy.lowering.vector.history import Streamed
+from tiltpy.plan.nodes import Misfit
+from tiltpy.plan.vector_plan import VectorPlan
 from tiltpy.types import I64
 
 
@@ -24,9 +25,9 @@ class LaneView:
     """What the definition under way, the reader, sees from where the counter is."""
 
     def __init__(
-        self, grid: Grid, assembly: Assembly, stored: Mapping[str, Stored]
+        self, plan: VectorPlan, assembly: Assembly, stored: Mapping[str, Stored]
     ) -> None:
-        self.grid = grid
+        self.plan = plan
         self.assembly = assembly
         self.stored = stored
         self.streams: dict[str, Streamed] = {}
@@ -45,11 +46,11 @@ class LaneView:
     def turn_to(self, block: Block, cell: LExpr, reader: TemporalExpr) -> None:
         """Go on with another definition; `cell` counts the first lane's cell."""
         self.block, self.cell, self.reader = block, cell, reader
-        self.lag = self.grid.lags[reader.name]
+        self.lag = self.plan.lags[reader.name]
 
     def streams_here(self, name: str) -> bool:
         """Whether this loop computes an object."""
-        return self.grid.is_streamed(self.reader, name)
+        return self.plan.is_streamed(self.reader, name)
 
     def source(self, name: str) -> Stored | Streamed:
         """An object, wherever it is."""
@@ -66,7 +67,7 @@ class LaneView:
 
     def _back(self, name: str, after: int) -> int:
         """How many cells ago the loop has computed those after the counter's."""
-        return -self.grid.lags[name] - after
+        return -self.plan.lags[name] - after
 
     def _cells(self, after: int) -> Place:
         return Place(add(self.cell, i64(after)))
@@ -88,7 +89,7 @@ class LaneView:
 
     def stays(self, name: str, step: Step) -> bool:
         """Whether a reference sees one cell of an object all over a tile."""
-        source, tile = self.stored[name], self.grid.tile
+        source, tile = self.stored[name], self.plan.tile
         seen = step.earlier(self.lag)
         whole = seen.times == 1 and seen.over % LANES == 0 and seen.plus == 0
         return whole and source.axis.period == tile
@@ -102,9 +103,9 @@ class LaneView:
         """`start` or `end` of a row of a sampled input."""
         source = self.stored[node.object]
         if source.start is None:
-            raise Unfit(f"the rows of ~{node.object} are spread over ticks")
+            raise Misfit(f"the rows of ~{node.object} are spread over ticks")
         at = self.place(
-            self.grid.point(self.reader, CutPoint(node.object, node.offset))
+            self.plan.point(self.reader, CutPoint(node.object, node.offset))
         )
         base = add(at.base, i64(int(node.which == "end")))
         lanes = Lane(I64) if at.lanes is None else at.lanes
@@ -121,7 +122,7 @@ class LaneView:
         source = self.stored[name]
         if source.start is not None and name not in self.fetched:
             self.fetched.add(name)
-            again = self.grid.reads_before(self.reader, name) and self.grid.tile
+            again = self.plan.reads_before(self.reader, name) and self.plan.tile
             ahead = again // source.axis.period if again else 0
             source.prefetch(self.block, cell, ahead)
 
@@ -156,7 +157,7 @@ class LaneView:
         source = self.source(name)
         if not (source.complete and source.always_begins):
             return False
-        computed = -self.grid.lags[name] if self.streams_here(name) else 0
+        computed = -self.plan.lags[name] if self.streams_here(name) else 0
         trial = self.element(Block(self.assembly), name, element, computed)
         return trial.valid == TRUE
 

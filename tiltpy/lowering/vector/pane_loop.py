@@ -29,10 +29,11 @@ from tiltpy.ir.nodes import (
 )
 from tiltpy.loops.build import TRUE, add, conj, disj, i64, lt, mul, negate
 from tiltpy.loops.nodes import Extract, LExpr, Var
-from tiltpy.lowering.choice.vector_plan import Grid, Seen, Unfit, looks_at_whole
 from tiltpy.lowering.vector.cell_values import Outcome
 from tiltpy.lowering.vector.pane_ring import Hop, PaneRing
 from tiltpy.ops import WHOLE_WINDOW
+from tiltpy.plan.nodes import Misfit
+from tiltpy.plan.vector_plan import VectorPlan, WindowCells, looks_at_whole
 from tiltpy.types import BOOL
 
 
@@ -41,12 +42,12 @@ class PaneLoop:
 
     def __init__(
         self,
-        grid: Grid,
+        plan: VectorPlan,
         assembly: Assembly,
         stored: Mapping[str, Stored],
         low: LExpr,
     ) -> None:
-        self.grid = grid
+        self.plan = plan
         self.assembly = assembly
         self.stored = stored
         self.low = low
@@ -88,7 +89,7 @@ class PaneLoop:
     def _leaf(self, node: At | EventBound | Reduce | Time | Element) -> Lowered:
         match node:
             case At(object=name, offset=offset):
-                step = self.grid.point(self.reader, CutPoint(name, offset))
+                step = self.plan.point(self.reader, CutPoint(name, offset))
                 return self.stored[name].value(self.block, single(self.cell, step))
             case Time(offset=offset):
                 ticks = mul(add(self.cell, i64(1)), i64(self.reader.tdom.precision))
@@ -97,26 +98,26 @@ class PaneLoop:
             case Reduce():
                 return self._reduce(node)
             case _:
-                raise Unfit("the bounds of an event beside panes")
+                raise Misfit("the bounds of an event beside panes")
 
     # Windows
 
     def _pane(self, window: Window, element: Expr) -> Pane:
-        seen = self.grid.window(self.reader, window)
+        seen = self.plan.window(self.reader, window)
         if not seen.newest.strided:
-            raise Unfit(f"a window of ~{window.object} has cells of varying number")
+            raise Misfit(f"a window of ~{window.object} has cells of varying number")
         base = self.block.name("base", single(self.cell, seen.oldest).base)
         return Pane(self.stored[window.object], element, base, seen.cells)
 
     def _fold_together(self) -> None:
         """Fold what needs one pass: all reductions of a window, whoever's they are."""
         groups: dict[tuple[Window, Expr], set[str]] = {}
-        stage = self.grid.stage_of[self.reader.name]
+        stage = self.plan.stage_of[self.reader.name]
         for node in (n for each in stage.definitions for n in reductions(each)):
             if node.reduction in WHOLE_WINDOW:
                 raise looks_at_whole(node)
             if node.reduction in ("first", "last"):
-                raise Unfit(f"{node.reduction} of a pane")
+                raise Misfit(f"{node.reduction} of a pane")
             key = node.window, node.element
             groups.setdefault(key, set()).add(node.reduction)
         for key, names in groups.items():
@@ -124,7 +125,7 @@ class PaneLoop:
 
     def _fold_window(self, window: Window, element: Expr, names: set[str]) -> None:
         pane = self._pane(window, element)
-        seen = self.grid.window(self.reader, window)
+        seen = self.plan.window(self.reader, window)
         if seen.cells > seen.newest.times:
             found = self._hopping(pane, seen, names)
         else:
@@ -132,11 +133,13 @@ class PaneLoop:
         for kept, state in found.items():
             self.states[window, element, kept] = state
 
-    def _hopping(self, pane: Pane, seen: Seen, names: set[str]) -> dict[Kept, State]:
+    def _hopping(
+        self, pane: Pane, seen: WindowCells, names: set[str]
+    ) -> dict[Kept, State]:
         """Windows that overlap: of panes which they share."""
         hop = Hop.of(seen.cells, seen.newest.times, self.assembly.costs.smallest_pane)
         if hop is None or not pane.certain(self.block):
-            raise Unfit(f"windows of ~{pane.source.name} have no common panes")
+            raise Misfit(f"windows of ~{pane.source.name} have no common panes")
         ring = PaneRing(self.assembly, hop)
         self.rings.append(ring)
         fold = partial(states_of, names=names)
@@ -150,7 +153,7 @@ class PaneLoop:
         kept = kept_for(node.reduction, element.type, self.assembly.own)
         state = self.states[window, element, kept]
         certain = self._pane(window, element).certain(self.block)
-        cells = self.grid.window(self.reader, window).cells
+        cells = self.plan.window(self.reader, window).cells
         found = finished(self.block, node, state, count, certain=certain, cells=cells)
         if found.fields:
             return found
@@ -172,16 +175,16 @@ class PaneLoop:
                 case CutTime():
                     return None
                 case CutPoint(object=name):
-                    step = self.grid.point(self.reader, cut)
+                    step = self.plan.point(self.reader, cut)
                     source = self.stored[name]
                     regular = source.complete and source.always_begins
                     if regular and step.times >= step.over:
                         return None
-                    raise Unfit(f"~{name} may have gaps beside panes")
+                    raise Misfit(f"~{name} may have gaps beside panes")
                 case CutWindow(window=window, element=element):
                     cuts.append(self._window_cuts(window, element))
                 case _:
-                    raise Unfit("an object that was fused in may be a gap")
+                    raise Misfit("an object that was fused in may be a gap")
         cut_here = disj(*cuts)
         if cut_here == TRUE:
             return None
@@ -198,9 +201,9 @@ class PaneLoop:
         pane = self._pane(window, element)
         if pane.certain(self.block):
             return TRUE
-        seen = self.grid.window(self.reader, window)
+        seen = self.plan.window(self.reader, window)
         if seen.cells > seen.newest.times:
-            raise Unfit(f"windows of ~{window.object} overlap and may have gaps")
+            raise Misfit(f"windows of ~{window.object} overlap and may have gaps")
         if (window, element, COUNT) not in self.states:  # no reduction needs it
             self._fold_window(window, element, {"count"})
         count = self._count(window, element)
@@ -210,7 +213,7 @@ class PaneLoop:
         if pane.source.begins is None:
             return some
         if seen.cells != seen.newest.times:
-            raise Unfit(f"a snapshot of ~{window.object} may lie between two panes")
+            raise Misfit(f"a snapshot of ~{window.object} may lie between two panes")
         return conj(some, self._differ(pane, count, before))
 
     def _differ(self, pane: Pane, count: LExpr, before: LExpr) -> LExpr:

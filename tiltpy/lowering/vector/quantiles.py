@@ -20,9 +20,9 @@ from tiltpy.loops.build import (
     select,
 )
 from tiltpy.loops.nodes import CallFn, LExpr
-from tiltpy.lowering.choice.vector_plan import looks_at_whole
 from tiltpy.lowering.vector.operands import LaneView
 from tiltpy.lowering.vector.sorting_network import selecting
+from tiltpy.plan.vector_plan import looks_at_whole
 from tiltpy.types import BOOL, F64, I32
 
 

@@ -1,4 +1,4 @@
-"""Definitions that another loop of a grid kernel reads: a tile of them, in arrays."""
+"""Definitions that another loop of a vector kernel reads: a tile of them, in arrays."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

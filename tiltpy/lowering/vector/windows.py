@@ -17,12 +17,13 @@ from tiltpy.emit.values import Lowered
 from tiltpy.ir.nodes import Expr, Reduce, TemporalExpr
 from tiltpy.loops.build import TRUE, conj, i64
 from tiltpy.loops.nodes import LExpr, Num, Splat
-from tiltpy.lowering.choice.vector_plan import Seen, Unfit, looks_at_whole
 from tiltpy.lowering.vector.doubling_windows import Fold
 from tiltpy.lowering.vector.operands import LaneView
 from tiltpy.lowering.vector.quantiles import lower_order
 from tiltpy.lowering.vector.short_variance import is_short_spread, lower_short_spread
 from tiltpy.ops import WHOLE_WINDOW
+from tiltpy.plan.nodes import Misfit
+from tiltpy.plan.vector_plan import WindowCells, looks_at_whole
 from tiltpy.types import F32, F64
 
 
@@ -46,16 +47,16 @@ class LaneWindows:
 
     def reduce(self, node: Reduce) -> Lowered:
         """A reduction over the window of each lane."""
-        seen = self.view.grid.window(self.view.reader, node.window)
+        seen = self.view.plan.window(self.view.reader, node.window)
         if seen.newest.regular:
             return self._sliding(node, seen)
         if seen.newest.strided:
             return self._strided(node, seen)
-        raise Unfit(f"a window of ~{node.window.object} has cells of varying number")
+        raise Misfit(f"a window of ~{node.window.object} has cells of varying number")
 
     # Windows that move on with the cells
 
-    def _sliding(self, node: Reduce, seen: Seen) -> Lowered:
+    def _sliding(self, node: Reduce, seen: WindowCells) -> Lowered:
         view, name, element = self.view, node.window.object, node.element
         certain = view.certain(name, element)
         newest, cells = view.after(seen.newest), seen.cells
@@ -63,7 +64,7 @@ class LaneWindows:
             at = view.after(seen.oldest) if node.reduction == "first" else newest
             found = view.element(view.block, name, element, at)
             if found.valid != TRUE:
-                raise Unfit(f"{node.reduction} of a window that may have gaps")
+                raise Misfit(f"{node.reduction} of a window that may have gaps")
             return found
         if node.reduction in WHOLE_WINDOW:
             return lower_order(view, node, newest, cells)
@@ -163,31 +164,31 @@ class LaneWindows:
         """The first and last of the cells after the counter's at which windows end."""
         if (name, element) not in self.ends:
             found = [
-                seen.newest.plus - self.view.grid.lags[reader.name]
+                seen.newest.plus - self.view.plan.lags[reader.name]
                 for reader, seen in self._seen(name, element)
             ]
             self.ends[name, element] = min(found), max(found)
         return self.ends[name, element]
 
-    def _seen(self, name: str, element: Expr) -> list[tuple[TemporalExpr, Seen]]:
+    def _seen(self, name: str, element: Expr) -> list[tuple[TemporalExpr, WindowCells]]:
         """Who in the loop looks at windows of an element, and what each sees."""
-        grid = self.view.grid
+        plan = self.view.plan
         return [
-            (reader, grid.window(reader, node.window))
-            for reader in grid.stage_of[self.view.reader.name].definitions
+            (reader, plan.window(reader, node.window))
+            for reader in plan.stage_of[self.view.reader.name].definitions
             for node in reductions(reader)
             if (node.window.object, node.element) == (name, element)
         ]
 
     # Short windows of finer cells
 
-    def _strided(self, node: Reduce, seen: Seen) -> Lowered:
+    def _strided(self, node: Reduce, seen: WindowCells) -> Lowered:
         """A window in whole: each lane gathers its own cells."""
         view, name, element = self.view, node.window.object, node.element
         if node.reduction in WHOLE_WINDOW:
             raise looks_at_whole(node)
         if view.streams_here(name) or not view.certain(name, element):
-            raise Unfit(f"a short window of finer ~{name} may have gaps")
+            raise Misfit(f"a short window of finer ~{name} may have gaps")
         if node.reduction in ("first", "last"):
             step = seen.oldest if node.reduction == "first" else seen.newest
             return view.element(view.block, name, element, view.place(step))

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from tiltpy.abi import Grouped, Layout, TimeLayout
 from tiltpy.ir.nodes import CutWindow, Input, Query
+from tiltpy.plan.nodes import Refusal
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.pool import physical_memory
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
@@ -51,7 +52,7 @@ MEMORY = 4
 class FoldKernels(Kernels, Protocol):
     """Kernels that fold by key, too."""
 
-    def folded(self, output: str) -> Grouped | str:
+    def folded(self, output: str) -> Grouped | Refusal:
         """How an output's windows are folded by key, or why they cannot be."""
 
     def grouped(
@@ -171,8 +172,8 @@ def plan_folds(part: Part[FoldKernels], rows: InTime, *, few: bool = False) -> P
     ways = {}
     for name in part.query.outputs:
         way = kernels.folded(name)
-        if isinstance(way, str):
-            raise Grouping(way)
+        if isinstance(way, Refusal):
+            raise Grouping(way.reason)
         ways[name] = way
     folds = [Fold.of(name, way, rows, kernels) for name, way in ways.items()]
     return Plan(layouts, buffer, strings, folds)

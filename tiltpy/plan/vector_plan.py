@@ -14,19 +14,16 @@ from tiltpy.costs import Costs
 from tiltpy.emit.axes import Axis, Step, common_low, step, whole_vectors
 from tiltpy.emit.references import reductions, references
 from tiltpy.ir.nodes import CutPoint, Query, Reduce, TemporalExpr, UserReduction, Window
+from tiltpy.plan.nodes import Misfit
 from tiltpy.plan.strategies.edge_scan import prefers_edges
 from tiltpy.plan.strategies.event_scan import prefers_events
 from tiltpy.plan.strategies.tumbling_fold import tumbling_fold
 
 
-class Unfit(Exception):  # noqa: N818 - no error: another kernel serves
-    """A query has no kernel of a special form; the message says why."""
-
-
-def looks_at_whole(node: Reduce) -> Unfit:
+def looks_at_whole(node: Reduce) -> Misfit:
     """The reason where a window's reduction is no fold of its cells."""
     what = f"{node.reduction} of ~{node.window.object}"
-    return Unfit(f"{what} looks at a window as a whole")
+    return Misfit(f"{what} looks at a window as a whole")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +37,7 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class WindowCells:
     """How a reader sees an object through a window: its oldest and newest cell."""
 
     oldest: Step
@@ -52,7 +49,7 @@ class Seen:
         return self.newest.plus - self.oldest.plus + 1
 
 
-class Grid:
+class VectorPlan:
     """The objects of a query on their axes, and what each reader sees of them."""
 
     def __init__(
@@ -67,7 +64,7 @@ class Grid:
         self.costs = costs
         low = common_low(query)
         if low is None:
-            raise Unfit("the precisions are no multiples of one another")
+            raise Misfit("the precisions are no multiples of one another")
         self.low = low
         self.query = query
         self.layouts = layouts
@@ -79,23 +76,23 @@ class Grid:
         self.references = {d.name: references(d) for d in query.definitions}
         for definition in query.definitions:
             if not definition.tdom.is_infinite:
-                raise Unfit(f"the time domain of ~{definition.name} is bounded")
+                raise Misfit(f"the time domain of ~{definition.name} is bounded")
             self.axes[definition.name] = Axis.of(definition.tdom)
             for name in self.objects(definition):
                 if name not in self.axes:
-                    raise Unfit(f"~{name} is neither regular nor of short rows")
+                    raise Misfit(f"~{name} is neither regular nor of short rows")
         for own in self._own_reductions():
             if own.bounds:
-                raise Unfit(f"{own.name} sees where snapshots start and end")
+                raise Misfit(f"{own.name} sees where snapshots start and end")
             if own.merge is None:
-                raise Unfit(f"{own.name} has no merge")
+                raise Misfit(f"{own.name} has no merge")
         sparse = next(self._sparse(), None)
         if sparse is not None:
-            raise Unfit(f"~{sparse} has far fewer rows than there are cells")
+            raise Misfit(f"~{sparse} has far fewer rows than there are cells")
         if self.spread() and all(map(self._maps_rows, query.definitions)):
-            raise Unfit("a map over rows has fewer visits")
+            raise Misfit("a map over rows has fewer visits")
         if all(map(self._takes_rows, query.definitions)):
-            raise Unfit("rows are folded or merged where they lie")
+            raise Misfit("a scan of its rows has fewer visits")
         self.fused = fused
         self.stages = self._stages()
         self.stage_of = {
@@ -107,7 +104,9 @@ class Grid:
         furthest = costs.furthest_densified
         for name in self.spread():
             if max(self.span(name)) > furthest:
-                raise Unfit(f"readers look more than {furthest:,} ticks around ~{name}")
+                raise Misfit(
+                    f"readers look more than {furthest:,} ticks around ~{name}"
+                )
 
     def _own_reductions(self) -> Iterator[UserReduction]:
         used = {n.reduction for d in self.query.definitions for n in reductions(d)}
@@ -183,10 +182,10 @@ class Grid:
         """The cell that a point reference sees."""
         return self._step(reader, point.object, point.offset)
 
-    def window(self, reader: TemporalExpr, window: Window) -> Seen:
+    def window(self, reader: TemporalExpr, window: Window) -> WindowCells:
         """The cells that a window sees."""
         oldest = self._step(reader, window.object, window.start + 1)
-        return Seen(oldest, self._step(reader, window.object, window.end))
+        return WindowCells(oldest, self._step(reader, window.object, window.end))
 
     def _step(self, reader: TemporalExpr, name: str, offset: int) -> Step:
         return step(self.axes[reader.name], self.axes[name], offset, self.low)
@@ -321,7 +320,7 @@ class Grid:
         tile = self.unit * max(1, self.costs.tile * self.finest // self.unit)
         temporaries = self.spread() or any(map(self.materialised, self.definitions))
         if temporaries and tile // self.finest > self.costs.largest_tile:
-            raise Unfit(
+            raise Misfit(
                 f"a tile would have more than {self.costs.largest_tile:,} cells"
             )
         return tile
@@ -363,7 +362,7 @@ class Grid:
         for reader in self.query.definitions:
             points, windows = self.references[reader.name]
             steps = [self.point(reader, p) for p in points if p.object == name]
-            seen = [Seen(one, one) for one in steps]
+            seen = [WindowCells(one, one) for one in steps]
             seen += [self.window(reader, w) for w in windows if w.object == name]
             for one in seen:
                 lagging = one.oldest.earlier(self.lags[reader.name])

@@ -39,8 +39,9 @@ from tiltpy.ir.nodes import (
 from tiltpy.ir.traversal import walk
 from tiltpy.loops.build import TRUE, i64
 from tiltpy.loops.nodes import Array, LExpr
-from tiltpy.lowering.choice.vector_plan import Unfit, looks_at_whole
 from tiltpy.ops import WHOLE_WINDOW
+from tiltpy.plan.nodes import Misfit
+from tiltpy.plan.vector_plan import looks_at_whole
 from tiltpy.types import BOOL, U32, U64, Scalar
 
 Span = tuple[int, int]
@@ -56,11 +57,11 @@ class Part:
     column: int
 
 
-class Folding:
+class PaneAggregationPlan:
     """An output whose windows are folded by key, and what is kept for it.
 
     `key` is the type that the keys come in. `narrow`: no pane has more than
-    2**16 - 1 rows. Raises `Unfit` with the reason where there is no such form.
+    2**16 - 1 rows. Raises `Misfit` with the reason where there is no such form.
     """
 
     def __init__(
@@ -229,17 +230,17 @@ def _check(definition: TemporalExpr, query: Query) -> None:
     """Refuse what reads anything but windows of one input, folded by merging."""
     name = definition.name
     if not definition.cuts:
-        raise Unfit(f"~{name} refers to nothing")
+        raise Misfit(f"~{name} refers to nothing")
     objects: set[str] = set()
     for cut in definition.cuts:
         if not isinstance(cut, CutWindow):
-            raise Unfit(f"~{name} refers to more than windows")
+            raise Misfit(f"~{name} refers to more than windows")
         objects.add(cut.window.object)
     for expr in expressions(definition):
         for node in walk(expr):
             match node:
                 case At() | EventBound() | Time():
-                    raise Unfit(f"~{name} refers to more than windows")
+                    raise Misfit(f"~{name} refers to more than windows")
                 case Reduce():
                     objects.add(node.window.object)
                     _check_reduction(node, query)
@@ -247,9 +248,9 @@ def _check(definition: TemporalExpr, query: Query) -> None:
                     pass
     for one in objects:
         if query.input(one) is None:
-            raise Unfit(f"~{name} refers to ~{one}, which is no input")
+            raise Misfit(f"~{name} refers to ~{one}, which is no input")
     if len(objects) > 1:
-        raise Unfit(f"~{name} refers to several inputs")
+        raise Misfit(f"~{name} refers to several inputs")
 
 
 def _check_reduction(node: Reduce, query: Query) -> None:
@@ -257,7 +258,7 @@ def _check_reduction(node: Reduce, query: Query) -> None:
         raise looks_at_whole(node)
     own = next((r for r in query.reductions if r.name == node.reduction), None)
     if own is not None and (own.bounds or own.merge is None):
-        raise Unfit(f"{node.reduction} has no merge, or sees where snapshots start")
+        raise Misfit(f"{node.reduction} has no merge, or sees where snapshots start")
 
 
 def value_of(block: Block, rows: ObjectRows, row: LExpr, element: Expr) -> Lowered:

@@ -1,1 +1,0 @@
-"""What a vector kernel or one by key can compute of a query, and in which order."""

@@ -1,0 +1,66 @@
+"""The plan as text: how each loop visits time, and which strategies were refused."""
+
+from collections.abc import Iterable, Iterator
+from typing import assert_never
+
+from tiltpy.abi import LANES
+from tiltpy.ir.print.expressions import ExprPrinter
+from tiltpy.plan.nodes import (
+    EdgeScan,
+    EventScan,
+    LoopChoice,
+    LoopPlan,
+    MergeScan,
+    Operands,
+    RowMap,
+    SweepScan,
+    folds_rows,
+)
+from tiltpy.types import Unit
+
+
+def format_choices(choices: Iterable[LoopChoice], unit: Unit | None) -> str:
+    """Format the plan of a sweep kernel: a paragraph for each loop, times in `unit`."""
+    printer = ExprPrinter(unit)
+    return "\n".join(line for choice in choices for line in _choice(choice, printer))
+
+
+def describe_plan(plan: LoopPlan) -> str:
+    """Say by which strategy a loop visits time, and how much of it at once."""
+    match plan:
+        case RowMap(name):
+            return f"row_map, one visit a row of ~{name}"
+        case MergeScan(vectorized=point) if point is not None:
+            return f"merge_scan, {LANES} rows of ~{point.object} at a time"
+        case MergeScan():
+            return "merge_scan, one visit an interval bound"
+        case EventScan(point=point, vectorized=True):
+            return f"event_scan, {LANES} events of ~{point.object} at a time"
+        case EventScan(point=point):
+            return f"event_scan, one visit an event of ~{point.object}"
+        case EdgeScan():
+            return "edge_scan, one visit a change"
+        case SweepScan(operands) if folds_rows(operands):
+            return f"sweep_scan, {LANES} rows of a window at a time"
+        case SweepScan():
+            return "sweep_scan, one visit a change"
+        case _:
+            assert_never(plan)
+
+
+def _choice(choice: LoopChoice, printer: ExprPrinter) -> Iterator[str]:
+    yield f"~{choice.name}: {describe_plan(choice.plan)}"
+    if not isinstance(choice.plan, RowMap):
+        for line in _operands(choice.plan.operands, printer):
+            yield f"    {line}"
+    for name, refusal in choice.refusals:
+        yield f"    not {name}: {refusal.reason}"
+
+
+def _operands(operands: Operands, printer: ExprPrinter) -> Iterator[str]:
+    for point, cursor in operands.points:
+        skips = ", without a visit in its gaps" if point in operands.skipped else ""
+        name = f"~{point.object}[{printer.shifted(point.offset)}]"
+        yield f"{name} {cursor.value}{skips}"
+    for window, plan in operands.windows:
+        yield f"{printer.window(window)} {plan.value}"
