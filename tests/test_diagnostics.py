@@ -13,7 +13,7 @@ import pytest
 from tiltpy.errors import QueryErrors, TiltError
 from tiltpy.frontend.parse import parse, parse_file
 from tiltpy.frontend.surface.error_codes import CODES
-from tiltpy.frontend.surface.keywords import RESERVED
+from tiltpy.frontend.surface.names import RESERVED
 
 GOLDEN = Path(__file__).parent / "golden" / "diagnostics"
 CASES = sorted(GOLDEN.glob("*.tilt"))

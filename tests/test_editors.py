@@ -14,7 +14,7 @@ from tests import query_texts
 from tiltpy.editors.lexer import TiltLexer
 from tiltpy.editors.rules import keywords, rules
 from tiltpy.editors.textmate import textmate_grammar
-from tiltpy.frontend.surface.keywords import RESERVED
+from tiltpy.frontend.surface.names import RESERVED
 from tiltpy.frontend.text.grammar import grammar_text, terminals
 
 ROOT = Path(__file__).parent.parent

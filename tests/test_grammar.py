@@ -20,7 +20,7 @@ from tests.query_texts import (
 from tiltpy.disk_store import DiskStore
 from tiltpy.errors import QueryErrors
 from tiltpy.frontend.parse import parse
-from tiltpy.frontend.surface.keywords import RESERVED
+from tiltpy.frontend.surface.names import RESERVED
 from tiltpy.frontend.text.grammar import (
     STARTS,
     build_parser,

@@ -396,6 +396,14 @@ def test_names_that_are_built_in_are_kept() -> None:
         )
 
 
+def test_a_part_that_calls_a_broken_function_adds_no_error() -> None:
+    text = "input x : f64\ndef f(v) = g(v)\ndef g(v) = f(v)\n"
+    text += "reduction r(v: f64) { init = 0.0; acc = f(state + v); result = state }\n"
+    with pytest.raises(QueryErrors) as caught:
+        parse(text + "~out[t] = r(~x[t-3 : t])")
+    assert [error.code for error in caught.value.errors] == ["E0105", "E0105"]
+
+
 def test_they_are_formatted_like_all_else() -> None:
     text = """input x:f64 point
 reduction r( v :f64,start , end ){ # the one

@@ -16,7 +16,7 @@ from tests.reference_pages import ENTRY, PAGES, Claim, Example, examples, lost
 from tests.reference_values import Row, by_key, events_of, write_value
 from tiltpy.errors import QueryError, QueryErrors
 from tiltpy.frontend.parse import parse
-from tiltpy.frontend.surface.keywords import RESERVED
+from tiltpy.frontend.surface.names import RESERVED
 from tiltpy.frontend.text.grammar import parser
 from tiltpy.inputs import BoundFrame
 from tiltpy.interpreter.evaluate import Snapshot

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from tiltpy.frontend.surface.keywords import RESERVED
+from tiltpy.frontend.surface.names import RESERVED
 from tiltpy.frontend.text.grammar import terminals
 from tiltpy.ops import FUNCTIONS, REDUCTIONS, STRING_TESTS
 from tiltpy.types import NAMED

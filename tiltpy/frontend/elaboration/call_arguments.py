@@ -13,13 +13,13 @@ from tiltpy.source import Span
 from tiltpy.types import Unit
 
 
-def arguments_of(
+def match_arguments(
     function: syntax.Function, call: syntax.Call
 ) -> Iterator[tuple[syntax.Parameter, syntax.Expr | None]]:
-    """Each parameter with its argument; None where its default stands."""
+    """Pair each parameter with its argument, or with None where it has a default."""
     plain = list(call.arguments)
     named = {binding.name.text: binding for binding in call.named}
-    known = [one.name.text for one in function.parameters]
+    known = [parameter.name.text for parameter in function.parameters]
     for name, binding in named.items():
         if name not in known:
             raise QueryError(
@@ -32,51 +32,58 @@ def arguments_of(
             message = f"`{name}` is given twice"
             raise QueryError("E0206", message, binding.name.span, _signature(function))
     if len(plain) > len(known):
-        required = sum(one.default is None for one in function.parameters)
+        required = _required(function)
         most = f"{len(known)}" if required == len(known) else f"at most {len(known)}"
-        raise _count(function, call, most)
+        raise _wrong_count(function, call, most)
     missing = [
-        one.name.text
-        for one in function.parameters[len(plain) :]
-        if one.default is None and one.name.text not in named
+        parameter.name.text
+        for parameter in function.parameters[len(plain) :]
+        if parameter.default is None and parameter.name.text not in named
     ]
     if missing:
-        least = sum(one.default is None for one in function.parameters)
+        least = _required(function)
         wanted = f"{least}" if least == len(known) else f"at least {least}"
-        raise _count(function, call, wanted)
-    for position, one in enumerate(function.parameters):
+        raise _wrong_count(function, call, wanted)
+    for position, parameter in enumerate(function.parameters):
         if position < len(plain):
-            yield one, plain[position]
+            yield parameter, plain[position]
         else:
-            given = named.get(one.name.text)
-            yield one, None if given is None else given.value
+            argument = named.get(parameter.name.text)
+            yield parameter, None if argument is None else argument.value
 
 
-def _count(function: syntax.Function, call: syntax.Call, wanted: str) -> QueryError:
-    found = len(call.arguments) + len(call.named)
-    message = f"{call.callee.text} takes {wanted} arguments, not {found}"
+def _required(function: syntax.Function) -> int:
+    """Count the parameters without a default."""
+    return sum(parameter.default is None for parameter in function.parameters)
+
+
+def _wrong_count(
+    function: syntax.Function, call: syntax.Call, wanted: str
+) -> QueryError:
+    count = len(call.arguments) + len(call.named)
+    message = f"{call.callee.text} takes {wanted} arguments, not {count}"
     return QueryError("E0206", message, call.span, _signature(function))
 
 
 def _signature(function: syntax.Function) -> str:
-    """How a function is called."""
-    shown = [
-        ("~" if one.object else "")
-        + one.name.text
-        + ("" if one.default is None else f" = {_written(one.default.span)}")
-        for one in function.parameters
+    """A function's name and parameters, as its definition writes them."""
+    parameters = [
+        ("~" if parameter.object else "")
+        + parameter.name.text
+        + ("" if parameter.default is None else f" = {_quote(parameter.default.span)}")
+        for parameter in function.parameters
     ]
-    return f"{function.name.text}({', '.join(shown)})"
+    return f"{function.name.text}({', '.join(parameters)})"
 
 
-def _written(span: Span) -> str:
+def _quote(span: Span) -> str:
     return span.source.text[span.start : span.end]
 
 
-def called(error: QueryError, function: syntax.Function, call: Span) -> None:
-    """Add to an error of a function's body where the function was called.
+def add_call_note(error: QueryError, function: syntax.Function, call: Span) -> None:
+    """Add to an error in a function's body where the function is called.
 
-    Errors of the library point at the call first: what is to be changed stands there.
+    An error in the library points at the call first, which is what can be changed.
     """
     if error.span.source is library_source() is not call.source:
         name = function.name.text
@@ -87,16 +94,13 @@ def called(error: QueryError, function: syntax.Function, call: Span) -> None:
 
 
 def library_scope(unit: Unit | None, reductions: Mapping[str, UserReduction]) -> Scope:
-    """What the functions of the library see besides their parameters.
-
-    Those are each other, and the library's own reductions.
-    """
+    """The scope around the library's functions: each other, and its reductions."""
     functions = Functions(reductions=reductions, library=reductions)
     return Scope("t", Times(unit, {}, frozenset(), set()), functions, closed=True)
 
 
 def check_function(function: syntax.Function) -> syntax.Function:
-    """A function that hides nothing that is built in."""
+    """Check that a function's name hides nothing that is built in."""
     name = function.name
     if is_built_in(name.text):
         message = f"`{name.text}` is built in"
@@ -105,5 +109,5 @@ def check_function(function: syntax.Function) -> syntax.Function:
 
 
 def in_library(function: syntax.Function) -> bool:
-    """Whether a function is the library's."""
+    """Whether a function is defined by the library."""
     return function.name.span.source is library_source()

@@ -4,11 +4,11 @@ from enum import Enum, auto
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend.elaboration.library import Functions
-from tiltpy.frontend.hints.calls import count_of, instead_of
-from tiltpy.frontend.hints.general import written
+from tiltpy.frontend.hints.calls import hint_callee, hint_count
+from tiltpy.frontend.hints.general import quote
 from tiltpy.frontend.hints.other_languages import FUNCTIONS_ELSEWHERE
 from tiltpy.frontend.surface import syntax
-from tiltpy.frontend.surface.fresh_names import nearest
+from tiltpy.frontend.surface.names import nearest
 from tiltpy.ir.nodes import Const, Expr
 from tiltpy.ir.print.expressions import literal
 from tiltpy.ops import FUNCTIONS, MOST_TOP, REDUCTIONS, STRING_TESTS, StringTest
@@ -18,7 +18,7 @@ _OTHERS = ("exists", "start", "end", "TDom")
 
 
 class Callee(Enum):
-    """The kinds of things that can be called."""
+    """The kinds of callees."""
 
     REDUCTION = auto()
     EVENT_BOUND = auto()
@@ -32,20 +32,20 @@ _ACTIVE = "_active"
 
 
 def is_built_in(name: str) -> bool:
-    """Whether the language itself knows a callee of that name."""
+    """Whether the language has a callee of that name."""
     known = name in FUNCTIONS or name in NAMED or name in _OTHERS
     known = known or name in STRING_TESTS
-    return known or reduction_named(name)[0] in REDUCTIONS
+    return known or split_active(name)[0] in REDUCTIONS
 
 
-def reduction_named(name: str) -> tuple[str, bool]:
-    """The reduction that a callee may be, and whether of the events alive at a time."""
+def split_active(name: str) -> tuple[str, bool]:
+    """Split a reduction's name from `_active`; returns whether it has that suffix."""
     bare = name.removesuffix(_ACTIVE)
     return bare, bare != name
 
 
 def find_callee(call: syntax.Call, functions: Functions) -> Callee:
-    """What a call calls; its plain arguments are as many as that takes."""
+    """Find what a call calls, and check the number of its arguments."""
     name = call.callee.text
     if name in functions.reductions:
         _check_count(call, 1, "one window")
@@ -54,17 +54,17 @@ def find_callee(call: syntax.Call, functions: Functions) -> Callee:
     if call.reduce:
         _check_reduction(call, functions)
         return Callee.REDUCTION
-    reduction, _ = reduction_named(name)
+    reduction, _ = split_active(name)
     twofold = name in FUNCTIONS and len(call.arguments) == 2
     if reduction in REDUCTIONS and not twofold:
         _check_window(call)
         return Callee.REDUCTION
     if name in ("start", "end"):
-        return _simple(call, Callee.EVENT_BOUND)
+        return _check_single(call, Callee.EVENT_BOUND)
     if name == "exists":
-        return _simple(call, Callee.EXISTS)
+        return _check_single(call, Callee.EXISTS)
     if name in NAMED:
-        return _simple(call, Callee.CAST)
+        return _check_single(call, Callee.CAST)
     if name in FUNCTIONS:
         arity = FUNCTIONS[name].arity
         _check_count(call, arity, f"{arity} argument{'s' if arity > 1 else ''}")
@@ -77,38 +77,38 @@ def find_callee(call: syntax.Call, functions: Functions) -> Callee:
     raise _unknown(call, functions)
 
 
-def string_test(call: syntax.Call) -> StringTest:
-    """What a call asks about a string."""
+def find_string_test(call: syntax.Call) -> StringTest:
+    """Find the test of strings that a call names."""
     return next(test for test in STRING_TESTS if test == call.callee.text)
 
 
-def more_arguments(call: syntax.Call) -> tuple[int, syntax.Expr | None]:
-    """What stands in a built-in one's call besides the window: `ddof`, its parameter.
+def extra_arguments(call: syntax.Call) -> tuple[int, syntax.Expr | None]:
+    """Read what a built-in reduction takes besides a window: `ddof`, its parameter.
 
-    The parameter is `q` or `n`, with its name or without.
+    The parameter is `q` or `n`, with its name or without; None if it has none.
     """
-    name, active = reduction_named(call.callee.text)
+    name, active = split_active(call.callee.text)
     rule = REDUCTIONS[name]
     ddof = 0
-    given = list(call.arguments[1:])
+    parameters = list(call.arguments[1:])
     for binding in call.named:
         if rule.ddof and binding.name.text == "ddof":
-            ddof = _ddof(binding.value)
+            ddof = _read_ddof(binding.value)
         elif binding.name.text == rule.parameter:
-            given.append(binding.value)
+            parameters.append(binding.value)
         else:
-            raise _no_argument(call, binding.name)
-    if len(given) == bool(rule.parameter):
-        return ddof, given[0] if given else None
+            raise _unknown_argument(call, binding.name)
+    if len(parameters) == bool(rule.parameter):
+        return ddof, parameters[0] if parameters else None
     reference = "~x[t]" if active else "~x[t - 10 : t]"
     value = "0.9" if rule.parameter == "q" else "3"
     example = f"{call.callee.text}({reference}, {value})"
-    fault = "no" if not given else "more than one"
+    fault = "no" if not parameters else "more than one"
     message = f"{call.callee.text} is given {fault} `{rule.parameter}`"
     raise QueryError("E0206", message, call.span, f"write {example}")
 
 
-def _ddof(value: syntax.Expr) -> int:
+def _read_ddof(value: syntax.Expr) -> int:
     match value:
         case syntax.Number(value=0 | 1 as number):
             return int(number)
@@ -117,13 +117,13 @@ def _ddof(value: syntax.Expr) -> int:
             raise QueryError("E0206", "ddof is 0 or 1", value.span, way)
 
 
-def reduction_parameter(reduction: str, given: Expr) -> float | int:
-    """The value of a reduction's parameter; it is a constant within bounds."""
+def reduction_parameter(reduction: str, expr: Expr) -> float | int:
+    """Read the value of a reduction's parameter, a constant within bounds."""
     wanted = REDUCTIONS[reduction].parameter
-    if not isinstance(given, Const):
+    if not isinstance(expr, Const):
         way = f"`{wanted}` is a literal or a parameter"
-        raise QueryError("E0116", "a constant was expected", given.span, way)
-    value = None if isinstance(given.value, bool | str) else given.value
+        raise QueryError("E0116", "a constant was expected", expr.span, way)
+    value = None if isinstance(expr.value, bool | str) else expr.value
     if wanted == "q":
         if value is not None and 0 <= value <= 1:
             return float(value) + 0.0
@@ -133,8 +133,8 @@ def reduction_parameter(reduction: str, given: Expr) -> float | int:
             return value
         fault = f"a whole number from 1 to {MOST_TOP}"
         way = "it is the number of fields of the result"
-    found = literal(given)
-    raise QueryError("E0206", f"`{wanted}` is {fault}, not {found}", given.span, way)
+    message = f"`{wanted}` is {fault}, not {literal(expr)}"
+    raise QueryError("E0206", message, expr.span, way)
 
 
 def _check_reduction(call: syntax.Call, functions: Functions) -> None:
@@ -153,14 +153,14 @@ def _check_reduction(call: syntax.Call, functions: Functions) -> None:
 
 
 def _check_window(call: syntax.Call) -> None:
-    """One window, and besides it a parameter if the reduction has one."""
-    name, active = reduction_named(call.callee.text)
+    """Check that a reduction has one window, and its parameter if it takes one."""
+    name, active = split_active(call.callee.text)
     parameter = REDUCTIONS[name].parameter
     if parameter and len(call.arguments) == 2:
         first, second = call.arguments
         if isinstance(first, syntax.Number) and isinstance(second, syntax.Ref):
             message = f"the window of {call.callee.text} stands first"
-            way = f"write {call.callee.text}({written(second)}, {written(first)})"
+            way = f"write {call.callee.text}({quote(second)}, {quote(first)})"
             raise QueryError("E0206", message, call.span, way)
         return
     wanted = "one reference of an input" if active else "one window"
@@ -168,30 +168,30 @@ def _check_window(call: syntax.Call) -> None:
     _check_count(call, 1, f"{wanted} and `{parameter}`" if parameter else wanted)
 
 
-def _simple(call: syntax.Call, callee: Callee) -> Callee:
+def _check_single(call: syntax.Call, callee: Callee) -> Callee:
     _check_count(call, 1, "one argument")
     _reject_named(call)
     return callee
 
 
 def _check_count(call: syntax.Call, count: int, wanted: str) -> None:
-    found = len(call.arguments)
-    if found != count:
+    arguments = len(call.arguments)
+    if arguments != count:
         name = call.callee.text
-        message = f"{name} takes {wanted}, not {found}"
-        raise QueryError("E0206", message, call.span, count_of(call))
+        message = f"{name} takes {wanted}, not {arguments}"
+        raise QueryError("E0206", message, call.span, hint_count(call))
 
 
 def _reject_named(call: syntax.Call) -> None:
     if call.named:
-        raise _no_argument(call, call.named[0].name)
+        raise _unknown_argument(call, call.named[0].name)
 
 
-def _no_argument(call: syntax.Call, word: syntax.Word) -> QueryError:
+def _unknown_argument(call: syntax.Call, word: syntax.Word) -> QueryError:
     message = f"{call.callee.text} takes no argument `{word.text}`"
     takes = call.callee.text in REDUCTIONS and word.text in ("where", "filter")
     way = "write for v in ~x[t - 10 : t] if ..." if takes else "leave it out"
-    reduction = REDUCTIONS.get(reduction_named(call.callee.text)[0])
+    reduction = REDUCTIONS.get(split_active(call.callee.text)[0])
     if reduction is not None and reduction.parameter:
         way = f"write {reduction.parameter} = ..."
     return QueryError("E0206", message, word.span, f"{way}; a comparison is written ==")
@@ -208,5 +208,5 @@ def _unknown(call: syntax.Call, functions: Functions) -> QueryError:
         )
     known = [*FUNCTIONS, *STRING_TESTS, *REDUCTIONS, *NAMED, *_OTHERS]
     known += functions.known()
-    way = instead_of(call, known) or f"define it, like def {name}(~x) = ..."
+    way = hint_callee(call, known) or f"define it, like def {name}(~x) = ..."
     return QueryError("E0207", f"unknown function `{name}`", span, way)

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 
 from tiltpy.errors import QueryError, TiltError
-from tiltpy.frontend.elaboration.body import Body
+from tiltpy.frontend.elaboration.expressions import open_body
 from tiltpy.frontend.elaboration.library import Functions
-from tiltpy.frontend.elaboration.reference_rules import Objects
+from tiltpy.frontend.elaboration.objects import Objects
+from tiltpy.frontend.elaboration.poison import Poison
 from tiltpy.frontend.elaboration.scope import Scope
 from tiltpy.frontend.elaboration.tick_constants import Ticks, Times, constant
 from tiltpy.frontend.elaboration.time_domains import positive
@@ -14,8 +15,7 @@ from tiltpy.frontend.hints.numbers import advise_length
 from tiltpy.frontend.hints.other_languages import TYPES_ELSEWHERE
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.durations import from_timedelta, unit_of_length
-from tiltpy.frontend.surface.fresh_names import nearest
-from tiltpy.frontend.surface.poison import Broken
+from tiltpy.frontend.surface.names import nearest
 from tiltpy.frontend.surface.timestamps import nanoseconds_of
 from tiltpy.ir import nodes
 from tiltpy.ir.construct.widening import adapt, common_type, is_untyped
@@ -40,7 +40,7 @@ Override = int | float | bool | timedelta | date | syntax.Expr
 
 
 def read_unit(word: syntax.Word) -> Unit:
-    """The unit of a `unit` statement."""
+    """Read the unit of a `unit` statement."""
     for unit in NANOSECONDS:
         if unit == word.text:
             return unit
@@ -52,13 +52,13 @@ def read_unit(word: syntax.Word) -> Unit:
 
 def finest_unit(exprs: Sequence[syntax.Expr | syntax.Block]) -> Unit | None:
     """The unit of the finest duration literal, or None where there is none."""
-    found = [
+    units = [
         node.finest
         for expr in exprs
         for node in syntax.walk(expr)
         if isinstance(node, syntax.Duration)
     ]
-    return unit_of_length(min(found)) if found else None
+    return unit_of_length(min(units)) if units else None
 
 
 # -- parameters -----------------------------------------------------------------------
@@ -67,21 +67,22 @@ def finest_unit(exprs: Sequence[syntax.Expr | syntax.Block]) -> Unit | None:
 def read_param(
     param: syntax.Param, override: Override | None, times: Times
 ) -> Const | Ticks:
-    """The value of a parameter: what was given for it, or its default."""
+    """Read the value of a parameter: its override, or its default."""
     name, wanted = param.name.text, param.type.text
     value: syntax.Expr = param.value
     if override is not None:
-        value = _override(override, param)
+        value = _override_syntax(override, param)
     if wanted == "duration":
         return Ticks(constant(value, times))
     if wanted not in NAMED:
         message = f"`{wanted}` is no type of a parameter"
         way = TYPES_ELSEWHERE.get(wanted.lower()) or nearest(wanted, NAMED)
         raise QueryError("E0202", message, param.type.span, way)
-    return _constant_of(value, NAMED[wanted], f"the parameter `{name}`", times)
+    return _read_constant(value, NAMED[wanted], f"the parameter `{name}`", times)
 
 
-def _override(value: Override, param: syntax.Param) -> syntax.Expr:
+def _override_syntax(value: Override, param: syntax.Param) -> syntax.Expr:
+    """The value from outside of the text, as the literal that it stands for."""
     span = param.name.span
     match value:
         case bool():
@@ -96,18 +97,21 @@ def _override(value: Override, param: syntax.Param) -> syntax.Expr:
             return value
 
 
-def _constant_of(value: syntax.Expr, wanted: Scalar, what: str, times: Times) -> Const:
+def _read_constant(
+    value: syntax.Expr, wanted: Scalar, what: str, times: Times
+) -> Const:
+    """Read a constant of the type `wanted`; errors call its place `what`."""
     for node in syntax.walk(value):
         if isinstance(node, syntax.Ref):
             way = "what the data decides is an object, like ~y[t] = ..."
             raise QueryError("E0116", "a constant was expected", node.span, way)
     errors: list[QueryError] = []
     scope = Scope("", times, Functions(), closed=True)
-    body = Body(scope, Objects({}, {}, frozenset(), set()), errors)
+    body = open_body(scope, Objects({}, {}, frozenset(), set()), errors)
     try:
-        expr = body.expr(value, 0)
-    except Broken:
-        raise errors[0] if errors else Broken from None
+        expr = body.expression(value, 0)
+    except Poison:
+        raise errors[0] if errors else Poison from None
     if isinstance(expr, Const) and is_untyped(expr.type) and wanted.is_number:
         typed = Const(0 if wanted.is_integer else 0.0, wanted, expr.span)
         if common_type([typed, expr], expr.span) == wanted:
@@ -118,11 +122,11 @@ def _constant_of(value: syntax.Expr, wanted: Scalar, what: str, times: Times) ->
         way = "literals and parameters, with + - * / // %"
         raise QueryError("E0116", "a constant was expected", value.span, way)
     message = f"{what} is of type {wanted}, its value is {article(expr.type)}"
-    raise QueryError("E0115", message, value.span, _values(wanted))
+    raise QueryError("E0115", message, value.span, _example_values(wanted))
 
 
-def _values(wanted: Scalar) -> str:
-    """What a type holds."""
+def _example_values(wanted: Scalar) -> str:
+    """Describe the values of a type, for a hint."""
     if wanted == BOOL:
         return "true or false"
     if wanted == STRING:
@@ -134,9 +138,9 @@ def _values(wanted: Scalar) -> str:
     return "such as 2.5"
 
 
-def check_overrides(given: Mapping[str, object], known: Sequence[str]) -> None:
-    """Every parameter that is given a value must be in the query."""
-    for name in given:
+def check_overrides(overrides: Mapping[str, object], known: Sequence[str]) -> None:
+    """Check that the query has every parameter that is given a value."""
+    for name in overrides:
         if name not in known:
             there = ", ".join(known) if known else "none"
             raise TiltError(
@@ -148,7 +152,7 @@ def check_overrides(given: Mapping[str, object], known: Sequence[str]) -> None:
 
 
 def read_input(node: syntax.Input, times: Times) -> nodes.Input:
-    """A declared input."""
+    """Read the declaration of an input."""
     lifetime = None if node.lifetime is None else read_lifetime(node.lifetime, times)
     if lifetime is not None and lifetime.columns and node.time is not None:
         raise QueryError(
@@ -170,7 +174,7 @@ def read_input(node: syntax.Input, times: Times) -> nodes.Input:
 
 
 def _check_keys(node: syntax.Input, lifetime: Lifetime | None) -> None:
-    """Key columns are distinct, and nothing else about a row in time."""
+    """Check that key columns are distinct, and are not used for time or order."""
     timed = set() if node.time is None else {node.time.text}
     if lifetime is not None and lifetime.columns:
         timed.update(lifetime.columns)
@@ -199,18 +203,18 @@ def _check_keys(node: syntax.Input, lifetime: Lifetime | None) -> None:
 
 
 def read_payload(node: syntax.Type) -> Type:
-    """The type of an input's payload, or of what a reduction takes."""
+    """Read the type of an input's payload, or of a reduction's element."""
     if isinstance(node, syntax.TypeName):
         return read_scalar(node.name)
-    return _struct(node)
+    return _read_struct(node)
 
 
-def _struct(node: syntax.StructType) -> Struct:
-    return Struct(tuple((name.text, _field(t)) for name, t in node.fields))
+def _read_struct(node: syntax.StructType) -> Struct:
+    return Struct(tuple((name.text, _read_field(t)) for name, t in node.fields))
 
 
-def _field(node: syntax.Type) -> Type:
-    """A field: a scalar, or a struct of scalars."""
+def _read_field(node: syntax.Type) -> Type:
+    """Read the type of a field: a scalar, or a struct of scalars."""
     if isinstance(node, syntax.TypeName):
         return read_scalar(node.name)
     for name, inner in node.fields:
@@ -222,11 +226,11 @@ def _field(node: syntax.Type) -> Type:
                 inner.span,
                 "give each of its fields a name of its own",
             )
-    return _struct(node)
+    return _read_struct(node)
 
 
 def read_scalar(word: syntax.Word) -> Scalar:
-    """The scalar type of that name."""
+    """Find the scalar type of that name."""
     if word.text not in NAMED:
         way = (
             TYPES_ELSEWHERE.get(word.text.lower())
@@ -238,7 +242,7 @@ def read_scalar(word: syntax.Word) -> Scalar:
 
 
 def read_lifetime(node: syntax.Lifetime, times: Times) -> Lifetime:
-    """How rows become events, in ticks."""
+    """Read how rows become events, in ticks."""
     arguments: list[int | str] = []
     if node.length is not None:
         arguments.append(positive(node.length, times, "a lifetime"))

@@ -1,18 +1,27 @@
 """Every surface expression as a typed value: one case for each kind of node."""
 
-from abc import abstractmethod
-
+from tiltpy.errors import QueryError
+from tiltpy.frontend.elaboration.bodies import expand_call
 from tiltpy.frontend.elaboration.call_targets import (
     Callee,
     find_callee,
+    find_string_test,
     is_built_in,
-    string_test,
 )
-from tiltpy.frontend.elaboration.reductions import Reducing
-from tiltpy.frontend.elaboration.tick_constants import to_ticks, too_deep
-from tiltpy.frontend.hints.misplaced import inside, misplaced
+from tiltpy.frontend.elaboration.elaborator import Elaborator
+from tiltpy.frontend.elaboration.local_names import add_let, elaborate_name
+from tiltpy.frontend.elaboration.object_references import (
+    elaborate_event_bound,
+    elaborate_field,
+    elaborate_reference,
+)
+from tiltpy.frontend.elaboration.objects import Objects
+from tiltpy.frontend.elaboration.poison import Poison
+from tiltpy.frontend.elaboration.reductions import elaborate_reduction
+from tiltpy.frontend.elaboration.scope import Scope
+from tiltpy.frontend.elaboration.tick_constants import to_ticks
+from tiltpy.frontend.hints.misplaced import inside_reduction, misplaced, too_deep
 from tiltpy.frontend.surface import syntax
-from tiltpy.frontend.surface.poison import Broken
 from tiltpy.frontend.surface.timestamps import moment_in_ticks
 from tiltpy.ir.construct.functions import call, cast, is_in, match_string
 from tiltpy.ir.construct.operators import (
@@ -30,108 +39,117 @@ from tiltpy.limits import MAX_DEPTH
 from tiltpy.types import BOOL, DURATION, NAMED, PHI, TIME
 
 
-class Values(Reducing):
-    """The elaboration of expressions; what functions mean, `Body` adds."""
+def open_body(
+    scope: Scope,
+    objects: Objects,
+    errors: list[QueryError],
+    home: Scope | None = None,
+) -> Elaborator:
+    """An elaborator for a body in a scope.
 
-    def expr(self, node: syntax.Expr, level: int) -> Expr:
-        """The typed expression; `level` counts how deep it stands."""
-        level += 1
-        self.objects.expansion.count_node(node.span)
-        if level > MAX_DEPTH:
-            raise too_deep(node.span)
-        match node:
-            case syntax.Number():
-                return number(node.value, node.span)
-            case syntax.Duration():
-                ticks = to_ticks(node, self.scope.times.unit)
-                return ticks_const(ticks, DURATION, node.span)
-            case syntax.Moment():
-                ticks = moment_in_ticks(node, self.scope.times.unit)
-                return ticks_const(ticks, TIME, node.span)
-            case syntax.Bool():
-                return Const(node.value, BOOL, node.span)
-            case syntax.Text():
-                return string(node.value, node.span)
-            case syntax.Phi():
-                return Phi(PHI, node.span)
-            case syntax.Name():
-                return self._name(node, level)
-            case syntax.Ref():
-                return self._ref(node)
-            case syntax.Paren():
-                return self.expr(node.operand, level)
-            case syntax.Unary():
-                return unary(node.op, self.expr(node.operand, level), node.span)
-            case syntax.Binary():
-                left, right = self.operands((node.left, node.right), level)
-                return binary(node.op, left, right, node.span)
-            case syntax.In():
-                meeting = (node.operand, *node.options)
-                operand, *options = self.operands(meeting, level)
-                return is_in(operand, options, node.span)
-            case syntax.Conditional():
-                parts = self.operands(
-                    (node.condition, node.then, node.otherwise), level
-                )
-                return conditional(parts[0], parts[1], parts[2], node.span)
-            case syntax.Member():
-                operand = self.expr(node.operand, level)
-                return self._field(operand, node.name, node.span)
-            case syntax.StructValue():
-                values = self.each([f.value for f in node.fields], level)
-                fields = [f.name.text for f in node.fields]
-                return make_struct(fields, values, node.span)
-            case syntax.With():
-                return self._changed(node, level)
-            case syntax.Call():
-                return self._call(node, level)
-            case _:
-                raise misplaced(node)
+    Its errors go to `errors`, the objects that it defines to `objects`; `home` is the
+    scope of the query's functions, where that is another.
+    """
+    return Elaborator(elaborate_expression, scope, objects, errors, home)
 
-    def _changed(self, node: syntax.With, level: int) -> Expr:
-        operand = self.expr(node.operand, level)
-        values = self.each([f.value for f in node.fields], level)
-        whole = operand.operand if isinstance(operand, Field) else operand
-        if not isinstance(whole, At | Local | Element):
-            if self.frame is not None:
-                raise inside(node.span, "`with` of anything but the element")
-            operand = self._let("changed", operand, node.operand.span)
-        new = [
-            (f.name.text, value, f.name.span)
-            for f, value in zip(node.fields, values, strict=True)
-        ]
-        return with_fields(operand, new, node.span)
 
-    def _call(self, node: syntax.Call, level: int) -> Expr:
-        name = node.callee.text
-        functions = self.scope.functions
-        if name in functions.broken:
-            raise Broken
-        own = name in functions.reductions
-        if not node.reduce and not own and not is_built_in(name):
-            function = functions.find(name)
-            if function is not None:
-                return self._expand(function, node, level)
-        callee = find_callee(node, functions)
-        match callee:
-            case Callee.REDUCTION:
-                return self._reduction(node, level)
-            case Callee.EVENT_BOUND:
-                if self.frame is not None:
-                    raise inside(node.span, f"{name}()")
-                return self._event_bound(node)
-            case Callee.EXISTS:
-                return exists(self.expr(node.arguments[0], level), node.span)
-            case Callee.CAST:
-                operand = self.expr(node.arguments[0], level)
-                return cast(operand, NAMED[name], node.span)
-            case Callee.FUNCTION:
-                arguments = self.operands(node.arguments, level)
-                return call(name, arguments, node.span)
-            case Callee.STRING_TEST:
-                string, pattern = self.each(node.arguments, level)
-                return match_string(string_test(node), string, pattern, node.span)
+def elaborate_expression(elaborator: Elaborator, node: syntax.Expr, level: int) -> Expr:
+    """Elaborate an expression; `level` is its depth in the body."""
+    level += 1
+    elaborator.objects.expansion.count_node(node.span)
+    if level > MAX_DEPTH:
+        raise too_deep(node.span)
+    match node:
+        case syntax.Number():
+            return number(node.value, node.span)
+        case syntax.Duration():
+            ticks = to_ticks(node, elaborator.scope.times.unit)
+            return ticks_const(ticks, DURATION, node.span)
+        case syntax.Moment():
+            ticks = moment_in_ticks(node, elaborator.scope.times.unit)
+            return ticks_const(ticks, TIME, node.span)
+        case syntax.Bool():
+            return Const(node.value, BOOL, node.span)
+        case syntax.Text():
+            return string(node.value, node.span)
+        case syntax.Phi():
+            return Phi(PHI, node.span)
+        case syntax.Name():
+            return elaborate_name(elaborator, node, level)
+        case syntax.Ref():
+            return elaborate_reference(elaborator, node)
+        case syntax.Paren():
+            return elaborate_expression(elaborator, node.operand, level)
+        case syntax.Unary():
+            operand = elaborate_expression(elaborator, node.operand, level)
+            return unary(node.op, operand, node.span)
+        case syntax.Binary():
+            left, right = elaborator.operands((node.left, node.right), level)
+            return binary(node.op, left, right, node.span)
+        case syntax.In():
+            operands = elaborator.operands((node.operand, *node.options), level)
+            return is_in(operands[0], operands[1:], node.span)
+        case syntax.Conditional():
+            condition, then, otherwise = elaborator.operands(
+                (node.condition, node.then, node.otherwise), level
+            )
+            return conditional(condition, then, otherwise, node.span)
+        case syntax.Member():
+            operand = elaborate_expression(elaborator, node.operand, level)
+            return elaborate_field(elaborator, operand, node.name, node.span)
+        case syntax.StructValue():
+            values = elaborator.expressions([f.value for f in node.fields], level)
+            return make_struct([f.name.text for f in node.fields], values, node.span)
+        case syntax.With():
+            return _elaborate_with(elaborator, node, level)
+        case syntax.Call():
+            return _elaborate_call(elaborator, node, level)
+        case _:
+            raise misplaced(node)
 
-    @abstractmethod
-    def _expand(self, function: syntax.Function, node: syntax.Call, level: int) -> Expr:
-        """The body of a function, with its parameters bound to the arguments."""
+
+def _elaborate_with(elaborator: Elaborator, node: syntax.With, level: int) -> Expr:
+    """Elaborate `operand with { name = value }`; a computed operand gets a `let`."""
+    operand = elaborate_expression(elaborator, node.operand, level)
+    values = elaborator.expressions([f.value for f in node.fields], level)
+    root = operand.operand if isinstance(operand, Field) else operand
+    if not isinstance(root, At | Local | Element):
+        if elaborator.frame is not None:
+            raise inside_reduction(node.span, "`with` of anything but the element")
+        operand = add_let(elaborator, "changed", operand, node.operand.span)
+    changes = [
+        (f.name.text, value, f.name.span)
+        for f, value in zip(node.fields, values, strict=True)
+    ]
+    return with_fields(operand, changes, node.span)
+
+
+def _elaborate_call(elaborator: Elaborator, node: syntax.Call, level: int) -> Expr:
+    name = node.callee.text
+    functions = elaborator.scope.functions
+    if name in functions.poisoned:
+        raise Poison
+    is_reduction = node.reduce or name in functions.reductions
+    if not is_reduction and not is_built_in(name):
+        function = functions.find(name)
+        if function is not None:
+            return expand_call(elaborator, function, node, level)
+    callee = find_callee(node, functions)
+    match callee:
+        case Callee.REDUCTION:
+            return elaborate_reduction(elaborator, node, level)
+        case Callee.EVENT_BOUND:
+            if elaborator.frame is not None:
+                raise inside_reduction(node.span, f"{name}()")
+            return elaborate_event_bound(elaborator, node)
+        case Callee.EXISTS:
+            operand = elaborate_expression(elaborator, node.arguments[0], level)
+            return exists(operand, node.span)
+        case Callee.CAST:
+            operand = elaborate_expression(elaborator, node.arguments[0], level)
+            return cast(operand, NAMED[name], node.span)
+        case Callee.FUNCTION:
+            return call(name, elaborator.operands(node.arguments, level), node.span)
+        case Callee.STRING_TEST:
+            string, pattern = elaborator.expressions(node.arguments, level)
+            return match_string(find_string_test(node), string, pattern, node.span)

@@ -1,4 +1,4 @@
-"""The functions that a query can call: its own, and those of `grammar/std.tilt`.
+"""The functions that a query can call: its definitions and those of `grammar/std.tilt`.
 
 A function of the library is read when a query first calls it, never before: most
 queries do without. So are the library's reductions, which only its functions see.
@@ -12,7 +12,8 @@ from typing import Literal, cast
 
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.text.grammar import grammar_file, parser
-from tiltpy.frontend.text.statement_reader import Reader
+from tiltpy.frontend.text.statement_rules import RULES
+from tiltpy.frontend.text.tree_reader import TreeReader
 from tiltpy.ir.nodes import UserReduction
 from tiltpy.source import Source
 
@@ -23,24 +24,24 @@ _HEAD = re.compile(r"^(def|reduction) (\w+)", re.MULTILINE)
 class Functions:
     """What can be called by name, besides what is built in.
 
-    `own` are the query's functions, `reductions` its own reductions; `broken` has the
-    names of those that were wrong. `library` are the reductions that functions of the
-    library see. The library calls itself only: nothing that a query defines changes
+    `user_defined` are the query's functions, `reductions` its reductions; `poisoned`
+    has the names of those that were wrong. `library` are the reductions that only the
+    library sees. The library calls itself only: nothing that a query defines changes
     what its functions mean.
     """
 
-    own: Mapping[str, syntax.Function] = field(default_factory=dict)
-    broken: frozenset[str] = frozenset()
+    user_defined: Mapping[str, syntax.Function] = field(default_factory=dict)
+    poisoned: frozenset[str] = frozenset()
     reductions: Mapping[str, UserReduction] = field(default_factory=dict)
     library: Mapping[str, UserReduction] = field(default_factory=dict)
 
     def find(self, name: str) -> syntax.Function | None:
-        """The function of that name; a query's own hides the library's."""
-        return self.own.get(name) or library_function(name)
+        """The function of that name; the query's hide the library's."""
+        return self.user_defined.get(name) or library_function(name)
 
     def known(self) -> list[str]:
         """The names of all functions."""
-        return [*self.own, *self.reductions, *_places("def")]
+        return [*self.user_defined, *self.reductions, *_heads("def")]
 
 
 def library_text() -> str:
@@ -57,24 +58,24 @@ def library_source() -> Source:
 @cache
 def library_function(name: str) -> syntax.Function | None:
     """A function of the library, or None."""
-    if name not in _places("def"):
+    if name not in _heads("def"):
         return None
-    function = _read(*_places("def")[name])
+    function = _read(*_heads("def")[name])
     assert isinstance(function, syntax.Function)
     return function
 
 
 @cache
 def library_reduction(name: str) -> syntax.OwnReduction:
-    """A reduction of the library, of a name that is one's."""
-    reduction = _read(*_places("reduction")[name])
+    """The reduction of the library of that name."""
+    reduction = _read(*_heads("reduction")[name])
     assert isinstance(reduction, syntax.OwnReduction)
     return reduction
 
 
 def library_functions() -> Iterator[syntax.Function]:
-    """All functions of the library, as they stand there."""
-    for name in _places("def"):
+    """All functions of the library, in the order of the text."""
+    for name in _heads("def"):
         function = library_function(name)
         assert function is not None
         yield function
@@ -82,22 +83,22 @@ def library_functions() -> Iterator[syntax.Function]:
 
 def library_reductions() -> tuple[str, ...]:
     """The names of the library's reductions."""
-    return tuple(_places("reduction"))
+    return tuple(_heads("reduction"))
 
 
 def _read(start: int, end: int) -> syntax.Statement:
-    """The statement that stands there."""
+    """Parse the statement between two offsets."""
     source = library_source()
-    reader = Reader(source, start)
+    reader = TreeReader(source, start)
     tree = parser().parse(source.text[start:end], start="start")
-    (statement,) = reader.transform(tree)
+    (statement,) = reader.apply(RULES, tree)
     assert not reader.errors
     return cast(syntax.Statement, statement)
 
 
 @cache
-def _places(kind: Literal["def", "reduction"]) -> dict[str, tuple[int, int]]:
-    """Where the definition of each function or reduction starts and ends."""
+def _heads(kind: Literal["def", "reduction"]) -> dict[str, tuple[int, int]]:
+    """The start and the end of each function's or reduction's definition, by name."""
     text = library_source().text
     heads = list(_HEAD.finditer(text))
     ends = [*(head.start() for head in heads[1:]), len(text)]

@@ -1,7 +1,7 @@
-"""The library's own reductions, in a query whose calls come to use them.
+"""The reductions that functions of the library use, as reductions of the query.
 
-A query that has a reduction of the same name keeps it: the library's gets another name
-there, as objects inside of functions do. Nothing of the query calls it by name.
+If the query has a reduction of the same name, the library's gets another name there, as
+objects inside of functions do. The query itself cannot call it.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -11,18 +11,18 @@ from functools import cache
 from tiltpy.errors import QueryError
 from tiltpy.frontend.elaboration.call_arguments import library_scope
 from tiltpy.frontend.elaboration.library import library_reduction, library_reductions
+from tiltpy.frontend.elaboration.objects import Expansion
 from tiltpy.frontend.elaboration.user_reductions import read_reduction
-from tiltpy.frontend.surface.fresh_names import fresh_name
-from tiltpy.frontend.surface.size_limits import Expansion
+from tiltpy.frontend.surface.names import fresh_name
 from tiltpy.ir.nodes import UserReduction
 from tiltpy.types import Unit
 
 
 class LibraryReductions(Mapping[str, UserReduction]):
-    """The library's reductions by the names that they have there.
+    """The library's reductions, by their names in the library.
 
     One that is looked up is part of the query from then on. `taken` are the names of
-    the query's own.
+    the query's reductions.
     """
 
     def __init__(self, unit: Unit | None, taken: Collection[str]) -> None:
@@ -36,7 +36,7 @@ class LibraryReductions(Mapping[str, UserReduction]):
         if name not in self._used:
             fresh = fresh_name(name, self._taken)
             self._taken.add(fresh)
-            self._used[name] = replace(_typed(name, self._unit), name=fresh)
+            self._used[name] = replace(_elaborate(name, self._unit), name=fresh)
         return self._used[name]
 
     def __contains__(self, name: object) -> bool:
@@ -49,12 +49,12 @@ class LibraryReductions(Mapping[str, UserReduction]):
         return len(library_reductions())
 
     def used(self) -> tuple[UserReduction, ...]:
-        """Those that the query's calls have come to use."""
+        """The reductions that were looked up, in that order."""
         return tuple(self._used.values())
 
 
 @cache
-def _typed(name: str, unit: Unit | None) -> UserReduction:
+def _elaborate(name: str, unit: Unit | None) -> UserReduction:
     errors: list[QueryError] = []
     scope = replace(library_scope(unit, {}), time="")
     node = library_reduction(name)

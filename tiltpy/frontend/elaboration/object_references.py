@@ -1,6 +1,6 @@
-"""What references stand for: an object at one time, or the element of a window.
+"""References to temporal objects: `~x[t]`, `~x[a : b]`, `start(~x[t])`.
 
-In a function `~x` is the object that it was given, or a field of one. Inside a
+In a function `~x` is the object that the call passes, or a field of one. Inside a
 reduction a reference to a window is the element, and all of them name one window.
 """
 
@@ -8,124 +8,203 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tiltpy.errors import QueryError
-from tiltpy.frontend.elaboration.body_state import Elaboration
-from tiltpy.frontend.elaboration.reference_rules import (
-    other_keys,
-    payload_of,
-    read_alive,
-    read_window,
-    unknown_object,
-)
+from tiltpy.frontend.elaboration.elaborator import Elaborator, strip_parens
+from tiltpy.frontend.elaboration.objects import unknown_object
+from tiltpy.frontend.elaboration.poison import Poison
 from tiltpy.frontend.elaboration.tick_constants import offset
-from tiltpy.frontend.hints import general as advice
+from tiltpy.frontend.hints import general as hints
 from tiltpy.frontend.surface import syntax
-from tiltpy.frontend.surface.poison import Broken
 from tiltpy.ir.construct.structs import field
-from tiltpy.ir.nodes import At, Element, Expr
+from tiltpy.ir.nodes import At, Element, EventBound, Expr, Window
 from tiltpy.source import Span
-from tiltpy.types import Type
+from tiltpy.types import I64, Type
 
 
-class Lookup(Elaboration):
-    """The elaboration of references."""
+def elaborate_reference(elaborator: Elaborator, ref: syntax.Ref) -> Expr:
+    """Elaborate a reference: an object at one time, or the element of a window."""
+    target, fields = resolve_object(elaborator, ref)
+    payload, time = _read_payload(elaborator, target), elaborator.scope.time
+    frame = elaborator.frame
+    if ref.start is None:
+        raise QueryError(
+            "E0103",
+            f"~{ref.object} is a temporal object; say at which time",
+            ref.span,
+            hints.which_time(
+                ref.object, time, reducing=frame is not None and not frame.active
+            ),
+        )
+    if ref.stop is not None or (frame is not None and frame.active):
+        value = _elaborate_element(elaborator, target, payload)
+    elif frame is not None:
+        raise QueryError(
+            "E0113",
+            f"~{ref.object} at one point stands inside a reduction",
+            ref.span,
+            hints.window_for(ref, time),
+        )
+    else:
+        ticks = offset(ref.start, time, elaborator.scope.times)
+        value = At(target.object, ticks, payload, ref.span)
+    return elaborate_fields(elaborator, value, fields)
 
-    def _visible(self) -> list[str]:
-        """The objects that have a name here."""
-        query = () if self.scope.closed else self.objects.named()
-        return [*self.scope.objects, *query]
 
-    def _resolve(self, ref: syntax.Ref) -> tuple[syntax.Ref, tuple[syntax.Word, ...]]:
-        """A reference to an object of the query, and which field of it is meant."""
-        alias = self.scope.objects.get(ref.object)
-        if alias is not None:
-            if alias.object is None:
-                raise Broken
-            return replace(ref, object=alias.object), alias.fields
-        if ref.object in self.scope.names and ref.object not in self.objects.types:
-            way = f"`{ref.object}` is a value: write {ref.object} without ~"
-            raise unknown_object(ref, (), way)
-        if self.scope.closed or ref.object in self.objects.found.values():
-            raise unknown_object(ref, self._visible())
-        return ref, ()
+def _elaborate_element(elaborator: Elaborator, ref: syntax.Ref, payload: Type) -> Expr:
+    """Elaborate a window, which must be the only one of a reduction around it."""
+    frame = elaborator.frame
+    if frame is not None and frame.active:
+        window = _read_alive(elaborator, ref)
+    else:
+        window = _read_window(elaborator, ref)
+    if frame is None:
+        raise QueryError(
+            "E0106",
+            "a window holds many values",
+            ref.span,
+            hints.reduce_window(ref),
+        )
+    if frame.window not in (None, window):
+        raise QueryError(
+            "E0113",
+            "a second window inside one reduction",
+            ref.span,
+            "reduce each, or define an object that combines them first",
+        )
+    frame.window = window
+    return Element(payload, ref.span)
 
-    def _payload(self, ref: syntax.Ref) -> Type:
-        """The payload type of an object that this body reads.
 
-        All of those with keys have the same.
-        """
-        payload = payload_of(ref, self.objects)
-        keys = self.objects.keys[ref.object]
-        self.keyed = self.keyed or (ref if keys else None)
-        if keys and self.keyed and keys != self.objects.keys[self.keyed.object]:
-            raise other_keys(ref, self.keyed, self.objects)
-        return payload
+def _read_window(elaborator: Elaborator, ref: syntax.Ref) -> Window:
+    """Read the window of a reference with two bounds."""
+    assert ref.start is not None
+    assert ref.stop is not None
+    time, times = elaborator.scope.time, elaborator.scope.times
+    start = offset(ref.start, time, times)
+    stop = offset(ref.stop, time, times)
+    if start >= stop:
+        fault = "is empty" if start == stop else "ends before it starts"
+        raise QueryError(
+            "E0109",
+            f"this window {fault}",
+            ref.start.span.join(ref.stop.span),
+            f"the earlier time stands first, like {time} - 10 : {time}",
+        )
+    return Window(ref.object, start, stop, ref.span)
 
-    def _field_of(self, value: Expr, fields: Sequence[syntax.Word]) -> Expr:
-        for word in fields:
-            value = self._field(value, word, value.span)
-        return value
 
-    def _field(self, value: Expr, word: syntax.Word, span: Span) -> Expr:
-        """A field of a value."""
-        try:
-            return field(value, word.text, span, word.span)
-        except QueryError as error:
-            error.hint = self._read_key(word.text) or error.hint
-            raise
+def _read_alive(elaborator: Elaborator, ref: syntax.Ref) -> Window:
+    """Read the window `(t-1, t]` of an input, which has all events alive at `t`."""
+    assert ref.start is not None
+    time = elaborator.scope.time
+    if ref.stop is not None:
+        raise QueryError(
+            "E0113",
+            "the events alive at a time are wanted here, and this is a window",
+            ref.span,
+            f"write ~{ref.object}[{time}], or a reduction without `_active`",
+        )
+    if ref.object not in elaborator.objects.inputs:
+        raise QueryError(
+            "E0112",
+            f"~{ref.object} is no input; only their events overlap",
+            ref.span,
+            "a derived object has one value at a time: refer to an input",
+        )
+    ticks = offset(ref.start, time, elaborator.scope.times)
+    return Window(ref.object, ticks - 1, ticks, ref.span)
 
-    def _read_key(self, name: str) -> str:
-        """How a key can be read, for what is called like one."""
-        known = self.objects.keys.items()
-        keyed = next((of for of, keys in known if name in keys), None)
-        return "" if keyed is None else advice.read_key(keyed, name)
 
-    def _ref(self, ref: syntax.Ref) -> Expr:
-        target, fields = self._resolve(ref)
-        payload, time = self._payload(target), self.scope.time
-        if ref.start is None:
-            raise QueryError(
-                "E0103",
-                f"~{ref.object} is a temporal object; say at which time",
-                ref.span,
-                advice.which_time(
-                    ref.object,
-                    time,
-                    reducing=self.frame is not None and not self.frame.active,
-                ),
-            )
-        if ref.stop is not None or (self.frame is not None and self.frame.active):
-            value = self._window_element(target, payload)
-        elif self.frame is not None:
-            raise QueryError(
-                "E0113",
-                f"~{ref.object} at one point stands inside a reduction",
-                ref.span,
-                advice.window_for(ref, time),
-            )
-        else:
-            ticks = offset(ref.start, time, self.scope.times)
-            value = At(target.object, ticks, payload, ref.span)
-        return self._field_of(value, fields)
+def elaborate_event_bound(elaborator: Elaborator, call: syntax.Call) -> EventBound:
+    """Elaborate `start(ref)` or `end(ref)` of a point reference to an input."""
+    which = "start" if call.callee.text == "start" else "end"
+    time = elaborator.scope.time
+    ref = strip_parens(call.arguments[0])
+    if isinstance(ref, syntax.Ref):
+        ref, _ = resolve_object(elaborator, ref)
+        _read_payload(elaborator, ref)
+    if not isinstance(ref, syntax.Ref) or ref.start is None or ref.stop is not None:
+        raise QueryError(
+            "E0112",
+            f"{which}() takes a point reference of an input",
+            ref.span,
+            f"write {which}(~x[{time}])",
+        )
+    if ref.object not in elaborator.objects.inputs:
+        raise QueryError(
+            "E0112",
+            f"~{ref.object} is no input; only their events have bounds",
+            ref.span,
+            "refer to the input itself",
+        )
+    ticks = offset(ref.start, time, elaborator.scope.times)
+    return EventBound(
+        "start" if which == "start" else "end", ref.object, ticks, I64, call.span
+    )
 
-    def _window_element(self, ref: syntax.Ref, payload: Type) -> Expr:
-        frame, scope = self.frame, self.scope
-        if frame is not None and frame.active:
-            window = read_alive(ref, scope.time, scope.times, self.objects)
-        else:
-            window = read_window(ref, scope.time, scope.times)
-        if frame is None:
-            raise QueryError(
-                "E0106",
-                "a window holds many values",
-                ref.span,
-                advice.reduced(ref),
-            )
-        if frame.window not in (None, window):
-            raise QueryError(
-                "E0113",
-                "a second window inside one reduction",
-                ref.span,
-                "reduce each, or define an object that combines them first",
-            )
-        frame.window = window
-        return Element(payload, ref.span)
+
+# -- objects and their fields ---------------------------------------------------------
+
+
+def visible_objects(elaborator: Elaborator) -> list[str]:
+    """The names of the objects that the scope sees."""
+    in_query = () if elaborator.scope.closed else elaborator.objects.in_text()
+    return [*elaborator.scope.objects, *in_query]
+
+
+def resolve_object(
+    elaborator: Elaborator, ref: syntax.Ref
+) -> tuple[syntax.Ref, tuple[syntax.Word, ...]]:
+    """Resolve a reference to an object of the query, and to a field of it."""
+    scope, objects = elaborator.scope, elaborator.objects
+    alias = scope.objects.get(ref.object)
+    if alias is not None:
+        if alias.object is None:
+            raise Poison
+        return replace(ref, object=alias.object), alias.fields
+    if ref.object in scope.names and ref.object not in objects.types:
+        hint = f"`{ref.object}` is a value: write {ref.object} without ~"
+        raise unknown_object(ref, (), hint)
+    if scope.closed or ref.object in objects.local_names.values():
+        raise unknown_object(ref, visible_objects(elaborator))
+    return ref, ()
+
+
+def _read_payload(elaborator: Elaborator, ref: syntax.Ref) -> Type:
+    """The payload type of an object that this body reads.
+
+    All objects with keys that one body reads have the same keys.
+    """
+    objects = elaborator.objects
+    payload = objects.payload_type(ref)
+    if objects.keys[ref.object]:
+        if elaborator.keyed is None:
+            elaborator.keyed = ref
+        objects.require_same_keys(ref, elaborator.keyed)
+    return payload
+
+
+def elaborate_fields(
+    elaborator: Elaborator, value: Expr, fields: Sequence[syntax.Word]
+) -> Expr:
+    """Elaborate `value.field.field`."""
+    for word in fields:
+        value = elaborate_field(elaborator, value, word, value.span)
+    return value
+
+
+def elaborate_field(
+    elaborator: Elaborator, value: Expr, word: syntax.Word, span: Span
+) -> Expr:
+    """Elaborate `value.word`; `span` is that of both."""
+    try:
+        return field(value, word.text, span, word.span)
+    except QueryError as error:
+        error.hint = hint_read_key(elaborator, word.text) or error.hint
+        raise
+
+
+def hint_read_key(elaborator: Elaborator, name: str) -> str:
+    """A hint how a key is read, if some object has a key of that name."""
+    by_object = elaborator.objects.keys.items()
+    keyed = next((object for object, keys in by_object if name in keys), None)  # noqa: A001
+    return "" if keyed is None else hints.read_key(keyed, name)

@@ -1,11 +1,12 @@
-"""Which objects come out of a query."""
+"""Which objects are outputs of a query."""
 
 from collections.abc import Mapping, Sequence
 
 from tiltpy.errors import QueryError
-from tiltpy.frontend.elaboration.reference_rules import Objects
+from tiltpy.frontend.elaboration.objects import Objects
+from tiltpy.frontend.elaboration.poison import ErrorLog
 from tiltpy.frontend.surface import syntax
-from tiltpy.frontend.surface.fresh_names import nearest
+from tiltpy.frontend.surface.names import nearest
 from tiltpy.ir.keys import Keys, object_keys
 from tiltpy.ir.nodes import At, EventBound, Input, Reduce, TemporalExpr
 from tiltpy.ir.traversal import walk
@@ -16,38 +17,39 @@ def read_outputs(
     statements: Sequence[syntax.Output],
     definitions: Sequence[TemporalExpr],
     inputs: Mapping[str, Input],
-    broken: set[str],
-    errors: list[QueryError],
+    log: ErrorLog,
 ) -> tuple[str, ...]:
-    """The outputs named, or else every object that no other uses."""
+    """Read the names of the outputs; by default every object that no other uses.
+
+    Errors go to the log, but not those of names that are poisoned.
+    """
     defined = {definition.name: definition for definition in definitions}
     keys = object_keys(inputs.values(), definitions)
+    outputs: dict[str, Span] = {}
     if not statements:
         used = {name for definition in definitions for name in _uses(definition)}
-        found = {name: d.span for name, d in defined.items() if name not in used}
-    else:
-        found = {}
-        for word in (word for statement in statements for word in statement.names):
-            fault = _output_fault(word, defined, inputs, found)
-            if fault is None:
-                found[word.text] = word.span
-            elif f"~{word.text}" not in broken:
-                errors.append(fault)
-    for name, span in found.items():
-        errors.extend(_column_faults(defined[name], keys[name], span))
-    return tuple(found)
+        outputs = {name: d.span for name, d in defined.items() if name not in used}
+    for word in (word for statement in statements for word in statement.names):
+        fault = _output_fault(word, defined, inputs, outputs)
+        if fault is None:
+            outputs[word.text] = word.span
+        elif f"~{word.text}" not in log.poisoned:
+            log.errors.append(fault)
+    for name, span in outputs.items():
+        log.errors.extend(_column_faults(defined[name], keys[name], span))
+    return tuple(outputs)
 
 
-def needed(objects: Objects) -> list[TemporalExpr]:
-    """The definitions without the bodies' own objects that nothing refers to."""
-    own = set(objects.found.values())
-    kept: list[TemporalExpr] = []
+def drop_unused_objects(objects: Objects) -> list[TemporalExpr]:
+    """The definitions without those of bodies that nothing refers to."""
+    droppable = set(objects.local_names.values())
+    remaining: list[TemporalExpr] = []
     used: set[str] = set()
     for definition in reversed(objects.definitions):
-        if definition.name not in own or definition.name in used:
-            kept.append(definition)
+        if definition.name not in droppable or definition.name in used:
+            remaining.append(definition)
             used |= _uses(definition)
-    return kept[::-1]
+    return remaining[::-1]
 
 
 def _uses(definition: TemporalExpr) -> set[str]:
@@ -68,8 +70,9 @@ def _output_fault(
     word: syntax.Word,
     defined: dict[str, TemporalExpr],
     inputs: Mapping[str, Input],
-    found: dict[str, Span],
+    outputs: dict[str, Span],
 ) -> QueryError | None:
+    """Check the name of an output: it is defined, and no output already."""
     name = word.text
     if name in inputs:
         return QueryError(
@@ -80,9 +83,9 @@ def _output_fault(
         )
     if name not in defined:
         message = f"unknown object ~{name}"
-        way = nearest(name, defined, "~") or f"define it, like ~{name}[t] = ..."
-        return QueryError("E0101", message, word.span, way)
-    if name in found:
+        hint = nearest(name, defined, "~") or f"define it, like ~{name}[t] = ..."
+        return QueryError("E0101", message, word.span, hint)
+    if name in outputs:
         message = f"~{name} is an output already"
         return QueryError("E0114", message, word.span, "leave it out")
     return None
@@ -91,7 +94,7 @@ def _output_fault(
 def _column_faults(
     definition: TemporalExpr, keys: Keys, span: Span
 ) -> list[QueryError]:
-    """An output's own columns must differ from its keys and its two time columns."""
+    """Check that an output's columns differ from its keys and its two time columns."""
     taken = dict.fromkeys(keys, "its key has the column already")
     taken |= dict.fromkeys(
         ("start", "end"), "outputs have columns start and end already"

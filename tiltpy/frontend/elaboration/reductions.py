@@ -1,94 +1,104 @@
-"""Reductions: the element of a window, for each of its snapshots, made one value."""
+"""Reductions: an element for each snapshot of a window, reduced to one value."""
 
 from dataclasses import replace
 
 from tiltpy.errors import QueryError
-from tiltpy.frontend.elaboration.body_state import Frame, bare
 from tiltpy.frontend.elaboration.call_targets import (
-    more_arguments,
-    reduction_named,
+    extra_arguments,
     reduction_parameter,
+    split_active,
 )
-from tiltpy.frontend.elaboration.local_names import Locals
-from tiltpy.frontend.elaboration.reference_rules import read_event_bound
-from tiltpy.frontend.hints.misplaced import inside
+from tiltpy.frontend.elaboration.elaborator import (
+    Elaborator,
+    ReductionFrame,
+    strip_parens,
+)
+from tiltpy.frontend.elaboration.object_references import (
+    elaborate_field,
+    elaborate_reference,
+)
+from tiltpy.frontend.hints.misplaced import inside_reduction
 from tiltpy.frontend.surface import syntax
 from tiltpy.ir.construct.operators import conditional
-from tiltpy.ir.construct.reductions import reduce, reduce_own
+from tiltpy.ir.construct.reductions import reduce, reduce_user_defined
 from tiltpy.ir.construct.widening import finish
 from tiltpy.ir.nodes import Expr, Phi
 
 
-class Reducing(Locals):
-    """The elaboration of reductions, and of the bounds of events."""
+def elaborate_reduction(elaborator: Elaborator, node: syntax.Call, level: int) -> Expr:
+    """Elaborate a reduction of a window, built-in or user-defined."""
+    callee = node.callee.text
+    user_defined = elaborator.scope.functions.reductions.get(callee)
+    if user_defined is None:
+        name, active = split_active(callee)
+        ddof, constant = extra_arguments(node)
+    else:
+        name, active, ddof, constant = callee, False, 0, None
+    if elaborator.frame is not None:
+        raise inside_reduction(node.span, "another reduction")
+    parameter = None
+    if constant is not None:
+        value = elaborator.expression(constant, level)
+        parameter = reduction_parameter(name, value)
+    argument = node.arguments[0]
+    elaborator.frame = frame = ReductionFrame(active)
+    try:
+        if isinstance(argument, syntax.Comprehension):
+            element = _elaborate_comprehension(elaborator, argument, frame, level)
+        else:
+            element = elaborator.expression(argument, level)
+    finally:
+        elaborator.frame = None
+    if frame.window is None:
+        time = elaborator.scope.time
+        example = f"~x[{time}]" if active else _example_window(time)
+        raise QueryError(
+            "E0113",
+            f"{callee} has no window to reduce",
+            argument.span,
+            f"give it one, like {example}",
+        )
+    if user_defined is not None:
+        return reduce_user_defined(user_defined, frame.window, element, node.span)
+    return reduce(name, frame.window, element, node.span, ddof, parameter)
 
-    def _event_bound(self, node: syntax.Call) -> Expr:
-        point = bare(node.arguments[0])
-        if isinstance(point, syntax.Ref):
-            point, _ = self._resolve(point)
-            self._payload(point)
-        scope = self.scope
-        return read_event_bound(node, point, scope.time, scope.times, self.objects)
 
-    def _reduction(self, node: syntax.Call, level: int) -> Expr:
-        name, active = reduction_named(node.callee.text)
-        if node.callee.text in self.scope.functions.reductions:
-            name, active = node.callee.text, False
-        argument = node.arguments[0]
-        own = self.scope.functions.reductions.get(node.callee.text)
-        ddof, given = (0, None) if own is not None else more_arguments(node)
-        if self.frame is not None:
-            raise inside(node.span, "another reduction")
-        parameter = None
-        if given is not None:
-            parameter = reduction_parameter(name, self.expr(given, level))
-        self.frame = frame = Frame(active)
-        try:
-            if isinstance(argument, syntax.Comprehension):
-                element = self._comprehension(argument, frame, level)
-            else:
-                element = self.expr(argument, level)
-        finally:
-            self.frame = None
-        if frame.window is None:
-            way = f"~x[{self.scope.time}]" if active else self._some_window()
-            raise QueryError(
-                "E0113",
-                f"{node.callee.text} has no window to reduce",
-                argument.span,
-                f"give it one, like {way}",
-            )
-        if own is not None:
-            return reduce_own(own, frame.window, element, node.span)
-        return reduce(name, frame.window, element, node.span, ddof, parameter)
+def _elaborate_comprehension(
+    elaborator: Elaborator,
+    node: syntax.Comprehension,
+    frame: ReductionFrame,
+    level: int,
+) -> Expr:
+    """Elaborate `element for name in window if condition`.
 
-    def _some_window(self) -> str:
-        return f"~x[{self.scope.time} - 10 : {self.scope.time}]"
+    The element is φ where the condition is not true.
+    """
+    window = strip_parens(node.window)
+    point = isinstance(window, syntax.Ref) and window.stop is None
+    if not isinstance(window, syntax.Ref) or (point and not frame.active):
+        raise QueryError(
+            "E0113",
+            "`for ... in` goes through a window",
+            window.span,
+            f"like {_example_window(elaborator.scope.time)}",
+        )
+    value, outer = elaborate_reference(elaborator, window), elaborator.scope
+    for word, field in node.names:
+        local = replace(value, span=word.span)
+        if field is not None:
+            local = elaborate_field(elaborator, local, field, word.span)
+        elaborator.scope = elaborator.scope.with_name(word.text, local, None)
+    try:
+        if node.condition is None:
+            return elaborator.expression(node.element, level)
+        operands = (node.element, node.condition)
+        element, condition = elaborator.expressions(operands, level)
+    finally:
+        elaborator.scope = outer
+    element = finish(element, "the element")
+    phi = Phi(element.type, node.span)
+    return conditional(condition, element, phi, node.span)
 
-    def _comprehension(
-        self, node: syntax.Comprehension, frame: Frame, level: int
-    ) -> Expr:
-        whole = bare(node.window)
-        point = isinstance(whole, syntax.Ref) and whole.stop is None
-        if not isinstance(whole, syntax.Ref) or (point and not frame.active):
-            raise QueryError(
-                "E0113",
-                "`for ... in` goes through a window",
-                whole.span,
-                f"like {self._some_window()}",
-            )
-        value, outer = self._ref(whole), self.scope
-        for word, of in node.names:
-            one = replace(value, span=word.span)
-            if of is not None:
-                one = self._field(one, of, word.span)
-            self.scope = self.scope.with_name(word.text, one, None)
-        try:
-            if node.condition is None:
-                return self.expr(node.element, level)
-            element, condition = self.each((node.element, node.condition), level)
-        finally:
-            self.scope = outer
-        element = finish(element, "the element")
-        phi = Phi(element.type, node.span)
-        return conditional(condition, element, phi, node.span)
+
+def _example_window(time: str) -> str:
+    return f"~x[{time} - 10 : {time}]"

@@ -1,8 +1,8 @@
 """What names mean at one place of a body.
 
-A function's body is elaborated in a scope of its own: it sees its parameters and what
-stands around its definition, never the names of its caller. That is all of hygiene;
-nothing is ever renamed in a text.
+A function's body has a scope of its own: it sees its parameters and what stands around
+its definition, never the names of its caller. That is all of hygiene; nothing in a text
+is ever renamed.
 """
 
 from collections.abc import Mapping
@@ -16,18 +16,18 @@ from tiltpy.types import TDom
 
 
 @dataclass(eq=False, slots=True)
-class Bound:
-    """A local name or an argument: what was written, and what names meant there.
+class LocalBinding:
+    """A local name or an argument: its expression, and the scope of that.
 
-    Each body elaborates it for itself, where it is first used: a block's own objects
-    are bodies too. `broken` once it was wrong, which has been said.
+    Each body elaborates it anew, where it first uses it: the objects that a block
+    defines are bodies too. `poisoned` once an error in it has been reported.
     """
 
     name: syntax.Word
     node: syntax.Expr
     scope: "Scope"
     argument: bool = False
-    broken: bool = False
+    poisoned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +45,13 @@ class Alias:
 class Scope:
     """Names and what they stand for, in the body of `within` at `time`.
 
-    `points` is the domain at whose grid points the body's value is asked for, `tdom`
-    the domain of the objects which the body defines at `time`: for a definition that is
-    its own; in a function, and in an expression that a function is given, ticks.
+    `points` is the domain at whose grid points the body is evaluated, `tdom` the domain
+    of the objects that the body defines at `time`: that of the definition, but ticks in
+    a function and in an argument of one.
 
-    A name stands for a `Bound`, or for a value itself: the element of a reduction, and
-    what is made of it. `domains` are the block's own time domains, None where one was
-    wrong. `closed` scopes do not see the query's own objects.
+    A name stands for a `LocalBinding`, or for a value: the element of a reduction, or a
+    field of it. `domains` are the time domains that blocks declare, None where one was
+    wrong. A `closed` scope does not see the objects of the query.
     """
 
     time: str
@@ -60,15 +60,17 @@ class Scope:
     tdom: TDom = field(default_factory=TDom)
     points: TDom = field(default_factory=TDom)
     within: str = ""
-    names: Mapping[str, Bound | Expr] = field(default_factory=dict)
+    names: Mapping[str, LocalBinding | Expr] = field(default_factory=dict)
     objects: Mapping[str, Alias] = field(default_factory=dict)
     domains: Mapping[str, TDom | None] = field(default_factory=dict)
     closed: bool = False
 
-    def with_name(self, name: str, value: Bound | Expr, known: Const | None) -> "Scope":
+    def with_name(
+        self, name: str, value: LocalBinding | Expr, known: Const | None
+    ) -> "Scope":
         """The scope in which a name has that value; `known` if it is a constant."""
         params: dict[str, Const | Ticks] = {
-            key: one for key, one in self.times.params.items() if key != name
+            key: param for key, param in self.times.params.items() if key != name
         }
         if known is not None:
             params[name] = known
@@ -77,7 +79,7 @@ class Scope:
 
     def with_ticks(self, name: str, ticks: int) -> "Scope":
         """The scope in which a name is a duration."""
-        names = {key: one for key, one in self.names.items() if key != name}
+        names = {key: value for key, value in self.names.items() if key != name}
         times = replace(self.times, params={**self.times.params, name: Ticks(ticks)})
         return replace(self, names=names, times=times)
 

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from tiltpy.errors import QueryError
-from tiltpy.frontend.hints import general as advice
+from tiltpy.frontend.elaboration.poison import Poison
+from tiltpy.frontend.hints import general as hints
+from tiltpy.frontend.hints.misplaced import other_time, too_deep
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.durations import unit_of_length
-from tiltpy.frontend.surface.poison import Broken
 from tiltpy.ir.nodes import Const
 from tiltpy.limits import MAX_DEPTH
 from tiltpy.source import Span
@@ -25,13 +26,13 @@ class Times:
     """What a constant time may be made of: the tick and the parameters.
 
     `domains` are the names of the time variables, for what is said when one is wrong;
-    `broken` has names whose own errors have been reported.
+    `poisoned` has the names whose errors have been reported.
     """
 
     unit: Unit | None
     params: dict[str, Const | Ticks]
     domains: frozenset[str]
-    broken: set[str]
+    poisoned: set[str]
 
 
 def to_ticks(duration: syntax.Duration, unit: Unit | None) -> int:
@@ -63,7 +64,7 @@ def offset(expr: syntax.Expr, time: str, times: Times) -> int:
             "E0107",
             f"a reference's time is `{time}` plus or minus a constant",
             expr.span,
-            advice.shifted(expr, time),
+            hints.shift_time(expr, time),
         )
     return in_range(ticks, expr.span)
 
@@ -97,7 +98,7 @@ def whole_number(expr: syntax.Expr, times: Times) -> int | None:
     """The value of an expression of whole constants, or None if it is none."""
     try:
         _, count = _linear(expr, None, times, 0)
-    except (QueryError, Broken):
+    except (QueryError, Poison):
         return None
     return count
 
@@ -174,31 +175,11 @@ def _named(name: syntax.Name, time: str | None, times: Times) -> tuple[int, int]
                 f"declare it as param {name.text} : duration = ...",
             )
         case None:
-            if name.text in times.broken:
-                raise Broken
+            if name.text in times.poisoned:
+                raise Poison
             if time is not None and (name.text in times.domains or name.text == "t"):
                 raise other_time(name.text, time, name.span)
             raise _not_a_time(name, time, times)
-
-
-def other_time(name: str, time: str, span: Span) -> QueryError:
-    """The error that a definition uses another time variable than its own."""
-    return QueryError(
-        "E0108",
-        f"this definition runs over `{time}`, not over `{name}`",
-        span,
-        f"write {time}",
-    )
-
-
-def too_deep(span: Span) -> QueryError:
-    """The error that an expression nests too deep."""
-    return QueryError(
-        "E0301",
-        f"nested deeper than {MAX_DEPTH} levels",
-        span,
-        "name parts of it in objects of their own",
-    )
 
 
 def _not_a_time(expr: syntax.Expr, time: str | None, times: Times) -> QueryError:
@@ -207,11 +188,11 @@ def _not_a_time(expr: syntax.Expr, time: str | None, times: Times) -> QueryError
             "E0116",
             "a constant time was expected",
             expr.span,
-            advice.constant(expr),
+            hints.constant_value(expr),
         )
     return QueryError(
         "E0107",
         f"a reference's time is `{time}` plus or minus a constant",
         expr.span,
-        advice.constant_time(expr, time, frozenset(times.params)),
+        hints.constant_time(expr, time, frozenset(times.params)),
     )

@@ -16,9 +16,9 @@ from tiltpy.types import MAX_TIME, TIME, Bound, TDom
 
 
 def read_domain(node: syntax.TimeDomain, times: Times) -> TDom:
-    """The time domain of `name = TDom(start, end, precision, offset)`."""
-    start = _bound(node.arguments[0], times, -inf)
-    end = _bound(node.arguments[1], times, inf)
+    """Read the time domain of `name = TDom(start, end, precision, offset)`."""
+    start = _read_bound(node.arguments[0], times, -inf)
+    end = _read_bound(node.arguments[1], times, inf)
     if isinstance(start, int) and isinstance(end, int) and start > end:
         raise QueryError(
             "E0111",
@@ -31,29 +31,29 @@ def read_domain(node: syntax.TimeDomain, times: Times) -> TDom:
     return TDom(start, end, precision, offset % precision, node.span)
 
 
-def _bound(expr: syntax.Expr, times: Times, open_end: float) -> Bound:
-    """A bound in ticks, the name of a run-time bound, or None if it is infinite."""
-    bare, sign = expr, 1
-    while isinstance(bare, syntax.Paren | syntax.Unary):
-        sign = -sign if isinstance(bare, syntax.Unary) else sign
-        bare = bare.operand
-    match bare:
+def _read_bound(expr: syntax.Expr, times: Times, open_end: float) -> Bound:
+    """Read a bound: ticks, the name of a run-time bound, or None for `open_end`."""
+    operand, sign = expr, 1
+    while isinstance(operand, syntax.Paren | syntax.Unary):
+        sign = -sign if isinstance(operand, syntax.Unary) else sign
+        operand = operand.operand
+    match operand:
         case syntax.Number(value=float(value)) if value == inf:
             if sign * value == open_end:
                 return None
             side = "start is -∞" if open_end < 0 else "end is ∞"
             way = "write TDom(-∞, ∞, 1) for all of time"
             raise QueryError("E0111", f"an infinite {side}", expr.span, way)
-        case syntax.Name(text=text) if bare is expr and text not in times.params:
+        case syntax.Name(text=text) if operand is expr and text not in times.params:
             if text in times.domains:
                 message = f"the time variable `{text}` as a bound"
                 raise QueryError("E0111", message, expr.span, "bounds are constants")
             return text
-        case syntax.Moment() if bare is expr:
-            ticks = moment_in_ticks(bare, times.unit)
+        case syntax.Moment() if operand is expr:
+            ticks = moment_in_ticks(operand, times.unit)
             return in_range(ticks, expr.span, MAX_TIME)
-        case syntax.Duration() if bare is expr:
-            return in_range(to_ticks(bare, times.unit), expr.span, MAX_TIME)
+        case syntax.Duration() if operand is expr:
+            return in_range(to_ticks(operand, times.unit), expr.span, MAX_TIME)
         case syntax.Number(value=int(ticks)):
             return in_range(sign * ticks, expr.span, MAX_TIME)
         case _:
@@ -66,7 +66,7 @@ def _bound(expr: syntax.Expr, times: Times, open_end: float) -> Bound:
 
 
 def positive(expr: syntax.Expr, times: Times, what: str) -> int:
-    """A constant number of ticks, at least one."""
+    """Read a positive constant number of ticks; errors call it `what`."""
     ticks = constant(expr, times)
     if ticks <= 0:
         way = "write 1, or a duration"

@@ -1,4 +1,4 @@
-"""Elaboration of reductions of one's own.
+"""Elaboration of user-defined reductions.
 
     reduction my_rms(v: f64) {
         init   = { s = 0.0, n = 0 }
@@ -10,18 +10,18 @@
 The type of the state is that of `init`; `acc`, `deacc` and `merge` must give the same.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tiltpy.errors import QueryError
-from tiltpy.frontend.elaboration.body import Body
+from tiltpy.frontend.elaboration.bodies import elaborate_body
 from tiltpy.frontend.elaboration.call_targets import is_built_in
 from tiltpy.frontend.elaboration.declarations import read_payload
-from tiltpy.frontend.elaboration.reference_rules import Objects
+from tiltpy.frontend.elaboration.expressions import open_body
+from tiltpy.frontend.elaboration.objects import Expansion, Objects
+from tiltpy.frontend.elaboration.poison import Poison
 from tiltpy.frontend.elaboration.scope import Scope
 from tiltpy.frontend.surface import syntax
-from tiltpy.frontend.surface.fresh_names import nearest
-from tiltpy.frontend.surface.poison import Broken
-from tiltpy.frontend.surface.size_limits import Expansion
+from tiltpy.frontend.surface.names import nearest
 from tiltpy.ir.nodes import Expr, Local, UserReduction
 from tiltpy.ir.reductions import (
     END,
@@ -48,39 +48,46 @@ def read_reduction(
     errors: list[QueryError],
     expansion: Expansion,
 ) -> UserReduction:
-    """A typed reduction; what is wrong with its parts is appended to the errors."""
+    """Elaborate a user-defined reduction.
+
+    `scope` is what stands around it, `expansion` counts the nodes of its parts; errors
+    in its parts after the first go to `errors`.
+    """
     name = node.name
     if is_built_in(name.text):
         message = f"`{name.text}` is built in"
         raise QueryError("E0104", message, name.span, "choose another name")
-    parameter, kind, bounds = _parameters(node)
+    parameter, type, bounds = _read_parameters(node)  # noqa: A001
     bodies = _bodies(node)
-    reading = _Reading(node, scope, errors, expansion, parameter, kind, bounds)
-    init = reading.part("init", bodies["init"], None)
+    elaborator = _PartElaborator(
+        node.name.text, scope, errors, expansion, parameter, type, bounds
+    )
+    init = elaborator.elaborate_part("init", bodies["init"], None)
     state = init.type
-    before = len(errors)
+    before, poisoned = len(errors), False
     parts: dict[str, Expr | None] = {}
-    for part in PARTS[1:]:
+    for part, body in ((part, bodies.get(part)) for part in PARTS[1:]):
+        parts[part] = None
         try:
-            found = part in bodies
-            parts[part] = reading.part(part, bodies[part], state) if found else None
+            if body is not None:
+                parts[part] = elaborator.elaborate_part(part, body, state)
         except QueryError as error:
             errors.append(error)
-        except Broken:
-            pass
-    if len(errors) > before:
-        raise Broken
+        except Poison:
+            poisoned = True
+    if poisoned or len(errors) > before:
+        raise Poison
     acc, result = parts["acc"], parts["result"]
     assert acc is not None
     assert result is not None
     return UserReduction(
-        name.text, parameter, kind, bounds, init, acc, parts["deacc"], parts["merge"],
+        name.text, parameter, type, bounds, init, acc, parts["deacc"], parts["merge"],
         result, name.span,
     )  # fmt: skip
 
 
-def _parameters(node: syntax.OwnReduction) -> tuple[str, Type, bool]:
-    """The element's name and type, and whether `start` and `end` are seen."""
+def _read_parameters(node: syntax.OwnReduction) -> tuple[str, Type, bool]:
+    """Read the element's name and type, and whether `start` and `end` are seen."""
     first, *rest = node.parameters
     if first.type is None:
         message = f"the parameter `{first.name.text}` has no type"
@@ -89,15 +96,15 @@ def _parameters(node: syntax.OwnReduction) -> tuple[str, Type, bool]:
     if first.name.text in (STATE, START, END):
         message = f"`{first.name.text}` has a meaning of its own in a reduction"
         raise QueryError("E0104", message, first.name.span, "choose another name")
-    for other in rest:
-        if other.type is not None:
+    for second in rest:
+        if second.type is not None:
             raise QueryError(
                 "E0006",
-                f"a second element, `{other.name.text}`",
-                other.name.span,
+                f"a second element, `{second.name.text}`",
+                second.name.span,
                 "reduce a struct, like v: { price: f64, size: i64 }",
             )
-    words = [other.name.text for other in rest]
+    words = [bound.name.text for bound in rest]
     if words and sorted(words) != sorted((START, END)):
         place = rest[0].name.span.join(rest[-1].name.span)
         message = "besides its element a reduction sees `start` and `end`, both of them"
@@ -106,19 +113,19 @@ def _parameters(node: syntax.OwnReduction) -> tuple[str, Type, bool]:
 
 
 def _bodies(node: syntax.OwnReduction) -> dict[str, syntax.Expr | syntax.Block]:
-    """The parts by name: each known, none twice, and those that are needed there."""
-    found: dict[str, syntax.Expr | syntax.Block] = {}
+    """The bodies of the parts by name, once the names are checked."""
+    bodies: dict[str, syntax.Expr | syntax.Block] = {}
     for part in node.parts:
         name = part.name
         if name.text not in PARTS:
             way = nearest(name.text, PARTS)
             message = f"a reduction has no part `{name.text}`"
             raise QueryError("E0006", message, name.span, way)
-        if name.text in found:
+        if name.text in bodies:
             message = f"the part `{name.text}` stands twice"
             raise QueryError("E0006", message, name.span, "leave one of them out")
-        found[name.text] = part.body
-    missing = [name for name in _NEEDED if name not in found]
+        bodies[name.text] = part.body
+    missing = [name for name in _NEEDED if name not in bodies]
     if missing:
         raise QueryError(
             "E0006",
@@ -126,121 +133,116 @@ def _bodies(node: syntax.OwnReduction) -> dict[str, syntax.Expr | syntax.Block]:
             node.name.span,
             "init, acc and result are needed; with merge or deacc it slides",
         )
-    return found
+    return bodies
 
 
-class _Reading:
-    """Reads the parts of one reduction."""
+@dataclass(frozen=True, slots=True)
+class _PartElaborator:
+    """Elaborates the parts of one reduction.
 
-    def __init__(
-        self,
-        node: syntax.OwnReduction,
-        scope: Scope,
-        errors: list[QueryError],
-        expansion: Expansion,
-        parameter: str,
-        kind: Type,
-        bounds: bool,
-    ) -> None:
-        self.name = node.name.text
-        self.scope = scope
-        self.errors = errors
-        self.expansion = expansion
-        self.parameter = parameter
-        self.kind = kind
-        self.bounds = bounds
+    `parameter` is the name of the element, `type` its type; with `bounds`, `acc` and
+    `deacc` see `start` and `end`.
+    """
 
-    def part(
+    name: str
+    scope: Scope
+    errors: list[QueryError]
+    expansion: Expansion
+    parameter: str
+    type: Type
+    bounds: bool
+
+    def elaborate_part(
         self, name: str, node: syntax.Expr | syntax.Block, state: Type | None
     ) -> Expr:
-        """One part; `state` is None for `init`, which says what it is."""
-        seen = names_in(name, state, self.parameter, self.kind, bounds=self.bounds)
-        self._check_inside(name, node, tuple(seen))
+        """Elaborate a part; `state` is its type, None for `init`, which decides it."""
+        visible = names_in(name, state, self.parameter, self.type, bounds=self.bounds)
+        self._check_inside(name, node, tuple(visible))
         before = len(self.errors)
-        values = {each: Local(each, kind, node.span) for each, kind in seen.items()}
+        values = {word: Local(word, type, node.span) for word, type in visible.items()}  # noqa: A001
         scope = replace(self.scope, names=values, within=self.name)
         objects = Objects({}, {}, frozenset(), set(), expansion=self.expansion)
-        body = Body(scope, objects, self.errors, self.scope)
-        body.taken |= set(seen)
-        expr = body.elaborate(f"`{name}`", node)
+        body = open_body(scope, objects, self.errors, self.scope)
+        body.taken |= set(visible)
+        expr = elaborate_body(body, f"`{name}`", node)
         if len(self.errors) > before:
-            raise Broken
-        if any(isinstance(each, OUTSIDE) for each in walk(expr)):
-            self._outside(name, "an object", node.span, tuple(seen))
+            raise Poison
+        if any(isinstance(inner, OUTSIDE) for inner in walk(expr)):
+            raise _outside(name, "an object", node.span, tuple(visible))
         if name == "result" or state is None:
             return expr
-        return _as_state(name, node, expr, state)
+        return _require_state(name, node, expr, state)
 
     def _check_inside(
-        self, part: str, node: syntax.Expr | syntax.Block, seen: tuple[str, ...]
+        self, part: str, node: syntax.Expr | syntax.Block, visible: tuple[str, ...]
     ) -> None:
-        """Nothing of the query stands inside but constants."""
+        """Check that a part refers to nothing but the names it sees and constants."""
         times = self.scope.times
         bindings = node.bindings if isinstance(node, syntax.Block) else ()
         bound = {binding.name.text for binding in bindings}
-        seen_here = bound.union(seen, times.params)
-        for each in syntax.walk(node):
-            match each:
+        known = bound.union(visible, times.params)
+        for inner in syntax.walk(node):
+            match inner:
                 case syntax.Ref(object=name, span=span):
-                    self._outside(part, f"~{name}", span, seen)
+                    raise _outside(part, f"~{name}", span, visible)
                 case syntax.Call(callee=callee, span=span):
-                    twofold = callee.text in FUNCTIONS and len(each.arguments) == 2
-                    if each.reduce or (callee.text in REDUCTIONS and not twofold):
-                        self._outside(part, "another reduction", span, seen)
+                    of_two = callee.text in FUNCTIONS and len(inner.arguments) == 2
+                    if inner.reduce or (callee.text in REDUCTIONS and not of_two):
+                        raise _outside(part, "another reduction", span, visible)
                     function = self.scope.functions.find(callee.text)
-                    if function and any(one.object for one in function.parameters):
-                        self._outside(part, "a function of objects", span, seen)
-                case syntax.Name(text=name, span=span):
-                    known = name in seen_here
-                    if not known and (name == "t" or name in times.domains):
-                        self._outside(part, f"the time `{name}`", span, seen)
-                    if not known and name in self._elsewhere():
-                        self._unseen(part, name, span, seen)
+                    if function and any(p.object for p in function.parameters):
+                        raise _outside(part, "a function of objects", span, visible)
+                case syntax.Name(text=name, span=span) if name not in known:
+                    if name == "t" or name in times.domains:
+                        raise _outside(part, f"the time `{name}`", span, visible)
+                    if name in (STATE, self.parameter, START, END, OLDER, NEWER):
+                        raise self._unseen(part, name, span, visible)
                 case _:
                     pass
 
-    def _elsewhere(self) -> tuple[str, ...]:
-        """The names that only some parts see."""
-        return STATE, self.parameter, START, END, OLDER, NEWER
-
-    def _unseen(self, part: str, name: str, span: Span, seen: tuple[str, ...]) -> None:
-        way = _sees(part, seen)
+    def _unseen(
+        self, part: str, name: str, span: Span, visible: tuple[str, ...]
+    ) -> QueryError:
+        """The error that a part names what only other parts see."""
+        hint = _sees(part, visible)
         if name in (START, END) and part in ("acc", "deacc"):
-            way = f"write reduction {self.name}({self.parameter}: ..., start, end)"
-        raise QueryError("E0102", f"`{part}` does not see `{name}`", span, way)
-
-    def _outside(self, part: str, what: str, span: Span, seen: tuple[str, ...]) -> None:
-        raise QueryError(
-            "E0113",
-            f"{what} cannot stand inside a reduction of one's own",
-            span,
-            _sees(part, seen),
-        )
+            hint = f"write reduction {self.name}({self.parameter}: ..., start, end)"
+        return QueryError("E0102", f"`{part}` does not see `{name}`", span, hint)
 
 
-def _sees(part: str, seen: tuple[str, ...]) -> str:
-    names = " and ".join(f"`{name}`" for name in seen) or "constants alone"
+def _outside(part: str, what: str, span: Span, visible: tuple[str, ...]) -> QueryError:
+    """The error that a part refers to what only definitions see."""
+    return QueryError(
+        "E0113",
+        f"{what} cannot stand inside a reduction of one's own",
+        span,
+        _sees(part, visible),
+    )
+
+
+def _sees(part: str, visible: tuple[str, ...]) -> str:
+    names = " and ".join(f"`{name}`" for name in visible) or "constants alone"
     return f"`{part}` sees {names}"
 
 
-def _as_state(
+def _require_state(
     part: str, node: syntax.Expr | syntax.Block, expr: Expr, state: Type
 ) -> Expr:
-    """The new state, in the type of the state."""
+    """Check that a part's value is of the type of the state."""
     if expr.type == state:
         return expr
-    message, place = _difference(part, node, expr.type, state)
+    message, place = _describe_difference(part, node, expr.type, state)
     way = "all parts keep one type: cast here, or change what `init` starts with"
     raise QueryError("E0201", message, place, way)
 
 
-def _difference(
-    part: str, node: syntax.Expr | syntax.Block, found: Type, state: Type
+def _describe_difference(
+    part: str, node: syntax.Expr | syntax.Block, actual: Type, state: Type
 ) -> tuple[str, Span]:
-    """How a part's value differs from the state, and where."""
-    if not isinstance(found, Struct) or not isinstance(state, Struct):
-        return f"`{part}` gives {found}, but `init` is {state}", node.span
-    ours, theirs = [n for n, _ in found.fields], [n for n, _ in state.fields]
+    """Describe how a part's type differs from the state's, and where it is written."""
+    if not isinstance(actual, Struct) or not isinstance(state, Struct):
+        return f"`{part}` gives {actual}, but `init` is {state}", node.span
+    ours, theirs = [n for n, _ in actual.fields], [n for n, _ in state.fields]
     if ours != theirs:
         message = (
             f"`{part}` has the fields {', '.join(ours)}, `init` has {', '.join(theirs)}"
@@ -248,15 +250,15 @@ def _difference(
         return message, node.span
     name, kind, wanted = next(
         (name, kind, wanted)
-        for (name, kind), (_, wanted) in zip(found.fields, state.fields, strict=True)
+        for (name, kind), (_, wanted) in zip(actual.fields, state.fields, strict=True)
         if kind != wanted
     )
     message = f"the field `{name}` is {kind} in `{part}`, but {wanted} in `init`"
-    return message, _place_of(node, name)
+    return message, _field_span(node, name)
 
 
-def _place_of(node: syntax.Expr | syntax.Block, name: str) -> Span:
-    """Where a field of a part's value is written, or all of the part."""
+def _field_span(node: syntax.Expr | syntax.Block, name: str) -> Span:
+    """The span of a field of a part's value, or of all of the value."""
     result = node.result if isinstance(node, syntax.Block) else node
     while isinstance(result, syntax.Paren):
         result = result.operand

@@ -1,14 +1,11 @@
-"""What to write instead of a call that is not one here.
-
-Functions of other systems, and arguments as other systems take them.
-"""
+"""Hints for wrong calls: functions and arguments as other systems have them."""
 
 from collections.abc import Sequence
 
-from tiltpy.frontend.hints.general import written
+from tiltpy.frontend.hints.general import quote
 from tiltpy.frontend.hints.other_languages import FUNCTIONS_ELSEWHERE
 from tiltpy.frontend.surface import syntax
-from tiltpy.frontend.surface.fresh_names import nearest
+from tiltpy.frontend.surface.names import nearest
 from tiltpy.ops import FUNCTIONS, REDUCTIONS, STRING_TESTS
 from tiltpy.types import SCALARS
 
@@ -20,12 +17,12 @@ _ROLLING = {"mavg": "mean", "msum": "sum", "mmin": "min", "mmax": "max", "mdev":
             "mcount": "count", "moving_average": "mean", "sma": "mean"}  # fmt: skip
 
 
-def instead_of(call: syntax.Call, known: Sequence[str]) -> str:
-    """For a callee that is none of those known."""
+def hint_callee(call: syntax.Call, known: Sequence[str]) -> str:
+    """Hint what to write instead of a callee that is none of those known."""
     name = call.callee.text.lower()
     if name != call.callee.text and name in known:
         return f"write {name}"
-    arguments = [written(argument, "...") for argument in call.arguments]
+    arguments = [quote(argument, "...") for argument in call.arguments]
     match arguments:
         case [condition, then, *rest] if name in _CHOICES and len(rest) < 2:
             return f"write {condition} ? {then} : {rest[0] if rest else 'φ'}"
@@ -34,7 +31,7 @@ def instead_of(call: syntax.Call, known: Sequence[str]) -> str:
         case [value, type] if name in ("cast", "astype", "convert"):
             return f"write {type if type in SCALARS else 'f64'}({value})"
         case [_, *_] if name in _SHIFTS:
-            return _shifted(call, _SHIFTS[name])
+            return _hint_shift(call, _SHIFTS[name])
         case [_, *_] if name in ("diff", "delta", "deltas"):
             ref = _object(call)
             return f"write ~{ref}[t] - ~{ref}[t - 1]"
@@ -49,18 +46,18 @@ def instead_of(call: syntax.Call, known: Sequence[str]) -> str:
     return FUNCTIONS_ELSEWHERE.get(name) or nearest(call.callee.text, known)
 
 
-def count_of(call: syntax.Call) -> str:
-    """For a call with too few or too many arguments."""
+def hint_count(call: syntax.Call) -> str:
+    """Hint how a call with too few or too many arguments is written."""
     name = call.callee.text
-    values = [written(argument, "x") for argument in call.arguments]
+    values = [quote(argument, "x") for argument in call.arguments]
     if name in STRING_TESTS:
         return f'write {name}({values[0] if values else "x"}, "view")'
     match name, call.arguments:
         case "var" | "std", (syntax.Ref(stop=stop), syntax.Number()) if stop:
             return f"write {name}({values[0]}, ddof={values[1]})"
         case _, (syntax.Ref(stop=stop), *_) if stop and name in REDUCTIONS:
-            kept = values[: 1 + bool(REDUCTIONS[name].parameter)]
-            return f"write {name}({', '.join(kept)})"
+            accepted = values[: 1 + bool(REDUCTIONS[name].parameter)]
+            return f"write {name}({', '.join(accepted)})"
         case "min" | "max", (_, _, _, *_):
             return f"write {name}({values[0]}, {name}({values[1]}, {values[2]}))"
         case "round", (_, syntax.Number(value=int(digits))) if 0 < digits < 10:
@@ -77,13 +74,13 @@ def count_of(call: syntax.Call) -> str:
             return f"write {name}(~{_object(call)}[t - {_length(call)} : t])"
         case _ if name in FUNCTIONS:
             arity = FUNCTIONS[name].arity
-            taken = [*values, *"ab"[len(values) :]][:arity]
-            return f"write {name}({', '.join(taken)})"
+            accepted = [*values, *"ab"[len(values) :]][:arity]
+            return f"write {name}({', '.join(accepted)})"
         case _:
             return f"write {name}(x)"
 
 
-def _shifted(call: syntax.Call, sign: str) -> str:
+def _hint_shift(call: syntax.Call, sign: str) -> str:
     name, by = _object(call), _length(call, "1")
     hint = f"write ~{name}[t {sign} {by}], its value at that time"
     if sign == "-" and by == "1":
@@ -92,7 +89,7 @@ def _shifted(call: syntax.Call, sign: str) -> str:
 
 
 def _object(call: syntax.Call) -> str:
-    """The object that a call is about."""
+    """The first object in a call's arguments, or `x`."""
     for argument in call.arguments:
         for node in syntax.walk(argument):
             if isinstance(node, syntax.Ref):
@@ -102,8 +99,8 @@ def _object(call: syntax.Call) -> str:
 
 
 def _length(call: syntax.Call, otherwise: str = "10") -> str:
-    """The number or the duration among a call's arguments."""
+    """The number or duration among a call's arguments, or `otherwise`."""
     for argument in call.arguments:
         if isinstance(argument, syntax.Number | syntax.Duration):
-            return written(argument, otherwise)
+            return quote(argument, otherwise)
     return otherwise

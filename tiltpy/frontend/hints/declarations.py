@@ -1,71 +1,74 @@
-"""What the writer of a declaration, or of a definition's head, may have meant."""
+"""Hints for declarations, and for heads of definitions, that do not parse."""
 
 from tiltpy.frontend.hints.other_languages import LIFETIMES_ELSEWHERE
-from tiltpy.frontend.hints.parse_position import Spot
+from tiltpy.frontend.hints.parse_position import ParsePosition
 from tiltpy.types import NANOSECONDS
 
 
-def advise_declaration(spot: Spot) -> str:
-    """In the head of a definition or a declaration, before its `=` or type."""
-    text, words = spot.text, spot.words
+def advise_declaration(position: ParsePosition) -> str:
+    """Hint at what may be meant before the `=` or the type of a statement."""
+    text, words = position.text, position.words
     statement = words[0] if words else ""
-    if statement == "param" and text in ("=", ":") and len(spot.before) == 2:
-        return f"write param {spot.previous()} : duration = 10s, or another type"
-    if statement == "param" and spot.found.kind == "number" and text[0].isdigit():
-        return f"write param {spot.previous(2)} : duration = {text}"
+    if statement == "param" and text in ("=", ":") and len(position.before) == 2:
+        return f"write param {position.previous()} : duration = 10s, or another type"
+    if statement == "param" and position.token.kind == "number" and text[0].isdigit():
+        return f"write param {position.previous(2)} : duration = {text}"
     if statement == "unit" and text[:1].isdigit():
         unit = text.lstrip("0123456789.")
         return f"write unit {unit}" if unit in NANOSECONDS else ""
     if statement in ("def", "reduction"):
-        return _function(spot)
+        return _function(position)
     if statement == "input":
-        return _input(spot)
+        return _input(position)
     if statement == "output":
-        return _output(spot)
+        return _output(position)
     if not statement.startswith("~"):
         return ""
     if text == "=" and words[-1] == "=" and words.count("=") == 1:
         return "a definition has one ="
     if "=" in words:
         return ""
-    if text == ":" and spot.next() == "=":
+    if text == ":" and position.next() == "=":
         return "write ="
     if text == ":":
         return "leave the type out; it follows from the expression"
-    if text in ("-", ".") and len(spot.before) == 1:
-        return f"names are letters, digits and _: {statement}_{spot.next()}"
-    if text == "," and spot.inside == "[":
+    if text in ("-", ".") and len(position.before) == 1:
+        return f"names are letters, digits and _: {statement}_{position.next()}"
+    if text == "," and position.inside == "[":
         return f"write {statement}[t] = ..., with one time variable"
-    if text == "]" and spot.previous() == "[":
+    if text == "]" and position.previous() == "[":
         return f"write {statement}[t] = ..."
     return ""
 
 
-def _input(spot: Spot) -> str:
-    text = spot.text
-    if text == "," and spot.inside == "":
+def _input(position: ParsePosition) -> str:
+    text = position.text
+    if text == "," and position.inside == "":
         return "an input has one type; a struct is written { a: f64, b: i64 }"
-    if text == "{" and len(spot.before) == 2:
-        return f"write input {spot.previous()} : {{ ... }}"
+    if text == "{" and len(position.before) == 2:
+        return f"write input {position.previous()} : {{ ... }}"
     if text == "{":
         return "write the struct's type alone, like input q : { a: f64 }"
-    if spot.inside == "{" and spot.found.kind == "word":
-        return f"write {spot.previous()}: {text}"
-    if text in (")", "start", "begin") and "interval" in spot.words:
+    if position.inside == "{" and position.token.kind == "word":
+        return f"write {position.previous()}: {text}"
+    if text in (")", "start", "begin") and "interval" in position.words:
         return "write interval (start, end), with the names of two columns"
-    if spot.found.kind == "string" and spot.previous() in ("duration", "sampled"):
+    if position.token.kind == "string" and position.previous() in (
+        "duration",
+        "sampled",
+    ):
         return f"write {text.strip(chr(34))}, without quotes"
-    if text == "-" and spot.previous() in ("duration", "sampled", "max"):
+    if text == "-" and position.previous() in ("duration", "sampled", "max"):
         return "a lifetime is at least one tick"
     if text == "[":
         return "a payload is a scalar or a struct, like { a: f64, b: f64 }"
-    if text.lower() in ("on", "at") and spot.next():
-        return f"write time {spot.next()}"
+    if text.lower() in ("on", "at") and position.next():
+        return f"write time {position.next()}"
     return LIFETIMES_ELSEWHERE.get(text.lower(), "")
 
 
-def _function(spot: Spot) -> str:
-    text, words = spot.text, spot.words
+def _function(position: ParsePosition) -> str:
+    text, words = position.text, position.words
     if len(words) == 1:
         return f"write {_HEADS[words[0]].format(text)}"
     if text == "return" and words[-1] == "=":
@@ -76,9 +79,9 @@ def _function(spot: Spot) -> str:
         return f"write def {words[1]}(...) = ..."
     if words[0] == "reduction" and text in ("=", ":") and words[-1] == ")":
         return f"write reduction {words[1]}(...) {{ ... }}"
-    if words[0] == "reduction" and text == "," and spot.inside == "{":
+    if words[0] == "reduction" and text == "," and position.inside == "{":
         return "leave it out; the parts stand on lines of their own, or end in ;"
-    if words[0] == "reduction" and spot.next() == "(" and spot.inside == "{":
+    if words[0] == "reduction" and position.next() == "(" and position.inside == "{":
         return f"write {text} = ..., which sees `state` and the element"
     return ""
 
@@ -86,12 +89,12 @@ def _function(spot: Spot) -> str:
 _HEADS = {"def": "def {}(~v) = ...", "reduction": "reduction {}(v: f64) {{ ... }}"}
 
 
-def _output(spot: Spot) -> str:
-    name = "~" + spot.previous().removeprefix("~")
-    if spot.text == "[":
+def _output(position: ParsePosition) -> str:
+    name = "~" + position.previous().removeprefix("~")
+    if position.text == "[":
         return f"write output {name}; what goes out is defined before"
-    if spot.found.kind == "word" and spot.before:
-        return f"write output {name}, ~{spot.text.removeprefix('~')}"
-    if spot.text == "*":
+    if position.token.kind == "word" and position.before:
+        return f"write output {name}, ~{position.text.removeprefix('~')}"
+    if position.text == "*":
         return "name them; without `output`, all that no other object uses go out"
     return ""

@@ -1,4 +1,4 @@
-"""The way out of what reads well and means nothing: what to write instead.
+"""Hints for what parses and means nothing: what to write instead.
 
 Texts are quoted as they were written, so that a hint can be pasted; what comes from
 Python is named instead.
@@ -8,36 +8,36 @@ from collections.abc import Sequence
 
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.durations import is_duration
-from tiltpy.frontend.surface.fresh_names import nearest
+from tiltpy.frontend.surface.names import nearest
 from tiltpy.messages import closest
 from tiltpy.source import Span
 
 
-def written(node: syntax.Expr, otherwise: str = "x") -> str:
-    """A part of a text as it stands there, if it is short."""
+def quote(node: syntax.Expr, otherwise: str = "x") -> str:
+    """The text of a node as it was written, if it is short; else `otherwise`."""
     text = node.span.source.text[node.span.start : node.span.end]
     in_text = not node.span.source.name.endswith(".py")
     return text if in_text and 0 < len(text) <= 60 and "\n" not in text else otherwise
 
 
 def which_time(name: str, time: str, *, reducing: bool) -> str:
-    """For an object without a time."""
+    """Hint at a time for an object without one."""
     if reducing:
         return f"say which window, like ~{name}[{time} - 10 : {time}]"
     return f"write ~{name}[{time}], or reduce a window of it"
 
 
-def reduced(window: syntax.Ref) -> str:
-    """For a window that nothing reduces."""
+def reduce_window(window: syntax.Ref) -> str:
+    """Hint at a reduction for a window that nothing reduces."""
     name = f"~{window.object}[...]"
-    return f"write mean({written(window, name)}), or another reduction"
+    return f"write mean({quote(window, name)}), or another reduction"
 
 
 def window_for(ref: syntax.Ref, time: str) -> str:
-    """For a reference at one time inside a reduction."""
+    """Hint at a window for a reference at one time inside a reduction."""
     match ref.start:
         case syntax.Number() | syntax.Duration():
-            length = written(ref.start, "10")
+            length = quote(ref.start, "10")
             return f"reduce a window, like ~{ref.object}[{time} - {length} : {time}]"
         case _:
             return (
@@ -46,23 +46,23 @@ def window_for(ref: syntax.Ref, time: str) -> str:
             )
 
 
-def shifted(expr: syntax.Expr, time: str) -> str:
-    """For a time that is not the time variable plus or minus a constant."""
+def shift_time(expr: syntax.Expr, time: str) -> str:
+    """Hint how a time is shifted that is not the time variable and a constant."""
     match expr:
         case syntax.Number(value=0):
             return f"write {time}, or {time} - 10; a window is as long at every time"
         case syntax.Number() | syntax.Duration():
-            return f"write {time} - {written(expr, '10')}"
+            return f"write {time} - {quote(expr, '10')}"
         case syntax.Unary(op="-", operand=syntax.Number() | syntax.Duration()):
-            return f"write {time} {written(expr, '- 10').replace('-', '- ')}"
+            return f"write {time} {quote(expr, '- 10').replace('-', '- ')}"
         case _:
             return f"write {time}, or {time} - 10"
 
 
-def constant(expr: syntax.Expr) -> str:
-    """For what is no constant where no time variable is either."""
+def constant_value(expr: syntax.Expr) -> str:
+    """Hint at constants, where there is no time variable either."""
     if isinstance(expr, syntax.Text):
-        text = written(expr, '"2024-01-01"')
+        text = quote(expr, '"2024-01-01"')
         if text[1:5].isdecimal():
             return f"write time({text})"
         return "write a duration without quotes, like 10s, or ticks"
@@ -70,10 +70,10 @@ def constant(expr: syntax.Expr) -> str:
 
 
 def constant_time(expr: syntax.Expr, time: str, params: frozenset[str]) -> str:
-    """For what is no constant inside of a time."""
+    """Hint at constants, for another expression inside of a time."""
     match expr:
         case syntax.Text(value=text) if is_duration(text):
-            return f"a duration has no quotes: {written(expr, '10s').strip(chr(34))}"
+            return f"a duration has no quotes: {quote(expr, '10s').strip(chr(34))}"
         case syntax.Text():
             return f"write {time}; the rows of one key are chosen before the run"
         case syntax.Ref() | syntax.Call() | syntax.Conditional():
@@ -90,7 +90,7 @@ def constant_time(expr: syntax.Expr, time: str, params: frozenset[str]) -> str:
 
 
 def which_name(name: syntax.Name, known: Sequence[str]) -> str:
-    """For a name that nobody knows; where there are strings, it may be one."""
+    """Hint at the nearest name, and at quotes where the query has strings."""
     close, text = closest(name.text, known), name.span.source.text
     there = nearest(name.text, known)
     if close is not None or "string" not in text:
@@ -99,7 +99,7 @@ def which_name(name: syntax.Name, known: Sequence[str]) -> str:
 
 
 def read_key(object: str, key: str) -> str:
-    """For a key that is used like a value."""
+    """Hint how a key can be read like a value."""
     return (
         f"a key is no value by itself; declare `{key}` a field of ~{object} too, and "
         f"write ~{object}[t].{key}"
@@ -107,25 +107,25 @@ def read_key(object: str, key: str) -> str:
 
 
 def comment(span: Span) -> str:
-    """For a word behind what other languages begin a comment with."""
+    """Hint at `#` for a word behind another language's comment sign."""
     text = span.source.text
     before = text[text.rfind("\n", 0, span.start) + 1 : span.start].rstrip()
     return "a comment starts with #" if before.endswith(("--", "//")) else ""
 
 
 def assignment(name: str, value: syntax.Expr | syntax.Block) -> str:
-    """For `name = value` outside of definitions."""
+    """Hint what `name = value` outside of definitions may be meant for."""
     nodes = list(syntax.walk(value))
     if any(isinstance(node, syntax.Ref) for node in nodes):
         return f"write ~{name}[t] = ..."
     match value:
         case syntax.Duration():
-            return f"write param {name} : duration = {written(value)}"
+            return f"write param {name} : duration = {quote(value)}"
         case syntax.Bool():
-            return f"write param {name} : bool = {written(value)}"
+            return f"write param {name} : bool = {quote(value)}"
         case syntax.Number(value=number):
             kind = "i64" if isinstance(number, int) else "f64"
-            return f"write param {name} : {kind} = {written(value)}"
+            return f"write param {name} : {kind} = {quote(value)}"
         case syntax.Call(callee=syntax.Word(text="TDom" | "Tdom" | "tdom" | "range")):
             return f"write {name} = TDom(-∞, ∞, 1)"
         case _:

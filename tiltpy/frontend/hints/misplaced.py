@@ -1,11 +1,12 @@
-"""What to say of things that cannot stand where they were written."""
+"""Errors of what cannot stand where it was written."""
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend.surface import syntax
+from tiltpy.limits import MAX_DEPTH
 from tiltpy.source import Span
 
 
-def inside(span: Span, what: str) -> QueryError:
+def inside_reduction(span: Span, what: str) -> QueryError:
     """The error that something cannot stand inside a reduction."""
     return QueryError(
         "E0113",
@@ -32,3 +33,23 @@ def misplaced(node: syntax.Expr) -> QueryError:
                 node.span,
                 "like sum(v for v in ~x[t - 10 : t])",
             )
+
+
+def other_time(name: str, time: str, span: Span) -> QueryError:
+    """The error that a definition over `time` uses the time variable `name`."""
+    return QueryError(
+        "E0108",
+        f"this definition runs over `{time}`, not over `{name}`",
+        span,
+        f"write {time}",
+    )
+
+
+def too_deep(span: Span) -> QueryError:
+    """The error that an expression nests too deep."""
+    return QueryError(
+        "E0301",
+        f"nested deeper than {MAX_DEPTH} levels",
+        span,
+        "name parts of it in objects of their own",
+    )

@@ -1,4 +1,4 @@
-"""What the writer of something that begins like a number may have meant."""
+"""Hints for what begins like a number, and for units of durations."""
 
 import re
 
@@ -17,7 +17,7 @@ _UNITS = {
 
 
 def advise_number(text: str) -> str:
-    """The way out of what begins like a number."""
+    """Hint what to write instead of what begins like a number."""
     if ".." in text:
         return "a window is written with `:`, like ~x[t - 10 : t]"
     digits = text.replace("_", "")
@@ -34,7 +34,7 @@ def advise_number(text: str) -> str:
 
 
 def advise_text(text: str) -> str:
-    """The way out of a text in quotes that is no duration."""
+    """Hint what to write instead of a string that is no duration."""
     close = text.replace(" ", "")
     if is_duration(close):
         return f'write "{close}"'
@@ -45,10 +45,10 @@ def advise_text(text: str) -> str:
 
 
 def advise_length(count: str, unit: str) -> str:
-    """What a duration in another unit, or another spelling of a unit, is here."""
+    """Hint how a duration in another unit or spelling is written, or nothing."""
     lower = unit.lower().rstrip("s") or unit.lower()
-    for name, others in _UNITS.items():
-        if unit in others or lower in others:
+    for name, spellings in _UNITS.items():
+        if unit in spellings or lower in spellings:
             return f"write {count}{name}"
     if lower in ("w", "wk", "week"):
         whole = count.isdecimal()

@@ -1,30 +1,30 @@
-"""The place where a text does not parse, as advice looks at it."""
+"""The position at which a text does not parse, as hints look at it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from tiltpy.frontend.surface.recovery import Mark, marks
+from tiltpy.frontend.surface.recovery import Lexeme, lex
 from tiltpy.source import Source
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class ParsePosition:
     """A token that does not fit, and what stands around it.
 
-    `before` are those of its statement, `opener` is the bracket that is open, and
-    `complete` is whether a whole expression stands before it.
+    `before` are the tokens of its statement before it, `opener` is the bracket that is
+    open, and `complete` says whether a whole expression stands before it.
     """
 
     source: Source
-    found: Mark
-    before: tuple[Mark, ...]
-    opener: Mark | None
+    token: Lexeme
+    before: tuple[Lexeme, ...]
+    opener: Lexeme | None
     complete: bool
 
     @property
     def text(self) -> str:
-        return self.word(self.found)
+        return self.word(self.token)
 
     @property
     def inside(self) -> str:
@@ -33,11 +33,11 @@ class Spot:
 
     @property
     def leads(self) -> bool:
-        """Whether it begins a line outside of brackets."""
-        line = self.source.text.rfind("\n", 0, self.found.start) + 1
-        return self.opener is None and line == self.found.start
+        """Whether the token begins a line outside of brackets."""
+        line = self.source.text.rfind("\n", 0, self.token.start) + 1
+        return self.opener is None and line == self.token.start
 
-    def word(self, mark: Mark) -> str:
+    def word(self, mark: Lexeme) -> str:
         return self.source.text[mark.start : mark.end]
 
     def previous(self, count: int = 1) -> str:
@@ -45,23 +45,23 @@ class Spot:
         return self.word(self.before[-count]) if len(self.before) >= count else ""
 
     def after(self) -> Iterator[str]:
-        """The tokens that follow on the line."""
-        stop = self.source.text.find("\n", self.found.end)
+        """The texts of the tokens that follow on the line."""
+        stop = self.source.text.find("\n", self.token.end)
         end = len(self.source.text) if stop < 0 else stop
-        return map(self.word, marks(self.source.text, self.found.end, end))
+        return map(self.word, lex(self.source.text, self.token.end, end))
 
     def next(self, count: int = 1) -> str:
         return next(islice(self.after(), count - 1, None), "")
 
     @property
     def words(self) -> list[str]:
-        """The tokens before it in the statement."""
+        """The texts of the statement's tokens before this one."""
         return list(map(self.word, self.before))
 
-    def joined(self) -> Iterator[str]:
-        """It and the tokens that stand right beside it, the longest first."""
+    def adjacent_texts(self) -> Iterator[str]:
+        """The token with its neighbours that no space divides, longest text first."""
         text, around = self.source.text, self.before[-2:]
-        starts = [m.start for m in around if " " not in text[m.start : self.found.end]]
-        ends = [self.found.end + 1, self.found.end]
+        starts = [m.start for m in around if " " not in text[m.start : self.token.end]]
+        ends = [self.token.end + 1, self.token.end]
         yield from (text[s:e] for s in starts for e in ends)
-        yield from (text[self.found.start : e] for e in ends)
+        yield from (text[self.token.start : e] for e in ends)

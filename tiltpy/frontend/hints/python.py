@@ -1,4 +1,4 @@
-"""The way out of mistakes in Python, where a query is written by expressions."""
+"""Errors of queries that are written in Python, and their hints."""
 
 import re
 from collections.abc import Callable
@@ -8,9 +8,9 @@ from tiltpy.frontend.hints.other_languages import FUNCTIONS_ELSEWHERE
 from tiltpy.ops import FUNCTIONS, REDUCTIONS
 from tiltpy.source import Span
 
-_COMPARED = re.compile(r"[^<>=!&|]+(<=?|>=?)[^<>=!&|]+(<=?|>=?)[^<>=!&|]+")
+_CHAIN = re.compile(r"[^<>=!&|]+(<=?|>=?)[^<>=!&|]+(<=?|>=?)[^<>=!&|]+")
 _TYPES = {float: "tilt.f64", int: "tilt.i64", bool: "tilt.bool"}
-_REWRITTEN = (
+_TRANSLATIONS = (
     (r"~(\w+)\[\w+\] = \.\.\.", r'define("\1", t, ...)'),
     (r"~(?=\w)", ""),
     (r"\b([iuf]\d\d?|bool)\((\w+|\.\.\.|φ)\)", r"cast(\2, \1)"),
@@ -23,28 +23,28 @@ _REWRITTEN = (
     (r"`\?`", "`when`"),
     (r"φ", "phi"),
 )
-"""What hints for texts are in Python."""
+"""How hints for texts read in Python."""
 
 
-def in_python(errors: QueryErrors) -> QueryErrors:
-    """The errors of a query that Python wrote, in Python's words."""
+def translate_errors(errors: QueryErrors) -> QueryErrors:
+    """Translate the errors of a query into the words of its Python."""
     return QueryErrors(
         [
-            QueryError(e.code, _rewritten(e.message, 6), e.span, _rewritten(e.hint, 0))
+            QueryError(e.code, _translate(e.message, 6), e.span, _translate(e.hint, 0))
             for e in errors.errors
         ]
     )
 
 
-def _rewritten(text: str, first: int) -> str:
-    for pattern, instead in _REWRITTEN[first:]:
+def _translate(text: str, first: int) -> str:
+    for pattern, instead in _TRANSLATIONS[first:]:
         text = re.sub(pattern, instead, text)
     return text
 
 
 def no_truth(span: Span) -> QueryError:
     """The error that Python asks an expression whether it is true."""
-    text = written(span)
+    text = _quote(span)
     built_in = re.match(r"(min|max|sorted)\(", text)
     if built_in is not None:
         way = f"write tilt.{built_in[1].replace('sorted', 'quantile')}(...)"
@@ -56,7 +56,7 @@ def no_truth(span: Span) -> QueryError:
         way = "write ~a for not a"
     elif re.search(r"[&|]", text):
         way = "`&` and `|` bind tighter: write (a < b) & (b < c)"
-    elif _COMPARED.fullmatch(text):
+    elif _CHAIN.fullmatch(text):
         way = "write (a < b) & (b < c) for a < b < c"
     else:
         way = "write when(condition, value, otherwise) instead of if"
@@ -66,7 +66,7 @@ def no_truth(span: Span) -> QueryError:
 
 def no_value(what: str, span: Span) -> QueryError:
     """The error that Python asks an expression for its values."""
-    text = written(span)
+    text = _quote(span)
     called = re.match(r"(?:\w+\.)*(\w+)\(", text)
     name = "" if called is None else called[1]
     here = FUNCTIONS_ELSEWHERE.get(name, "").removeprefix("write ") or name
@@ -93,32 +93,33 @@ def no_method(name: str, span: Span) -> QueryError:
     return QueryError("E0207", f"`.{name}` is a field here, no method", span, way)
 
 
-def no_type(given: object, span: Span) -> QueryError:
+def no_type(value: object, span: Span) -> QueryError:
     """The error that something is no type of a payload."""
-    name = getattr(given, "__name__", repr(given))
-    here = _TYPES.get(given) if isinstance(given, type) else None
+    name = getattr(value, "__name__", repr(value))
+    here = _TYPES.get(value) if isinstance(value, type) else None
     way = "write a scalar type like tilt.f64, or one per field: {'a': tilt.f64}"
     if here is not None:
         way = f"write {here}"
     return QueryError("E0202", f"{name} is no type of a payload", span, way)
 
 
-def no_lifetime(given: object, span: Span) -> QueryError:
+def no_lifetime(value: object, span: Span) -> QueryError:
     """The error that something is no lifetime."""
     way = 'write point(), duration("10s"), until_next(), sampled("1s") or interval()'
-    shown = repr(given)
-    if isinstance(given, Callable):  # type: ignore[arg-type]
-        shown = f"the function {getattr(given, '__name__', '')}"
-        way = f"call it, like {getattr(given, '__name__', 'point')}()"
-    return QueryError("E0206", f"expected a lifetime, found {shown}", span, way)
+    description = repr(value)
+    if isinstance(value, Callable):  # type: ignore[arg-type]
+        description = f"the function {getattr(value, '__name__', '')}"
+        way = f"call it, like {getattr(value, '__name__', 'point')}()"
+    message = f"expected a lifetime, found {description}"
+    return QueryError("E0206", message, span, way)
 
 
-def no_columns(given: object, option: str, span: Span) -> QueryError:
-    """The error that something is no name of a column."""
+def no_columns(value: object, option: str, span: Span) -> QueryError:
+    """The error that the value of `option` is no name of a column."""
     way = f'write {option}="symbol", or {option}=("symbol", "venue")'
-    return QueryError("E0206", f"expected a column's name, found {given}", span, way)
+    return QueryError("E0206", f"expected a column's name, found {value}", span, way)
 
 
-def written(span: Span) -> str:
+def _quote(span: Span) -> str:
     """The caller's text."""
     return span.source.text[span.start : span.end]

@@ -21,7 +21,12 @@ from tiltpy.errors import QueryError, QueryErrors, TiltError
 from tiltpy.frontend.elaboration.declarations import read_lifetime
 from tiltpy.frontend.elaboration.query import elaborate
 from tiltpy.frontend.elaboration.tick_constants import Times
-from tiltpy.frontend.hints.python import in_python, no_columns, no_lifetime, no_type
+from tiltpy.frontend.hints.python import (
+    no_columns,
+    no_lifetime,
+    no_type,
+    translate_errors,
+)
 from tiltpy.frontend.python.caller_span import caller_span
 from tiltpy.frontend.python.expressions import (
     Declared,
@@ -37,7 +42,6 @@ from tiltpy.frontend.python.expressions import (
 from tiltpy.frontend.python.sharing import share
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.durations import is_duration
-from tiltpy.frontend.surface.program import Program
 from tiltpy.ir.nodes import Query
 from tiltpy.lifetimes import Lifetime
 from tiltpy.source import UNKNOWN, Span
@@ -206,9 +210,9 @@ def build_query(*outputs: Object, unit: Unit | None = None) -> Query:
     names = tuple(syntax.Word(name, span) for name in distinct)
     statements.append(syntax.Output(names))
     try:
-        return elaborate(Program(tuple(statements), span), {})
+        return elaborate(syntax.Program(tuple(statements), span), {})
     except QueryErrors as errors:
-        raise in_python(errors) from None
+        raise translate_errors(errors) from None
 
 
 def _reachable(outputs: Sequence[Declared]) -> list[Declared]:

@@ -12,7 +12,7 @@ from numbers import Integral, Real
 
 from tiltpy.argument_checks import check_argument
 from tiltpy.errors import QueryError
-from tiltpy.frontend.elaboration.tick_constants import too_deep
+from tiltpy.frontend.hints.misplaced import too_deep
 from tiltpy.frontend.hints.numbers import advise_text
 from tiltpy.frontend.hints.python import no_method, no_truth, no_value
 from tiltpy.frontend.python.caller_span import caller_span

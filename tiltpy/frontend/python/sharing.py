@@ -8,7 +8,7 @@ would have in a text. The inside of a reduction stays as it is: no name reaches 
 from collections import Counter
 from dataclasses import replace
 
-from tiltpy.frontend.elaboration.call_targets import reduction_named
+from tiltpy.frontend.elaboration.call_targets import split_active
 from tiltpy.frontend.surface import syntax
 from tiltpy.ops import FUNCTIONS, REDUCTIONS
 
@@ -47,7 +47,7 @@ def is_reduction(node: syntax.Expr) -> bool:
             return True
         case syntax.Call(callee=callee, arguments=arguments):
             twofold = callee.text in FUNCTIONS and len(arguments) == 2
-            return reduction_named(callee.text)[0] in REDUCTIONS and not twofold
+            return split_active(callee.text)[0] in REDUCTIONS and not twofold
         case _:
             return False
 

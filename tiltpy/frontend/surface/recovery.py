@@ -1,4 +1,4 @@
-"""Cutting a text that does not parse into what look like its statements.
+"""Splitting a text that does not parse into what look like its statements.
 
 A statement starts with a keyword and a name, `name =`, or `~name[...] =`, at the start
 of a line that is outside of brackets or indented no deeper than the statement before,
@@ -34,13 +34,13 @@ _HEAD = re.compile(
 )
 
 
-_CALLED = ("def", "reduction", "function", "func", "fn")
-"""Keywords before what is called later, here or in other languages."""
+_CALLABLE = ("def", "reduction", "function", "func", "fn")
+"""Keywords before what can be called, here or in other languages."""
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """A token of a text: its kind (a group of the pattern above) and its place."""
+class Lexeme:
+    """A token of a text: its kind (a group of the pattern above) and its offsets."""
 
     kind: str
     start: int
@@ -48,8 +48,8 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """What looks like a statement: its place, its keyword, and the name it gives."""
+class Fragment:
+    """What looks like a statement: its offsets, its keyword, the name it defines."""
 
     start: int
     end: int
@@ -57,57 +57,58 @@ class Piece:
     name: str = ""
 
 
-def marks(text: str, start: int = 0, end: int | None = None) -> Iterator[Mark]:
-    """The tokens of a stretch of text, without blanks and comments."""
+def lex(text: str, start: int = 0, end: int | None = None) -> Iterator[Lexeme]:
+    """The tokens of a text between two offsets, without blanks and comments."""
     for match in _TOKEN.finditer(text, start, len(text) if end is None else end):
         if match.lastgroup != "blank":
             assert match.lastgroup is not None
-            yield Mark(match.lastgroup, match.start(), match.end())
+            yield Lexeme(match.lastgroup, match.start(), match.end())
 
 
-def pieces(text: str) -> list[Piece]:
-    """The pieces of a text, in order; together they hold all of its tokens."""
-    found: list[Piece] = []
+def split_statements(text: str) -> list[Fragment]:
+    """Split a text; the fragments are in order, and together hold all of its tokens."""
+    fragments: list[Fragment] = []
     depth = indent = end = 0
     separated = False
-    for mark in marks(text):
-        column = mark.start - (text.rfind("\n", 0, mark.start) + 1)
-        leads = not text[mark.start - column : mark.start].strip()
-        piece = None
+    for lexeme in lex(text):
+        column = lexeme.start - (text.rfind("\n", 0, lexeme.start) + 1)
+        leads = not text[lexeme.start - column : lexeme.start].strip()
+        fragment = None
         outside = depth == 0 and (leads or separated)
-        if mark.kind == "word" and (outside or (leads and column <= indent)):
-            piece = _head(text, mark.start)
-        if piece is not None or not found:
-            found[-1:] = [replace(last, end=end) for last in found[-1:]]
-            found.append(piece or Piece(mark.start, mark.end))
+        if lexeme.kind == "word" and (outside or (leads and column <= indent)):
+            fragment = _read_head(text, lexeme.start)
+        if fragment is not None or not fragments:
+            fragments[-1:] = [replace(last, end=end) for last in fragments[-1:]]
+            fragments.append(fragment or Fragment(lexeme.start, lexeme.end))
             depth, indent = 0, column
-        separated = text[mark.start] == ";"
-        depth = max(0, depth + (mark.kind == "open") - (mark.kind == "close"))
-        end = mark.end
-    found[-1:] = [replace(last, end=end) for last in found[-1:]]
-    return found
+        separated = text[lexeme.start] == ";"
+        depth = max(0, depth + (lexeme.kind == "open") - (lexeme.kind == "close"))
+        end = lexeme.end
+    fragments[-1:] = [replace(last, end=end) for last in fragments[-1:]]
+    return fragments
 
 
-def _head(text: str, start: int) -> Piece | None:
+def _read_head(text: str, start: int) -> Fragment | None:
+    """The fragment whose head stands at an offset, or None if none does."""
     match = _HEAD.match(text, start)
     if match is None:
         return None
     keyword = match["keyword"] or ""
     subject = match["subject"] or ""
     if match["object"] or (keyword == "input" and subject):
-        return Piece(start, start, keyword, "~" + (match["object"] or subject))
+        return Fragment(start, start, keyword, "~" + (match["object"] or subject))
     callee = f"{subject}()" if subject else ""
-    named = {"param": subject, **dict.fromkeys(_CALLED, callee)}.get(keyword, "")
-    name = match["name"] or named
-    return Piece(start, start, keyword, name)
+    by_keyword = {"param": subject, **dict.fromkeys(_CALLABLE, callee)}
+    name = match["name"] or by_keyword.get(keyword, "")
+    return Fragment(start, start, keyword, name)
 
 
-def unclosed(text: str, start: int, end: int) -> Mark | None:
-    """The last bracket of a stretch that is opened and never closed."""
-    stack: list[Mark] = []
-    for mark in marks(text, start, end):
-        if mark.kind == "open":
-            stack.append(mark)
-        elif mark.kind == "close" and stack:
+def find_unclosed(text: str, start: int, end: int) -> Lexeme | None:
+    """The last bracket between two offsets that is opened and never closed."""
+    stack: list[Lexeme] = []
+    for lexeme in lex(text, start, end):
+        if lexeme.kind == "open":
+            stack.append(lexeme)
+        elif lexeme.kind == "close" and stack:
             stack.pop()
     return stack[-1] if stack else None

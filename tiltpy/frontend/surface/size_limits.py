@@ -1,26 +1,22 @@
 """Refuses what is larger than the limits, before anything is made of it.
 
-A text is measured before it is parsed, and the statements of both doors before they are
-elaborated. What grows only then, since functions are written out, is counted as it does
-(`Expansion`).
+A text is measured before it is parsed, and the statements of a text or of Python before
+they are elaborated. What grows later, as functions are written out, is counted by
+`elaboration.objects.Expansion`.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import BinaryIO
 
 from tiltpy.errors import QueryError, QueryErrors, TiltError
 from tiltpy.frontend.surface import syntax
-from tiltpy.frontend.surface.poison import Exhausted
 from tiltpy.limits import (
-    MAX_CALLS,
     MAX_COLUMNS,
     MAX_FIELDS,
     MAX_NAME,
-    MAX_NODES,
     MAX_OPTIONS,
     MAX_PARAMETERS,
     MAX_STATEMENTS,
@@ -93,38 +89,6 @@ def _half(character: str, span: Span) -> QueryError:
         span,
         r'write the character itself, or "\u{1F600}" in a string',
     )
-
-
-@dataclass(slots=True)
-class Expansion:
-    """How much the functions of a query have become, written out where they are called.
-
-    Beyond the limits an error is raised once, and then nothing but its end.
-    """
-
-    calls: int = 0
-    nodes: int = 0
-
-    def count_call(self, span: Span) -> None:
-        """Count a call of a function; those inside of functions count every time."""
-        self.calls += 1
-        if self.calls > MAX_CALLS:
-            message = f"the functions of this query are called more than {MAX_CALLS:,}"
-            self._refuse(self.calls == MAX_CALLS + 1, f"{message} times", span)
-
-    def count_node(self, span: Span) -> None:
-        """Count a node of an expression that is made."""
-        self.nodes += 1
-        if self.nodes > MAX_NODES:
-            message = f"this query has more than {MAX_NODES:,} parts"
-            message += ", with its functions written out"
-            self._refuse(self.nodes == MAX_NODES + 1, message, span)
-
-    def _refuse(self, first: bool, message: str, span: Span) -> None:
-        if not first:
-            raise Exhausted
-        way = "give names to what is used many times"
-        raise QueryError("E0303", message, span, way)
 
 
 def check_statements(statements: Iterable[syntax.Statement]) -> None:

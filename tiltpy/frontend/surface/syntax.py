@@ -1,13 +1,14 @@
 """The surface syntax: a query as it was written, before names, units and types.
 
-Both doors make it: `reader.py` from a text and `builder.py` from Python. It knows no
-types and no ticks; `elaborate.py` turns it into the functional IR.
+`text` makes it of a text and `python` of calls. It knows no types and no ticks;
+`elaboration` turns it into the functional IR.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import assert_never
 
+from tiltpy.errors import QueryError
 from tiltpy.ops import BinaryOp, UnaryOp
 from tiltpy.source import Span
 
@@ -366,6 +367,20 @@ Statement = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A query as it was written, and what was wrong with its syntax.
+
+    `poisoned` has the names (objects with `~`, functions with `()`) of statements that
+    were left out; `span` is where to report that something is missing.
+    """
+
+    statements: tuple[Statement, ...]
+    span: Span
+    errors: tuple[QueryError, ...] = ()
+    poisoned: frozenset[str] = frozenset()
+
+
 def bodies(statement: Statement) -> tuple[Expr | Block, ...]:
     """The expressions of a statement."""
     match statement:
@@ -376,7 +391,7 @@ def bodies(statement: Statement) -> tuple[Expr | Block, ...]:
         case TimeDomain():
             return statement.arguments
         case Function():
-            defaults = (one.default for one in statement.parameters if one.default)
+            defaults = (p.default for p in statement.parameters if p.default)
             return (statement.body, *defaults)
         case OwnReduction():
             return tuple(part.body for part in statement.parts)
@@ -420,24 +435,24 @@ def operands(node: Expr) -> tuple[Expr, ...]:
 
 
 def children(node: Expr | Block) -> tuple[Expr | Block, ...]:
-    """What stands directly in an expression or in a block."""
+    """The direct subexpressions of an expression, and the bodies in a block."""
     if isinstance(node, Block):
-        own = (value for part in node.bindings for value in part_values(part))
-        return (*own, node.result)
+        values = (value for b in node.bindings for value in block_values(b))
+        return (*values, node.result)
     return operands(node)
 
 
-def part_values(part: BlockPart) -> tuple[Expr | Block, ...]:
-    """What stands behind the `=` of a part of a block."""
-    match part:
+def block_values(statement: BlockPart) -> tuple[Expr | Block, ...]:
+    """The expressions behind the `=` of a statement of a block."""
+    match statement:
         case Binding():
-            return (part.value,)
+            return (statement.value,)
         case TimeDomain():
-            return part.arguments
+            return statement.arguments
         case Definition():
-            return (part.body,)
+            return (statement.body,)
         case _:
-            assert_never(part)
+            assert_never(statement)
 
 
 def walk(node: Expr | Block) -> Iterator[Expr | Block]:

@@ -1,7 +1,7 @@
 """Text -> statements: one parse when all is well, else statement by statement.
 
-Where the text does not parse, it is cut at what looks like the start of a statement and
-each piece is parsed by itself, so that one run reports all errors.
+Where the text does not parse, it is split at what looks like the start of a statement,
+and each fragment is parsed by itself, so that one run reports all errors.
 """
 
 from typing import Any
@@ -10,32 +10,32 @@ from lark import UnexpectedCharacters, UnexpectedToken
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend.surface import syntax
-from tiltpy.frontend.surface.program import Program
-from tiltpy.frontend.surface.recovery import Piece, pieces
+from tiltpy.frontend.surface.recovery import Fragment, split_statements
 from tiltpy.frontend.text.grammar import parser
-from tiltpy.frontend.text.statement_reader import Reader
+from tiltpy.frontend.text.statement_rules import RULES
 from tiltpy.frontend.text.syntax_errors import syntax_error
+from tiltpy.frontend.text.tree_reader import TreeReader
 from tiltpy.limits import MAX_ERRORS
 from tiltpy.source import Source, Span
 
 
-def read_program(source: Source) -> Program:
-    """The statements of a text, and what was wrong with its syntax."""
-    program = _Reading(source)
-    whole = Piece(0, len(source.text))
-    error = program.read(whole)
+def read_program(source: Source) -> syntax.Program:
+    """Read the statements of a text, and what is wrong with its syntax."""
+    reader = _ProgramReader(source)
+    whole_text = Fragment(0, len(source.text))
+    error = reader.read(whole_text)
     if error is not None:
-        for piece in pieces(source.text):
-            program.read_alone(piece)
-            if len(program.errors) >= MAX_ERRORS:
+        for fragment in split_statements(source.text):
+            reader.read_alone(fragment)
+            if len(reader.errors) >= MAX_ERRORS:
                 break
-        if not program.errors:
-            program.errors.append(error)
-    return Program(
-        tuple(program.statements),
+        if not reader.errors:
+            reader.errors.append(error)
+    return syntax.Program(
+        tuple(reader.statements),
         Span(source, 0, min(len(source.text), 1)),
-        tuple(program.errors),
-        frozenset(program.broken),
+        tuple(reader.errors),
+        frozenset(reader.poisoned),
     )
 
 
@@ -58,37 +58,37 @@ def _read_rule(source: Source, rule: str) -> Any:
         tree = parser().parse(source.text, start=rule)
     except (UnexpectedToken, UnexpectedCharacters) as error:
         raise syntax_error(source, 0, len(source.text), error) from None
-    reader = Reader(source)
-    node = reader.transform(tree)
+    reader = TreeReader(source)
+    node = reader.apply(RULES, tree)
     if reader.errors:
         raise reader.errors[0]
     return node
 
 
-class _Reading:
+class _ProgramReader:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.statements: list[syntax.Statement] = []
         self.errors: list[QueryError] = []
-        self.broken: set[str] = set()
+        self.poisoned: set[str] = set()
 
-    def read(self, piece: Piece) -> QueryError | None:
-        """Read a stretch of statements, or say why it does not parse."""
-        text = self.source.text[piece.start : piece.end]
+    def read(self, fragment: Fragment) -> QueryError | None:
+        """Read the statements of a fragment, or return why it does not parse."""
+        start, end = fragment.start, fragment.end
         try:
-            tree = parser().parse(text, start="start")
+            tree = parser().parse(self.source.text[start:end], start="start")
         except (UnexpectedToken, UnexpectedCharacters) as error:
-            return syntax_error(self.source, piece.start, piece.end, error)
-        reader = Reader(self.source, piece.start)
-        self.statements += reader.transform(tree)
+            return syntax_error(self.source, start, end, error)
+        reader = TreeReader(self.source, start)
+        self.statements += reader.apply(RULES, tree)
         self.errors += reader.errors
-        self.broken |= reader.broken
+        self.poisoned |= reader.poisoned
         return None
 
-    def read_alone(self, piece: Piece) -> None:
-        """Read what looks like a statement."""
-        error = self.read(piece)
+    def read_alone(self, fragment: Fragment) -> None:
+        """Read a fragment by itself; if it does not parse, poison its name."""
+        error = self.read(fragment)
         if error is None:
             return
         self.errors.append(error)
-        self.broken |= {piece.name} - {""}
+        self.poisoned |= {fragment.name} - {""}

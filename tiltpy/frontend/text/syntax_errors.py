@@ -1,4 +1,4 @@
-"""What to say where a text does not parse."""
+"""The error where a text does not parse."""
 
 from itertools import pairwise
 from unicodedata import name
@@ -7,11 +7,11 @@ from lark import UnexpectedCharacters, UnexpectedToken
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend.hints.numbers import advise_number
-from tiltpy.frontend.hints.parse_position import Spot
-from tiltpy.frontend.hints.syntax import advise
+from tiltpy.frontend.hints.parse_position import ParsePosition
+from tiltpy.frontend.hints.syntax import advise_syntax
 from tiltpy.frontend.surface.durations import is_duration, is_number
-from tiltpy.frontend.surface.keywords import RESERVED
-from tiltpy.frontend.surface.recovery import Mark, marks, unclosed
+from tiltpy.frontend.surface.names import RESERVED
+from tiltpy.frontend.surface.recovery import Lexeme, find_unclosed, lex
 from tiltpy.source import Source, Span
 
 CHOOSE = "choose another name"
@@ -45,17 +45,20 @@ def syntax_error(
         at_end = error.token.type == "$END"
     else:
         expected, at_end = set(error.allowed or ()), False
-    found = None
+    token = None
     if not at_end:
-        place = start + (error.pos_in_stream or 0)
-        found = next(marks(source.text, place, end), None)
-    if found is None:
-        return _at_end(source, start, end, expected)
-    return _at(source, start, found, expected)
+        offset = start + (error.pos_in_stream or 0)
+        token = next(lex(source.text, offset, end), None)
+    if token is None:
+        return _error_at_end(source, start, end, expected)
+    return _error_at(source, start, token, expected)
 
 
-def _at_end(source: Source, start: int, end: int, expected: set[str]) -> QueryError:
-    opener = unclosed(source.text, start, end)
+def _error_at_end(
+    source: Source, start: int, end: int, expected: set[str]
+) -> QueryError:
+    """The error that a text ends too soon; `expected` are terminals."""
+    opener = find_unclosed(source.text, start, end)
     if opener is not None:
         text = source.text[opener.start]
         return QueryError(
@@ -64,13 +67,13 @@ def _at_end(source: Source, start: int, end: int, expected: set[str]) -> QueryEr
             _span(source, opener),
             f"expected `{_CLOSERS[text]}` at the end of the statement",
         )
-    stray = _stray(source, start, end) if "EQUAL" in expected else None
+    stray = _find_stray(source, start, end) if "EQUAL" in expected else None
     if stray is not None:
-        return _at(source, start, stray, {"PLUS"})
-    last = max(marks(source.text, start, end), key=lambda m: m.end, default=None)
+        return _error_at(source, start, stray, {"PLUS"})
+    last = max(lex(source.text, start, end), key=lambda m: m.end, default=None)
     place = Span(source, start, end) if last is None else _span(source, last)
     before = source.text[place.start : place.end]
-    wanted = _wanted(expected)
+    wanted = _describe_expected(expected)
     if wanted.startswith("`:`"):
         conditional = "?" in source.text[start:end]
         wanted = "`: φ`, or another value," if conditional else "`:` and a type"
@@ -81,93 +84,100 @@ def _at_end(source: Source, start: int, end: int, expected: set[str]) -> QueryEr
     )
 
 
-def _at(source: Source, start: int, found: Mark, expected: set[str]) -> QueryError:
-    stray = _stray(source, start, found.end) if "EQUAL" in expected else None
+def _error_at(
+    source: Source, start: int, token: Lexeme, expected: set[str]
+) -> QueryError:
+    """The error at a token of a text from `start` on; `expected` are terminals."""
+    stray = _find_stray(source, start, token.end) if "EQUAL" in expected else None
     if stray is not None:
-        return _at(source, start, stray, {"PLUS"})
-    text, span = source.text[found.start : found.end], _span(source, found)
-    if found.kind == "number" and not (is_duration(text) or is_number(text)):
-        message = f"`{_shown(text)}` is no number and no duration"
+        return _error_at(source, start, stray, {"PLUS"})
+    text, span = source.text[token.start : token.end], _span(source, token)
+    if token.kind == "number" and not (is_duration(text) or is_number(text)):
+        message = f"`{_shorten(text)}` is no number and no duration"
         return QueryError("E0004", message, span, advise_number(text))
-    if found.kind == "string" and (len(text) < 2 or not text.endswith('"')):
+    if token.kind == "string" and (len(text) < 2 or not text.endswith('"')):
         message = "this string never ends on its line"
         return QueryError("E0004", message, span, 'end it with "')
-    before = _statement(source, start, found)
-    reserved = _reserved(source, before, text)
+    before = _tokens_before(source, start, token)
+    reserved = _reserved_word(source, before, text)
     if reserved is not None:
         return reserved
-    opener = unclosed(source.text, start, found.start)
-    if found.kind == "close" and opener is None:
+    opener = find_unclosed(source.text, start, token.start)
+    if token.kind == "close" and opener is None:
         message = f"this `{text}` closes nothing"
         return QueryError("E0001", message, span, "leave it out, or open it before")
     ended = "UNIT" in expected and "=" in [source.text[m.start : m.end] for m in before]
-    spot = Spot(source, found, before, opener, "PLUS" in expected or ended)
-    if spot.leads:
+    position = ParsePosition(source, token, before, opener, "PLUS" in expected or ended)
+    if position.leads:
         wanted = "a statement"
-    elif spot.words[:-1] == ["input"]:
+    elif position.words[:-1] == ["input"]:
         wanted = "`by` or `:`"
-    elif not spot.complete:
-        wanted = _wanted(expected)
+    elif not position.complete:
+        wanted = _describe_expected(expected)
     else:
-        wanted = f"`{_CLOSERS[spot.inside]}`" if opener else ""
-    message = f"unexpected {_named(text)}" + (f"; expected {wanted}" if wanted else "")
-    return QueryError("E0001", message, span, advise(spot))
+        wanted = f"`{_CLOSERS[position.inside]}`" if opener else ""
+    message = f"unexpected {_describe(text)}" + (
+        f"; expected {wanted}" if wanted else ""
+    )
+    return QueryError("E0001", message, span, advise_syntax(position))
 
 
-def _reserved(source: Source, before: tuple[Mark, ...], text: str) -> QueryError | None:
+def _reserved_word(
+    source: Source, before: tuple[Lexeme, ...], text: str
+) -> QueryError | None:
     """The error that a word was given a value above, which it cannot have."""
-    words = [source.text[mark.start : mark.end] for mark in before]
-    for mark, (word, sign) in zip(before, pairwise(words), strict=False):
+    words = [source.text[token.start : token.end] for token in before]
+    for token, (word, sign) in zip(before, pairwise(words), strict=False):
         if word == text and sign == "=" and text in RESERVED:
             message = f"`{text}` is a reserved word"
-            return QueryError("E0005", message, _span(source, mark), CHOOSE)
+            return QueryError("E0005", message, _span(source, token), CHOOSE)
     return None
 
 
-def _statement(source: Source, start: int, found: Mark) -> tuple[Mark, ...]:
-    """The tokens before one, from the last that begins a line outside of brackets."""
-    kept: list[Mark] = []
+def _tokens_before(source: Source, start: int, token: Lexeme) -> tuple[Lexeme, ...]:
+    """The statement before a token, from the last line outside of brackets on."""
+    tokens: list[Lexeme] = []
     depth = 0
-    for mark in marks(source.text, start, found.start):
-        leads = source.text.rfind("\n", 0, mark.start) + 1 == mark.start
+    for earlier in lex(source.text, start, token.start):
+        leads = source.text.rfind("\n", 0, earlier.start) + 1 == earlier.start
         if depth == 0 and leads:
-            kept = []
-        depth = max(0, depth + (mark.kind == "open") - (mark.kind == "close"))
-        kept.append(mark)
-    leads = source.text.rfind("\n", 0, found.start) + 1 == found.start
-    return () if depth == 0 and leads else tuple(kept)
+            tokens = []
+        depth = max(0, depth + (earlier.kind == "open") - (earlier.kind == "close"))
+        tokens.append(earlier)
+    leads = source.text.rfind("\n", 0, token.start) + 1 == token.start
+    return () if depth == 0 and leads else tuple(tokens)
 
 
-def _stray(source: Source, start: int, end: int) -> Mark | None:
+def _find_stray(source: Source, start: int, end: int) -> Lexeme | None:
     """The object on a line after a whole expression, which reads as a definition."""
-    found, depth, last = None, 0, None
+    stray, depth, last = None, 0, None
     defined = source.text.startswith("output", start)
-    for mark in marks(source.text, start, end):
-        text = source.text[mark.start : mark.end]
+    for token in lex(source.text, start, end):
+        text = source.text[token.start : token.end]
         if depth == 0 and text.startswith("~") and last is not None:
             previous = source.text[last.start : last.end]
-            leads = "\n" in source.text[last.end : mark.start]
+            leads = "\n" in source.text[last.end : token.start]
             beside = defined and not leads
-            found = (last if previous.lower() == "not" else mark) if beside else None
+            stray = (last if previous.lower() == "not" else token) if beside else None
         defined |= text == "="
-        depth += (mark.kind == "open") - (mark.kind == "close")
-        last = mark
-    return found
+        depth += (token.kind == "open") - (token.kind == "close")
+        last = token
+    return stray
 
 
-def _named(text: str) -> str:
-    """A token as messages show it; what cannot be seen by its name."""
+def _describe(text: str) -> str:
+    """A token as messages show it: by its name if it cannot be seen."""
     if text.isprintable() and text.strip():
-        return f"`{_shown(text)}`"
+        return f"`{_shorten(text)}`"
     return f"U+{ord(text[0]):04X} ({name(text[0], 'a control character').lower()})"
 
 
-def _shown(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= 24 else text[:21] + "..."
 
 
-def _wanted(expected: set[str]) -> str:
-    """What could have stood there, in words."""
+def _describe_expected(expected: set[str]) -> str:
+    """The expected terminals, in words."""
     if "NUMBER" in expected:
         return "an expression"
     if "POINT" in expected:
@@ -184,5 +194,5 @@ def _wanted(expected: set[str]) -> str:
     return " or ".join(names[:4]) or "something else"
 
 
-def _span(source: Source, mark: Mark) -> Span:
-    return Span(source, mark.start, mark.end)
+def _span(source: Source, token: Lexeme) -> Span:
+    return Span(source, token.start, token.end)

@@ -68,7 +68,9 @@ def _no_reduction(reduction: str, element: Expr) -> QueryError:
     )
 
 
-def reduce_own(own: UserReduction, window: Window, element: Expr, span: Span) -> Expr:
+def reduce_user_defined(
+    own: UserReduction, window: Window, element: Expr, span: Span
+) -> Expr:
     """A reduction of the query's own; the element widens to what it takes."""
     if is_bare_phi(element):
         element = adapt(element, own.type)

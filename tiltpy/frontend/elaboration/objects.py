@@ -1,0 +1,141 @@
+"""The temporal objects of a query, and how large it has become, as it is elaborated."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tiltpy.errors import QueryError
+from tiltpy.frontend.elaboration.poison import FatalPoison, Poison
+from tiltpy.frontend.surface import syntax
+from tiltpy.frontend.surface.names import fresh_name, nearest
+from tiltpy.ir.keys import Keys, definition_keys, shown
+from tiltpy.ir.nodes import Expr, TemporalExpr
+from tiltpy.ir.print.query import format_expr
+from tiltpy.ir.traversal import source_cuts
+from tiltpy.limits import MAX_CALLS, MAX_NODES, MAX_OBJECTS
+from tiltpy.source import Span
+from tiltpy.types import TDom, Type
+
+
+@dataclass(slots=True)
+class Expansion:
+    """The size of a query with its functions written out where they are called.
+
+    Beyond a limit an error is raised once, and `FatalPoison` from then on.
+    """
+
+    calls: int = 0
+    nodes: int = 0
+
+    def count_call(self, span: Span) -> None:
+        """Count a call of a function; those inside of functions count every time."""
+        self.calls += 1
+        if self.calls > MAX_CALLS:
+            message = f"the functions of this query are called more than {MAX_CALLS:,}"
+            self._refuse(self.calls == MAX_CALLS + 1, f"{message} times", span)
+
+    def count_node(self, span: Span) -> None:
+        """Count a node of an expression."""
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            message = f"this query has more than {MAX_NODES:,} parts"
+            message += ", with its functions written out"
+            self._refuse(self.nodes == MAX_NODES + 1, message, span)
+
+    def _refuse(self, first: bool, message: str, span: Span) -> None:
+        if not first:
+            raise FatalPoison
+        way = "give names to what is used many times"
+        raise QueryError("E0303", message, span, way)
+
+
+@dataclass(slots=True)
+class Objects:
+    """The temporal objects that a body may refer to, and those that bodies define.
+
+    `types` are those elaborated so far, `keys` their key columns; `poisoned` has those
+    (as `~x`) that were wrong or unknown; `taken` are all object names of the query,
+    `local_names` the names of the objects that bodies define, `definitions` all that is
+    defined so far.
+    """
+
+    types: dict[str, Type]
+    keys: dict[str, Keys]
+    inputs: frozenset[str]
+    poisoned: set[str]
+    taken: set[str] = field(default_factory=set)
+    local_names: dict[tuple[TDom, str], str] = field(default_factory=dict)
+    definitions: list[TemporalExpr] = field(default_factory=list)
+    expansion: Expansion = field(default_factory=Expansion)
+
+    def in_text(self) -> list[str]:
+        """The objects that have a name in the query's text."""
+        local_names = set(self.local_names.values())
+        return [name for name in self.types if name not in local_names]
+
+    def define(self, name: str, tdom: TDom, body: Expr, span: Span) -> str:
+        """Define an object inside of a body, and return its name.
+
+        Equal bodies over one domain are one object.
+        """
+        key = tdom, format_expr(body)
+        if key not in self.local_names:
+            fresh = fresh_name(name, self.taken)
+            self.taken.add(fresh)
+            self.local_names[key] = fresh
+            self.add(TemporalExpr(fresh, tdom, body, source_cuts(body), span))
+        return self.local_names[key]
+
+    def add(self, definition: TemporalExpr) -> None:
+        """Add a definition, which can be referred to from then on."""
+        if len(self.definitions) >= MAX_OBJECTS:
+            raise QueryError(
+                "E0304",
+                f"more than {MAX_OBJECTS:,} definitions, those in functions included",
+                definition.span,
+                "split the query in two: the outputs of one can be the inputs of the "
+                "other",
+            )
+        self.types[definition.name] = definition.type
+        self.keys[definition.name] = definition_keys(definition, self.keys)
+        self.definitions.append(definition)
+
+    def payload_type(self, ref: syntax.Ref) -> Type:
+        """The payload type of the object that a reference names.
+
+        An unknown object is an error once, and poison from then on.
+        """
+        name = ref.object
+        if f"~{name}" in self.poisoned:
+            raise Poison
+        if name not in self.types:
+            self.poisoned.add(f"~{name}")
+            raise unknown_object(ref, self.in_text())
+        return self.types[name]
+
+    def require_same_keys(self, ref: syntax.Ref, other: syntax.Ref) -> None:
+        """Raise an error if two references are to objects of different keys."""
+        keys, known = self.keys[ref.object], self.keys[other.object]
+        if keys == known:
+            return
+        raise QueryError(
+            "E0117",
+            f"~{ref.object} is by {shown(keys)}, and ~{other.object} beside it by "
+            f"{shown(known)}",
+            _name_span(ref),
+            "objects meet key by key: declare their inputs by the same columns, in "
+            "order",
+        )
+
+
+def unknown_object(ref: syntax.Ref, known: Iterable[str], hint: str = "") -> QueryError:
+    """The error that no object has the name of a reference."""
+    name = ref.object
+    hint = hint or nearest(name, known, "~") or f"declare it, like input {name} : f64"
+    return QueryError("E0101", f"unknown object ~{name}", _name_span(ref), hint)
+
+
+def _name_span(ref: syntax.Ref) -> Span:
+    """The span of a reference's name; all of the reference, if it is from Python."""
+    source, start = ref.span.source, ref.span.start
+    in_text = source.text.startswith(f"~{ref.object}", start)
+    return Span(source, start, start + 1 + len(ref.object)) if in_text else ref.span

@@ -1,0 +1,129 @@
+"""Parse tree -> surface syntax: the rules of blocks, structs and definitions."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from lark import Token
+from lark.tree import Meta
+
+from tiltpy.frontend.surface import syntax
+from tiltpy.frontend.text.tree_reader import Rule, TreeReader
+
+
+def _read_block(reader: TreeReader, meta: Meta, nodes: list[Any]) -> syntax.Block:
+    *statements, result = [node for node in nodes if not isinstance(node, Token)]
+    for statement in statements:
+        if isinstance(statement, syntax.Binding):
+            reader.check_unreserved(statement.name)
+    bindings = tuple(_split_domain(reader, statement) for statement in statements)
+    return syntax.Block(bindings, result, reader.span(meta))
+
+
+def _split_domain(reader: TreeReader, statement: syntax.BlockPart) -> syntax.BlockPart:
+    """Tell `name = TDom(...)`, which parses as a local name, from those for values."""
+    match statement:
+        case syntax.Binding(value=syntax.Call(callee=callee) as call):
+            if callee.text == "TDom":
+                arguments = check_domain(reader, call)
+                return syntax.TimeDomain(statement.name, arguments, call.span)
+        case _:
+            pass
+    return statement
+
+
+def check_domain(reader: TreeReader, call: syntax.Call) -> tuple[syntax.Expr, ...]:
+    """The arguments of `TDom(...)`: start, end, precision and perhaps an offset."""
+    arguments = list(call.arguments)
+    for binding in call.named:
+        if binding.name.text == "offset" and len(arguments) == 3:
+            arguments.append(binding.value)
+        else:
+            reader.fail(
+                "E0206",
+                f"TDom has no place for `{binding.name.text}`",
+                binding.name.span,
+                "write TDom(start, end, precision), without names",
+            )
+            return ()
+    if len(arguments) not in (3, 4):
+        reader.fail(
+            "E0206",
+            f"TDom takes a start, an end and a precision, not {len(arguments)} "
+            "arguments",
+            call.span,
+            "write TDom(-∞, ∞, 1), or other bounds and another precision",
+        )
+    return tuple(arguments)
+
+
+def _read_own_object(
+    reader: TreeReader, _: Meta, nodes: list[Any]
+) -> syntax.Definition:
+    return make_definition(reader, nodes)
+
+
+def make_definition(reader: TreeReader, nodes: list[Any]) -> syntax.Definition:
+    """Make `~name[time] = body` of its name, time and body."""
+    name, time, body = reader.word(nodes[0]), nodes[1], nodes[2]
+    match time:
+        case syntax.Name(text, span):
+            over = syntax.Word(text, span)
+        case None:
+            over = name
+            reader.fail(
+                "E0103",
+                f"~{name.text} is a temporal object; say over which time",
+                name.span,
+                f"write ~{name.text}[t] = ...",
+            )
+        case _:
+            over = name
+            reader.fail(
+                "E0107",
+                "an object is defined at a time variable itself",
+                time.span,
+                f"write ~{name.text}[t] = ... and shift the references instead",
+            )
+    return syntax.Definition(name, over, body)
+
+
+def _read_binding(reader: TreeReader, _: Meta, nodes: list[Any]) -> syntax.Binding:
+    token = nodes[0]
+    quoted = token.type == "STRING"
+    name = reader.quoted_name(token) if quoted else reader.word(token)
+    return syntax.Binding(name, nodes[1])
+
+
+def _read_struct(reader: TreeReader, meta: Meta, nodes: list[Any]) -> syntax.Expr:
+    return syntax.StructValue(_fields(reader, nodes), reader.span(meta))
+
+
+def _read_with_fields(reader: TreeReader, meta: Meta, nodes: list[Any]) -> syntax.Expr:
+    return syntax.With(nodes[0], _fields(reader, nodes[2:]), reader.span(meta))
+
+
+def _fields(reader: TreeReader, nodes: list[Any]) -> tuple[syntax.Binding, ...]:
+    fields = tuple(node for node in nodes if node is not None)
+    reader.check_distinct([field.name for field in fields], "the field")
+    return fields
+
+
+def _read_word(reader: TreeReader, _: Meta, nodes: list[Any]) -> syntax.Word:
+    return reader.word(nodes[0])
+
+
+def _read_quoted(reader: TreeReader, _: Meta, nodes: list[Any]) -> syntax.Word:
+    return reader.quoted_name(nodes[0])
+
+
+BODY_RULES: Mapping[str, Rule] = {
+    "block": _read_block,
+    "own_object": _read_own_object,
+    "binding": _read_binding,
+    "struct": _read_struct,
+    "with_fields": _read_with_fields,
+    "word": _read_word,
+    "object_word": _read_word,
+    "quoted": _read_quoted,
+}
+"""By the name of the grammar's rule."""
