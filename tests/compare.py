@@ -8,17 +8,12 @@ from tiltpy.interpreter.scalars import Atom
 from tiltpy.ir.nodes import At, Call, Query, Reduce
 from tiltpy.ir.print.query import format_query
 from tiltpy.ir.traversal import walk
+from tiltpy.ops import FUNCTIONS, REDUCTIONS
 from tiltpy.types import F32, Scalar, columns
 
-ROUGH_REDUCTIONS = frozenset({"var", "std", "rms", "skew", "kurtosis"})
+ROUGH_REDUCTIONS = frozenset(r.name for r in REDUCTIONS.values() if not r.exact)
 """Reductions that round on the way, even over small multiples of 1/8."""
-LIBRARY_FUNCTIONS = frozenset(
-    {
-        "sqrt", "exp", "exp2", "log", "log2", "log10", "log1p", "expm1", "sin", "cos",
-        "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "cbrt", "pow", "atan2",
-        "hypot",
-    }
-)  # fmt: skip
+LIBRARY_FUNCTIONS = frozenset(f.name for f in FUNCTIONS.values() if not f.exact)
 """Functions whose last bit is the library's."""
 
 TOLERANCE = {True: 1e-4, False: 1e-9}

@@ -41,7 +41,7 @@ from tiltpy.ir.nodes import (
 )
 from tiltpy.ir.traversal import source_cuts
 from tiltpy.ir.verify.types import reduction_type
-from tiltpy.ops import STRING_TESTS, BinaryOp
+from tiltpy.ops import FUNCTIONS, REDUCTIONS, STRING_TESTS, BinaryOp
 from tiltpy.types import (
     BOOL,
     F32,
@@ -87,7 +87,9 @@ WINDOWS = (
     (-7, -3), (2, 4), (-4, 3), (-13, 0), (-40, 0),
 )  # fmt: skip
 COMPARISONS: tuple[BinaryOp, ...] = ("<", "<=", ">", ">=", ">", "<", "==", "!=")
-EXACT_FUNCTIONS = ("floor", "ceil", "round", "trunc")
+EXACT_FUNCTIONS = [
+    rule.name for rule in FUNCTIONS.values() if rule.exact and rule.result == "float"
+]
 
 
 class ExpressionWriter:
@@ -272,7 +274,7 @@ class ExpressionWriter:
         name = self.reduction_name(found)
         if name == "count" and self.chance(0.3):
             element, grade = Element(source.type), Grade()
-        ddof = 1 if name in ("var", "std") and self.chance(0.3) else 0
+        ddof = 1 if REDUCTIONS[name].ddof and self.chance(0.3) else 0
         parameter = self.parameter(name)
         result = reduction_type(name, element.type, parameter)
         assert result is not None
@@ -434,8 +436,8 @@ class ExpressionWriter:
             grade = replace(grade, places=0)
             return Call(name, (value,), scalar), grade.grown(1)
         name = self.random.choice(sorted(LIBRARY_FUNCTIONS))
-        arity = 2 if name in ("atan2", "hypot", "pow") else 1
-        arguments = (value, self.number(scalar, 0, firm=True)[0])[:arity]
+        both = (value, self.number(scalar, 0, firm=True)[0])
+        arguments = both[: FUNCTIONS[name].arity]
         return Call(name, arguments, scalar), Grade(Level.ROUGH, 0, None)
 
     # Conditions

@@ -7,30 +7,20 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
+import tiltpy as tilt
 from tests.query_texts import FIGURE_4_QUERY
 from tiltpy.errors import QueryError, TiltError
 from tiltpy.frontend.parse import parse
-from tiltpy.frontend.python import functions as fn
-from tiltpy.frontend.python.builder import (
-    Object,
-    TDom,
-    build_query,
-    cast,
-    define,
+from tiltpy.frontend.python.builder import Object, TDom, build_query, define, source
+from tiltpy.frontend.python.declarations import (
     duration,
-    end,
-    exists,
     interval,
-    phi,
     point,
     sampled,
-    source,
-    start,
-    struct,
     until_next,
-    when,
 )
 from tiltpy.frontend.python.expressions import Expression, Value, lift
+from tiltpy.frontend.python.values import cast, end, exists, phi, start, struct, when
 from tiltpy.ir.nodes import At, Let, Query
 from tiltpy.ir.print.query import format_expr, format_query
 from tiltpy.ir.verify.invariants import verify_source
@@ -66,15 +56,15 @@ def test_figure_4_is_the_same_query() -> None:
     select = define("select", t, m[t] + 1)
     where = define("where", t, when(m[t] % 2 == 0, m[t], phi))
     join = define("join", t, when((m[t] != phi) & (n[t] != phi), m[t] + n[t]))
-    wsum = define("wsum", t5, fn.sum(m[t5 - 10 : t5]))
+    wsum = define("wsum", t5, tilt.sum(m[t5 - 10 : t5]))
     assert build_query(select, where, join, wsum) == parse(FIGURE_4_QUERY)
 
 
 def test_section_5_2_is_the_same_query() -> None:
     stock = source("stock", F64)
     t = TDom(precision="1d")
-    a10 = fn.sum(stock[t - "10d" : t]) / 10
-    a20 = fn.sum(stock[t - "20d" : t]) / 20
+    a10 = tilt.sum(stock[t - "10d" : t]) / 10
+    a20 = tilt.sum(stock[t - "20d" : t]) / 20
     j = when((a10 != phi) & (a20 != phi), a10 - a20)
     query = build_query(define("filter", t, when(j > 0, j, phi)))
     assert query == parse(
@@ -112,18 +102,18 @@ def test_section_5_2_is_the_same_query() -> None:
             q[t].replace(size=0),
             "~q[t] != φ ? { price = ~q[t].price, size = 0 } : φ",
         ),
-        (fn.max(m[t - 5 : t]), "max(~m[t-5 : t])"),
-        (fn.max(m[t], 5), "max(~m[t], 5)"),
-        (fn.std(x[t - 5 : t], ddof=1), "std(~x[t-5 : t], ddof=1)"),
-        (fn.count(q[t - 5 : t]), "count(~q[t-5 : t])"),
-        (fn.topk(m[t - 5 : t], n=2).top1, "topk(~m[t-5 : t], 2).top1"),
+        (tilt.max(m[t - 5 : t]), "max(~m[t-5 : t])"),
+        (tilt.max(m[t], 5), "max(~m[t], 5)"),
+        (tilt.std(x[t - 5 : t], ddof=1), "std(~x[t-5 : t], ddof=1)"),
+        (tilt.count(q[t - 5 : t]), "count(~q[t-5 : t])"),
+        (tilt.topk(m[t - 5 : t], n=2).top1, "topk(~m[t-5 : t], 2).top1"),
         (
-            fn.quantile(x[t - 5 : t], 1, where=x[t - 5 : t] > 0),
+            tilt.quantile(x[t - 5 : t], 1, where=x[t - 5 : t] > 0),
             "quantile(v for v in ~x[t-5 : t] if v > 0.0, 1.0)",
         ),
-        (fn.mean(q[t - 5 : t].price), "mean(~q[t-5 : t].price)"),
+        (tilt.mean(q[t - 5 : t].price), "mean(~q[t-5 : t].price)"),
         (
-            fn.sum(m[t - 5 : t] * 2, where=m[t - 5 : t] > 0),
+            tilt.sum(m[t - 5 : t] * 2, where=m[t - 5 : t] > 0),
             "sum(v * 2 for v in ~m[t-5 : t] if v > 0)",
         ),
         (m[t] + lift(np.int64(3)), "~m[t] + 3"),
@@ -138,14 +128,15 @@ def test_every_function_and_reduction_is_there() -> None:
     for name, rule in FUNCTIONS.items():
         arguments = [x[t], x[t - 1]][: rule.arity]
         texts = ", ".join(["~x[t]", "~x[t-1]"][: rule.arity])
-        assert written(getattr(fn, name)(*arguments)) == f"{name}({texts})"
+        assert written(getattr(tilt, name)(*arguments)) == f"{name}({texts})"
     for name, reduction in REDUCTIONS.items():
-        window = b[t - 1 : t] if name in ("any", "all") else x[t - 1 : t]
-        of = "b" if name in ("any", "all") else "x"
+        of_bools = reduction.result == "bool"
+        window = b[t - 1 : t] if of_bools else x[t - 1 : t]
+        of = "b" if of_bools else "x"
         given = {"": (), "q": (0.25,), "n": (3,)}[reduction.parameter]
         more = "".join(f", {one}" for one in given)
         assert (
-            written(getattr(fn, name)(window, *given))
+            written(getattr(tilt, name)(window, *given))
             == f"{name}(~{of}[t-1 : t]{more})"
         )
 
@@ -206,7 +197,7 @@ def test_objects_are_found_through_their_users() -> None:
 
 
 def test_what_is_used_twice_gets_a_name() -> None:
-    mean = fn.mean(x[t - 10 : t])
+    mean = tilt.mean(x[t - 10 : t])
     gap = x[t] - mean
     assert written(gap * gap + mean) == (
         "{ v1 = mean(~x[t-10 : t]); v2 = ~x[t] - v1; return v2 * v2 + v1 }"
@@ -223,7 +214,7 @@ def test_sharing_keeps_queries_small() -> None:
     for _ in range(20):
         element = element + element
     with pytest.raises(QueryError) as caught:
-        fn.sum(element)
+        tilt.sum(element)
     assert caught.value.code == "E0303"
 
 
@@ -263,9 +254,9 @@ UNTYPED: Callable[..., Object] = define
         (lambda: m[t] == None, "E0201", "m[t] == None"),  # noqa: E711
         (lambda: UNTYPED("o", t, object()), "E0201", 'UNTYPED("o", t, object())'),
         (lambda: phi, "E0204", ""),
-        (lambda: fn.mean(m[t]), "E0113", "m[t]"),
-        (lambda: fn.sum(fn.mean(m[t - 1 : t])), "E0113", "fn.mean(m[t - 1 : t])"),
-        (lambda: fn.sum(m[t - 1 : t] * m[t]), "E0113", "m[t]"),
+        (lambda: tilt.mean(m[t]), "E0113", "m[t]"),
+        (lambda: tilt.sum(tilt.mean(m[t - 1 : t])), "E0113", "tilt.mean(m[t - 1 : t])"),
+        (lambda: tilt.sum(m[t - 1 : t] * m[t]), "E0113", "m[t]"),
         (lambda: cast(m[t], "float"), "E0207", 'cast(m[t], "float")'),
         (lambda: m[t] + 10**400, "E0203", "m[t] + 10**400"),
         (deep, "E0301", "value + 1"),
@@ -364,7 +355,7 @@ def test_expressions_are_not_containers() -> None:
 
 
 def test_both_doors_say_the_same() -> None:
-    avg = define("avg", t, fn.mean(x[t - "10s" : t]))
+    avg = define("avg", t, tilt.mean(x[t - "10s" : t]))
     above = define("above", t, when(x[t] > avg[t], struct(x=x[t], by=x[t] - avg[t])))
     query: Query = build_query(above)
     assert query == parse(

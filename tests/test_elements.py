@@ -11,20 +11,14 @@ from random import Random
 
 import pytest
 
+import tiltpy as tilt
 from tests.compare import assert_same
 from tests.compiled import Setting, run_compiled
 from tests.random_queries import Case
 from tiltpy.frontend.parse import parse
-from tiltpy.frontend.python import functions as fn
-from tiltpy.frontend.python.builder import (
-    TDom,
-    build_query,
-    define,
-    exists,
-    phi,
-    source,
-)
+from tiltpy.frontend.python.builder import TDom, build_query, define, source
 from tiltpy.frontend.python.expressions import Expression
+from tiltpy.frontend.python.values import exists, phi
 from tiltpy.interpreter.evaluate import Event, interpret
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.print.query import format_query
@@ -195,21 +189,21 @@ def written(value: Expression) -> Query:
 def test_conditions_in_python() -> None:
     w = q[t - 10 : t]
     pairs = [
-        (fn.max(w.price * w.size, where=w.size > 0), FORMS["issue"].text),
-        (fn.max(w.price * w.size), FORMS["window"].text),
-        (fn.count(w, where=w.price == phi), FORMS["exists"].text),
+        (tilt.max(w.price * w.size, where=w.size > 0), FORMS["issue"].text),
+        (tilt.max(w.price * w.size), FORMS["window"].text),
+        (tilt.count(w, where=w.price == phi), FORMS["exists"].text),
         (
-            fn.sum(w.size, where=(w.price > 1) | (w.size < 0)),
+            tilt.sum(w.size, where=(w.price > 1) | (w.size < 0)),
             FORMS["whole"].text,
         ),
-        (fn.first(w.size * 2, where=w.size != 0), FORMS["first"].text),
+        (tilt.first(w.size * 2, where=w.size != 0), FORMS["first"].text),
     ]
     for value, text in pairs:
         assert written(value).definitions == parse(f"{INPUT}~o[t] = {text}").definitions
-    query = written(fn.quantile(w.price, 0.5, where=exists(w.size)))
+    query = written(tilt.quantile(w.price, 0.5, where=exists(w.size)))
     assert "v.price for v in ~q[t-10 : t] if v.size != φ" in format_query(query)
 
 
 def test_a_where_needs_the_same_window() -> None:
     with pytest.raises(Exception, match="a second window inside one reduction"):
-        written(fn.max(q[t - 10 : t].price, where=q[t - 5 : t].size > 0))
+        written(tilt.max(q[t - 10 : t].price, where=q[t - 5 : t].size > 0))

@@ -26,8 +26,9 @@ from tiltpy import library
 from tiltpy.errors import QueryErrors
 from tiltpy.frontend.elaboration.library import library_functions
 from tiltpy.frontend.parse import parse
-from tiltpy.frontend.python.builder import TDom, build_query, define, source, when
+from tiltpy.frontend.python.builder import TDom, build_query, define, source
 from tiltpy.frontend.python.expressions import Expression
+from tiltpy.frontend.python.values import when
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.text.program import read_program
 from tiltpy.interpreter.evaluate import Event, Snapshot, Value, interpret

@@ -4,21 +4,14 @@ from typing import Any
 
 import pytest
 
+import tiltpy as tilt
 from tests.test_own_reductions import ALL
 from tiltpy.errors import QueryError, QueryErrors
 from tiltpy.frontend.parse import parse
-from tiltpy.frontend.python import functions as fn
-from tiltpy.frontend.python.builder import (
-    TDom,
-    build_query,
-    cast,
-    define,
-    phi,
-    source,
-    when,
-)
+from tiltpy.frontend.python.builder import TDom, build_query, define, source
 from tiltpy.frontend.python.expressions import Expression
 from tiltpy.frontend.python.user_reductions import Reduction, reduction
+from tiltpy.frontend.python.values import cast, phi, when
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.print.query import format_query
 from tiltpy.types import F64, I64
@@ -34,7 +27,7 @@ my_rms = reduction(
     acc=lambda state, v: {"s": state.s + v * v, "n": state.n + 1},
     deacc=lambda state, v: {"s": state.s - v * v, "n": state.n - 1},
     merge=lambda a, b: {"s": a.s + b.s, "n": a.n + b.n},
-    result=lambda state: fn.sqrt(state.s / state.n),
+    result=lambda state: tilt.sqrt(state.s / state.n),
 )
 twap = reduction(
     "twap",
@@ -90,7 +83,7 @@ def test_the_same_as_in_a_text(value: Expression, text: str) -> None:
 def test_what_is_used_twice_gets_a_name() -> None:
     def acc(state: Expression, v: Expression) -> dict[str, Expression]:
         run = when(state.last != phi, when(v > state.last, state.run + 1, 1), 1)
-        return {"best": fn.max(state.best, run), "run": run, "last": v}
+        return {"best": tilt.max(state.best, run), "run": run, "last": v}
 
     longest = reduction(
         "longest",

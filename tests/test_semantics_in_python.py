@@ -6,9 +6,10 @@ import pytest
 
 from tests.engines import run_everywhere
 from tests.test_semantics import EXAMPLES, Example
-from tiltpy.frontend.python.builder import TDom, build_query, define, phi, source, when
-from tiltpy.frontend.python.functions import count
-from tiltpy.frontend.python.functions import sum as total
+from tiltpy.frontend.python.builder import TDom, build_query, define, source
+from tiltpy.frontend.python.reductions import count
+from tiltpy.frontend.python.reductions import sum as total
+from tiltpy.frontend.python.values import phi, when
 from tiltpy.interpreter.evaluate import Event
 from tiltpy.ir.nodes import Query
 from tiltpy.types import F64, I64

@@ -23,95 +23,22 @@ from tiltpy import library
 from tiltpy.api import CompiledQuery, compile, load, parse
 from tiltpy.compiler import CompileOptions
 from tiltpy.errors import DataError, QueryError, TiltError, TiltWarning
-from tiltpy.frontend.python.builder import (
-    TDom,
+from tiltpy.frontend.python import functions as _functions
+from tiltpy.frontend.python import reductions as _reductions
+from tiltpy.frontend.python.builder import TDom, define, source
+from tiltpy.frontend.python.declarations import duration, interval, point, until_next
+from tiltpy.frontend.python.functions import *
+from tiltpy.frontend.python.reductions import *
+from tiltpy.frontend.python.user_reductions import reduction
+from tiltpy.frontend.python.values import (
     cast,
-    define,
-    duration,
     end,
     exists,
-    interval,
     phi,
-    point,
-    source,
     start,
     struct,
-    until_next,
     when,
 )
-from tiltpy.frontend.python.functions import (
-    abs,
-    acos,
-    all,
-    all_active,
-    any,
-    any_active,
-    asin,
-    atan,
-    atan2,
-    cbrt,
-    ceil,
-    cos,
-    cosh,
-    count,
-    count_active,
-    exp,
-    exp2,
-    expm1,
-    first,
-    first_active,
-    floor,
-    hypot,
-    is_finite,
-    is_inf,
-    is_nan,
-    kurtosis,
-    kurtosis_active,
-    last,
-    last_active,
-    log,
-    log1p,
-    log2,
-    log10,
-    max,
-    max_active,
-    mean,
-    mean_active,
-    median,
-    median_active,
-    min,
-    min_active,
-    mode,
-    mode_active,
-    nunique,
-    nunique_active,
-    pow,
-    product,
-    product_active,
-    quantile,
-    quantile_active,
-    rms,
-    rms_active,
-    round,
-    sign,
-    sin,
-    sinh,
-    skew,
-    skew_active,
-    sqrt,
-    std,
-    std_active,
-    sum,
-    sum_active,
-    tan,
-    tanh,
-    topk,
-    topk_active,
-    trunc,
-    var,
-    var_active,
-)
-from tiltpy.frontend.python.user_reductions import reduction
 from tiltpy.inputs import bind, sampled
 from tiltpy.runtime.arrow.parquet_scan import ParquetScan, scan_parquet
 from tiltpy.runtime.results.result import OutputTable, Result
@@ -133,17 +60,8 @@ __all__ = [
     "bind", "cast", "compile", "define", "duration", "end", "exists", "interval",
     "library", "load", "parse", "phi", "point", "reduction", "sampled", "scan_parquet",
     "source", "start", "struct", "until_next", "when",
-    "abs", "acos", "all", "any", "asin", "atan", "atan2", "cbrt", "ceil", "cos",
-    "cosh", "count", "exp", "exp2", "expm1", "first", "floor", "hypot", "is_finite",
-    "is_inf", "is_nan", "kurtosis", "last", "log", "log10", "log1p", "log2", "max",
-    "mean", "median", "min", "mode", "nunique", "pow", "product", "quantile", "rms",
-    "round", "sign", "sin", "sinh", "skew", "sqrt", "std", "sum", "tan", "tanh", "topk",
-    "trunc", "var",
-    "all_active", "any_active", "count_active", "first_active", "kurtosis_active",
-    "last_active", "max_active", "mean_active", "median_active", "min_active",
-    "mode_active", "nunique_active", "product_active", "quantile_active",
-    "rms_active", "skew_active", "std_active", "sum_active", "topk_active",
-    "var_active",
     "bool", "f32", "f64", "i16", "i32", "i64", "i8", "string", "time",
     "u16", "u32", "u64", "u8",
 ]  # fmt: skip
+__all__ += _functions.__all__
+__all__ += _reductions.__all__

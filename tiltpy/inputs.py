@@ -7,7 +7,7 @@ from datetime import date, datetime
 from typing import Any, overload
 
 from tiltpy.errors import TiltError
-from tiltpy.frontend.python import builder
+from tiltpy.frontend.python import declarations
 from tiltpy.frontend.python.expressions import Expression
 from tiltpy.frontend.surface import syntax
 from tiltpy.lifetimes import Lifetime, Sampled
@@ -70,7 +70,7 @@ class BoundFrame(BoundInput):
     def _in_ticks(self, unit: Unit | None) -> InputBinding:
         lifetime = self.lifetime
         if isinstance(lifetime, syntax.Lifetime):
-            lifetime = builder.lifetime_in(lifetime, unit)
+            lifetime = declarations.lifetime_in(lifetime, unit)
         return InputBinding(
             self.frame, self.time, lifetime, self.column, self.order, self.by
         )
@@ -127,11 +127,11 @@ class BoundSamples(BoundInput):
 
 
 @overload
-def sampled(period: builder.Length, /) -> syntax.Lifetime: ...
+def sampled(period: Length, /) -> syntax.Lifetime: ...
 
 
 @overload
-def sampled(*, period: builder.Length) -> syntax.Lifetime: ...
+def sampled(*, period: Length) -> syntax.Lifetime: ...
 
 
 @overload
@@ -163,7 +163,7 @@ def sampled(
                 "sampled(values, start, period)"
             )
     if start is None and (values is None) != (period is None):
-        return builder.sampled(period if values is None else values)  # type: ignore[arg-type]
+        return declarations.sampled(period if values is None else values)  # type: ignore[arg-type]
     if values is None or start is None or period is None:
         raise TiltError(
             "write sampled(period) for a lifetime, or sampled(values, start, period) "

@@ -9,7 +9,8 @@ expression over the caller's time domain, which becomes an object. This file is 
 by `pytest tests/test_library.py --update-golden`.
 """
 
-from tiltpy.frontend.python.expressions import Expression, Value, call, lift_time
+from tiltpy.frontend.python.expressions import Expression, Value, call
+from tiltpy.frontend.python.times import lift_time
 
 
 def sma(x: Expression, w: Value) -> Expression:

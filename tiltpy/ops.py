@@ -1,7 +1,9 @@
 """Operators, math functions and reductions: one table each.
 
 Both IRs, the interpreter and the code generator name operators by these entries; what
-each of them does with types, φ and NaN is written in `grammar/README.md`.
+each of them does with types, φ and NaN is written in `grammar/README.md`. All that is
+asked of a function or a reduction besides its code is in its row. The functions that
+Python has (`frontend/python/functions.py`, `reductions.py`) are written from the rows.
 """
 
 from dataclasses import dataclass
@@ -31,7 +33,7 @@ PRECEDENCE: dict[str, int] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class FunctionRule:
     """A math function of scalars: `result` says how its type follows the arguments'.
 
     `float`: integers become f64 first, f32 stays; `same`: the arguments' joined type;
@@ -39,33 +41,72 @@ class Function:
     """
 
     name: str
-    arity: int
     result: Literal["float", "same", "bool"]
+    doc: str
+    """What it is, for Python's docstring."""
+    parameters: tuple[str, ...] = ("x",)
+    """What Python calls its arguments."""
+    numpy: str = ""
+    """NumPy's name of it, where that is another."""
+    exact: bool = False
+    """Whether all engines agree to the last bit, which no math library promises."""
+    times: bool = False
+    """Whether it takes times, and gives one."""
+    durations: bool = False
+    """Whether it takes durations, and gives one."""
+
+    @property
+    def arity(self) -> int:
+        """The number of its arguments."""
+        return len(self.parameters)
 
 
-FUNCTIONS = {
-    f.name: f
-    for f in (
-        *(
-            Function(name, 1, "float")
-            for name in (
-                "sqrt", "exp", "exp2", "log", "log2", "log10", "log1p", "expm1",
-                "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
-                "floor", "ceil", "round", "trunc", "cbrt",
-            )
-        ),
-        Function("pow", 2, "float"),
-        Function("atan2", 2, "float"),
-        Function("hypot", 2, "float"),
-        Function("abs", 1, "same"),
-        Function("sign", 1, "same"),
-        Function("min", 2, "same"),
-        Function("max", 2, "same"),
-        Function("is_nan", 1, "bool"),
-        Function("is_inf", 1, "bool"),
-        Function("is_finite", 1, "bool"),
-    )
-}  # fmt: skip
+_FUNCTION_RULES = (
+    FunctionRule("sqrt", "float", "The square root."),
+    FunctionRule("exp", "float", "The exponential function."),
+    FunctionRule("exp2", "float", "2 to the power of x."),
+    FunctionRule("log", "float", "The natural logarithm."),
+    FunctionRule("log2", "float", "The logarithm to base 2."),
+    FunctionRule("log10", "float", "The logarithm to base 10."),
+    FunctionRule("log1p", "float", "log(1 + x), exact for small x."),
+    FunctionRule("expm1", "float", "exp(x) - 1, exact for small x."),
+    FunctionRule("sin", "float", "The sine."),
+    FunctionRule("cos", "float", "The cosine."),
+    FunctionRule("tan", "float", "The tangent."),
+    FunctionRule("asin", "float", "The arc sine.", numpy="arcsin"),
+    FunctionRule("acos", "float", "The arc cosine.", numpy="arccos"),
+    FunctionRule("atan", "float", "The arc tangent.", numpy="arctan"),
+    FunctionRule("sinh", "float", "The hyperbolic sine."),
+    FunctionRule("cosh", "float", "The hyperbolic cosine."),
+    FunctionRule("tanh", "float", "The hyperbolic tangent."),
+    FunctionRule("floor", "float",
+        "The greatest whole number at or below x, as a float.", exact=True),
+    FunctionRule("ceil", "float", "The least whole number at or above x, as a float.",
+        exact=True),
+    FunctionRule("round", "float",
+        "The nearest whole number, halves to even, as a float.", numpy="rint",
+        exact=True),
+    FunctionRule("trunc", "float", "The whole part of x, as a float.", exact=True),
+    FunctionRule("cbrt", "float", "The cube root."),
+    FunctionRule("pow", "float", "The power of x to y.", parameters=("x", "y"),
+        numpy="float_power"),
+    FunctionRule("atan2", "float", "The angle of the point (y, x).",
+        parameters=("y", "x"), numpy="arctan2"),
+    FunctionRule("hypot", "float", "The length of (x, y).", parameters=("x", "y")),
+    FunctionRule("abs", "same", "The magnitude, in the type of x.", exact=True,
+        durations=True),
+    FunctionRule("sign", "same", "-1, 0 or 1 in the type of x; NaN of NaN.",
+        exact=True),
+    FunctionRule("min", "same", "The smaller of two values. NaN is let through.",
+        parameters=("x", "y"), exact=True, times=True, durations=True),
+    FunctionRule("max", "same", "The greater of two values. NaN is let through.",
+        parameters=("x", "y"), exact=True, times=True, durations=True),
+    FunctionRule("is_nan", "bool", "Whether x is NaN.", exact=True),
+    FunctionRule("is_inf", "bool", "Whether x is infinite.", exact=True),
+    FunctionRule("is_finite", "bool", "Whether x is neither infinite nor NaN.",
+        exact=True),
+)  # fmt: skip
+FUNCTIONS = {rule.name: rule for rule in _FUNCTION_RULES}
 """`round` rounds halves to even. `abs` of the least integer wraps; `sign` of NaN is
 NaN. `min` and `max` let NaN through and order -0 before +0."""
 
@@ -80,7 +121,7 @@ there is, and looked up in the loop."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reduction:
+class ReductionRule:
     """A built-in reduction (section 6.1.2 of the paper).
 
     `result` says how the result's type follows the element's: `sum`: 64-bit of the
@@ -91,51 +132,136 @@ class Reduction:
 
     name: str
     result: Literal["sum", "keep", "float", "f64", "i64", "bool", "top"]
+    doc: str
+    """What it is, for Python's docstring."""
+    active_doc: str
+    """What `name_active` is, which reduces the events alive at a time."""
+    symbol: str = ""
+    """The paper's operator for it inside `⊕(...)`."""
+
+    # What it takes
+
     bools: bool = True
     """Whether bools may be reduced (they count as 0 and 1 in sums and means)."""
     strings: bool = False
     """Whether strings may be reduced; they are in order of their UTF-8 bytes."""
+    structs: bool = False
+    """Whether structs may be reduced, of which it looks at no field."""
+    times: bool = False
+    """Whether times may be reduced; the result is a time, but for `i64`."""
+    durations: Literal["", "ticks", "rounded", "float"] = ""
+    """What it makes of durations: nothing; a duration, as of integers; a duration,
+    computed in f64 and rounded to ticks; an f64. Those of `i64` and `top` take them."""
     ddof: bool = False
     """Whether `ddof=` may be given."""
     parameter: Literal["", "q", "n"] = ""
     """The constant that it takes besides the window: a quantile or a number."""
+
+    # How it is computed
+
     whole: bool = False
     """Whether it looks at a window as a whole: it has no merge."""
+    picks_row: bool = False
+    """Whether it picks a row by its time, whatever the values are."""
+    additive: bool = False
+    """Whether it is made of a sum of numbers."""
+    moments: int = 0
+    """The highest central moment that it is made of, if it is."""
+    never_null: bool = True
+    """Whether it has a value wherever the window has a snapshot."""
+    exact: bool = True
+    """Whether it is free of rounding over small multiples of 1/8."""
 
 
-REDUCTIONS = {
-    r.name: r
-    for r in (
-        Reduction("sum", "sum"),
-        Reduction("product", "sum", bools=False),
-        Reduction("count", "i64", strings=True),
-        Reduction("mean", "float"),
-        Reduction("var", "float", ddof=True),
-        Reduction("std", "float", ddof=True),
-        Reduction("min", "keep", strings=True),
-        Reduction("max", "keep", strings=True),
-        Reduction("first", "keep", strings=True),
-        Reduction("last", "keep", strings=True),
-        Reduction("any", "bool"),
-        Reduction("all", "bool"),
-        Reduction("rms", "float"),
-        Reduction("skew", "float"),
-        Reduction("kurtosis", "float"),
-        Reduction("median", "f64", whole=True),
-        Reduction("quantile", "f64", parameter="q", whole=True),
-        Reduction("mode", "keep", strings=True, whole=True),
-        Reduction("nunique", "i64", strings=True, whole=True),
-        Reduction("topk", "top", strings=True, parameter="n", whole=True),
-    )
-}
+_REDUCTION_RULES = (
+    ReductionRule("sum", "sum",
+        "The sum: 64-bit for integers and bools, else in the type of x.",
+        "The sum over the events alive at a time.",
+        symbol="+", durations="ticks", additive=True),
+    ReductionRule("product", "sum",
+        "The product: 64-bit for integers, else in the type of x.",
+        "The product over the events alive at a time.",
+        symbol="*", bools=False),
+    ReductionRule("count", "i64",
+        "How many snapshots there are; 0 where there is none.",
+        "How many events are alive at a time; 0 where there is none.",
+        strings=True, structs=True, times=True, additive=True),
+    ReductionRule("mean", "float",
+        "The mean: f32 for f32, else f64.",
+        "The mean over the events alive at a time.",
+        durations="rounded", additive=True),
+    ReductionRule("var", "float",
+        "The variance: the population's, or the sample's with `ddof=1`.",
+        "The variance over the events alive at a time; of the sample with `ddof=1`.",
+        ddof=True, moments=2, never_null=False, exact=False),
+    ReductionRule("std", "float",
+        "The standard deviation: the population's, or the sample's with `ddof=1`.",
+        "The standard deviation over the events alive at a time; see `var_active`.",
+        durations="rounded", ddof=True, moments=2, never_null=False, exact=False),
+    ReductionRule("min", "keep",
+        "The least value of a window, or the smaller of two. NaN is let through.",
+        "The least value of the events alive at a time.",
+        symbol="<", strings=True, times=True, durations="ticks"),
+    ReductionRule("max", "keep",
+        "The greatest value of a window, or the greater of two. NaN is let through.",
+        "The greatest value of the events alive at a time.",
+        symbol=">", strings=True, times=True, durations="ticks"),
+    ReductionRule("first", "keep",
+        "The value of the first snapshot.",
+        "The value of the event alive that started first.",
+        strings=True, times=True, durations="ticks", picks_row=True),
+    ReductionRule("last", "keep",
+        "The value of the last snapshot.",
+        "The value of the event alive that started last.",
+        strings=True, times=True, durations="ticks", picks_row=True),
+    ReductionRule("any", "bool",
+        "Whether any of the bools is true.",
+        "Whether any of the bools alive at a time is true."),
+    ReductionRule("all", "bool",
+        "Whether all of the bools are true.",
+        "Whether all of the bools alive at a time are true."),
+    ReductionRule("rms", "float",
+        "The root of the mean square.",
+        "The root of the mean square of the events alive at a time.",
+        durations="rounded", additive=True, exact=False),
+    ReductionRule("skew", "float",
+        "The skewness, biased, as SciPy's default.",
+        "The skewness, biased, over the events alive at a time.",
+        durations="float", moments=3, exact=False),
+    ReductionRule("kurtosis", "float",
+        "The excess kurtosis, biased, as SciPy's default.",
+        "The excess kurtosis, biased, over the events alive at a time.",
+        durations="float", moments=4, exact=False),
+    ReductionRule("median", "f64",
+        "The middle value in order, or the mean of the two middle ones, as f64.",
+        "The middle value of the events alive at a time, as f64.",
+        durations="rounded", whole=True),
+    ReductionRule("quantile", "f64",
+        "The value below which a share `q` of [0, 1] lies, interpolated, as f64.",
+        "The value below which a share `q` of the events alive at a time lies, as f64.",
+        durations="rounded", parameter="q", whole=True),
+    ReductionRule("mode", "keep",
+        "The most frequent value, of several the one that came first.",
+        "The most frequent value of the events alive at a time.",
+        strings=True, times=True, durations="ticks", whole=True),
+    ReductionRule("nunique", "i64",
+        "How many different values there are.",
+        "How many different values the events alive at a time have.",
+        strings=True, times=True, whole=True),
+    ReductionRule("topk", "top",
+        "The `n` greatest values (64 at most) as the fields `top1`, `top2`, ...",
+        "The `n` greatest values of the events alive at a time, as `top1`, `top2`, ...",
+        strings=True, times=True, parameter="n", whole=True),
+)  # fmt: skip
+REDUCTIONS = {rule.name: rule for rule in _REDUCTION_RULES}
 """All but the `whole` ones have a merge. `any` and `all` take bools only. `count`
 takes any payload and is 0 over no snapshot, where every other reduction is φ."""
 
-WHOLE_WINDOW = frozenset(r.name for r in REDUCTIONS.values() if r.whole)
+WHOLE_WINDOW = frozenset(rule.name for rule in _REDUCTION_RULES if rule.whole)
 """Those that look at a window as a whole."""
 
 MOST_TOP = 64
 """The greatest `n` of `topk`: how many fields its result has, at most."""
 
-REDUCTION_SYMBOLS = {"+": "sum", "*": "product", "<": "min", ">": "max"}
+REDUCTION_SYMBOLS = {rule.symbol: rule.name for rule in _REDUCTION_RULES if rule.symbol}
 """The paper's operator spellings inside `⊕(...)`."""

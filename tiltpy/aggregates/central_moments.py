@@ -8,9 +8,10 @@ from tiltpy.emit.values import Lowered
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import convert, eq, f64, is_power_of_two, select
 from tiltpy.loops.nodes import Bin, LExpr, Num
+from tiltpy.ops import REDUCTIONS
 from tiltpy.types import F32, F64, Scalar
 
-ORDERS = {"var": 2, "std": 2, "skew": 3, "kurtosis": 4}
+ORDERS = {rule.name: rule.moments for rule in REDUCTIONS.values() if rule.moments}
 """The highest power that a reduction needs."""
 
 

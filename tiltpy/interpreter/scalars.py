@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tiltpy.ops import FUNCTIONS, REDUCTIONS
 from tiltpy.types import DURATION, F32, F64, Scalar, int_range
 
 Number = bool | int | float
@@ -158,14 +159,6 @@ _FUNCTIONS: dict[str, Callable[..., Number]] = {
     "is_inf": math.isinf,
     "is_finite": math.isfinite,
 }
-_NUMPY_NAMES = {
-    "asin": "arcsin",
-    "acos": "arccos",
-    "atan": "arctan",
-    "atan2": "arctan2",
-    "pow": "float_power",  # `power` takes x^0.5 for a square root
-    "round": "rint",
-}
 
 
 def call(function: str, arguments: Sequence[Number], scalar: Scalar) -> Number:
@@ -176,7 +169,7 @@ def call(function: str, arguments: Sequence[Number], scalar: Scalar) -> Number:
     if function in _FUNCTIONS:
         return fit(_FUNCTIONS[function](*arguments), scalar)
     with np.errstate(all="ignore"):
-        ufunc = getattr(np, _NUMPY_NAMES.get(function, function))
+        ufunc = getattr(np, FUNCTIONS[function].numpy or function)
         return fit(float(ufunc(*map(float, arguments))), scalar)
 
 
@@ -201,9 +194,9 @@ def reduce(
             return any(values)
         case "all":
             return all(values)
-        case "mean" | "std" | "rms" if scalar.is_temporal:
-            found = reduce(name, values, F64, ddof)
-            return None if found is None else ticks(found)
+        case _ if scalar.is_temporal and REDUCTIONS[name].durations == "rounded":
+            value = reduce(name, values, F64, ddof)
+            return None if value is None else ticks(value)
         case "mean":
             return fit(_sum(values) / len(values), scalar)
         case "rms":

@@ -9,7 +9,7 @@ arithmetic of 64-bit integers, which wraps.
 from dataclasses import replace
 
 from tiltpy.ir.nodes import EventBound, Expr, Time
-from tiltpy.ops import COMPARISON
+from tiltpy.ops import COMPARISON, FunctionRule, ReductionRule
 from tiltpy.types import BOOL, DURATION, F64, I64, TIME, Scalar, Type
 
 RESULTS: dict[tuple[str, Scalar, Scalar], Scalar] = {
@@ -31,21 +31,6 @@ RESULTS: dict[tuple[str, Scalar, Scalar], Scalar] = {
 }
 """The result of `left op right`; comparisons are those of one type."""
 
-FUNCTIONS = {"abs": (DURATION,), "min": (TIME, DURATION), "max": (TIME, DURATION)}
-"""The functions that take times or durations, and which."""
-
-ROUNDED = ("mean", "std", "rms", "median", "quantile")
-"""The reductions of durations that are computed in f64 and rounded to ticks."""
-
-REDUCTIONS: dict[str, dict[Scalar, Scalar]] = {
-    **{name: {TIME: TIME, DURATION: DURATION} for name in ("min", "max")},
-    **{name: {TIME: TIME, DURATION: DURATION} for name in ("first", "last", "mode")},
-    **{name: {DURATION: DURATION} for name in ("sum", *ROUNDED)},
-    **{name: {DURATION: F64} for name in ("skew", "kurtosis")},
-}
-"""The results of reductions over times and durations. `count` takes anything, and
-`topk` gives a struct of these."""
-
 
 def is_temporal(type: Type) -> bool:
     """Whether a type is `time` or `duration`."""
@@ -62,6 +47,29 @@ def temporal_result(op: str, left: Type, right: Type) -> Scalar | None:
     if op in COMPARISON:
         return BOOL if left == right else None
     return RESULTS.get((op, left, right))
+
+
+def function_takes(rule: FunctionRule, argument: Type) -> bool:
+    """Whether a math function takes a time, or a duration, as it is."""
+    return (argument == TIME and rule.times) or (
+        argument == DURATION and rule.durations
+    )
+
+
+def reduction_result(rule: ReductionRule, element: Type) -> Scalar | None:
+    """The type of a reduction over times or durations, if it has one.
+
+    Those that count and `topk` are not asked: they take any scalar.
+    """
+    if element == TIME:
+        return TIME if rule.times else None
+    match rule.durations:
+        case "":
+            return None
+        case "float":
+            return F64
+        case "ticks" | "rounded":
+            return DURATION
 
 
 def castable(found: Scalar, target: Scalar) -> bool:

@@ -47,8 +47,9 @@ from tiltpy.ir.nodes import (
     Unary,
 )
 from tiltpy.ir.reductions import map_parts
-from tiltpy.ir.temporal_types import ROUNDED, is_temporal
+from tiltpy.ir.temporal_types import is_temporal
 from tiltpy.ir.traversal import children, walk, with_children
+from tiltpy.ops import REDUCTIONS
 from tiltpy.types import BOOL, F64, I64, Scalar, Struct, Type
 
 
@@ -106,7 +107,9 @@ class _Representing:
                 return _stored(with_children(expr, new))
 
     def reduction(self, expr: Reduce) -> Expr:
-        rounded = is_temporal(expr.type) and expr.reduction in ROUNDED
+        rule = REDUCTIONS.get(expr.reduction)
+        rounded = rule is not None and rule.durations == "rounded"
+        rounded = rounded and is_temporal(expr.type)
         kind = F64 if rounded else stored(expr.type)
         new = replace(expr, element=_expression(expr.element), type=kind)
         return _nearest(new) if rounded else new

@@ -10,56 +10,39 @@ It writes the same surface syntax as a text does, with spans of the caller's lin
 `elaborate` makes the same IR of it.
 """
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date, timedelta
+from collections.abc import Sequence
+from datetime import date
 from itertools import count
-from typing import Any
 
 from tiltpy.argument_checks import check_argument
 from tiltpy.errors import QueryError, QueryErrors, TiltError
-from tiltpy.frontend.elaboration.declarations import read_lifetime
 from tiltpy.frontend.elaboration.query import elaborate
-from tiltpy.frontend.elaboration.tick_constants import Times
-from tiltpy.frontend.hints.python import (
-    no_columns,
-    no_lifetime,
-    no_type,
-    translate_errors,
-)
+from tiltpy.frontend.hints.python import translate_errors
 from tiltpy.frontend.python.caller_span import caller_span
+from tiltpy.frontend.python.declarations import (
+    PayloadType,
+    check_lifetime,
+    check_name,
+    write_columns,
+    write_payload,
+)
 from tiltpy.frontend.python.expressions import (
-    Declared,
+    Declaration,
     Expression,
-    Parts,
+    Provenance,
     Value,
-    bind,
-    call,
     combine,
     lift,
-    lift_time,
 )
 from tiltpy.frontend.python.sharing import share
+from tiltpy.frontend.python.times import Length, lift_time, write_bound
 from tiltpy.frontend.surface import syntax
-from tiltpy.frontend.surface.durations import is_duration
 from tiltpy.ir.nodes import Query
-from tiltpy.lifetimes import Lifetime
-from tiltpy.source import UNKNOWN, Span
-from tiltpy.types import DURATION, Scalar, Struct, Unit
+from tiltpy.types import Unit
 
-_NAME = re.compile(r"[^\W\d]\w*'*")
 _TIME = "t"
 SERIALS = count()
-
-Length = str | int | timedelta
-"""A length of time: "10s", a number of ticks, or a `timedelta`."""
-ScalarType = Scalar | str | Callable[["Length"], syntax.Lifetime]
-"""A scalar type or its name. `duration` is a lifetime and a type."""
-PayloadType = ScalarType | Struct | Mapping[str, ScalarType | Mapping[str, ScalarType]]
-"""A scalar type (or its name), or a struct: a type for each field."""
-
-phi = Expression(syntax.Phi(UNKNOWN))
-"""φ, the absence of a value: `x != phi` asks whether there is one."""
+"""Numbers for declarations, in the order in which Python makes them."""
 
 
 class TDom(Expression):
@@ -79,14 +62,14 @@ class TDom(Expression):
     ) -> None:
         span = caller_span()
         arguments = (
-            _bound(start, float("-inf"), span),
-            _bound(end, float("inf"), span),
+            write_bound(start, float("-inf"), span),
+            write_bound(end, float("inf"), span),
             lift_time(precision).syntax,
             lift_time(offset).syntax,
         )
         domain = syntax.TimeDomain(syntax.Word(_TIME, span), arguments, span)
         time = syntax.Name(_TIME, span)
-        super().__init__(time, Parts(domains=frozenset([domain])))
+        super().__init__(time, Provenance(domains=frozenset([domain])))
 
 
 class Object(Expression):
@@ -95,10 +78,10 @@ class Object(Expression):
     A window stands inside a reduction only, like `mean(x[t - "10s" : t])`.
     """
 
-    def __init__(self, declared: Declared) -> None:
+    def __init__(self, declared: Declaration) -> None:
         name = declared.statement.name
         bare = syntax.Ref(name.text, None, None, name.span)
-        super().__init__(bare, Parts(objects=frozenset([declared])))
+        super().__init__(bare, Provenance(objects=frozenset([declared])))
 
     @property
     def name(self) -> str:
@@ -106,8 +89,8 @@ class Object(Expression):
         return self._declared.statement.name.text
 
     @property
-    def _declared(self) -> Declared:
-        (declared,) = self.parts.objects
+    def _declared(self) -> Declaration:
+        (declared,) = self.provenance.objects
         return declared
 
     def __getitem__(self, time: Value | slice) -> Expression:
@@ -147,14 +130,14 @@ def source(
     """
     span = caller_span()
     node = syntax.Input(
-        named(name, span),
-        payload_written(type, span),
-        _lifetime(lifetime, span),
+        check_name(name, span),
+        write_payload(type, span),
+        check_lifetime(lifetime, span),
         None if time is None else syntax.Word(time, span),
-        _columns(order, "order", span),
-        _columns(by, "by", span),
+        write_columns(order, "order", span),
+        write_columns(by, "by", span),
     )
-    return Object(Declared(next(SERIALS), node, frozenset()))
+    return Object(Declaration(next(SERIALS), node, frozenset()))
 
 
 def define(name: str, t: TDom, value: Value) -> Object:
@@ -164,8 +147,8 @@ def define(name: str, t: TDom, value: Value) -> Object:
     if not isinstance(t, TDom):
         message = "an object is defined over a time domain"
         raise QueryError("E0107", message, span, "give define a TDom")
-    (domain,) = t.parts.domains
-    if body.parts.domains - {domain}:
+    (domain,) = t.provenance.domains
+    if body.provenance.domains - {domain}:
         raise QueryError(
             "E0108",
             f"~{name} uses another time domain than its own",
@@ -173,9 +156,9 @@ def define(name: str, t: TDom, value: Value) -> Object:
             "write all its references relative to the TDom that define is given",
         )
     node = syntax.Definition(
-        named(name, span), syntax.Word(_TIME, span), share(body.syntax), domain
+        check_name(name, span), syntax.Word(_TIME, span), share(body.syntax), domain
     )
-    return Object(Declared(next(SERIALS), node, body.parts.objects))
+    return Object(Declaration(next(SERIALS), node, body.provenance.objects))
 
 
 def build_query(*outputs: Object, unit: Unit | None = None) -> Query:
@@ -201,8 +184,8 @@ def build_query(*outputs: Object, unit: Unit | None = None) -> Query:
                 span,
                 f'write compile(define("out", t, {output.name}[t]))',
             )
-    declared = _reachable([output._declared for output in outputs])  # noqa: SLF001
-    statements: list[syntax.Statement] = [one.statement for one in declared]
+    declarations = _reachable([output._declared for output in outputs])  # noqa: SLF001
+    statements: list[syntax.Statement] = [d.statement for d in declarations]
     if unit is not None:
         check_argument("unit", unit, str, 'a unit of time, like "s"')
         statements.append(syntax.Unit(syntax.Word(unit, span)))
@@ -215,166 +198,13 @@ def build_query(*outputs: Object, unit: Unit | None = None) -> Query:
         raise translate_errors(errors) from None
 
 
-def _reachable(outputs: Sequence[Declared]) -> list[Declared]:
-    found: set[Declared] = set()
+def _reachable(outputs: Sequence[Declaration]) -> list[Declaration]:
+    """The declarations that outputs need, in the order in which Python made them."""
+    reached: set[Declaration] = set()
     waiting = list(outputs)
     while waiting:
-        one = waiting.pop()
-        if one not in found:
-            found.add(one)
-            waiting.extend(one.needs)
-    return sorted(found, key=lambda one: one.serial)
-
-
-def when(condition: Value, value: Value, otherwise: Value = phi) -> Expression:
-    """`condition ? value : otherwise`; φ where the condition is."""
-    parts = [lift(condition), lift(value), lift(otherwise)]
-    node = syntax.Conditional(
-        parts[0].syntax, parts[1].syntax, parts[2].syntax, caller_span()
-    )
-    return combine(node, parts)
-
-
-def exists(value: Value) -> Expression:
-    """Whether there is a value: never φ itself."""
-    return call("exists", value)
-
-
-def cast(value: Value, type: ScalarType) -> Expression:
-    """The value in another scalar type: saturating; NaN to an integer is 0."""
-    name = DURATION if type is duration else type
-    if not isinstance(name, Scalar | str):
-        raise no_type(type, caller_span())
-    return call(str(name), value)
-
-
-def struct(**fields: Value) -> Expression:
-    """A struct of named scalars; it is never φ itself, its fields may be."""
-    span = caller_span()
-    values = [lift(value) for value in fields.values()]
-    bindings = bind(list(fields), values, span)
-    return combine(syntax.StructValue(bindings, span), values)
-
-
-def start(point: Expression) -> Expression:
-    """The start of the event that a point reference of an input sees, in ticks."""
-    return call("start", point)
-
-
-def end(point: Expression) -> Expression:
-    """The end of the event that a point reference of an input sees, in ticks."""
-    return call("end", point)
-
-
-# -- lifetimes ------------------------------------------------------------------------
-
-
-def point() -> syntax.Lifetime:
-    """A row stamped `τ` is valid over `(τ-1, τ]`."""
-    return syntax.Lifetime("point", None, None, caller_span())
-
-
-def duration(length: Length) -> syntax.Lifetime:
-    """A row stamped `τ` is valid over `(τ-1, τ-1+length]`."""
-    return syntax.Lifetime("duration", lift_time(length).syntax, None, caller_span())
-
-
-def until_next(max: Length | None = None) -> syntax.Lifetime:
-    """A row is valid until the next later stamp, for at most `max`."""
-    longest = None if max is None else lift_time(max).syntax
-    return syntax.Lifetime("until_next", longest, None, caller_span())
-
-
-def sampled(period: Length) -> syntax.Lifetime:
-    """A signal: a row stamped `τ` holds over `(τ-period, τ]`."""
-    return syntax.Lifetime("sampled", lift_time(period).syntax, None, caller_span())
-
-
-def interval(start: str = "start", end: str = "end") -> syntax.Lifetime:
-    """Two columns hold each event's start and end: it is valid over `(start, end]`."""
-    span = caller_span()
-    columns = syntax.Word(start, span), syntax.Word(end, span)
-    return syntax.Lifetime("interval", None, columns, span)
-
-
-def lifetime_in(lifetime: syntax.Lifetime, unit: Unit | None) -> Lifetime:
-    """A lifetime in the ticks of a query."""
-    return read_lifetime(lifetime, Times(unit, {}, frozenset(), set()))
-
-
-# -- names, types and bounds ----------------------------------------------------------
-
-
-def named(name: str, span: Span) -> syntax.Word:
-    """The name of an object or a reduction."""
-    check_argument("name", name, str, "a name (str)")
-    if not _NAME.fullmatch(name):
-        message = f'"{name}" is no name'
-        plain = re.sub(r"\W+", "_", name).strip("_")
-        way = f'write "{plain}"' if _NAME.fullmatch(plain) else "letters, digits and _"
-        raise QueryError("E0005", message, span, way)
-    return syntax.Word(name, span)
-
-
-def _lifetime(given: object, span: Span) -> syntax.Lifetime | None:
-    if given is None or isinstance(given, syntax.Lifetime):
-        return given
-    raise no_lifetime(given, span)
-
-
-def _columns(
-    given: str | Sequence[str], option: str, span: Span
-) -> tuple[syntax.Word, ...]:
-    """The names of columns: one, or several."""
-    names = (given,) if isinstance(given, str) else given
-    if not isinstance(names, list | tuple):
-        raise no_columns(given, option, span)
-    for name in names:
-        if not isinstance(name, str):
-            raise no_columns(name, option, span)
-    return tuple(syntax.Word(name, span) for name in names)
-
-
-def payload_written(type: PayloadType, span: Span) -> syntax.Type:
-    """A type as a text would have it."""
-    if type is duration:
-        type = DURATION  # noqa: A001
-    match type:
-        case Scalar() | str():
-            return syntax.TypeName(syntax.Word(str(type), span))
-        case Struct() | Mapping():
-            pass
-        case _:
-            raise no_type(type, span)
-    pairs = type.fields if isinstance(type, Struct) else type.items()
-    fields = (
-        (syntax.Word(name, span), payload_written(of, span))
-        for name, of in _field_pairs(type, pairs, span)
-    )
-    return syntax.StructType(tuple(fields), span)
-
-
-def _field_pairs(
-    type: Struct | Mapping[str, object], pairs: Iterable[Any], span: Span
-) -> list[tuple[str, Any]]:
-    """The names of fields with their types."""
-    found: list[tuple[str, Any]] = []
-    try:
-        for name, of in pairs:
-            found.append((check_argument("a field", name, str, "a name (str)"), of))
-    except (TypeError, ValueError):
-        raise no_type(type, span) from None
-    return found
-
-
-def _bound(bound: Length | date | None, infinite: float, span: Span) -> syntax.Expr:
-    if bound is None:
-        number = syntax.Number(abs(infinite), span)
-        return number if infinite > 0 else syntax.Unary("-", number, span)
-    if isinstance(bound, str) and not is_duration(bound):
-        if not _NAME.fullmatch(bound):
-            message = f'"{bound}" is no bound of a time domain'
-            way = "ticks, a duration, or a name: run(name=...) gives it, stamps too"
-            raise QueryError("E0111", message, span, way)
-        return syntax.Name(bound, span)
-    return lift_time(bound).syntax
+        declaration = waiting.pop()
+        if declaration not in reached:
+            reached.add(declaration)
+            waiting.extend(declaration.needs)
+    return sorted(reached, key=lambda declaration: declaration.serial)

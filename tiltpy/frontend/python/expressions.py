@@ -13,15 +13,10 @@ from numbers import Integral, Real
 from tiltpy.argument_checks import check_argument
 from tiltpy.errors import QueryError
 from tiltpy.frontend.hints.misplaced import too_deep
-from tiltpy.frontend.hints.numbers import advise_text
 from tiltpy.frontend.hints.python import no_method, no_truth, no_value
 from tiltpy.frontend.python.caller_span import caller_span
 from tiltpy.frontend.surface import syntax
-from tiltpy.frontend.surface.durations import (
-    from_timedelta,
-    is_duration,
-    parse_duration,
-)
+from tiltpy.frontend.surface.durations import from_timedelta
 from tiltpy.frontend.surface.timestamps import nanoseconds_of
 from tiltpy.limits import MAX_DEPTH, MAX_OPTIONS
 from tiltpy.ops import BinaryOp, UnaryOp
@@ -29,19 +24,19 @@ from tiltpy.source import Span
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Declared:
-    """An input, a definition or a reduction, and what it refers to."""
+class Declaration:
+    """An input, a definition or a reduction, and the declarations it refers to."""
 
     serial: int
     statement: syntax.Input | syntax.Definition | syntax.OwnReduction
-    needs: frozenset["Declared"]
+    needs: frozenset["Declaration"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Parts:
-    """What an expression was made of."""
+class Provenance:
+    """What an expression was made of: its objects and domains, its depth and size."""
 
-    objects: frozenset[Declared] = frozenset()
+    objects: frozenset[Declaration] = frozenset()
     domains: frozenset[syntax.TimeDomain] = frozenset()
     depth: int = 1
     size: int = 1
@@ -56,7 +51,7 @@ class Expression:
     """
 
     syntax: syntax.Expr
-    parts: Parts = field(default_factory=Parts)
+    provenance: Provenance = field(default_factory=Provenance)
 
     def __add__(self, other: "Value") -> "Expression":
         return binary("+", self, other)
@@ -167,11 +162,11 @@ class Expression:
             way = 'write is_in(["view", "click"]), or =='
             raise QueryError("E0206", "is_in takes several values", span, way)
         check_argument("is_in", options, Iterable, "several values, like [1, 2]")
-        given = [lift(option) for option in islice(options, MAX_OPTIONS + 1)]
-        if not given:
+        constants = [lift(option) for option in islice(options, MAX_OPTIONS + 1)]
+        if not constants:
             raise QueryError("E0206", "is_in of no values", span, "give it some")
-        node = syntax.In(operand.syntax, tuple(one.syntax for one in given), span)
-        return combine(node, [operand, *given])
+        node = syntax.In(operand.syntax, tuple(c.syntax for c in constants), span)
+        return combine(node, [operand, *constants])
 
     def starts_with(self, prefix: str) -> "Expression":
         """Whether a string starts with another."""
@@ -213,8 +208,9 @@ class Expression:
         return call("round", self * scale) / scale
 
     def __call__(self, *_: object, **__: object) -> "Expression":
-        named = self.syntax.name.text if isinstance(self.syntax, syntax.Member) else ""
-        raise no_method(named, caller_span())
+        member = self.syntax
+        name = member.name.text if isinstance(member, syntax.Member) else ""
+        raise no_method(name, caller_span())
 
     def __getitem__(self, time: "Value | slice") -> "Expression":
         span = caller_span()
@@ -237,13 +233,13 @@ times."""
 
 
 def lift(value: object) -> Expression:
-    """A Python value as an expression of the caller's line."""
+    """Lift a Python value to an expression at the caller's line."""
     span = caller_span()
     match value:
         case Expression(syntax=syntax.Phi()):
             return Expression(syntax.Phi(span))
         case Expression(syntax=syntax.Ref(start=None) | syntax.Name() as bare):
-            return Expression(replace(bare, span=span), value.parts)
+            return Expression(replace(bare, span=span), value.provenance)
         case Expression():
             return value
         case bool():
@@ -267,56 +263,36 @@ def lift(value: object) -> Expression:
             raise QueryError("E0201", message, span, way)
 
 
-def lift_time(value: object) -> Expression:
-    """The same where a time stands: the strings in it are durations."""
-    lifted = lift(value)
-    return replace(lifted, syntax=_time(lifted.syntax))
-
-
-def _time(node: syntax.Expr) -> syntax.Expr:
-    match node:
-        case syntax.Text(value=value, span=span) if is_duration(value):
-            return parse_duration(value, span)
-        case syntax.Text(value=value, span=span):
-            message = f'"{value[:40]}" is no duration'
-            raise QueryError("E0004", message, span, advise_text(value))
-        case syntax.Binary(left=left, right=right):
-            return replace(node, left=_time(left), right=_time(right))
-        case syntax.Unary(operand=operand):
-            return replace(node, operand=_time(operand))
-        case _:
-            return node
-
-
-def combine(node: syntax.Expr, parts: Sequence[Expression]) -> Expression:
-    """An expression made of others."""
-    depth = 1 + max((part.parts.depth for part in parts), default=0)
+def combine(node: syntax.Expr, operands: Sequence[Expression]) -> Expression:
+    """Make an expression of its syntax and the expressions in it."""
+    depth = 1 + max((operand.provenance.depth for operand in operands), default=0)
     if depth > MAX_DEPTH:
         raise too_deep(node.span)
-    made = Parts(
-        frozenset().union(*(part.parts.objects for part in parts)),
-        frozenset().union(*(part.parts.domains for part in parts)),
+    inner = [operand.provenance for operand in operands]
+    provenance = Provenance(
+        frozenset().union(*(p.objects for p in inner)),
+        frozenset().union(*(p.domains for p in inner)),
         depth,
-        1 + sum(part.parts.size for part in parts),
+        1 + sum(p.size for p in inner),
     )
-    return Expression(node, made)
+    return Expression(node, provenance)
 
 
 def binary(op: BinaryOp, left: object, right: object) -> Expression:
-    """`left op right`."""
+    """Apply a binary operator: `left op right`."""
     sides = lift(left), lift(right)
     span = caller_span()
     return combine(syntax.Binary(op, sides[0].syntax, sides[1].syntax, span), sides)
 
 
 def unary(op: UnaryOp, operand: object) -> Expression:
-    """`op operand`."""
+    """Apply a unary operator: `op operand`."""
     lifted = lift(operand)
     return combine(syntax.Unary(op, lifted.syntax, caller_span()), [lifted])
 
 
 def call(name: str, *arguments: object, **named: object) -> Expression:
-    """`name(arguments, name = value)`."""
+    """Call a function of the language: `name(arguments, name = value)`."""
     span = caller_span()
     plain = [lift(argument) for argument in arguments]
     extra = [lift(value) for value in named.values()]
@@ -332,6 +308,6 @@ def call(name: str, *arguments: object, **named: object) -> Expression:
 def bind(
     names: Sequence[str], values: Sequence[Expression], span: Span
 ) -> tuple[syntax.Binding, ...]:
-    """`name = value` for each of some names."""
+    """Pair names with values, as `name = value`."""
     pairs = zip(names, values, strict=True)
     return tuple(syntax.Binding(syntax.Word(n, span), v.syntax) for n, v in pairs)

@@ -1,4 +1,4 @@
-"""Reductions of one's own, in Python.
+"""User-defined reductions, in Python.
 
     my_rms = reduction(
         "my_rms", F64,
@@ -17,24 +17,24 @@ from inspect import signature
 from typing import Literal, overload
 
 from tiltpy.errors import QueryError
-from tiltpy.frontend.python.builder import (
-    SERIALS,
-    PayloadType,
-    named,
-    payload_written,
-    struct,
-)
+from tiltpy.frontend.python.builder import SERIALS
 from tiltpy.frontend.python.caller_span import caller_span
+from tiltpy.frontend.python.declarations import (
+    PayloadType,
+    check_name,
+    write_payload,
+)
 from tiltpy.frontend.python.expressions import (
-    Declared,
+    Declaration,
     Expression,
-    Parts,
+    Provenance,
     Value,
     combine,
     lift,
 )
-from tiltpy.frontend.python.functions import reduced_element
 from tiltpy.frontend.python.sharing import share
+from tiltpy.frontend.python.values import struct
+from tiltpy.frontend.python.windows import filter_element
 from tiltpy.frontend.surface import syntax
 from tiltpy.ir.reductions import END, NEWER, OLDER, START, STATE
 
@@ -46,12 +46,12 @@ _ELEMENT = "v"
 
 
 class Reduction:
-    """A reduction of one's own: called with a window, or an expression of its element.
+    """A user-defined reduction: called with a window, or an expression of its element.
 
     `where` is a condition over the same element. Over no snapshot the result is φ.
     """
 
-    def __init__(self, declared: Declared) -> None:
+    def __init__(self, declared: Declaration) -> None:
         self._declared = declared
 
     @property
@@ -60,12 +60,12 @@ class Reduction:
         return self._declared.statement.name.text
 
     def __call__(self, x: Value, where: Value | None = None) -> Expression:
-        element = reduced_element(self.name, x, where)
+        element = filter_element(self.name, x, where)
         span = caller_span()
         node = syntax.Call(
             syntax.Word(self.name, span), (element.syntax,), (), span, reduce=True
         )
-        itself = Parts(objects=frozenset([self._declared]))
+        itself = Provenance(objects=frozenset([self._declared]))
         return combine(node, [element, Expression(element.syntax, itself)])
 
     def __repr__(self) -> str:
@@ -115,37 +115,37 @@ def reduction(
 
     The state begins with `init`, a value or a dictionary of them, and `acc(state, v)`
     is the state with one snapshot more; `result(state)` is made of the last one. With
-    `merge(a, b)`, the state of two stretches of time (`a` the older), it slides, and so
+    `merge(a, b)`, the state of two ranges of time (`a` the older), it slides, and so
     it does with `deacc(state, v)`, which takes the oldest snapshot out, where the state
     is of integers. With `bounds`, `acc(state, v, start, end)` sees where snapshots
     start and end, in ticks and cut to the window.
     """
     span = caller_span()
     seen = (STATE, _ELEMENT, START, END) if bounds else (STATE, _ELEMENT)
-    written = [
-        _part("init", lambda: init, ()),
-        _part("acc", acc, seen),
-        _part("deacc", deacc, seen),
-        _part("merge", merge, (OLDER, NEWER)),
-        _part("result", result, (STATE,)),
+    parts = [
+        _write_part("init", lambda: init, ()),
+        _write_part("acc", acc, seen),
+        _write_part("deacc", deacc, seen),
+        _write_part("merge", merge, (OLDER, NEWER)),
+        _write_part("result", result, (STATE,)),
     ]
     element = syntax.ElementParameter(
-        syntax.Word(_ELEMENT, span), payload_written(type, span)
+        syntax.Word(_ELEMENT, span), write_payload(type, span)
     )
     others = (START, END) if bounds else ()
     statement = syntax.OwnReduction(
-        named(name, span),
+        check_name(name, span),
         (
             element,
             *(syntax.ElementParameter(syntax.Word(n, span), None) for n in others),
         ),
-        tuple(part for part in written if part is not None),
+        tuple(part for part in parts if part is not None),
     )
-    return Reduction(Declared(next(SERIALS), statement, frozenset()))
+    return Reduction(Declaration(next(SERIALS), statement, frozenset()))
 
 
-def _takes(make: Callable[..., State], count: int) -> bool:
-    """Whether a function can be called with so many arguments."""
+def _accepts(make: Callable[..., State], count: int) -> bool:
+    """Whether a function can be called with `count` arguments."""
     try:
         signature(make).bind(*range(count))
     except TypeError:
@@ -155,17 +155,17 @@ def _takes(make: Callable[..., State], count: int) -> bool:
     return True
 
 
-def _part(
+def _write_part(
     name: str, make: Callable[..., State] | None, seen: tuple[str, ...]
 ) -> syntax.Part | None:
-    """A part, from what makes it of the expressions that it sees."""
+    """Write a part: call `make` with an expression for each name in `seen`."""
     if make is None:
         return None
     span = caller_span()
-    if not callable(make) or not _takes(make, len(seen)):
+    if not callable(make) or not _accepts(make, len(seen)):
         message = f"`{name}` of a reduction is a function of {' and '.join(seen)}"
         way = f"write {name}=lambda {', '.join(seen)}: ..."
         raise QueryError("E0206", message, span, way)
-    made = make(*(Expression(syntax.Name(each, span)) for each in seen))
-    value = struct(**made) if isinstance(made, Mapping) else lift(made)
+    state = make(*(Expression(syntax.Name(word, span)) for word in seen))
+    value = struct(**state) if isinstance(state, Mapping) else lift(state)
     return syntax.Part(syntax.Word(name, span), share(value.syntax))

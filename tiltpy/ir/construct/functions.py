@@ -19,8 +19,7 @@ from tiltpy.ir.construct.widening import (
     typed,
 )
 from tiltpy.ir.nodes import Call, Cast, Const, Expr, In, MatchString
-from tiltpy.ir.temporal_types import FUNCTIONS as TEMPORAL_FUNCTIONS
-from tiltpy.ir.temporal_types import beside_times, is_temporal
+from tiltpy.ir.temporal_types import beside_times, function_takes, is_temporal
 from tiltpy.ops import FUNCTIONS, StringTest
 from tiltpy.source import Span
 from tiltpy.string_tests import find_pattern_fault
@@ -33,7 +32,7 @@ def call(function: str, arguments: Sequence[Expr], span: Span) -> Expr:
     if rule.arity == 2:
         arguments = beside_times(*arguments)
     scalar = common_type(arguments, span)
-    if scalar in TEMPORAL_FUNCTIONS.get(function, ()):
+    if function_takes(rule, scalar):
         return Call(function, tuple(adapt(a, scalar) for a in arguments), scalar, span)
     for argument in arguments:
         require_number(scalar, argument, f"{function}()")

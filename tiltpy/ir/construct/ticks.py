@@ -12,7 +12,7 @@ from tiltpy.ir.construct.widening import (
 )
 from tiltpy.ir.nodes import Binary, Cast, Const, EventBound, Expr, Phi, Time, Unary
 from tiltpy.ir.temporal_types import as_time, beside_times, castable, temporal_result
-from tiltpy.ops import BinaryOp
+from tiltpy.ops import REDUCTIONS, BinaryOp
 from tiltpy.source import Span
 from tiltpy.types import (
     DURATION,
@@ -124,9 +124,8 @@ def no_ticks_reduction(reduction: str, element: Expr) -> QueryError:
     """The error that a time or a duration has no such reduction."""
     way = "reduce its ticks, i64(...) or f64(...)"
     if element.type == TIME:
-        way = (
-            "times have count, min, max, first, last, mode, nunique and topk; or "
-            "reduce durations, like x - time(0)"
-        )
+        *names, last = [rule.name for rule in REDUCTIONS.values() if rule.times]
+        way = f"times have {', '.join(names)} and {last}; or "
+        way += "reduce durations, like x - time(0)"
     message = f"{reduction} does not take {element.type}"
     return QueryError("E0201", message, element.span, way)

@@ -101,14 +101,13 @@ def reduction_type(
 ) -> Type | None:
     """The result type of a reduction over an element, or None where it has none."""
     rule = REDUCTIONS[reduction]
-    if reduction == "nunique" and isinstance(element, Struct):
+    if isinstance(element, Struct) and not rule.structs:
         return None
     if rule.result == "i64":
         return I64
-    if isinstance(element, Struct):
-        return None
+    assert isinstance(element, Scalar)
     if element.is_temporal and rule.result != "top":
-        return temporal.REDUCTIONS.get(reduction, {}).get(element)
+        return temporal.reduction_result(rule, element)
     if element == BOOL and not rule.bools:
         return None
     if element == STRING and not rule.strings:
@@ -221,10 +220,10 @@ def _call_fault(expr: Call) -> str | None:
     if len(expr.arguments) != rule.arity:
         return f"Call {rule.name}: {len(expr.arguments)} arguments, not {rule.arity}"
     first = expr.arguments[0].type
-    if first in temporal.FUNCTIONS.get(rule.name, ()):
-        found = [argument.type for argument in expr.arguments]
-        same = found == [first] * len(found)
-        fault = None if same else f"Call {rule.name}: arguments are {found}"
+    if temporal.function_takes(rule, first):
+        types = [argument.type for argument in expr.arguments]
+        same = types == [first] * len(types)
+        fault = None if same else f"Call {rule.name}: arguments are {types}"
         return fault or _expect(expr, f"result of {rule.name}", expr.type, first)
     for argument in expr.arguments:
         fault = _numbers(f"Call {rule.name}", argument.type) or _expect(

@@ -39,9 +39,9 @@ from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.lowering.sweep.recomputed_window import Bounds, Stretch, fold_anew
 from tiltpy.lowering.sweep.row_bounds import Edges
 from tiltpy.lowering.sweep.window_elements import Track, kept_of
-from tiltpy.ops import WHOLE_WINDOW
+from tiltpy.ops import REDUCTIONS, WHOLE_WINDOW
 
-OF_ANY = frozenset({"sum", "mean", "min", "max", "product", "rms", "any", "all"})
+OF_ANY = frozenset(rule.name for rule in REDUCTIONS.values() if rule.never_null)
 """Reductions that have a value wherever there is a row."""
 
 

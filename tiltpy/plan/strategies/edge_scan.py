@@ -12,11 +12,12 @@ from tiltpy.aggregates.central_moments import ORDERS
 from tiltpy.costs import Costs
 from tiltpy.emit.references import reductions, references, uses_time
 from tiltpy.ir.nodes import TemporalExpr
+from tiltpy.ops import REDUCTIONS
 from tiltpy.plan.definedness import cuts_at_each_row
 from tiltpy.plan.loop_facts import LoopFacts
 from tiltpy.plan.nodes import CursorPlan, EdgeScan, Operands, Refusal, WindowPlan
 
-TOTALS = frozenset({"sum", "mean", "rms", "count"})
+TOTALS = frozenset(rule.name for rule in REDUCTIONS.values() if rule.additive)
 """Reductions of long windows that a vector kernel makes of sums of blocks."""
 
 

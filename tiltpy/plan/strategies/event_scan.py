@@ -15,7 +15,7 @@ from tiltpy.emit.references import reductions, references, uses_time
 from tiltpy.ir.cuts import leaf_cuts
 from tiltpy.ir.nodes import CutWindow, EventBound, TemporalExpr, Window
 from tiltpy.ir.traversal import walk
-from tiltpy.ops import REDUCTIONS, WHOLE_WINDOW
+from tiltpy.ops import REDUCTIONS
 from tiltpy.plan.definedness import strict_points
 from tiltpy.plan.loop_facts import LoopFacts
 from tiltpy.plan.nodes import (
@@ -95,7 +95,7 @@ def fits_vectors(definition: TemporalExpr) -> bool:
     """Decide whether all that an object sees is the rows just before its events."""
     points, windows = references(definition)
     names = {node.reduction for node in reductions(definition)}
-    folds = REDUCTIONS.keys() - WHOLE_WINDOW - {"first", "last"}
+    folds = {r.name for r in REDUCTIONS.values() if not (r.whole or r.picks_row)}
     return (
         all(point.offset == 0 for point in points)
         and len({p.object for p in points} | {w.object for w in windows}) == 1

@@ -1,0 +1,123 @@
+"""What declarations in Python take: names, payload types, columns and lifetimes."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from tiltpy.argument_checks import check_argument
+from tiltpy.errors import QueryError
+from tiltpy.frontend.elaboration.declarations import read_lifetime
+from tiltpy.frontend.elaboration.tick_constants import Times
+from tiltpy.frontend.hints.python import no_columns, no_lifetime, no_type
+from tiltpy.frontend.python.caller_span import caller_span
+from tiltpy.frontend.python.times import NAME, Length, lift_time
+from tiltpy.frontend.surface import syntax
+from tiltpy.lifetimes import Lifetime
+from tiltpy.source import Span
+from tiltpy.types import DURATION, Scalar, Struct, Unit
+
+ScalarType = Scalar | str | Callable[["Length"], syntax.Lifetime]
+"""A scalar type or its name. `duration` is a lifetime and a type."""
+PayloadType = ScalarType | Struct | Mapping[str, ScalarType | Mapping[str, ScalarType]]
+"""A scalar type (or its name), or a struct: a type for each field."""
+
+# -- lifetimes ------------------------------------------------------------------------
+
+
+def point() -> syntax.Lifetime:
+    """A row stamped `τ` is valid over `(τ-1, τ]`."""
+    return syntax.Lifetime("point", None, None, caller_span())
+
+
+def duration(length: Length) -> syntax.Lifetime:
+    """A row stamped `τ` is valid over `(τ-1, τ-1+length]`."""
+    return syntax.Lifetime("duration", lift_time(length).syntax, None, caller_span())
+
+
+def until_next(max: Length | None = None) -> syntax.Lifetime:
+    """A row is valid until the next later stamp, for at most `max`."""
+    longest = None if max is None else lift_time(max).syntax
+    return syntax.Lifetime("until_next", longest, None, caller_span())
+
+
+def sampled(period: Length) -> syntax.Lifetime:
+    """A signal: a row stamped `τ` holds over `(τ-period, τ]`."""
+    return syntax.Lifetime("sampled", lift_time(period).syntax, None, caller_span())
+
+
+def interval(start: str = "start", end: str = "end") -> syntax.Lifetime:
+    """Two columns hold each event's start and end: it is valid over `(start, end]`."""
+    span = caller_span()
+    columns = syntax.Word(start, span), syntax.Word(end, span)
+    return syntax.Lifetime("interval", None, columns, span)
+
+
+def lifetime_in(lifetime: syntax.Lifetime, unit: Unit | None) -> Lifetime:
+    """Convert a lifetime to the ticks of a query."""
+    return read_lifetime(lifetime, Times(unit, {}, frozenset(), set()))
+
+
+# -- names and types ------------------------------------------------------------------
+
+
+def check_name(name: str, span: Span) -> syntax.Word:
+    """Check the name of an object or a reduction."""
+    check_argument("name", name, str, "a name (str)")
+    if not NAME.fullmatch(name):
+        message = f'"{name}" is no name'
+        close = re.sub(r"\W+", "_", name).strip("_")
+        way = f'write "{close}"' if NAME.fullmatch(close) else "letters, digits and _"
+        raise QueryError("E0005", message, span, way)
+    return syntax.Word(name, span)
+
+
+def check_lifetime(value: object, span: Span) -> syntax.Lifetime | None:
+    """Check that a value is a lifetime, or None."""
+    if value is None or isinstance(value, syntax.Lifetime):
+        return value
+    raise no_lifetime(value, span)
+
+
+def write_columns(
+    columns: str | Sequence[str], option: str, span: Span
+) -> tuple[syntax.Word, ...]:
+    """Write the names of columns, one or several; `option` is what takes them."""
+    names = (columns,) if isinstance(columns, str) else columns
+    if not isinstance(names, list | tuple):
+        raise no_columns(columns, option, span)
+    for name in names:
+        if not isinstance(name, str):
+            raise no_columns(name, option, span)
+    return tuple(syntax.Word(name, span) for name in names)
+
+
+def write_payload(type: PayloadType, span: Span) -> syntax.Type:
+    """Write a payload type as a text would."""
+    if type is duration:
+        type = DURATION  # noqa: A001
+    match type:
+        case Scalar() | str():
+            return syntax.TypeName(syntax.Word(str(type), span))
+        case Struct() | Mapping():
+            pass
+        case _:
+            raise no_type(type, span)
+    pairs = type.fields if isinstance(type, Struct) else type.items()
+    fields = (
+        (syntax.Word(name, span), write_payload(of, span))
+        for name, of in _check_fields(type, pairs, span)
+    )
+    return syntax.StructType(tuple(fields), span)
+
+
+def _check_fields(
+    type: Struct | Mapping[str, object], pairs: Iterable[Any], span: Span
+) -> list[tuple[str, Any]]:
+    """Check the pairs of names and types that the fields of `type` are."""
+    fields: list[tuple[str, Any]] = []
+    try:
+        for name, of in pairs:
+            fields.append((check_argument("a field", name, str, "a name (str)"), of))
+    except (TypeError, ValueError):
+        raise no_type(type, span) from None
+    return fields

@@ -1,0 +1,56 @@
+"""Times in Python: what stands for a length of time, a time or a bound of a domain."""
+
+import re
+from dataclasses import replace
+from datetime import date, timedelta
+
+from tiltpy.errors import QueryError
+from tiltpy.frontend.hints.numbers import advise_text
+from tiltpy.frontend.python.expressions import Expression, lift
+from tiltpy.frontend.surface import syntax
+from tiltpy.frontend.surface.durations import is_duration, parse_duration
+from tiltpy.source import Span
+
+NAME = re.compile(r"[^\W\d]\w*'*")
+
+Length = str | int | timedelta
+"""A length of time: "10s", a number of ticks, or a `timedelta`."""
+
+
+def lift_time(value: object) -> Expression:
+    """Lift a Python value that stands for a time: its strings are durations."""
+    lifted = lift(value)
+    return replace(lifted, syntax=_read_durations(lifted.syntax))
+
+
+def _read_durations(node: syntax.Expr) -> syntax.Expr:
+    match node:
+        case syntax.Text(value=value, span=span) if is_duration(value):
+            return parse_duration(value, span)
+        case syntax.Text(value=value, span=span):
+            message = f'"{value[:40]}" is no duration'
+            raise QueryError("E0004", message, span, advise_text(value))
+        case syntax.Binary(left=left, right=right):
+            return replace(
+                node, left=_read_durations(left), right=_read_durations(right)
+            )
+        case syntax.Unary(operand=operand):
+            return replace(node, operand=_read_durations(operand))
+        case _:
+            return node
+
+
+def write_bound(
+    bound: Length | date | None, infinite: float, span: Span
+) -> syntax.Expr:
+    """Write a bound of a time domain: a time, a name, or `infinite` for None."""
+    if bound is None:
+        number = syntax.Number(abs(infinite), span)
+        return number if infinite > 0 else syntax.Unary("-", number, span)
+    if isinstance(bound, str) and not is_duration(bound):
+        if not NAME.fullmatch(bound):
+            message = f'"{bound}" is no bound of a time domain'
+            way = "ticks, a duration, or a name: run(name=...) gives it, stamps too"
+            raise QueryError("E0111", message, span, way)
+        return syntax.Name(bound, span)
+    return lift_time(bound).syntax

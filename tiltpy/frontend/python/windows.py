@@ -1,0 +1,67 @@
+"""Calls of reductions: the window or its element, a condition, and parameters."""
+
+from tiltpy.errors import QueryError
+from tiltpy.frontend.python.caller_span import caller_span
+from tiltpy.frontend.python.expressions import (
+    Expression,
+    Value,
+    call,
+    combine,
+    lift,
+)
+from tiltpy.frontend.surface import syntax
+from tiltpy.limits import MAX_ELEMENT
+from tiltpy.ops import REDUCTIONS
+
+
+def reduce_window(
+    name: str, x: Value, where: Value | None, *parameter: Value, ddof: int = 0
+) -> Expression:
+    """Call a reduction of a window or its element `x`, with a condition `where`.
+
+    `parameter` is what it takes besides the window, `ddof` that of variances.
+    """
+    element = filter_element(name, x, where)
+    if ddof:
+        return call(name, element, ddof=ddof)
+    return call(name, element, *parameter)
+
+
+def reduce_or_call(
+    name: str, x: Value, y: Value | None, where: Value | None
+) -> Expression:
+    """Call a reduction of a window `x`, or the function of two values `x` and `y`."""
+    if y is None:
+        return reduce_window(name, x, where)
+    if where is not None:
+        raise QueryError(
+            "E0206",
+            f"{name} takes one window, with a condition, or two values",
+            caller_span(),
+            f"write {name}(a, {name}(b, c)) for three",
+        )
+    return call(name, x, y)
+
+
+def filter_element(name: str, x: Value, where: Value | None) -> Expression:
+    """Make the element of a reduction: `x`, or φ where `where` is not true."""
+    element, rule = lift(x), REDUCTIONS.get(name)
+    if where is not None:
+        span = caller_span()
+        if not isinstance(where, Expression | bool):
+            way = f"write ddof={where}" if rule and rule.ddof else "like w > 0"
+            message = f"`where` is a condition, not {where!r}"
+            raise QueryError("E0206", message, span, way)
+        condition = lift(where)
+        node = syntax.Conditional(
+            condition.syntax, element.syntax, syntax.Phi(span), span
+        )
+        element = combine(node, [condition, element])
+    if element.provenance.size > MAX_ELEMENT:
+        raise QueryError(
+            "E0303",
+            f"the element of this {name} has more than {MAX_ELEMENT:,} parts",
+            caller_span(),
+            "define an object for what is used many times, and reduce its window",
+        )
+    return element
