@@ -42,7 +42,7 @@ def module() -> str:
     return HEAD + "".join(f"\n\n{one}" for one in written)
 
 
-def _function(function: syntax.Function, doc: str) -> str:
+def _function(function: syntax.FunctionDefinition, doc: str) -> str:
     name = function.name.text
     taken = ", ".join(_parameter(one) for one in function.parameters)
     given = ", ".join(_argument(one) for one in function.parameters)
@@ -80,7 +80,7 @@ def _default(value: syntax.Expr) -> str:
     match value:
         case syntax.Number(value=number) | syntax.Bool(value=number):
             return repr(number)
-        case syntax.Duration(span=span):
+        case syntax.DurationLiteral(span=span):
             return f'"{span.source.text[span.start : span.end]}"'
         case _:
             raise AssertionError("a default of the library is a literal")

@@ -64,7 +64,7 @@ def random_grid(random: Random) -> Grid:
     return Grid(start, end, precision, random.randrange(precision))
 
 
-def random_calls(random: Random, function: syntax.Function) -> Iterator[str]:
+def random_calls(random: Random, function: syntax.FunctionDefinition) -> Iterator[str]:
     """Calls that may be queries or not, whatever the function takes."""
     for _ in range(_TRIES):
         kind = random.choice(_KINDS)

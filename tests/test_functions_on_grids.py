@@ -60,7 +60,7 @@ def meant(query: Query, grid: Grid, events: Events) -> Outputs:
 
 
 def random_query(
-    random: Random, function: syntax.Function, grid: Grid, head: str = ""
+    random: Random, function: syntax.FunctionDefinition, grid: Grid, head: str = ""
 ) -> Query:
     """One call of a function on a grid, and over ticks."""
     for call in random_calls(random, function):
@@ -76,7 +76,11 @@ def random_query(
 
 
 def check(
-    random: Random, function: syntax.Function, *, compiled: bool, head: str = ""
+    random: Random,
+    function: syntax.FunctionDefinition,
+    *,
+    compiled: bool,
+    head: str = "",
 ) -> None:
     """A random call means the same on a random grid; compiled too."""
     grid, events = random_grid(random), random_events(random)
@@ -102,7 +106,7 @@ def test_functions_of_a_querys_own(deep: bool) -> None:
     for number in range(1000 if deep else 60):
         head = own_functions(random)
         last = read_program(Source("functions", head)).statements[-1]
-        assert isinstance(last, syntax.Function)
+        assert isinstance(last, syntax.FunctionDefinition)
         check(random, last, compiled=deep or number % 10 == 0, head=head)
 
 

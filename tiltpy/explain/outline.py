@@ -181,7 +181,7 @@ def _collect_references(
             if (found := optimized.definition(host)) is not None
         )
         if end is None:
-            text = f"~{name}[{printer.shifted(start)}]"
+            text = f"~{name}[{printer.format_time(start)}]"
         else:
             text = printer.window(Window(name, start, end))
         names = tuple(dict.fromkeys(reductions))

@@ -20,7 +20,7 @@ from tiltpy.types import STRING
 def parse(
     text: str, *, name: str = "<query>", params: Mapping[str, object] | None = None
 ) -> Query:
-    """The query of a `.tilt` text.
+    """Parse the query of a `.tilt` text.
 
     `name` is what errors call the text. `params` gives values for its parameters:
     numbers, bools, `timedelta`s, `datetime`s, ticks (whole numbers) for durations, or
@@ -28,7 +28,7 @@ def parse(
     those of strings are taken as they are. Raises a `QueryErrors` that holds everything
     that is wrong with the text.
     """
-    given = check_argument(
+    values = check_argument(
         "params", {} if params is None else params, Mapping, "a dict"
     )
     program = read_program(source_of(check_text("name", name), text))
@@ -39,7 +39,7 @@ def parse(
     }
     overrides = {
         key: _override(key, value, is_string=key in strings)
-        for key, value in given.items()
+        for key, value in values.items()
     }
     return elaborate(program, overrides)
 
@@ -56,7 +56,7 @@ def reread(text: str, *, name: str) -> Query:
 def parse_file(
     path: str | Path, *, params: Mapping[str, object] | None = None
 ) -> Query:
-    """The query of a `.tilt` file (UTF-8)."""
+    """Parse the query of a `.tilt` file (UTF-8)."""
     try:
         with check_path("path", path).open("rb") as file:
             text = read_start(file).decode("utf-8-sig")
@@ -76,8 +76,8 @@ def _override(name: str, value: object, *, is_string: bool) -> Override:
         case bool() | int() | float() | timedelta() | date():
             return value
         case str() if (nanoseconds := parse_stamp(value)) is not None:
-            place = Span(Source(f"parameter {name}", value), 0, len(value))
-            return syntax.Moment(nanoseconds, place)
+            span = Span(Source(f"parameter {name}", value), 0, len(value))
+            return syntax.Moment(nanoseconds, span)
         case str():
             return read_expression(source_of(f"parameter {name}", value))
         case _:

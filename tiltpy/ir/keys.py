@@ -42,6 +42,6 @@ def definition_keys(definition: TemporalExpr, known: Mapping[str, Keys]) -> Keys
     return found.pop() if found else ()
 
 
-def shown(keys: Keys) -> str:
+def format_keys(keys: Keys) -> str:
     """Key columns as messages name them."""
     return ", ".join(f"`{key}`" for key in keys)

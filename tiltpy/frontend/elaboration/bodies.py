@@ -38,7 +38,10 @@ from tiltpy.types import TDom
 
 
 def elaborate_body(
-    elaborator: Elaborator, name: str, body: syntax.Expr | syntax.Block, level: int = 0
+    elaborator: Elaborator,
+    name: str,
+    body: syntax.Expr | syntax.BlockBody,
+    level: int = 0,
 ) -> Expr:
     """Elaborate a whole body with the `let`s that it needs.
 
@@ -52,20 +55,20 @@ def elaborate_body(
 
 
 def _elaborate_block(
-    elaborator: Elaborator, body: syntax.Expr | syntax.Block, level: int
+    elaborator: Elaborator, body: syntax.Expr | syntax.BlockBody, level: int
 ) -> Expr:
     """Elaborate an expression, or a block in a scope of its own."""
-    if not isinstance(body, syntax.Block):
+    if not isinstance(body, syntax.BlockBody):
         return elaborator.expression(body, level)
     outer = elaborator.scope
     try:
         for statement in body.bindings:
             match statement:
-                case syntax.Binding():
+                case syntax.NamedValue():
                     bind_name(elaborator, statement, level)
                 case syntax.TimeDomain():
                     _declare_domain(elaborator, statement)
-                case syntax.Definition():
+                case syntax.ObjectDefinition():
                     _define_object(elaborator, statement, level)
         return elaborator.expression(body.result, level)
     finally:
@@ -82,7 +85,9 @@ def _declare_domain(elaborator: Elaborator, node: syntax.TimeDomain) -> None:
     elaborator.scope = elaborator.scope.with_domain(node.name.text, tdom)
 
 
-def _define_object(elaborator: Elaborator, node: syntax.Definition, level: int) -> None:
+def _define_object(
+    elaborator: Elaborator, node: syntax.ObjectDefinition, level: int
+) -> None:
     """Define an object of a block."""
     scope, name, time = elaborator.scope, node.name, node.time.text
     if time != scope.time and time not in scope.domains:
@@ -105,7 +110,7 @@ def _define_object(elaborator: Elaborator, node: syntax.Definition, level: int) 
 def _add_object(
     elaborator: Elaborator,
     stem: str,
-    node: syntax.Expr | syntax.Block,
+    node: syntax.Expr | syntax.BlockBody,
     span: Span,
     level: int,
     scope: Scope,
@@ -130,7 +135,10 @@ def _add_object(
 
 
 def expand_call(
-    elaborator: Elaborator, function: syntax.Function, node: syntax.Call, level: int
+    elaborator: Elaborator,
+    function: syntax.FunctionDefinition,
+    node: syntax.CallExpression,
+    level: int,
 ) -> Expr:
     """Elaborate a function's body, with its parameters bound to the arguments."""
     elaborator.objects.expansion.count_call(node.span)
@@ -152,9 +160,12 @@ def expand_call(
 
 
 def _bind_arguments(
-    elaborator: Elaborator, function: syntax.Function, node: syntax.Call, level: int
+    elaborator: Elaborator,
+    function: syntax.FunctionDefinition,
+    node: syntax.CallExpression,
+    level: int,
 ) -> Scope:
-    """The scope of a function's body in one call."""
+    """Bind a function's parameters to the arguments of a call, in a new scope."""
     outer = elaborator.scope
     home = elaborator.home
     if in_library(function):

@@ -14,7 +14,7 @@ from tiltpy.types import Unit
 
 
 def match_arguments(
-    function: syntax.Function, call: syntax.Call
+    function: syntax.FunctionDefinition, call: syntax.CallExpression
 ) -> Iterator[tuple[syntax.Parameter, syntax.Expr | None]]:
     """Pair each parameter with its argument, or with None where it has a default."""
     plain = list(call.arguments)
@@ -32,7 +32,7 @@ def match_arguments(
             message = f"`{name}` is given twice"
             raise QueryError("E0206", message, binding.name.span, _signature(function))
     if len(plain) > len(known):
-        required = _required(function)
+        required = _count_required(function)
         most = f"{len(known)}" if required == len(known) else f"at most {len(known)}"
         raise _wrong_count(function, call, most)
     missing = [
@@ -41,7 +41,7 @@ def match_arguments(
         if parameter.default is None and parameter.name.text not in named
     ]
     if missing:
-        least = _required(function)
+        least = _count_required(function)
         wanted = f"{least}" if least == len(known) else f"at least {least}"
         raise _wrong_count(function, call, wanted)
     for position, parameter in enumerate(function.parameters):
@@ -52,21 +52,21 @@ def match_arguments(
             yield parameter, None if argument is None else argument.value
 
 
-def _required(function: syntax.Function) -> int:
+def _count_required(function: syntax.FunctionDefinition) -> int:
     """Count the parameters without a default."""
     return sum(parameter.default is None for parameter in function.parameters)
 
 
 def _wrong_count(
-    function: syntax.Function, call: syntax.Call, wanted: str
+    function: syntax.FunctionDefinition, call: syntax.CallExpression, wanted: str
 ) -> QueryError:
     count = len(call.arguments) + len(call.named)
     message = f"{call.callee.text} takes {wanted} arguments, not {count}"
     return QueryError("E0206", message, call.span, _signature(function))
 
 
-def _signature(function: syntax.Function) -> str:
-    """A function's name and parameters, as its definition writes them."""
+def _signature(function: syntax.FunctionDefinition) -> str:
+    """Write a function's name and parameters as its definition does."""
     parameters = [
         ("~" if parameter.object else "")
         + parameter.name.text
@@ -80,7 +80,9 @@ def _quote(span: Span) -> str:
     return span.source.text[span.start : span.end]
 
 
-def add_call_note(error: QueryError, function: syntax.Function, call: Span) -> None:
+def add_call_note(
+    error: QueryError, function: syntax.FunctionDefinition, call: Span
+) -> None:
     """Add to an error in a function's body where the function is called.
 
     An error in the library points at the call first, which is what can be changed.
@@ -94,12 +96,12 @@ def add_call_note(error: QueryError, function: syntax.Function, call: Span) -> N
 
 
 def library_scope(unit: Unit | None, reductions: Mapping[str, UserReduction]) -> Scope:
-    """The scope around the library's functions: each other, and its reductions."""
+    """Make the scope around the library's functions: each other, and its reductions."""
     functions = Functions(reductions=reductions, library=reductions)
     return Scope("t", Times(unit, {}, frozenset(), set()), functions, closed=True)
 
 
-def check_function(function: syntax.Function) -> syntax.Function:
+def check_function(function: syntax.FunctionDefinition) -> syntax.FunctionDefinition:
     """Check that a function's name hides nothing that is built in."""
     name = function.name
     if is_built_in(name.text):
@@ -108,6 +110,6 @@ def check_function(function: syntax.Function) -> syntax.Function:
     return function
 
 
-def in_library(function: syntax.Function) -> bool:
+def in_library(function: syntax.FunctionDefinition) -> bool:
     """Whether a function is defined by the library."""
     return function.name.span.source is library_source()

@@ -10,7 +10,7 @@ from tiltpy.frontend.hints.other_languages import FUNCTIONS_ELSEWHERE
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.names import nearest
 from tiltpy.ir.nodes import Const, Expr
-from tiltpy.ir.print.expressions import literal
+from tiltpy.ir.print.literals import literal
 from tiltpy.ops import FUNCTIONS, MOST_TOP, REDUCTIONS, STRING_TESTS, StringTest
 from tiltpy.types import NAMED
 
@@ -44,7 +44,7 @@ def split_active(name: str) -> tuple[str, bool]:
     return bare, bare != name
 
 
-def find_callee(call: syntax.Call, functions: Functions) -> Callee:
+def find_callee(call: syntax.CallExpression, functions: Functions) -> Callee:
     """Find what a call calls, and check the number of its arguments."""
     name = call.callee.text
     if name in functions.reductions:
@@ -74,15 +74,15 @@ def find_callee(call: syntax.Call, functions: Functions) -> Callee:
         _check_count(call, 2, "a string and what it looks for")
         _reject_named(call)
         return Callee.STRING_TEST
-    raise _unknown(call, functions)
+    raise _unknown_callee(call, functions)
 
 
-def find_string_test(call: syntax.Call) -> StringTest:
+def find_string_test(call: syntax.CallExpression) -> StringTest:
     """Find the test of strings that a call names."""
     return next(test for test in STRING_TESTS if test == call.callee.text)
 
 
-def extra_arguments(call: syntax.Call) -> tuple[int, syntax.Expr | None]:
+def extra_arguments(call: syntax.CallExpression) -> tuple[int, syntax.Expr | None]:
     """Read what a built-in reduction takes besides a window: `ddof`, its parameter.
 
     The parameter is `q` or `n`, with its name or without; None if it has none.
@@ -113,46 +113,46 @@ def _read_ddof(value: syntax.Expr) -> int:
         case syntax.Number(value=0 | 1 as number):
             return int(number)
         case _:
-            way = "0 divides by n, 1 by n - 1"
-            raise QueryError("E0206", "ddof is 0 or 1", value.span, way)
+            hint = "0 divides by n, 1 by n - 1"
+            raise QueryError("E0206", "ddof is 0 or 1", value.span, hint)
 
 
 def reduction_parameter(reduction: str, expr: Expr) -> float | int:
     """Read the value of a reduction's parameter, a constant within bounds."""
     wanted = REDUCTIONS[reduction].parameter
     if not isinstance(expr, Const):
-        way = f"`{wanted}` is a literal or a parameter"
-        raise QueryError("E0116", "a constant was expected", expr.span, way)
+        hint = f"`{wanted}` is a literal or a parameter"
+        raise QueryError("E0116", "a constant was expected", expr.span, hint)
     value = None if isinstance(expr.value, bool | str) else expr.value
     if wanted == "q":
         if value is not None and 0 <= value <= 1:
             return float(value) + 0.0
-        fault, way = "in [0, 1]", "the 90th percentile is quantile(..., 0.9)"
+        fault, hint = "in [0, 1]", "the 90th percentile is quantile(..., 0.9)"
     else:
         if isinstance(value, int) and 1 <= value <= MOST_TOP:
             return value
         fault = f"a whole number from 1 to {MOST_TOP}"
-        way = "it is the number of fields of the result"
+        hint = "it is the number of fields of the result"
     message = f"`{wanted}` is {fault}, not {literal(expr)}"
-    raise QueryError("E0206", message, expr.span, way)
+    raise QueryError("E0206", message, expr.span, hint)
 
 
-def _check_reduction(call: syntax.Call, functions: Functions) -> None:
+def _check_reduction(call: syntax.CallExpression, functions: Functions) -> None:
     name = call.callee.text
     if name not in REDUCTIONS:
-        way = FUNCTIONS_ELSEWHERE.get(name.lower())
-        if name in FUNCTIONS or name in functions.known():
-            way = f"it is a function: write {name}(...)"
+        hint = FUNCTIONS_ELSEWHERE.get(name.lower())
+        if name in FUNCTIONS or name in functions.known_names():
+            hint = f"it is a function: write {name}(...)"
         raise QueryError(
             "E0207",
             f"unknown reduction `{name}`",
             call.callee.span,
-            way or nearest(name, [*REDUCTIONS, *functions.reductions]),
+            hint or nearest(name, [*REDUCTIONS, *functions.reductions]),
         )
     _check_window(call)
 
 
-def _check_window(call: syntax.Call) -> None:
+def _check_window(call: syntax.CallExpression) -> None:
     """Check that a reduction has one window, and its parameter if it takes one."""
     name, active = split_active(call.callee.text)
     parameter = REDUCTIONS[name].parameter
@@ -160,21 +160,21 @@ def _check_window(call: syntax.Call) -> None:
         first, second = call.arguments
         if isinstance(first, syntax.Number) and isinstance(second, syntax.Ref):
             message = f"the window of {call.callee.text} stands first"
-            way = f"write {call.callee.text}({quote(second)}, {quote(first)})"
-            raise QueryError("E0206", message, call.span, way)
+            hint = f"write {call.callee.text}({quote(second)}, {quote(first)})"
+            raise QueryError("E0206", message, call.span, hint)
         return
     wanted = "one reference of an input" if active else "one window"
     wanted += " or two values" if call.callee.text in FUNCTIONS else ""
     _check_count(call, 1, f"{wanted} and `{parameter}`" if parameter else wanted)
 
 
-def _check_single(call: syntax.Call, callee: Callee) -> Callee:
+def _check_single(call: syntax.CallExpression, callee: Callee) -> Callee:
     _check_count(call, 1, "one argument")
     _reject_named(call)
     return callee
 
 
-def _check_count(call: syntax.Call, count: int, wanted: str) -> None:
+def _check_count(call: syntax.CallExpression, count: int, wanted: str) -> None:
     arguments = len(call.arguments)
     if arguments != count:
         name = call.callee.text
@@ -182,22 +182,24 @@ def _check_count(call: syntax.Call, count: int, wanted: str) -> None:
         raise QueryError("E0206", message, call.span, hint_count(call))
 
 
-def _reject_named(call: syntax.Call) -> None:
+def _reject_named(call: syntax.CallExpression) -> None:
     if call.named:
         raise _unknown_argument(call, call.named[0].name)
 
 
-def _unknown_argument(call: syntax.Call, word: syntax.Word) -> QueryError:
+def _unknown_argument(call: syntax.CallExpression, word: syntax.Word) -> QueryError:
     message = f"{call.callee.text} takes no argument `{word.text}`"
     takes = call.callee.text in REDUCTIONS and word.text in ("where", "filter")
-    way = "write for v in ~x[t - 10 : t] if ..." if takes else "leave it out"
+    hint = "write for v in ~x[t - 10 : t] if ..." if takes else "leave it out"
     reduction = REDUCTIONS.get(split_active(call.callee.text)[0])
     if reduction is not None and reduction.parameter:
-        way = f"write {reduction.parameter} = ..."
-    return QueryError("E0206", message, word.span, f"{way}; a comparison is written ==")
+        hint = f"write {reduction.parameter} = ..."
+    return QueryError(
+        "E0206", message, word.span, f"{hint}; a comparison is written =="
+    )
 
 
-def _unknown(call: syntax.Call, functions: Functions) -> QueryError:
+def _unknown_callee(call: syntax.CallExpression, functions: Functions) -> QueryError:
     name, span = call.callee.text, call.callee.span
     if name == "TDom":
         return QueryError(
@@ -207,6 +209,6 @@ def _unknown(call: syntax.Call, functions: Functions) -> QueryError:
             "name it before the definitions, like t = TDom(-∞, ∞, 1)",
         )
     known = [*FUNCTIONS, *STRING_TESTS, *REDUCTIONS, *NAMED, *_OTHERS]
-    known += functions.known()
-    way = hint_callee(call, known) or f"define it, like def {name}(~x) = ..."
-    return QueryError("E0207", f"unknown function `{name}`", span, way)
+    known += functions.known_names()
+    hint = hint_callee(call, known) or f"define it, like def {name}(~x) = ..."
+    return QueryError("E0207", f"unknown function `{name}`", span, hint)

@@ -46,17 +46,17 @@ def read_unit(word: syntax.Word) -> Unit:
             return unit
     known = " ".join(NANOSECONDS)
     message = f"`{word.text}` is no unit of time; there are {known}"
-    way = advise_length("", word.text) or "write one of these"
-    raise QueryError("E0110", message, word.span, way)
+    hint = advise_length("", word.text) or "write one of these"
+    raise QueryError("E0110", message, word.span, hint)
 
 
-def finest_unit(exprs: Sequence[syntax.Expr | syntax.Block]) -> Unit | None:
-    """The unit of the finest duration literal, or None where there is none."""
+def finest_unit(exprs: Sequence[syntax.Expr | syntax.BlockBody]) -> Unit | None:
+    """Find the unit of the finest duration literal, or None if there is none."""
     units = [
         node.finest
         for expr in exprs
         for node in syntax.walk(expr)
-        if isinstance(node, syntax.Duration)
+        if isinstance(node, syntax.DurationLiteral)
     ]
     return unit_of_length(min(units)) if units else None
 
@@ -76,13 +76,13 @@ def read_param(
         return Ticks(constant(value, times))
     if wanted not in NAMED:
         message = f"`{wanted}` is no type of a parameter"
-        way = TYPES_ELSEWHERE.get(wanted.lower()) or nearest(wanted, NAMED)
-        raise QueryError("E0202", message, param.type.span, way)
+        hint = TYPES_ELSEWHERE.get(wanted.lower()) or nearest(wanted, NAMED)
+        raise QueryError("E0202", message, param.type.span, hint)
     return _read_constant(value, NAMED[wanted], f"the parameter `{name}`", times)
 
 
 def _override_syntax(value: Override, param: syntax.Param) -> syntax.Expr:
-    """The value from outside of the text, as the literal that it stands for."""
+    """Write a value from outside of the text as the literal that it stands for."""
     span = param.name.span
     match value:
         case bool():
@@ -103,8 +103,8 @@ def _read_constant(
     """Read a constant of the type `wanted`; errors call its place `what`."""
     for node in syntax.walk(value):
         if isinstance(node, syntax.Ref):
-            way = "what the data decides is an object, like ~y[t] = ..."
-            raise QueryError("E0116", "a constant was expected", node.span, way)
+            hint = "what the data decides is an object, like ~y[t] = ..."
+            raise QueryError("E0116", "a constant was expected", node.span, hint)
     errors: list[QueryError] = []
     scope = Scope("", times, Functions(), closed=True)
     body = open_body(scope, Objects({}, {}, frozenset(), set()), errors)
@@ -119,8 +119,8 @@ def _read_constant(
     if isinstance(expr, Const) and expr.type == wanted:
         return expr
     if not isinstance(expr, Const):
-        way = "literals and parameters, with + - * / // %"
-        raise QueryError("E0116", "a constant was expected", value.span, way)
+        hint = "literals and parameters, with + - * / // %"
+        raise QueryError("E0116", "a constant was expected", value.span, hint)
     message = f"{what} is of type {wanted}, its value is {article(expr.type)}"
     raise QueryError("E0115", message, value.span, _example_values(wanted))
 
@@ -151,7 +151,7 @@ def check_overrides(overrides: Mapping[str, object], known: Sequence[str]) -> No
 # -- inputs ---------------------------------------------------------------------------
 
 
-def read_input(node: syntax.Input, times: Times) -> nodes.Input:
+def read_input(node: syntax.InputStatement, times: Times) -> nodes.Input:
     """Read the declaration of an input."""
     lifetime = None if node.lifetime is None else read_lifetime(node.lifetime, times)
     if lifetime is not None and lifetime.columns and node.time is not None:
@@ -173,7 +173,7 @@ def read_input(node: syntax.Input, times: Times) -> nodes.Input:
     )
 
 
-def _check_keys(node: syntax.Input, lifetime: Lifetime | None) -> None:
+def _check_keys(node: syntax.InputStatement, lifetime: Lifetime | None) -> None:
     """Check that key columns are distinct, and are not used for time or order."""
     timed = set() if node.time is None else {node.time.text}
     if lifetime is not None and lifetime.columns:
@@ -182,23 +182,23 @@ def _check_keys(node: syntax.Input, lifetime: Lifetime | None) -> None:
     for key in node.keys:
         name, message = key.text, ""
         if name in seen:
-            message, way = f"the key `{name}` stands twice", "leave one of them out"
+            message, hint = f"the key `{name}` stands twice", "leave one of them out"
         elif name in ("start", "end"):
             message = f"a key cannot be called `{name}`, like a time column of outputs"
-            way = (
+            hint = (
                 "give it another name; bind(..., by=...) says what its column is called"
             )
         elif name == node.name.text and isinstance(node.type, syntax.TypeName):
             message = f"the values of ~{name} have a column `{name}`, as its key has"
-            way = "give the input another name"
+            hint = "give the input another name"
         elif name in timed:
             message = f"the time column `{name}` is a key too, so each time has its own"
-            way = "leave it out of the keys"
+            hint = "leave it out of the keys"
         elif name in {word.text for word in node.order}:
             message = f"the key `{name}` is the same in all rows that `order` is about"
-            way = "leave it out of `order`"
+            hint = "leave it out of `order`"
         if message:
-            raise QueryError("E0117", message, key.span, way)
+            raise QueryError("E0117", message, key.span, hint)
         seen.add(name)
 
 
@@ -232,12 +232,12 @@ def _read_field(node: syntax.Type) -> Type:
 def read_scalar(word: syntax.Word) -> Scalar:
     """Find the scalar type of that name."""
     if word.text not in NAMED:
-        way = (
+        hint = (
             TYPES_ELSEWHERE.get(word.text.lower())
             or nearest(word.text, NAMED)
             or "types are " + " ".join(NAMED)
         )
-        raise QueryError("E0202", f"unknown type `{word.text}`", word.span, way)
+        raise QueryError("E0202", f"unknown type `{word.text}`", word.span, hint)
     return NAMED[word.text]
 
 

@@ -8,25 +8,27 @@ from tiltpy.frontend.elaboration.library import Functions
 from tiltpy.frontend.surface import syntax
 from tiltpy.source import Span
 
-Body = syntax.Expr | syntax.Block
+Body = syntax.Expr | syntax.BlockBody
 
 
-def _free(body: Body, bound: frozenset[str]) -> Iterator[syntax.Ref | syntax.Call]:
-    """References to objects that a body does not bind, and all calls, in order."""
+def _free(
+    body: Body, bound: frozenset[str]
+) -> Iterator[syntax.Ref | syntax.CallExpression]:
+    """Go through the references that a body does not bind, and calls, in order."""
     waiting = [(body, bound)]
     while waiting:
         node, bound = waiting.pop()
         inner: list[tuple[Body, frozenset[str]]] = []
         match node:
-            case syntax.Block():
+            case syntax.BlockBody():
                 for binding in node.bindings:
                     values = syntax.block_values(binding)
                     inner.extend((value, bound) for value in values)
-                    if isinstance(binding, syntax.Definition):
+                    if isinstance(binding, syntax.ObjectDefinition):
                         bound |= {binding.name.text}
                 inner.append((node.result, bound))
             case _:
-                if isinstance(node, syntax.Call):
+                if isinstance(node, syntax.CallExpression):
                     yield node
                 if isinstance(node, syntax.Ref) and node.object not in bound:
                     yield node
@@ -34,18 +36,18 @@ def _free(body: Body, bound: frozenset[str]) -> Iterator[syntax.Ref | syntax.Cal
         waiting.extend(reversed(inner))
 
 
-def _objects(function: syntax.Function) -> frozenset[str]:
+def _objects(function: syntax.FunctionDefinition) -> frozenset[str]:
     return frozenset(p.name.text for p in function.parameters if p.object)
 
 
-def _defaults(function: syntax.Function) -> list[syntax.Expr]:
+def _defaults(function: syntax.FunctionDefinition) -> list[syntax.Expr]:
     return [p.default for p in function.parameters if p.default is not None]
 
 
 def references(
-    definition: syntax.Definition, functions: Functions
+    definition: syntax.ObjectDefinition, functions: Functions
 ) -> tuple[syntax.Ref, ...]:
-    """The references to objects in a body and in what it calls, in order."""
+    """Collect the references to objects in a body and in what it calls, in order."""
     refs: list[syntax.Ref] = []
     seen: set[str] = set()
     waiting: list[tuple[Body, frozenset[str]]] = [(definition.body, frozenset())]
@@ -62,30 +64,32 @@ def references(
     return tuple(refs)
 
 
-def recursion_errors(functions: Mapping[str, syntax.Function]) -> dict[str, QueryError]:
-    """An error for each function that calls itself, by way of others too."""
+def recursion_errors(
+    functions: Mapping[str, syntax.FunctionDefinition],
+) -> dict[str, QueryError]:
+    """Make an error for each function that calls itself, by way of others too."""
     calls: dict[str, dict[str, Span]] = {}
     for name, function in functions.items():
         calls[name] = {
             node.callee.text: node.callee.span
             for body in (*_defaults(function), function.body)
             for node in _free(body, frozenset())
-            if isinstance(node, syntax.Call) and node.callee.text in functions
+            if isinstance(node, syntax.CallExpression) and node.callee.text in functions
         }
     errors: dict[str, QueryError] = {}
     for name in functions:
         path = _shortest_cycle(name, calls)
         if path:
             around = " -> ".join([name, *path])
-            place = calls[name][path[0]]
+            span = calls[name][path[0]]
             message = f"{name} calls itself: {around}"
             hint = "a function is written out where it is called, which would never end"
-            errors[name] = QueryError("E0105", message, place, hint)
+            errors[name] = QueryError("E0105", message, span, hint)
     return errors
 
 
 def _shortest_cycle(name: str, calls: Mapping[str, Mapping[str, Span]]) -> list[str]:
-    """The shortest path of calls from a function back to itself, or an empty list."""
+    """Find the shortest path of calls from a function to itself, or an empty list."""
     before: dict[str, str] = {}
     waiting = [name]
     for caller in waiting:
@@ -103,8 +107,8 @@ def _shortest_cycle(name: str, calls: Mapping[str, Mapping[str, Span]]) -> list[
 
 
 def order_definitions(
-    definitions: Sequence[syntax.Definition], functions: Functions
-) -> tuple[list[syntax.Definition], list[QueryError]]:
+    definitions: Sequence[syntax.ObjectDefinition], functions: Functions
+) -> tuple[list[syntax.ObjectDefinition], list[QueryError]]:
     """Sort definitions so that each comes after those it needs; an error per cycle.
 
     Those on a cycle, and those that need one, are left out.
@@ -120,7 +124,7 @@ def order_definitions(
             readers[name].append(index)
     missing = [len(needs[d.name.text]) for d in definitions]
     ready = [index for index, count in enumerate(missing) if not count]
-    ordered: list[syntax.Definition] = []
+    ordered: list[syntax.ObjectDefinition] = []
     while ready:  # a heap: of those that could come next, the first as written
         definition = definitions[heappop(ready)]
         ordered.append(definition)
@@ -137,7 +141,7 @@ def order_definitions(
 
 
 def _cycle_errors(stuck: Mapping[str, tuple[syntax.Ref, ...]]) -> list[QueryError]:
-    """An error per cycle among definitions that wait for each other."""
+    """Make an error for each cycle among definitions that wait for each other."""
     errors: list[QueryError] = []
     seen: set[str] = set()
     for name in stuck:
@@ -159,13 +163,11 @@ def _cycle_error(
     stuck: Mapping[str, tuple[syntax.Ref, ...]], path: list[str]
 ) -> QueryError:
     around = " -> ".join(f"~{name}" for name in [*path, path[0]])
-    place = next(
-        ref.span for ref in stuck[path[0]] if ref.object == path[1 % len(path)]
-    )
+    span = next(ref.span for ref in stuck[path[0]] if ref.object == path[1 % len(path)])
     return QueryError(
         "E0105",
         f"~{path[0]} needs itself: {around}",
-        place,
+        span,
         "an object refers to others only; what was before is in windows of those, "
         "like sum(~x[t - 10 : t])",
     )

@@ -64,7 +64,7 @@ class Elaborator:
         """The first reference of the body to an object by key."""
 
     def inner_body(self, scope: Scope) -> "Elaborator":
-        """A new elaborator, for a body inside of this one."""
+        """Make an elaborator for a body inside of this one."""
         return Elaborator(self._rule, scope, self.objects, self.errors, self.home)
 
     def expression(self, node: syntax.Expr, level: int) -> Expr:
@@ -109,7 +109,7 @@ class Elaborator:
 
 
 def strip_parens(node: syntax.Expr) -> syntax.Expr:
-    """The expression without the parentheses around it."""
+    """Strip the parentheses around an expression."""
     while isinstance(node, syntax.Paren):
         node = node.operand
     return node

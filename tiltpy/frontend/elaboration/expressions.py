@@ -20,7 +20,7 @@ from tiltpy.frontend.elaboration.poison import Poison
 from tiltpy.frontend.elaboration.reductions import elaborate_reduction
 from tiltpy.frontend.elaboration.scope import Scope
 from tiltpy.frontend.elaboration.tick_constants import to_ticks
-from tiltpy.frontend.hints.misplaced import inside_reduction, misplaced, too_deep
+from tiltpy.frontend.hints.misplaced import inside_reduction, misplaced_node, too_deep
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.timestamps import moment_in_ticks
 from tiltpy.ir.construct.functions import call, cast, is_in, match_string
@@ -45,7 +45,7 @@ def open_body(
     errors: list[QueryError],
     home: Scope | None = None,
 ) -> Elaborator:
-    """An elaborator for a body in a scope.
+    """Make an elaborator for a body in a scope.
 
     Its errors go to `errors`, the objects that it defines to `objects`; `home` is the
     scope of the query's functions, where that is another.
@@ -62,7 +62,7 @@ def elaborate_expression(elaborator: Elaborator, node: syntax.Expr, level: int) 
     match node:
         case syntax.Number():
             return number(node.value, node.span)
-        case syntax.Duration():
+        case syntax.DurationLiteral():
             ticks = to_ticks(node, elaborator.scope.times.unit)
             return ticks_const(ticks, DURATION, node.span)
         case syntax.Moment():
@@ -72,7 +72,7 @@ def elaborate_expression(elaborator: Elaborator, node: syntax.Expr, level: int) 
             return Const(node.value, BOOL, node.span)
         case syntax.Text():
             return string(node.value, node.span)
-        case syntax.Phi():
+        case syntax.PhiLiteral():
             return Phi(PHI, node.span)
         case syntax.Name():
             return elaborate_name(elaborator, node, level)
@@ -80,13 +80,13 @@ def elaborate_expression(elaborator: Elaborator, node: syntax.Expr, level: int) 
             return elaborate_reference(elaborator, node)
         case syntax.Paren():
             return elaborate_expression(elaborator, node.operand, level)
-        case syntax.Unary():
+        case syntax.PrefixOperation():
             operand = elaborate_expression(elaborator, node.operand, level)
             return unary(node.op, operand, node.span)
-        case syntax.Binary():
+        case syntax.InfixOperation():
             left, right = elaborator.operands((node.left, node.right), level)
             return binary(node.op, left, right, node.span)
-        case syntax.In():
+        case syntax.Membership():
             operands = elaborator.operands((node.operand, *node.options), level)
             return is_in(operands[0], operands[1:], node.span)
         case syntax.Conditional():
@@ -102,10 +102,10 @@ def elaborate_expression(elaborator: Elaborator, node: syntax.Expr, level: int) 
             return make_struct([f.name.text for f in node.fields], values, node.span)
         case syntax.With():
             return _elaborate_with(elaborator, node, level)
-        case syntax.Call():
+        case syntax.CallExpression():
             return _elaborate_call(elaborator, node, level)
         case _:
-            raise misplaced(node)
+            raise misplaced_node(node)
 
 
 def _elaborate_with(elaborator: Elaborator, node: syntax.With, level: int) -> Expr:
@@ -124,7 +124,9 @@ def _elaborate_with(elaborator: Elaborator, node: syntax.With, level: int) -> Ex
     return with_fields(operand, changes, node.span)
 
 
-def _elaborate_call(elaborator: Elaborator, node: syntax.Call, level: int) -> Expr:
+def _elaborate_call(
+    elaborator: Elaborator, node: syntax.CallExpression, level: int
+) -> Expr:
     name = node.callee.text
     functions = elaborator.scope.functions
     if name in functions.poisoned:

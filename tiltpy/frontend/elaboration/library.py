@@ -30,51 +30,51 @@ class Functions:
     what its functions mean.
     """
 
-    user_defined: Mapping[str, syntax.Function] = field(default_factory=dict)
+    user_defined: Mapping[str, syntax.FunctionDefinition] = field(default_factory=dict)
     poisoned: frozenset[str] = frozenset()
     reductions: Mapping[str, UserReduction] = field(default_factory=dict)
     library: Mapping[str, UserReduction] = field(default_factory=dict)
 
-    def find(self, name: str) -> syntax.Function | None:
-        """The function of that name; the query's hide the library's."""
+    def find(self, name: str) -> syntax.FunctionDefinition | None:
+        """Find the function of that name; the query's hide the library's."""
         return self.user_defined.get(name) or library_function(name)
 
-    def known(self) -> list[str]:
-        """The names of all functions."""
+    def known_names(self) -> list[str]:
+        """List the names of all functions."""
         return [*self.user_defined, *self.reductions, *_heads("def")]
 
 
 def library_text() -> str:
-    """The text of `grammar/std.tilt`."""
+    """Read the text of `grammar/std.tilt`."""
     return library_source().text
 
 
 @cache
 def library_source() -> Source:
-    """`grammar/std.tilt`, as errors name it."""
+    """Read `grammar/std.tilt`, as errors name it."""
     return Source("std.tilt", grammar_file("std.tilt"))
 
 
 @cache
-def library_function(name: str) -> syntax.Function | None:
-    """A function of the library, or None."""
+def library_function(name: str) -> syntax.FunctionDefinition | None:
+    """Find the library's function of that name, or None."""
     if name not in _heads("def"):
         return None
     function = _read(*_heads("def")[name])
-    assert isinstance(function, syntax.Function)
+    assert isinstance(function, syntax.FunctionDefinition)
     return function
 
 
 @cache
-def library_reduction(name: str) -> syntax.OwnReduction:
-    """The reduction of the library of that name."""
+def library_reduction(name: str) -> syntax.ReductionDefinition:
+    """Find the library's reduction of that name."""
     reduction = _read(*_heads("reduction")[name])
-    assert isinstance(reduction, syntax.OwnReduction)
+    assert isinstance(reduction, syntax.ReductionDefinition)
     return reduction
 
 
-def library_functions() -> Iterator[syntax.Function]:
-    """All functions of the library, in the order of the text."""
+def library_functions() -> Iterator[syntax.FunctionDefinition]:
+    """Go through the functions of the library, in the order of the text."""
     for name in _heads("def"):
         function = library_function(name)
         assert function is not None
@@ -82,7 +82,7 @@ def library_functions() -> Iterator[syntax.Function]:
 
 
 def library_reductions() -> tuple[str, ...]:
-    """The names of the library's reductions."""
+    """List the names of the library's reductions."""
     return tuple(_heads("reduction"))
 
 
@@ -98,7 +98,7 @@ def _read(start: int, end: int) -> syntax.Statement:
 
 @cache
 def _heads(kind: Literal["def", "reduction"]) -> dict[str, tuple[int, int]]:
-    """The start and the end of each function's or reduction's definition, by name."""
+    """Find the start and the end of each definition of a kind, by name."""
     text = library_source().text
     heads = list(_HEAD.finditer(text))
     ends = [*(head.start() for head in heads[1:]), len(text)]

@@ -48,8 +48,8 @@ class LibraryReductions(Mapping[str, UserReduction]):
     def __len__(self) -> int:
         return len(library_reductions())
 
-    def used(self) -> tuple[UserReduction, ...]:
-        """The reductions that were looked up, in that order."""
+    def used_reductions(self) -> tuple[UserReduction, ...]:
+        """List the reductions that were looked up, in that order."""
         return tuple(self._used.values())
 
 

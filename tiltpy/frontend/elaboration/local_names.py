@@ -40,7 +40,7 @@ _LEAVES = (At, Const, EventBound, Local, Time)
 # -- binding names --------------------------------------------------------------------
 
 
-def bind_name(elaborator: Elaborator, binding: syntax.Binding, level: int) -> None:
+def bind_name(elaborator: Elaborator, binding: syntax.NamedValue, level: int) -> None:
     """Bind a local name in the scope; it hides an earlier one of the same name."""
     word, scope = binding.name, elaborator.scope
     if word.text == scope.time:
@@ -64,7 +64,7 @@ def bind_name(elaborator: Elaborator, binding: syntax.Binding, level: int) -> No
 def extend_scope(
     elaborator: Elaborator, scope: Scope, local: LocalBinding, level: int
 ) -> Scope:
-    """The scope in which a name stands for what it is bound to."""
+    """Extend a scope by a name and what it is bound to."""
     name, times = local.name.text, local.scope.times
     count = whole_number(local.node, times)
     if count is not None and is_duration(local.node, times):

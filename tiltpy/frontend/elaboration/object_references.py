@@ -114,7 +114,9 @@ def _read_alive(elaborator: Elaborator, ref: syntax.Ref) -> Window:
     return Window(ref.object, ticks - 1, ticks, ref.span)
 
 
-def elaborate_event_bound(elaborator: Elaborator, call: syntax.Call) -> EventBound:
+def elaborate_event_bound(
+    elaborator: Elaborator, call: syntax.CallExpression
+) -> EventBound:
     """Elaborate `start(ref)` or `end(ref)` of a point reference to an input."""
     which = "start" if call.callee.text == "start" else "end"
     time = elaborator.scope.time
@@ -146,7 +148,7 @@ def elaborate_event_bound(elaborator: Elaborator, call: syntax.Call) -> EventBou
 
 
 def visible_objects(elaborator: Elaborator) -> list[str]:
-    """The names of the objects that the scope sees."""
+    """List the names of the objects that the scope sees."""
     in_query = () if elaborator.scope.closed else elaborator.objects.in_text()
     return [*elaborator.scope.objects, *in_query]
 
@@ -170,7 +172,7 @@ def resolve_object(
 
 
 def _read_payload(elaborator: Elaborator, ref: syntax.Ref) -> Type:
-    """The payload type of an object that this body reads.
+    """Find the payload type of an object that this body reads.
 
     All objects with keys that one body reads have the same keys.
     """
@@ -204,7 +206,7 @@ def elaborate_field(
 
 
 def hint_read_key(elaborator: Elaborator, name: str) -> str:
-    """A hint how a key is read, if some object has a key of that name."""
+    """Hint how a key is read, if some object has a key of that name."""
     by_object = elaborator.objects.keys.items()
     keyed = next((object for object, keys in by_object if name in keys), None)  # noqa: A001
     return "" if keyed is None else hints.read_key(keyed, name)

@@ -7,7 +7,7 @@ from tiltpy.errors import QueryError
 from tiltpy.frontend.elaboration.poison import FatalPoison, Poison
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.names import fresh_name, nearest
-from tiltpy.ir.keys import Keys, definition_keys, shown
+from tiltpy.ir.keys import Keys, definition_keys, format_keys
 from tiltpy.ir.nodes import Expr, TemporalExpr
 from tiltpy.ir.print.query import format_expr
 from tiltpy.ir.traversal import source_cuts
@@ -44,8 +44,8 @@ class Expansion:
     def _refuse(self, first: bool, message: str, span: Span) -> None:
         if not first:
             raise FatalPoison
-        way = "give names to what is used many times"
-        raise QueryError("E0303", message, span, way)
+        hint = "give names to what is used many times"
+        raise QueryError("E0303", message, span, hint)
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class Objects:
     expansion: Expansion = field(default_factory=Expansion)
 
     def in_text(self) -> list[str]:
-        """The objects that have a name in the query's text."""
+        """List the objects that have a name in the query's text."""
         local_names = set(self.local_names.values())
         return [name for name in self.types if name not in local_names]
 
@@ -100,7 +100,7 @@ class Objects:
         self.definitions.append(definition)
 
     def payload_type(self, ref: syntax.Ref) -> Type:
-        """The payload type of the object that a reference names.
+        """Find the payload type of the object that a reference names.
 
         An unknown object is an error once, and poison from then on.
         """
@@ -119,8 +119,8 @@ class Objects:
             return
         raise QueryError(
             "E0117",
-            f"~{ref.object} is by {shown(keys)}, and ~{other.object} beside it by "
-            f"{shown(known)}",
+            f"~{ref.object} is by {format_keys(keys)}, and ~{other.object} beside it "
+            f"by {format_keys(known)}",
             _name_span(ref),
             "objects meet key by key: declare their inputs by the same columns, in "
             "order",
@@ -128,14 +128,14 @@ class Objects:
 
 
 def unknown_object(ref: syntax.Ref, known: Iterable[str], hint: str = "") -> QueryError:
-    """The error that no object has the name of a reference."""
+    """Make the error that no object has the name of a reference."""
     name = ref.object
     hint = hint or nearest(name, known, "~") or f"declare it, like input {name} : f64"
     return QueryError("E0101", f"unknown object ~{name}", _name_span(ref), hint)
 
 
 def _name_span(ref: syntax.Ref) -> Span:
-    """The span of a reference's name; all of the reference, if it is from Python."""
+    """Find the span of a reference's name; all of the reference, if from Python."""
     source, start = ref.span.source, ref.span.start
     in_text = source.text.startswith(f"~{ref.object}", start)
     return Span(source, start, start + 1 + len(ref.object)) if in_text else ref.span

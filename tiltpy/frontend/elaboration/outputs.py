@@ -14,7 +14,7 @@ from tiltpy.source import Span
 
 
 def read_outputs(
-    statements: Sequence[syntax.Output],
+    statements: Sequence[syntax.OutputStatement],
     definitions: Sequence[TemporalExpr],
     inputs: Mapping[str, Input],
     log: ErrorLog,
@@ -41,7 +41,7 @@ def read_outputs(
 
 
 def drop_unused_objects(objects: Objects) -> list[TemporalExpr]:
-    """The definitions without those of bodies that nothing refers to."""
+    """Drop the definitions inside of bodies that nothing refers to."""
     droppable = set(objects.local_names.values())
     remaining: list[TemporalExpr] = []
     used: set[str] = set()
@@ -53,7 +53,7 @@ def drop_unused_objects(objects: Objects) -> list[TemporalExpr]:
 
 
 def _uses(definition: TemporalExpr) -> set[str]:
-    """The objects that a definition refers to."""
+    """Collect the objects that a definition refers to."""
     used: set[str] = set()
     for node in walk(definition.body):
         match node:
@@ -95,8 +95,8 @@ def _column_faults(
     definition: TemporalExpr, keys: Keys, span: Span
 ) -> list[QueryError]:
     """Check that an output's columns differ from its keys and its two time columns."""
-    taken = dict.fromkeys(keys, "its key has the column already")
-    taken |= dict.fromkeys(
+    reserved = dict.fromkeys(keys, "its key has the column already")
+    reserved |= dict.fromkeys(
         ("start", "end"), "outputs have columns start and end already"
     )
     return [
@@ -104,8 +104,8 @@ def _column_faults(
             "E0114",
             f"~{definition.name} would have a second column `{column}`",
             span,
-            f"{taken[column]}; give it another name",
+            f"{reserved[column]}; give it another name",
         )
         for column in definition.columns
-        if column in taken
+        if column in reserved
     ]

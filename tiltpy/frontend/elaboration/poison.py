@@ -59,7 +59,7 @@ class ErrorLog:
             first.setdefault(name, word.span)
 
     def poisoned_callees(self) -> frozenset[str]:
-        """The names of functions and reductions whose definitions were wrong."""
+        """List the functions and reductions whose definitions were wrong."""
         return frozenset(name[:-2] for name in self.poisoned if name.endswith("()"))
 
     def poison(self, names: Iterable[str]) -> None:

@@ -100,11 +100,11 @@ class _QueryElaborator:
             tuple(inputs.values()),
             tuple(definitions),
             outputs,
-            reductions=(*reductions.values(), *library.used()),
+            reductions=(*reductions.values(), *library.used_reductions()),
         )
 
     def _statements(self, kind: type[_Node]) -> list[_Node]:
-        """The statements of one kind."""
+        """List the statements of one kind."""
         return [node for node in self.program.statements if isinstance(node, kind)]
 
     # -- what stands around the definitions ---------------------------------------
@@ -113,8 +113,8 @@ class _QueryElaborator:
         units = self._statements(syntax.Unit)
         for second in units[1:]:
             message = "a second unit; a query has one tick"
-            way = "leave one of them out"
-            error = QueryError("E0104", message, second.name.span, way)
+            hint = "leave one of them out"
+            error = QueryError("E0104", message, second.name.span, hint)
             self.log.errors.append(error)
         if units:
             return self.log.attempt("unit", partial(read_unit, units[0].name)) or "ns"
@@ -146,9 +146,9 @@ class _QueryElaborator:
         return times
 
     def _read_inputs(self, times: Times) -> dict[str, Input]:
-        nodes = self._statements(syntax.Input)
+        nodes = self._statements(syntax.InputStatement)
         words = [node.name for node in nodes]
-        words += [node.name for node in self._statements(syntax.Definition)]
+        words += [node.name for node in self._statements(syntax.ObjectDefinition)]
         self.log.require_distinct([(f"~{word.text}", word) for word in words])
         inputs: dict[str, Input] = {}
         for node in nodes:
@@ -171,11 +171,11 @@ class _QueryElaborator:
 
     def _read_functions(self) -> Functions:
         """Read the query's functions, and check their names and that none recurs."""
-        nodes = self._statements(syntax.Function)
+        nodes = self._statements(syntax.FunctionDefinition)
         callees = [node.name for node in nodes]
-        callees += [node.name for node in self._statements(syntax.OwnReduction)]
+        callees += [node.name for node in self._statements(syntax.ReductionDefinition)]
         self.log.require_distinct([(f"{word.text}()", word) for word in callees])
-        functions: dict[str, syntax.Function] = {}
+        functions: dict[str, syntax.FunctionDefinition] = {}
         for node in nodes:
             name = node.name.text
             if self.log.attempt(f"{name}()", partial(check_function, node)):
@@ -190,7 +190,7 @@ class _QueryElaborator:
     def _read_reductions(self, scope: Scope) -> dict[str, UserReduction]:
         """Read the user-defined reductions; they see constants and functions."""
         reductions: dict[str, UserReduction] = {}
-        for node in self._statements(syntax.OwnReduction):
+        for node in self._statements(syntax.ReductionDefinition):
             read = partial(read_reduction, node, scope, self.log.errors, self.expansion)
             reduction = self.log.attempt(f"{node.name.text}()", read)
             if reduction is not None:
@@ -202,8 +202,8 @@ class _QueryElaborator:
     def _elaborate_definitions(
         self, scope: Scope, inputs: dict[str, Input], domains: dict[str, TDom]
     ) -> list[TemporalExpr]:
-        nodes: dict[str, syntax.Definition] = {}
-        for node in self._statements(syntax.Definition):
+        nodes: dict[str, syntax.ObjectDefinition] = {}
+        for node in self._statements(syntax.ObjectDefinition):
             if node.name.text not in inputs:
                 nodes.setdefault(node.name.text, node)
         ordered, cycles = order_definitions(list(nodes.values()), scope.functions)
@@ -229,7 +229,7 @@ class _QueryElaborator:
 
     def _elaborate_definition(
         self,
-        node: syntax.Definition,
+        node: syntax.ObjectDefinition,
         home: Scope,
         objects: Objects,
         domains: dict[str, TDom],
@@ -247,7 +247,7 @@ class _QueryElaborator:
         return TemporalExpr(name, tdom, expr, source_cuts(expr), node.name.span)
 
     def _find_domain(
-        self, node: syntax.Definition, times: Times, domains: dict[str, TDom]
+        self, node: syntax.ObjectDefinition, times: Times, domains: dict[str, TDom]
     ) -> TDom:
         """Find the time domain of a definition, by its time variable."""
         if node.domain is not None:
@@ -269,9 +269,9 @@ class _QueryElaborator:
     def _read_outputs(
         self, definitions: list[TemporalExpr], inputs: dict[str, Input]
     ) -> tuple[str, ...]:
-        statements = self._statements(syntax.Output)
+        statements = self._statements(syntax.OutputStatement)
         outputs = read_outputs(statements, definitions, inputs, self.log)
-        if not self._statements(syntax.Definition) and not self.log.errors:
+        if not self._statements(syntax.ObjectDefinition) and not self.log.errors:
             self.log.errors.append(
                 QueryError(
                     "E0114",

@@ -25,7 +25,9 @@ from tiltpy.ir.construct.widening import finish
 from tiltpy.ir.nodes import Expr, Phi
 
 
-def elaborate_reduction(elaborator: Elaborator, node: syntax.Call, level: int) -> Expr:
+def elaborate_reduction(
+    elaborator: Elaborator, node: syntax.CallExpression, level: int
+) -> Expr:
     """Elaborate a reduction of a window, built-in or user-defined."""
     callee = node.callee.text
     user_defined = elaborator.scope.functions.reductions.get(callee)

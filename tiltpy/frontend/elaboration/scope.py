@@ -68,7 +68,7 @@ class Scope:
     def with_name(
         self, name: str, value: LocalBinding | Expr, known: Const | None
     ) -> "Scope":
-        """The scope in which a name has that value; `known` if it is a constant."""
+        """Extend the scope by a name; `known` is its value, if it is a constant."""
         params: dict[str, Const | Ticks] = {
             key: param for key, param in self.times.params.items() if key != name
         }
@@ -78,17 +78,17 @@ class Scope:
         return replace(self, names={**self.names, name: value}, times=times)
 
     def with_ticks(self, name: str, ticks: int) -> "Scope":
-        """The scope in which a name is a duration."""
+        """Extend the scope by the name of a duration."""
         names = {key: value for key, value in self.names.items() if key != name}
         times = replace(self.times, params={**self.times.params, name: Ticks(ticks)})
         return replace(self, names=names, times=times)
 
     def with_domain(self, name: str, tdom: TDom | None) -> "Scope":
-        """The scope in which a name is a time variable."""
+        """Extend the scope by a time variable."""
         domains = {**self.domains, name: tdom}
         known = self.times.domains | {name}
         return replace(self, domains=domains, times=replace(self.times, domains=known))
 
     def with_object(self, name: str, alias: Alias) -> "Scope":
-        """The scope in which `~name` is that object."""
+        """Extend the scope by `~name`, an object."""
         return replace(self, objects={**self.objects, name: alias})

@@ -35,8 +35,8 @@ class Times:
     poisoned: set[str]
 
 
-def to_ticks(duration: syntax.Duration, unit: Unit | None) -> int:
-    """A duration literal in ticks; it must be a whole number of them."""
+def to_ticks(duration: syntax.DurationLiteral, unit: Unit | None) -> int:
+    """Convert a duration literal to ticks, of which it must be a whole number."""
     if unit is None:
         raise QueryError(
             "E0110",
@@ -57,7 +57,7 @@ def to_ticks(duration: syntax.Duration, unit: Unit | None) -> int:
 
 
 def offset(expr: syntax.Expr, time: str, times: Times) -> int:
-    """The ticks of a time `t + ticks` relative to the time variable."""
+    """Read the ticks of a time `t + ticks`, relative to the time variable `time`."""
     slope, ticks = _linear(expr, time, times, 0)
     if slope != 1:
         raise QueryError(
@@ -70,7 +70,7 @@ def offset(expr: syntax.Expr, time: str, times: Times) -> int:
 
 
 def constant(expr: syntax.Expr, times: Times) -> int:
-    """A constant number of ticks."""
+    """Read a constant number of ticks."""
     _, ticks = _linear(expr, None, times, 0)
     return in_range(ticks, expr.span)
 
@@ -80,14 +80,16 @@ def is_duration(expr: syntax.Expr, times: Times) -> bool:
     waiting = [expr]
     while waiting:
         match waiting.pop():
-            case syntax.Duration():
+            case syntax.DurationLiteral():
                 return True
             case syntax.Name(text=text):
                 if isinstance(times.params.get(text), Ticks):
                     return True
-            case syntax.Paren(operand=operand) | syntax.Unary(operand=operand):
+            case (
+                syntax.Paren(operand=operand) | syntax.PrefixOperation(operand=operand)
+            ):
                 waiting.append(operand)
-            case syntax.Binary(left=left, right=right):
+            case syntax.InfixOperation(left=left, right=right):
                 waiting += (left, right)
             case _:
                 pass
@@ -95,7 +97,7 @@ def is_duration(expr: syntax.Expr, times: Times) -> bool:
 
 
 def whole_number(expr: syntax.Expr, times: Times) -> int | None:
-    """The value of an expression of whole constants, or None if it is none."""
+    """Evaluate an expression of whole constants; None if it is no such."""
     try:
         _, count = _linear(expr, None, times, 0)
     except (QueryError, Poison):
@@ -104,7 +106,7 @@ def whole_number(expr: syntax.Expr, times: Times) -> int | None:
 
 
 def in_range(ticks: int, span: Span, limit: int = MAX_OFFSET) -> int:
-    """The ticks, if kernels can take that many."""
+    """Check that kernels can take so many ticks: at most `limit`, or -`limit`."""
     if abs(ticks) > limit:
         power = limit.bit_length() - 1
         message = f"this is beyond ±2^{power} ticks"
@@ -115,20 +117,20 @@ def in_range(ticks: int, span: Span, limit: int = MAX_OFFSET) -> int:
 def _linear(
     expr: syntax.Expr, time: str | None, times: Times, level: int
 ) -> tuple[int, int]:
-    """An expression as `slope * t + ticks`."""
+    """Read an expression as `slope * time + ticks`; `level` is its depth."""
     if level > MAX_DEPTH:
         raise too_deep(expr.span)
     match expr:
         case syntax.Number():
             return 0, _whole(expr)
-        case syntax.Duration():
+        case syntax.DurationLiteral():
             return 0, to_ticks(expr, times.unit)
         case syntax.Paren(operand=operand):
             return _linear(operand, time, times, level + 1)
-        case syntax.Unary(op="-", operand=operand):
+        case syntax.PrefixOperation(op="-", operand=operand):
             slope, ticks = _linear(operand, time, times, level + 1)
             return -slope, -ticks
-        case syntax.Binary(op="+" | "-" | "*" | "//" as op):
+        case syntax.InfixOperation(op="+" | "-" | "*" | "//" as op):
             a, b = _linear(expr.left, time, times, level + 1)
             c, d = _linear(expr.right, time, times, level + 1)
             if op == "//":
@@ -142,7 +144,7 @@ def _linear(
             sign = 1 if op == "+" else -1
             return a + sign * c, b + sign * d
         case syntax.Name():
-            return _named(expr, time, times)
+            return _read_name(expr, time, times)
         case _:
             raise _not_a_time(expr, time, times)
 
@@ -151,13 +153,13 @@ def _whole(number: syntax.Number) -> int:
     if isinstance(number.value, int):
         return number.value
     if number.value == float("inf"):
-        way = "offsets, windows and precisions have a length, like 1d"
-        raise QueryError("E0109", "a time here is finite", number.span, way)
-    way = "write a duration, like 500ms"
-    raise QueryError("E0107", "times are whole ticks", number.span, way)
+        hint = "offsets, windows and precisions have a length, like 1d"
+        raise QueryError("E0109", "a time here is finite", number.span, hint)
+    hint = "write a duration, like 500ms"
+    raise QueryError("E0107", "times are whole ticks", number.span, hint)
 
 
-def _named(name: syntax.Name, time: str | None, times: Times) -> tuple[int, int]:
+def _read_name(name: syntax.Name, time: str | None, times: Times) -> tuple[int, int]:
     if name.text == time:
         return 1, 0
     match times.params.get(name.text):

@@ -34,16 +34,16 @@ def read_domain(node: syntax.TimeDomain, times: Times) -> TDom:
 def _read_bound(expr: syntax.Expr, times: Times, open_end: float) -> Bound:
     """Read a bound: ticks, the name of a run-time bound, or None for `open_end`."""
     operand, sign = expr, 1
-    while isinstance(operand, syntax.Paren | syntax.Unary):
-        sign = -sign if isinstance(operand, syntax.Unary) else sign
+    while isinstance(operand, syntax.Paren | syntax.PrefixOperation):
+        sign = -sign if isinstance(operand, syntax.PrefixOperation) else sign
         operand = operand.operand
     match operand:
         case syntax.Number(value=float(value)) if value == inf:
             if sign * value == open_end:
                 return None
             side = "start is -∞" if open_end < 0 else "end is ∞"
-            way = "write TDom(-∞, ∞, 1) for all of time"
-            raise QueryError("E0111", f"an infinite {side}", expr.span, way)
+            hint = "write TDom(-∞, ∞, 1) for all of time"
+            raise QueryError("E0111", f"an infinite {side}", expr.span, hint)
         case syntax.Name(text=text) if operand is expr and text not in times.params:
             if text in times.domains:
                 message = f"the time variable `{text}` as a bound"
@@ -52,7 +52,7 @@ def _read_bound(expr: syntax.Expr, times: Times, open_end: float) -> Bound:
         case syntax.Moment() if operand is expr:
             ticks = moment_in_ticks(operand, times.unit)
             return in_range(ticks, expr.span, MAX_TIME)
-        case syntax.Duration() if operand is expr:
+        case syntax.DurationLiteral() if operand is expr:
             return in_range(to_ticks(operand, times.unit), expr.span, MAX_TIME)
         case syntax.Number(value=int(ticks)):
             return in_range(sign * ticks, expr.span, MAX_TIME)
@@ -69,6 +69,6 @@ def positive(expr: syntax.Expr, times: Times, what: str) -> int:
     """Read a positive constant number of ticks; errors call it `what`."""
     ticks = constant(expr, times)
     if ticks <= 0:
-        way = "write 1, or a duration"
-        raise QueryError("E0111", f"{what} is at least one tick", expr.span, way)
+        hint = "write 1, or a duration"
+        raise QueryError("E0111", f"{what} is at least one tick", expr.span, hint)
     return ticks

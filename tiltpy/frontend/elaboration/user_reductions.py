@@ -43,7 +43,7 @@ _FORMS = "write reduction r(v: f64) or, to see bounds, reduction r(v: f64, start
 
 
 def read_reduction(
-    node: syntax.OwnReduction,
+    node: syntax.ReductionDefinition,
     scope: Scope,
     errors: list[QueryError],
     expansion: Expansion,
@@ -66,11 +66,12 @@ def read_reduction(
     state = init.type
     before, poisoned = len(errors), False
     parts: dict[str, Expr | None] = {}
-    for part, body in ((part, bodies.get(part)) for part in PARTS[1:]):
-        parts[part] = None
+    for part_name in PARTS[1:]:
+        body = bodies.get(part_name)
+        parts[part_name] = None
         try:
             if body is not None:
-                parts[part] = elaborator.elaborate_part(part, body, state)
+                parts[part_name] = elaborator.elaborate_part(part_name, body, state)
         except QueryError as error:
             errors.append(error)
         except Poison:
@@ -86,13 +87,13 @@ def read_reduction(
     )  # fmt: skip
 
 
-def _read_parameters(node: syntax.OwnReduction) -> tuple[str, Type, bool]:
+def _read_parameters(node: syntax.ReductionDefinition) -> tuple[str, Type, bool]:
     """Read the element's name and type, and whether `start` and `end` are seen."""
     first, *rest = node.parameters
     if first.type is None:
         message = f"the parameter `{first.name.text}` has no type"
-        way = f"write its type, like {first.name.text}: f64"
-        raise QueryError("E0006", message, first.name.span, way)
+        hint = f"write its type, like {first.name.text}: f64"
+        raise QueryError("E0006", message, first.name.span, hint)
     if first.name.text in (STATE, START, END):
         message = f"`{first.name.text}` has a meaning of its own in a reduction"
         raise QueryError("E0104", message, first.name.span, "choose another name")
@@ -106,25 +107,27 @@ def _read_parameters(node: syntax.OwnReduction) -> tuple[str, Type, bool]:
             )
     words = [bound.name.text for bound in rest]
     if words and sorted(words) != sorted((START, END)):
-        place = rest[0].name.span.join(rest[-1].name.span)
+        span = rest[0].name.span.join(rest[-1].name.span)
         message = "besides its element a reduction sees `start` and `end`, both of them"
-        raise QueryError("E0006", message, place, _FORMS)
+        raise QueryError("E0006", message, span, _FORMS)
     return first.name.text, read_payload(first.type), bool(words)
 
 
-def _bodies(node: syntax.OwnReduction) -> dict[str, syntax.Expr | syntax.Block]:
-    """The bodies of the parts by name, once the names are checked."""
-    bodies: dict[str, syntax.Expr | syntax.Block] = {}
-    for part in node.parts:
-        name = part.name
+def _bodies(
+    node: syntax.ReductionDefinition,
+) -> dict[str, syntax.Expr | syntax.BlockBody]:
+    """Collect the bodies of the parts by name, and check the names."""
+    bodies: dict[str, syntax.Expr | syntax.BlockBody] = {}
+    for reduction_part in node.parts:
+        name = reduction_part.name
         if name.text not in PARTS:
-            way = nearest(name.text, PARTS)
+            hint = nearest(name.text, PARTS)
             message = f"a reduction has no part `{name.text}`"
-            raise QueryError("E0006", message, name.span, way)
+            raise QueryError("E0006", message, name.span, hint)
         if name.text in bodies:
             message = f"the part `{name.text}` stands twice"
             raise QueryError("E0006", message, name.span, "leave one of them out")
-        bodies[name.text] = part.body
+        bodies[name.text] = reduction_part.body
     missing = [name for name in _NEEDED if name not in bodies]
     if missing:
         raise QueryError(
@@ -153,7 +156,7 @@ class _PartElaborator:
     bounds: bool
 
     def elaborate_part(
-        self, name: str, node: syntax.Expr | syntax.Block, state: Type | None
+        self, name: str, node: syntax.Expr | syntax.BlockBody, state: Type | None
     ) -> Expr:
         """Elaborate a part; `state` is its type, None for `init`, which decides it."""
         visible = names_in(name, state, self.parameter, self.type, bounds=self.bounds)
@@ -168,98 +171,108 @@ class _PartElaborator:
         if len(self.errors) > before:
             raise Poison
         if any(isinstance(inner, OUTSIDE) for inner in walk(expr)):
-            raise _outside(name, "an object", node.span, tuple(visible))
+            raise _outside_reduction(name, "an object", node.span, tuple(visible))
         if name == "result" or state is None:
             return expr
         return _require_state(name, node, expr, state)
 
     def _check_inside(
-        self, part: str, node: syntax.Expr | syntax.Block, visible: tuple[str, ...]
+        self,
+        part_name: str,
+        node: syntax.Expr | syntax.BlockBody,
+        visible: tuple[str, ...],
     ) -> None:
         """Check that a part refers to nothing but the names it sees and constants."""
         times = self.scope.times
-        bindings = node.bindings if isinstance(node, syntax.Block) else ()
+        bindings = node.bindings if isinstance(node, syntax.BlockBody) else ()
         bound = {binding.name.text for binding in bindings}
         known = bound.union(visible, times.params)
         for inner in syntax.walk(node):
             match inner:
                 case syntax.Ref(object=name, span=span):
-                    raise _outside(part, f"~{name}", span, visible)
-                case syntax.Call(callee=callee, span=span):
+                    raise _outside_reduction(part_name, f"~{name}", span, visible)
+                case syntax.CallExpression(callee=callee, span=span):
                     of_two = callee.text in FUNCTIONS and len(inner.arguments) == 2
                     if inner.reduce or (callee.text in REDUCTIONS and not of_two):
-                        raise _outside(part, "another reduction", span, visible)
+                        raise _outside_reduction(
+                            part_name, "another reduction", span, visible
+                        )
                     function = self.scope.functions.find(callee.text)
                     if function and any(p.object for p in function.parameters):
-                        raise _outside(part, "a function of objects", span, visible)
+                        raise _outside_reduction(
+                            part_name, "a function of objects", span, visible
+                        )
                 case syntax.Name(text=name, span=span) if name not in known:
                     if name == "t" or name in times.domains:
-                        raise _outside(part, f"the time `{name}`", span, visible)
+                        raise _outside_reduction(
+                            part_name, f"the time `{name}`", span, visible
+                        )
                     if name in (STATE, self.parameter, START, END, OLDER, NEWER):
-                        raise self._unseen(part, name, span, visible)
+                        raise self._invisible_name(part_name, name, span, visible)
                 case _:
                     pass
 
-    def _unseen(
-        self, part: str, name: str, span: Span, visible: tuple[str, ...]
+    def _invisible_name(
+        self, part_name: str, name: str, span: Span, visible: tuple[str, ...]
     ) -> QueryError:
-        """The error that a part names what only other parts see."""
-        hint = _sees(part, visible)
-        if name in (START, END) and part in ("acc", "deacc"):
+        """Make the error that a part names what only other parts see."""
+        hint = _list_visible(part_name, visible)
+        if name in (START, END) and part_name in ("acc", "deacc"):
             hint = f"write reduction {self.name}({self.parameter}: ..., start, end)"
-        return QueryError("E0102", f"`{part}` does not see `{name}`", span, hint)
+        return QueryError("E0102", f"`{part_name}` does not see `{name}`", span, hint)
 
 
-def _outside(part: str, what: str, span: Span, visible: tuple[str, ...]) -> QueryError:
-    """The error that a part refers to what only definitions see."""
+def _outside_reduction(
+    part_name: str, what: str, span: Span, visible: tuple[str, ...]
+) -> QueryError:
+    """Make the error that a part refers to what only definitions see."""
     return QueryError(
         "E0113",
         f"{what} cannot stand inside a reduction of one's own",
         span,
-        _sees(part, visible),
+        _list_visible(part_name, visible),
     )
 
 
-def _sees(part: str, visible: tuple[str, ...]) -> str:
+def _list_visible(part_name: str, visible: tuple[str, ...]) -> str:
     names = " and ".join(f"`{name}`" for name in visible) or "constants alone"
-    return f"`{part}` sees {names}"
+    return f"`{part_name}` sees {names}"
 
 
 def _require_state(
-    part: str, node: syntax.Expr | syntax.Block, expr: Expr, state: Type
+    part_name: str, node: syntax.Expr | syntax.BlockBody, expr: Expr, state: Type
 ) -> Expr:
     """Check that a part's value is of the type of the state."""
     if expr.type == state:
         return expr
-    message, place = _describe_difference(part, node, expr.type, state)
-    way = "all parts keep one type: cast here, or change what `init` starts with"
-    raise QueryError("E0201", message, place, way)
+    message, span = _describe_difference(part_name, node, expr.type, state)
+    hint = "all parts keep one type: cast here, or change what `init` starts with"
+    raise QueryError("E0201", message, span, hint)
 
 
 def _describe_difference(
-    part: str, node: syntax.Expr | syntax.Block, actual: Type, state: Type
+    part_name: str, node: syntax.Expr | syntax.BlockBody, actual: Type, state: Type
 ) -> tuple[str, Span]:
     """Describe how a part's type differs from the state's, and where it is written."""
     if not isinstance(actual, Struct) or not isinstance(state, Struct):
-        return f"`{part}` gives {actual}, but `init` is {state}", node.span
+        return f"`{part_name}` gives {actual}, but `init` is {state}", node.span
     ours, theirs = [n for n, _ in actual.fields], [n for n, _ in state.fields]
     if ours != theirs:
-        message = (
-            f"`{part}` has the fields {', '.join(ours)}, `init` has {', '.join(theirs)}"
-        )
+        message = f"`{part_name}` has the fields {', '.join(ours)}, "
+        message += f"`init` has {', '.join(theirs)}"
         return message, node.span
     name, kind, wanted = next(
         (name, kind, wanted)
         for (name, kind), (_, wanted) in zip(actual.fields, state.fields, strict=True)
         if kind != wanted
     )
-    message = f"the field `{name}` is {kind} in `{part}`, but {wanted} in `init`"
+    message = f"the field `{name}` is {kind} in `{part_name}`, but {wanted} in `init`"
     return message, _field_span(node, name)
 
 
-def _field_span(node: syntax.Expr | syntax.Block, name: str) -> Span:
-    """The span of a field of a part's value, or of all of the value."""
-    result = node.result if isinstance(node, syntax.Block) else node
+def _field_span(node: syntax.Expr | syntax.BlockBody, name: str) -> Span:
+    """Find the span of a field of a part's value, or of all of the value."""
+    result = node.result if isinstance(node, syntax.BlockBody) else node
     while isinstance(result, syntax.Paren):
         result = result.operand
     if isinstance(result, syntax.StructValue | syntax.With):

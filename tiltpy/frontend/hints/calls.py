@@ -17,7 +17,7 @@ _ROLLING = {"mavg": "mean", "msum": "sum", "mmin": "min", "mmax": "max", "mdev":
             "mcount": "count", "moving_average": "mean", "sma": "mean"}  # fmt: skip
 
 
-def hint_callee(call: syntax.Call, known: Sequence[str]) -> str:
+def hint_callee(call: syntax.CallExpression, known: Sequence[str]) -> str:
     """Hint what to write instead of a callee that is none of those known."""
     name = call.callee.text.lower()
     if name != call.callee.text and name in known:
@@ -46,7 +46,7 @@ def hint_callee(call: syntax.Call, known: Sequence[str]) -> str:
     return FUNCTIONS_ELSEWHERE.get(name) or nearest(call.callee.text, known)
 
 
-def hint_count(call: syntax.Call) -> str:
+def hint_count(call: syntax.CallExpression) -> str:
     """Hint how a call with too few or too many arguments is written."""
     name = call.callee.text
     values = [quote(argument, "x") for argument in call.arguments]
@@ -80,7 +80,7 @@ def hint_count(call: syntax.Call) -> str:
             return f"write {name}(x)"
 
 
-def _hint_shift(call: syntax.Call, sign: str) -> str:
+def _hint_shift(call: syntax.CallExpression, sign: str) -> str:
     name, by = _object(call), _length(call, "1")
     hint = f"write ~{name}[t {sign} {by}], its value at that time"
     if sign == "-" and by == "1":
@@ -88,8 +88,8 @@ def _hint_shift(call: syntax.Call, sign: str) -> str:
     return hint
 
 
-def _object(call: syntax.Call) -> str:
-    """The first object in a call's arguments, or `x`."""
+def _object(call: syntax.CallExpression) -> str:
+    """Find the first object in a call's arguments; `x` if there is none."""
     for argument in call.arguments:
         for node in syntax.walk(argument):
             if isinstance(node, syntax.Ref):
@@ -98,9 +98,9 @@ def _object(call: syntax.Call) -> str:
     return names[0] if names else "x"
 
 
-def _length(call: syntax.Call, otherwise: str = "10") -> str:
-    """The number or duration among a call's arguments, or `otherwise`."""
+def _length(call: syntax.CallExpression, otherwise: str = "10") -> str:
+    """Find the number or duration among a call's arguments, or `otherwise`."""
     for argument in call.arguments:
-        if isinstance(argument, syntax.Number | syntax.Duration):
+        if isinstance(argument, syntax.Number | syntax.DurationLiteral):
             return quote(argument, otherwise)
     return otherwise

@@ -14,7 +14,7 @@ from tiltpy.source import Span
 
 
 def quote(node: syntax.Expr, otherwise: str = "x") -> str:
-    """The text of a node as it was written, if it is short; else `otherwise`."""
+    """Quote a node as it was written, if it is short; else return `otherwise`."""
     text = node.span.source.text[node.span.start : node.span.end]
     in_text = not node.span.source.name.endswith(".py")
     return text if in_text and 0 < len(text) <= 60 and "\n" not in text else otherwise
@@ -36,7 +36,7 @@ def reduce_window(window: syntax.Ref) -> str:
 def window_for(ref: syntax.Ref, time: str) -> str:
     """Hint at a window for a reference at one time inside a reduction."""
     match ref.start:
-        case syntax.Number() | syntax.Duration():
+        case syntax.Number() | syntax.DurationLiteral():
             length = quote(ref.start, "10")
             return f"reduce a window, like ~{ref.object}[{time} - {length} : {time}]"
         case _:
@@ -51,9 +51,11 @@ def shift_time(expr: syntax.Expr, time: str) -> str:
     match expr:
         case syntax.Number(value=0):
             return f"write {time}, or {time} - 10; a window is as long at every time"
-        case syntax.Number() | syntax.Duration():
+        case syntax.Number() | syntax.DurationLiteral():
             return f"write {time} - {quote(expr, '10')}"
-        case syntax.Unary(op="-", operand=syntax.Number() | syntax.Duration()):
+        case syntax.PrefixOperation(
+            op="-", operand=syntax.Number() | syntax.DurationLiteral()
+        ):
             return f"write {time} {quote(expr, '- 10').replace('-', '- ')}"
         case _:
             return f"write {time}, or {time} - 10"
@@ -76,14 +78,14 @@ def constant_time(expr: syntax.Expr, time: str, params: frozenset[str]) -> str:
             return f"a duration has no quotes: {quote(expr, '10s').strip(chr(34))}"
         case syntax.Text():
             return f"write {time}; the rows of one key are chosen before the run"
-        case syntax.Ref() | syntax.Call() | syntax.Conditional():
+        case syntax.Ref() | syntax.CallExpression() | syntax.Conditional():
             return "the data cannot shift a reference; constants can, like t - 10"
         case syntax.Name(text=text):
             close = closest(text, params)
             if close is not None:
                 return f"did you mean {close}?"
             return f"a constant is wanted, like param {text} : duration = 10s"
-        case syntax.Binary():
+        case syntax.InfixOperation():
             return f"write {time}, or {time} - 10; constants have + - * alone"
         case _:
             return "only durations, whole numbers and parameters are constants here"
@@ -113,20 +115,22 @@ def comment(span: Span) -> str:
     return "a comment starts with #" if before.endswith(("--", "//")) else ""
 
 
-def assignment(name: str, value: syntax.Expr | syntax.Block) -> str:
+def assignment(name: str, value: syntax.Expr | syntax.BlockBody) -> str:
     """Hint what `name = value` outside of definitions may be meant for."""
     nodes = list(syntax.walk(value))
     if any(isinstance(node, syntax.Ref) for node in nodes):
         return f"write ~{name}[t] = ..."
     match value:
-        case syntax.Duration():
+        case syntax.DurationLiteral():
             return f"write param {name} : duration = {quote(value)}"
         case syntax.Bool():
             return f"write param {name} : bool = {quote(value)}"
         case syntax.Number(value=number):
             kind = "i64" if isinstance(number, int) else "f64"
             return f"write param {name} : {kind} = {quote(value)}"
-        case syntax.Call(callee=syntax.Word(text="TDom" | "Tdom" | "tdom" | "range")):
+        case syntax.CallExpression(
+            callee=syntax.Word(text="TDom" | "Tdom" | "tdom" | "range")
+        ):
             return f"write {name} = TDom(-∞, ∞, 1)"
         case _:
             return f"write {name} = TDom(...), param {name} : ... = ..., or " + (

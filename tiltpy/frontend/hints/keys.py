@@ -93,7 +93,7 @@ def _behind_type(position: ParsePosition) -> str:
 
 
 def _columns(position: ParsePosition) -> str:
-    """The columns that are named after the token on its line."""
+    """List the columns that are named after the token on its line."""
     after = [word for word in position.after() if word.lower() not in ("each", "the")]
     lower = [word.lower() for word in after]
     if position.text.lower() != "by" and "by" in lower:
@@ -104,12 +104,12 @@ def _columns(position: ParsePosition) -> str:
 
 
 def _bracketed_columns(position: ParsePosition) -> str:
-    """The columns that are named after a bracket."""
+    """List the columns that are named after a bracket."""
     return ", ".join(_leading_names(list(position.after())))
 
 
 def _leading_names(words: list[str]) -> list[str]:
-    """The names before anything else, be there commas between them or not."""
+    """List the names before anything else, with or without commas between them."""
     names = takewhile(lambda word: word == "," or _is_name(word), words)
     columns: list[str] = []
     comma = True

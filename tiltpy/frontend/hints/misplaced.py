@@ -7,7 +7,7 @@ from tiltpy.source import Span
 
 
 def inside_reduction(span: Span, what: str) -> QueryError:
-    """The error that something cannot stand inside a reduction."""
+    """Make the error that something cannot stand inside a reduction."""
     return QueryError(
         "E0113",
         f"{what} cannot stand inside a reduction, only its window and constants",
@@ -16,8 +16,8 @@ def inside_reduction(span: Span, what: str) -> QueryError:
     )
 
 
-def misplaced(node: syntax.Expr) -> QueryError:
-    """The error for a node that is no value by itself."""
+def misplaced_node(node: syntax.Expr) -> QueryError:
+    """Make the error for a node that is no value by itself."""
     match node:
         case syntax.LastRows():
             return QueryError(
@@ -36,7 +36,7 @@ def misplaced(node: syntax.Expr) -> QueryError:
 
 
 def other_time(name: str, time: str, span: Span) -> QueryError:
-    """The error that a definition over `time` uses the time variable `name`."""
+    """Make the error that a definition over `time` uses the time variable `name`."""
     return QueryError(
         "E0108",
         f"this definition runs over `{time}`, not over `{name}`",
@@ -46,7 +46,7 @@ def other_time(name: str, time: str, span: Span) -> QueryError:
 
 
 def too_deep(span: Span) -> QueryError:
-    """The error that an expression nests too deep."""
+    """Make the error that an expression nests too deep."""
     return QueryError(
         "E0301",
         f"nested deeper than {MAX_DEPTH} levels",

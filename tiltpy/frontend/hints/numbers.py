@@ -38,10 +38,10 @@ def advise_text(text: str) -> str:
     close = text.replace(" ", "")
     if is_duration(close):
         return f'write "{close}"'
-    way = advise_number(close)
-    if way.startswith("write ") and " " not in way[6:]:
-        return f'write "{way[6:]}"'
-    return way if close[:1].isdigit() else 'durations are like "1h30m"'
+    hint = advise_number(close)
+    if hint.startswith("write ") and " " not in hint[6:]:
+        return f'write "{hint[6:]}"'
+    return hint if close[:1].isdigit() else 'durations are like "1h30m"'
 
 
 def advise_length(count: str, unit: str) -> str:

@@ -28,7 +28,7 @@ class ParsePosition:
 
     @property
     def inside(self) -> str:
-        """The open bracket, or nothing."""
+        """Return the open bracket, or an empty text."""
         return "" if self.opener is None else self.source.text[self.opener.start]
 
     @property
@@ -41,11 +41,11 @@ class ParsePosition:
         return self.source.text[mark.start : mark.end]
 
     def previous(self, count: int = 1) -> str:
-        """The token that stands `count` before, or nothing."""
+        """Return the token that stands `count` before, or an empty text."""
         return self.word(self.before[-count]) if len(self.before) >= count else ""
 
     def after(self) -> Iterator[str]:
-        """The texts of the tokens that follow on the line."""
+        """Go through the tokens that follow on the line."""
         stop = self.source.text.find("\n", self.token.end)
         end = len(self.source.text) if stop < 0 else stop
         return map(self.word, lex(self.source.text, self.token.end, end))
@@ -55,11 +55,11 @@ class ParsePosition:
 
     @property
     def words(self) -> list[str]:
-        """The texts of the statement's tokens before this one."""
+        """List the statement's tokens before this one."""
         return list(map(self.word, self.before))
 
     def adjacent_texts(self) -> Iterator[str]:
-        """The token with its neighbours that no space divides, longest text first."""
+        """Join the token with neighbours that no space divides, longest first."""
         text, around = self.source.text, self.before[-2:]
         starts = [m.start for m in around if " " not in text[m.start : self.token.end]]
         ends = [self.token.end + 1, self.token.end]

@@ -43,83 +43,83 @@ def _translate(text: str, first: int) -> str:
 
 
 def no_truth(span: Span) -> QueryError:
-    """The error that Python asks an expression whether it is true."""
+    """Make the error that Python asks an expression whether it is true."""
     text = _quote(span)
     built_in = re.match(r"(min|max|sorted)\(", text)
     if built_in is not None:
-        way = f"write tilt.{built_in[1].replace('sorted', 'quantile')}(...)"
+        hint = f"write tilt.{built_in[1].replace('sorted', 'quantile')}(...)"
     elif re.search(r"\band\b", text):
-        way = "write (a) & (b) for a and b"
+        hint = "write (a) & (b) for a and b"
     elif re.search(r"\bor\b", text):
-        way = "write (a) | (b) for a or b"
+        hint = "write (a) | (b) for a or b"
     elif text.startswith("not "):
-        way = "write ~a for not a"
+        hint = "write ~a for not a"
     elif re.search(r"[&|]", text):
-        way = "`&` and `|` bind tighter: write (a < b) & (b < c)"
+        hint = "`&` and `|` bind tighter: write (a < b) & (b < c)"
     elif _CHAIN.fullmatch(text):
-        way = "write (a < b) & (b < c) for a < b < c"
+        hint = "write (a < b) & (b < c) for a < b < c"
     else:
-        way = "write when(condition, value, otherwise) instead of if"
+        hint = "write when(condition, value, otherwise) instead of if"
     message = "an expression has no truth value while the query is written"
-    return QueryError("E0201", message, span, way)
+    return QueryError("E0201", message, span, hint)
 
 
 def no_value(what: str, span: Span) -> QueryError:
-    """The error that Python asks an expression for its values."""
+    """Make the error that Python asks an expression for its values."""
     text = _quote(span)
     called = re.match(r"(?:\w+\.)*(\w+)\(", text)
     name = "" if called is None else called[1]
     here = FUNCTIONS_ELSEWHERE.get(name, "").removeprefix("write ") or name
     if here in ("f64", "i64"):
-        way = f"write tilt.cast(..., tilt.{here})"
+        hint = f"write tilt.cast(..., tilt.{here})"
     elif here in FUNCTIONS or here in REDUCTIONS:
-        way = f"write tilt.{here}(...)"
+        hint = f"write tilt.{here}(...)"
     else:
-        way = "reduce a window, like tilt.sum(...)"
+        hint = "reduce a window, like tilt.sum(...)"
     return QueryError(
-        "E0201", f"an expression has no {what} while the query is written", span, way
+        "E0201", f"an expression has no {what} while the query is written", span, hint
     )
 
 
 def no_method(name: str, span: Span) -> QueryError:
-    """The error that a field is called."""
+    """Make the error that a field is called."""
     here = FUNCTIONS_ELSEWHERE.get(name, "").removeprefix("write ") or name
     if here in REDUCTIONS:
-        way = f"write tilt.{here}(window)"
+        hint = f"write tilt.{here}(window)"
     elif here in FUNCTIONS:
-        way = f"write tilt.{here}(...)"
+        hint = f"write tilt.{here}(...)"
     else:
-        way = "functions stand before what they take, like tilt.mean(window)"
-    return QueryError("E0207", f"`.{name}` is a field here, no method", span, way)
+        hint = "functions stand before what they take, like tilt.mean(window)"
+    return QueryError("E0207", f"`.{name}` is a field here, no method", span, hint)
 
 
 def no_type(value: object, span: Span) -> QueryError:
-    """The error that something is no type of a payload."""
+    """Make the error that something is no type of a payload."""
     name = getattr(value, "__name__", repr(value))
     here = _TYPES.get(value) if isinstance(value, type) else None
-    way = "write a scalar type like tilt.f64, or one per field: {'a': tilt.f64}"
+    hint = "write a scalar type like tilt.f64, or one per field: {'a': tilt.f64}"
     if here is not None:
-        way = f"write {here}"
-    return QueryError("E0202", f"{name} is no type of a payload", span, way)
+        hint = f"write {here}"
+    return QueryError("E0202", f"{name} is no type of a payload", span, hint)
 
 
 def no_lifetime(value: object, span: Span) -> QueryError:
-    """The error that something is no lifetime."""
-    way = 'write point(), duration("10s"), until_next(), sampled("1s") or interval()'
+    """Make the error that something is no lifetime."""
+    hint = 'write point(), duration("10s"), until_next(), sampled("1s") or interval()'
     description = repr(value)
     if isinstance(value, Callable):  # type: ignore[arg-type]
         description = f"the function {getattr(value, '__name__', '')}"
-        way = f"call it, like {getattr(value, '__name__', 'point')}()"
+        hint = f"call it, like {getattr(value, '__name__', 'point')}()"
     message = f"expected a lifetime, found {description}"
-    return QueryError("E0206", message, span, way)
+    return QueryError("E0206", message, span, hint)
 
 
 def no_columns(value: object, option: str, span: Span) -> QueryError:
-    """The error that the value of `option` is no name of a column."""
-    way = f'write {option}="symbol", or {option}=("symbol", "venue")'
-    return QueryError("E0206", f"expected a column's name, found {value}", span, way)
+    """Make the error that the value of `option` is no name of a column."""
+    hint = f'write {option}="symbol", or {option}=("symbol", "venue")'
+    return QueryError("E0206", f"expected a column's name, found {value}", span, hint)
 
 
 def _quote(span: Span) -> str:
-    """The caller's text."""
+    """Quote the caller's text."""
     return span.source.text[span.start : span.end]

@@ -96,7 +96,7 @@ def _index(position: ParsePosition) -> str:
 
 
 def _content(position: ParsePosition) -> str:
-    """The text between a bracket and its end on the line."""
+    """Find the text between a bracket and its end on the line."""
     text = position.source.text
     line = text[
         position.token.end : text.find("\n", position.token.end) % (len(text) + 1)
@@ -189,8 +189,8 @@ def _word(position: ParsePosition) -> str:
     if text == "~" and position.next() == "(":
         return "write ! for not"
     if text == "~":
-        way = f"write ~{position.next()}" if position.next().isidentifier() else ""
-        return way or "names begin with a letter"
+        hint = f"write ~{position.next()}" if position.next().isidentifier() else ""
+        return hint or "names begin with a letter"
     if text == "where" and "for" in position.words:
         return "write if"
     if text == "return" and position.inside == "{":

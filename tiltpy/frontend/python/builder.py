@@ -85,11 +85,11 @@ class Object(Expression):
 
     @property
     def name(self) -> str:
-        """The name of the object, without `~`."""
-        return self._declared.statement.name.text
+        """Return the name of the object, without `~`."""
+        return self._declaration.statement.name.text
 
     @property
-    def _declared(self) -> Declaration:
+    def _declaration(self) -> Declaration:
         (declared,) = self.provenance.objects
         return declared
 
@@ -122,14 +122,14 @@ def source(
     order: str | Sequence[str] = (),
     by: str | Sequence[str] = (),
 ) -> Object:
-    """An input: its payload's type, and how its rows become events.
+    """Declare an input: its payload's type, and how its rows become events.
 
     What is left open (`lifetime`, the `time` column) is given when it is bound. `order`
     names columns that break ties between equal times. `by` names key columns: the rows
     of each key are a temporal object of their own.
     """
     span = caller_span()
-    node = syntax.Input(
+    node = syntax.InputStatement(
         check_name(name, span),
         write_payload(type, span),
         check_lifetime(lifetime, span),
@@ -141,7 +141,7 @@ def source(
 
 
 def define(name: str, t: TDom, value: Value) -> Object:
-    """The temporal object `~name[t] = value` over a time domain."""
+    """Define the temporal object `~name[t] = value` over a time domain."""
     span = caller_span()
     body = lift(value)
     if not isinstance(t, TDom):
@@ -155,14 +155,14 @@ def define(name: str, t: TDom, value: Value) -> Object:
             span,
             "write all its references relative to the TDom that define is given",
         )
-    node = syntax.Definition(
+    node = syntax.ObjectDefinition(
         check_name(name, span), syntax.Word(_TIME, span), share(body.syntax), domain
     )
     return Object(Declaration(next(SERIALS), node, body.provenance.objects))
 
 
 def build_query(*outputs: Object, unit: Unit | None = None) -> Query:
-    """The query whose outputs are these objects, with all that they refer to.
+    """Build the query whose outputs are these objects, with all that they refer to.
 
     `unit` is the tick; by default the finest unit of the query's durations. Raises a
     `QueryErrors` that holds everything that is wrong with it.
@@ -177,21 +177,21 @@ def build_query(*outputs: Object, unit: Unit | None = None) -> Query:
                 f"an output is a temporal object made by define(), found {kind}"
                 + ("; write compile(a, b)" if kind == "a list" else "")
             )
-        if isinstance(output._declared.statement, syntax.Input):  # noqa: SLF001
+        if isinstance(output._declaration.statement, syntax.InputStatement):  # noqa: SLF001
             raise QueryError(
                 "E0114",
                 f"~{output.name} is an input; outputs are defined",
                 span,
                 f'write compile(define("out", t, {output.name}[t]))',
             )
-    declarations = _reachable([output._declared for output in outputs])  # noqa: SLF001
+    declarations = _reachable([output._declaration for output in outputs])  # noqa: SLF001
     statements: list[syntax.Statement] = [d.statement for d in declarations]
     if unit is not None:
         check_argument("unit", unit, str, 'a unit of time, like "s"')
         statements.append(syntax.Unit(syntax.Word(unit, span)))
     distinct = dict.fromkeys(output.name for output in outputs)
     names = tuple(syntax.Word(name, span) for name in distinct)
-    statements.append(syntax.Output(names))
+    statements.append(syntax.OutputStatement(names))
     try:
         return elaborate(syntax.Program(tuple(statements), span), {})
     except QueryErrors as errors:
@@ -199,7 +199,7 @@ def build_query(*outputs: Object, unit: Unit | None = None) -> Query:
 
 
 def _reachable(outputs: Sequence[Declaration]) -> list[Declaration]:
-    """The declarations that outputs need, in the order in which Python made them."""
+    """Collect the declarations that outputs need, in the order Python made them."""
     reached: set[Declaration] = set()
     waiting = list(outputs)
     while waiting:

@@ -16,16 +16,16 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 def caller_span() -> Span:
-    """The expression outside of this package that is being evaluated."""
+    """Find the expression outside of this package that is being evaluated."""
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - there is no other way
     while frame is not None and _is_ours(frame):
         frame = frame.f_back
     if frame is None:
         return Span(Source("<python>", ""), 0, 0)
     code = frame.f_code
-    place = next(islice(code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
+    position = next(islice(code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
     source = _source(code.co_filename, "".join(linecache.getlines(code.co_filename)))
-    return _span(source, place, frame.f_lineno)
+    return _span(source, position, frame.f_lineno)
 
 
 def _is_ours(frame: FrameType) -> bool:
@@ -40,13 +40,13 @@ def _source(filename: str, text: str) -> Source:
 
 def _span(
     source: Source,
-    place: tuple[int | None, int | None, int | None, int | None],
+    position: tuple[int | None, int | None, int | None, int | None],
     line: int,
 ) -> Span:
-    """The span of a code position; the whole line where there is no better."""
+    """Find the span of a code position; of the whole line, if there is no better."""
     if line > len(source.line_starts):  # the text is not at hand (exec, a REPL)
         return Span(Source(source.name, "\n" * (line - 1)), line - 1, line - 1)
-    first, last, left, right = place
+    first, last, left, right = position
     if first is None or last is None or left is None or right is None:
         text = source.line(line)
         start = source.line_starts[line - 1] + len(text) - len(text.lstrip())
@@ -55,6 +55,6 @@ def _span(
 
 
 def _offset(source: Source, line: int, column: int) -> int:
-    """A character's offset, from its line and its column in UTF-8 bytes."""
+    """Convert a line and a column in UTF-8 bytes to a character's offset."""
     text = source.line(line).encode()[:column].decode(errors="replace")
     return source.line_starts[line - 1] + len(text)

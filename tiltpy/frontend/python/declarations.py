@@ -25,28 +25,28 @@ PayloadType = ScalarType | Struct | Mapping[str, ScalarType | Mapping[str, Scala
 
 
 def point() -> syntax.Lifetime:
-    """A row stamped `τ` is valid over `(τ-1, τ]`."""
+    """Let a row stamped `τ` be valid over `(τ-1, τ]`."""
     return syntax.Lifetime("point", None, None, caller_span())
 
 
 def duration(length: Length) -> syntax.Lifetime:
-    """A row stamped `τ` is valid over `(τ-1, τ-1+length]`."""
+    """Let a row stamped `τ` be valid over `(τ-1, τ-1+length]`."""
     return syntax.Lifetime("duration", lift_time(length).syntax, None, caller_span())
 
 
 def until_next(max: Length | None = None) -> syntax.Lifetime:
-    """A row is valid until the next later stamp, for at most `max`."""
+    """Let a row be valid until the next later stamp, for at most `max`."""
     longest = None if max is None else lift_time(max).syntax
     return syntax.Lifetime("until_next", longest, None, caller_span())
 
 
 def sampled(period: Length) -> syntax.Lifetime:
-    """A signal: a row stamped `τ` holds over `(τ-period, τ]`."""
+    """Let a row stamped `τ` hold over `(τ-period, τ]`: a signal."""
     return syntax.Lifetime("sampled", lift_time(period).syntax, None, caller_span())
 
 
 def interval(start: str = "start", end: str = "end") -> syntax.Lifetime:
-    """Two columns hold each event's start and end: it is valid over `(start, end]`."""
+    """Take each event's `(start, end]` from two columns."""
     span = caller_span()
     columns = syntax.Word(start, span), syntax.Word(end, span)
     return syntax.Lifetime("interval", None, columns, span)
@@ -66,8 +66,8 @@ def check_name(name: str, span: Span) -> syntax.Word:
     if not NAME.fullmatch(name):
         message = f'"{name}" is no name'
         close = re.sub(r"\W+", "_", name).strip("_")
-        way = f'write "{close}"' if NAME.fullmatch(close) else "letters, digits and _"
-        raise QueryError("E0005", message, span, way)
+        hint = f'write "{close}"' if NAME.fullmatch(close) else "letters, digits and _"
+        raise QueryError("E0005", message, span, hint)
     return syntax.Word(name, span)
 
 

@@ -28,7 +28,9 @@ class Declaration:
     """An input, a definition or a reduction, and the declarations it refers to."""
 
     serial: int
-    statement: syntax.Input | syntax.Definition | syntax.OwnReduction
+    statement: (
+        syntax.InputStatement | syntax.ObjectDefinition | syntax.ReductionDefinition
+    )
     needs: frozenset["Declaration"]
 
 
@@ -143,13 +145,13 @@ class Expression:
         return self.field(name)
 
     def field(self, name: str) -> "Expression":
-        """The field of that name, of a struct."""
+        """Take the field of that name, of a struct."""
         span, operand = caller_span(), lift(self)
         node = syntax.Member(operand.syntax, syntax.Word(name, span), span)
         return combine(node, [operand])
 
     def replace(self, **fields: "Value") -> "Expression":
-        """The struct with some of its fields changed."""
+        """Change some fields of the struct."""
         span, operand = caller_span(), lift(self)
         values = [lift(value) for value in fields.values()]
         bindings = bind(list(fields), values, span)
@@ -159,13 +161,15 @@ class Expression:
         """Whether the value is one of some constants."""
         span, operand = caller_span(), lift(self)
         if isinstance(options, str | Expression):
-            way = 'write is_in(["view", "click"]), or =='
-            raise QueryError("E0206", "is_in takes several values", span, way)
+            hint = 'write is_in(["view", "click"]), or =='
+            raise QueryError("E0206", "is_in takes several values", span, hint)
         check_argument("is_in", options, Iterable, "several values, like [1, 2]")
         constants = [lift(option) for option in islice(options, MAX_OPTIONS + 1)]
         if not constants:
             raise QueryError("E0206", "is_in of no values", span, "give it some")
-        node = syntax.In(operand.syntax, tuple(c.syntax for c in constants), span)
+        node = syntax.Membership(
+            operand.syntax, tuple(c.syntax for c in constants), span
+        )
         return combine(node, [operand, *constants])
 
     def starts_with(self, prefix: str) -> "Expression":
@@ -214,10 +218,10 @@ class Expression:
 
     def __getitem__(self, time: "Value | slice") -> "Expression":
         span = caller_span()
-        message, way = "only objects have values at times", "write q[t].price"
+        message, hint = "only objects have values at times", "write q[t].price"
         if isinstance(time, str):
-            way = f"write .{time}"
-        raise QueryError("E0107", message, span, way)
+            hint = f"write .{time}"
+        raise QueryError("E0107", message, span, hint)
 
     __hash__ = object.__hash__
     __contains__ = None
@@ -236,8 +240,8 @@ def lift(value: object) -> Expression:
     """Lift a Python value to an expression at the caller's line."""
     span = caller_span()
     match value:
-        case Expression(syntax=syntax.Phi()):
-            return Expression(syntax.Phi(span))
+        case Expression(syntax=syntax.PhiLiteral()):
+            return Expression(syntax.PhiLiteral(span))
         case Expression(syntax=syntax.Ref(start=None) | syntax.Name() as bare):
             return Expression(replace(bare, span=span), value.provenance)
         case Expression():
@@ -259,8 +263,8 @@ def lift(value: object) -> Expression:
             raise QueryError("E0201", message, span, "write phi")
         case _:
             message = f"a {type(value).__name__} is no value of a query"
-            way = "numbers, bools, strings, durations and times are"
-            raise QueryError("E0201", message, span, way)
+            hint = "numbers, bools, strings, durations and times are"
+            raise QueryError("E0201", message, span, hint)
 
 
 def combine(node: syntax.Expr, operands: Sequence[Expression]) -> Expression:
@@ -282,13 +286,15 @@ def binary(op: BinaryOp, left: object, right: object) -> Expression:
     """Apply a binary operator: `left op right`."""
     sides = lift(left), lift(right)
     span = caller_span()
-    return combine(syntax.Binary(op, sides[0].syntax, sides[1].syntax, span), sides)
+    return combine(
+        syntax.InfixOperation(op, sides[0].syntax, sides[1].syntax, span), sides
+    )
 
 
 def unary(op: UnaryOp, operand: object) -> Expression:
     """Apply a unary operator: `op operand`."""
     lifted = lift(operand)
-    return combine(syntax.Unary(op, lifted.syntax, caller_span()), [lifted])
+    return combine(syntax.PrefixOperation(op, lifted.syntax, caller_span()), [lifted])
 
 
 def call(name: str, *arguments: object, **named: object) -> Expression:
@@ -296,7 +302,7 @@ def call(name: str, *arguments: object, **named: object) -> Expression:
     span = caller_span()
     plain = [lift(argument) for argument in arguments]
     extra = [lift(value) for value in named.values()]
-    node = syntax.Call(
+    node = syntax.CallExpression(
         syntax.Word(name, span),
         tuple(argument.syntax for argument in plain),
         bind(list(named), extra, span),
@@ -307,7 +313,7 @@ def call(name: str, *arguments: object, **named: object) -> Expression:
 
 def bind(
     names: Sequence[str], values: Sequence[Expression], span: Span
-) -> tuple[syntax.Binding, ...]:
+) -> tuple[syntax.NamedValue, ...]:
     """Pair names with values, as `name = value`."""
     pairs = zip(names, values, strict=True)
-    return tuple(syntax.Binding(syntax.Word(n, span), v.syntax) for n, v in pairs)
+    return tuple(syntax.NamedValue(syntax.Word(n, span), v.syntax) for n, v in pairs)

@@ -14,18 +14,18 @@ from tiltpy.ops import FUNCTIONS, REDUCTIONS
 
 _LEAVES = (
     syntax.Number,
-    syntax.Duration,
+    syntax.DurationLiteral,
     syntax.Moment,
     syntax.Bool,
-    syntax.Phi,
+    syntax.PhiLiteral,
     syntax.Text,
     syntax.Name,
     syntax.Ref,
 )
 
 
-def share(expr: syntax.Expr) -> syntax.Expr | syntax.Block:
-    """The expression as a block, if something in it is used more than once."""
+def share(expr: syntax.Expr) -> syntax.Expr | syntax.BlockBody:
+    """Make an expression a block, if something in it is used more than once."""
     uses = Counter[int]()
     waiting = [expr]
     while waiting:
@@ -33,19 +33,19 @@ def share(expr: syntax.Expr) -> syntax.Expr | syntax.Block:
         uses[id(node)] += 1
         if uses[id(node)] == 1:
             waiting.extend(_operands(node))
-    sharing = _Sharing(uses)
+    sharing = _SharedNodes(uses)
     result = sharing.rewrite(expr)
     if not sharing.bindings:
         return result
-    return syntax.Block(tuple(sharing.bindings), result, expr.span)
+    return syntax.BlockBody(tuple(sharing.bindings), result, expr.span)
 
 
 def is_reduction(node: syntax.Expr) -> bool:
     """Whether a node is a reduction of a window."""
     match node:
-        case syntax.Call(reduce=True):
+        case syntax.CallExpression(reduce=True):
             return True
-        case syntax.Call(callee=callee, arguments=arguments):
+        case syntax.CallExpression(callee=callee, arguments=arguments):
             twofold = callee.text in FUNCTIONS and len(arguments) == 2
             return split_active(callee.text)[0] in REDUCTIONS and not twofold
         case _:
@@ -58,33 +58,33 @@ def _operands(node: syntax.Expr) -> tuple[syntax.Expr, ...]:
     return syntax.operands(node)
 
 
-class _Sharing:
+class _SharedNodes:
     def __init__(self, uses: Counter[int]) -> None:
         self.uses = uses
-        self.bindings: list[syntax.Binding] = []
-        self.done: dict[int, syntax.Expr] = {}
+        self.bindings: list[syntax.NamedValue] = []
+        self.rewritten: dict[int, syntax.Expr] = {}
 
     def rewrite(self, node: syntax.Expr) -> syntax.Expr:
-        """The node, or the name that it got."""
+        """Rewrite a node: to the name that it got, if it is used more than once."""
         if isinstance(node, _LEAVES):
             return node
-        if id(node) not in self.done:
-            self.done[id(node)] = self._named(node)
-        return self.done[id(node)]
+        if id(node) not in self.rewritten:
+            self.rewritten[id(node)] = self._rewrite_new(node)
+        return self.rewritten[id(node)]
 
-    def _named(self, node: syntax.Expr) -> syntax.Expr:
+    def _rewrite_new(self, node: syntax.Expr) -> syntax.Expr:
         rewritten = node if is_reduction(node) else self._with_operands(node)
         if self.uses[id(node)] == 1:
             return rewritten
         name = syntax.Word(f"v{len(self.bindings) + 1}", node.span)
-        self.bindings.append(syntax.Binding(name, rewritten))
+        self.bindings.append(syntax.NamedValue(name, rewritten))
         return syntax.Name(name.text, node.span)
 
     def _with_operands(self, node: syntax.Expr) -> syntax.Expr:
         match node:
-            case syntax.Unary() | syntax.Member():
+            case syntax.PrefixOperation() | syntax.Member():
                 return replace(node, operand=self.rewrite(node.operand))
-            case syntax.Binary():
+            case syntax.InfixOperation():
                 left, right = self.rewrite(node.left), self.rewrite(node.right)
                 return replace(node, left=left, right=right)
             case syntax.Conditional():
@@ -94,9 +94,9 @@ class _Sharing:
                     then=self.rewrite(node.then),
                     otherwise=self.rewrite(node.otherwise),
                 )
-            case syntax.In():
+            case syntax.Membership():
                 return replace(node, operand=self.rewrite(node.operand))
-            case syntax.Call():
+            case syntax.CallExpression():
                 arguments = tuple(self.rewrite(a) for a in node.arguments)
                 return replace(node, arguments=arguments)
             case syntax.StructValue():
@@ -107,5 +107,7 @@ class _Sharing:
             case _:
                 return node
 
-    def _fields(self, fields: tuple[syntax.Binding, ...]) -> tuple[syntax.Binding, ...]:
+    def _fields(
+        self, fields: tuple[syntax.NamedValue, ...]
+    ) -> tuple[syntax.NamedValue, ...]:
         return tuple(replace(f, value=self.rewrite(f.value)) for f in fields)

@@ -30,11 +30,11 @@ def _read_durations(node: syntax.Expr) -> syntax.Expr:
         case syntax.Text(value=value, span=span):
             message = f'"{value[:40]}" is no duration'
             raise QueryError("E0004", message, span, advise_text(value))
-        case syntax.Binary(left=left, right=right):
+        case syntax.InfixOperation(left=left, right=right):
             return replace(
                 node, left=_read_durations(left), right=_read_durations(right)
             )
-        case syntax.Unary(operand=operand):
+        case syntax.PrefixOperation(operand=operand):
             return replace(node, operand=_read_durations(operand))
         case _:
             return node
@@ -46,11 +46,11 @@ def write_bound(
     """Write a bound of a time domain: a time, a name, or `infinite` for None."""
     if bound is None:
         number = syntax.Number(abs(infinite), span)
-        return number if infinite > 0 else syntax.Unary("-", number, span)
+        return number if infinite > 0 else syntax.PrefixOperation("-", number, span)
     if isinstance(bound, str) and not is_duration(bound):
         if not NAME.fullmatch(bound):
             message = f'"{bound}" is no bound of a time domain'
-            way = "ticks, a duration, or a name: run(name=...) gives it, stamps too"
-            raise QueryError("E0111", message, span, way)
+            hint = "ticks, a duration, or a name: run(name=...) gives it, stamps too"
+            raise QueryError("E0111", message, span, hint)
         return syntax.Name(bound, span)
     return lift_time(bound).syntax

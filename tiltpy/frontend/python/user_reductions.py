@@ -62,7 +62,7 @@ class Reduction:
     def __call__(self, x: Value, where: Value | None = None) -> Expression:
         element = filter_element(self.name, x, where)
         span = caller_span()
-        node = syntax.Call(
+        node = syntax.CallExpression(
             syntax.Word(self.name, span), (element.syntax,), (), span, reduce=True
         )
         itself = Provenance(objects=frozenset([self._declared]))
@@ -111,7 +111,7 @@ def reduction(
     deacc: Callable[..., State] | None = None,
     bounds: bool = False,
 ) -> Reduction:
-    """A reduction over elements of a type, written out (section 6.1.2 of the paper).
+    """Define a reduction over elements of a type (section 6.1.2 of the paper).
 
     The state begins with `init`, a value or a dictionary of them, and `acc(state, v)`
     is the state with one snapshot more; `result(state)` is made of the last one. With
@@ -133,13 +133,13 @@ def reduction(
         syntax.Word(_ELEMENT, span), write_payload(type, span)
     )
     others = (START, END) if bounds else ()
-    statement = syntax.OwnReduction(
+    statement = syntax.ReductionDefinition(
         check_name(name, span),
         (
             element,
             *(syntax.ElementParameter(syntax.Word(n, span), None) for n in others),
         ),
-        tuple(part for part in parts if part is not None),
+        tuple(body for body in parts if body is not None),
     )
     return Reduction(Declaration(next(SERIALS), statement, frozenset()))
 
@@ -157,15 +157,15 @@ def _accepts(make: Callable[..., State], count: int) -> bool:
 
 def _write_part(
     name: str, make: Callable[..., State] | None, seen: tuple[str, ...]
-) -> syntax.Part | None:
+) -> syntax.ReductionPart | None:
     """Write a part: call `make` with an expression for each name in `seen`."""
     if make is None:
         return None
     span = caller_span()
     if not callable(make) or not _accepts(make, len(seen)):
         message = f"`{name}` of a reduction is a function of {' and '.join(seen)}"
-        way = f"write {name}=lambda {', '.join(seen)}: ..."
-        raise QueryError("E0206", message, span, way)
+        hint = f"write {name}=lambda {', '.join(seen)}: ..."
+        raise QueryError("E0206", message, span, hint)
     state = make(*(Expression(syntax.Name(word, span)) for word in seen))
     value = struct(**state) if isinstance(state, Mapping) else lift(state)
-    return syntax.Part(syntax.Word(name, span), share(value.syntax))
+    return syntax.ReductionPart(syntax.Word(name, span), share(value.syntax))

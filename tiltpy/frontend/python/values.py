@@ -15,12 +15,12 @@ from tiltpy.frontend.surface import syntax
 from tiltpy.source import UNKNOWN
 from tiltpy.types import DURATION, Scalar
 
-phi = Expression(syntax.Phi(UNKNOWN))
+phi = Expression(syntax.PhiLiteral(UNKNOWN))
 """φ, the absence of a value: `x != phi` asks whether there is one."""
 
 
 def when(condition: Value, value: Value, otherwise: Value = phi) -> Expression:
-    """`condition ? value : otherwise`; φ where the condition is."""
+    """Choose: `condition ? value : otherwise`; φ where the condition is."""
     parts = [lift(condition), lift(value), lift(otherwise)]
     node = syntax.Conditional(
         parts[0].syntax, parts[1].syntax, parts[2].syntax, caller_span()
@@ -34,7 +34,7 @@ def exists(value: Value) -> Expression:
 
 
 def cast(value: Value, type: ScalarType) -> Expression:
-    """The value in another scalar type: saturating; NaN to an integer is 0."""
+    """Cast to another scalar type: saturating; NaN to an integer is 0."""
     name = DURATION if type is duration else type
     if not isinstance(name, Scalar | str):
         raise no_type(type, caller_span())
@@ -42,7 +42,7 @@ def cast(value: Value, type: ScalarType) -> Expression:
 
 
 def struct(**fields: Value) -> Expression:
-    """A struct of named scalars; it is never φ itself, its fields may be."""
+    """Make a struct of named scalars; it is never φ itself, its fields may be."""
     span = caller_span()
     values = [lift(value) for value in fields.values()]
     bindings = bind(list(fields), values, span)
@@ -50,10 +50,10 @@ def struct(**fields: Value) -> Expression:
 
 
 def start(point: Expression) -> Expression:
-    """The start of the event that a point reference of an input sees, in ticks."""
+    """Ask when the event starts that a point reference of an input sees, in ticks."""
     return call("start", point)
 
 
 def end(point: Expression) -> Expression:
-    """The end of the event that a point reference of an input sees, in ticks."""
+    """Ask when the event ends that a point reference of an input sees, in ticks."""
     return call("end", point)

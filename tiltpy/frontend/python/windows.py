@@ -49,12 +49,12 @@ def filter_element(name: str, x: Value, where: Value | None) -> Expression:
     if where is not None:
         span = caller_span()
         if not isinstance(where, Expression | bool):
-            way = f"write ddof={where}" if rule and rule.ddof else "like w > 0"
+            hint = f"write ddof={where}" if rule and rule.ddof else "like w > 0"
             message = f"`where` is a condition, not {where!r}"
-            raise QueryError("E0206", message, span, way)
+            raise QueryError("E0206", message, span, hint)
         condition = lift(where)
         node = syntax.Conditional(
-            condition.syntax, element.syntax, syntax.Phi(span), span
+            condition.syntax, element.syntax, syntax.PhiLiteral(span), span
         )
         element = combine(node, [condition, element])
     if element.provenance.size > MAX_ELEMENT:

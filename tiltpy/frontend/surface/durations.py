@@ -5,7 +5,7 @@ from datetime import timedelta
 from fractions import Fraction
 
 from tiltpy.errors import QueryError
-from tiltpy.frontend.surface.syntax import Duration, Expr, Text
+from tiltpy.frontend.surface.syntax import DurationLiteral, Expr, Text
 from tiltpy.limits import MAX_DIGITS
 from tiltpy.source import Span
 from tiltpy.types import NANOSECONDS, Unit
@@ -25,8 +25,8 @@ def is_number(text: str) -> bool:
     return _NUMBER.fullmatch(text) is not None
 
 
-def parse_duration(text: str, span: Span) -> Duration:
-    """The duration that a literal says; it must be a whole number of nanoseconds."""
+def parse_duration(text: str, span: Span) -> DurationLiteral:
+    """Parse a duration literal, which must be a whole number of nanoseconds."""
     parts = _PART.findall(text)
     if len(parts) > MAX_DIGITS or any(len(n) > MAX_DIGITS for n, _ in parts):
         raise QueryError(
@@ -40,11 +40,11 @@ def parse_duration(text: str, span: Span) -> Duration:
             "E0110", f"{text} is no whole number of nanoseconds, the finest unit", span
         )
     written = min(NANOSECONDS[unit] for _, unit in parts)
-    return Duration(int(total), finest_of(int(total), written), span)
+    return DurationLiteral(int(total), finest_of(int(total), written), span)
 
 
-def beside_a_time(node: Expr) -> Duration | None:
-    """The duration that a string of Python's is beside a time or a duration."""
+def beside_a_time(node: Expr) -> DurationLiteral | None:
+    """Read a string of Python's that stands beside a time or a duration as one."""
     match node:
         case Text(value=value, in_python=True) if is_duration(value):
             return parse_duration(value, node.span)
@@ -52,14 +52,14 @@ def beside_a_time(node: Expr) -> Duration | None:
             return None
 
 
-def from_timedelta(delta: timedelta, span: Span) -> Duration:
-    """A Python duration, in the coarsest unit that holds it."""
+def from_timedelta(delta: timedelta, span: Span) -> DurationLiteral:
+    """Convert a Python duration, in the coarsest unit that holds it."""
     nanoseconds = (delta // timedelta(microseconds=1)) * 1000
-    return Duration(nanoseconds, finest_of(nanoseconds, NANOSECONDS["d"]), span)
+    return DurationLiteral(nanoseconds, finest_of(nanoseconds, NANOSECONDS["d"]), span)
 
 
 def finest_of(nanoseconds: int, written: int) -> int:
-    """The unit a literal needs: the finest written, or finer if that is not whole."""
+    """Find the unit a literal needs: `written`, or a finer one that divides it."""
     return next(
         length
         for length in sorted(NANOSECONDS.values(), reverse=True)
@@ -68,5 +68,5 @@ def finest_of(nanoseconds: int, written: int) -> int:
 
 
 def unit_of_length(nanoseconds: int) -> Unit:
-    """The name of a unit of that many nanoseconds."""
+    """Find the unit of that many nanoseconds."""
     return next(unit for unit, length in NANOSECONDS.items() if length == nanoseconds)

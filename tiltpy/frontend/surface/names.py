@@ -16,7 +16,7 @@ LISTED_NAMES = 8
 
 
 def fresh_name(name: str, taken: Collection[str]) -> str:
-    """The name, or the first of `name_2`, `name_3`, ... that is not taken."""
+    """Make the name, or the first of `name_2`, `name_3`, ... that is not taken."""
     fresh, count = name, 1
     stem = name.rstrip("'")
     while fresh in taken:

@@ -58,7 +58,7 @@ class Fragment:
 
 
 def lex(text: str, start: int = 0, end: int | None = None) -> Iterator[Lexeme]:
-    """The tokens of a text between two offsets, without blanks and comments."""
+    """Split a text between two offsets into tokens, without blanks and comments."""
     for match in _TOKEN.finditer(text, start, len(text) if end is None else end):
         if match.lastgroup != "blank":
             assert match.lastgroup is not None
@@ -89,7 +89,7 @@ def split_statements(text: str) -> list[Fragment]:
 
 
 def _read_head(text: str, start: int) -> Fragment | None:
-    """The fragment whose head stands at an offset, or None if none does."""
+    """Read the head of a statement at an offset, or return None if none is there."""
     match = _HEAD.match(text, start)
     if match is None:
         return None
@@ -104,7 +104,7 @@ def _read_head(text: str, start: int) -> Fragment | None:
 
 
 def find_unclosed(text: str, start: int, end: int) -> Lexeme | None:
-    """The last bracket between two offsets that is opened and never closed."""
+    """Find the last bracket between two offsets that is opened and never closed."""
     stack: list[Lexeme] = []
     for lexeme in lex(text, start, end):
         if lexeme.kind == "open":

@@ -41,26 +41,26 @@ _WAYS = {
 }
 """What to do about too many of what is no statement."""
 _NAMES = {
-    syntax.Input: "inputs",
+    syntax.InputStatement: "inputs",
     syntax.Param: "parameters",
     syntax.TimeDomain: "time domains",
-    syntax.Function: "functions",
-    syntax.OwnReduction: "reductions",
-    syntax.Definition: "definitions",
+    syntax.FunctionDefinition: "functions",
+    syntax.ReductionDefinition: "reductions",
+    syntax.ObjectDefinition: "definitions",
 }
 """The statements that are counted; those of `output` by their names."""
 
 
 def source_of(name: str, text: object) -> Source:
-    """The source of a query's text, if it is one and not too large."""
+    """Make the source of a query's text, and check that it is one and not too large."""
     if not isinstance(text, str):
         kind = article(type(text).__name__)
-        way = "; decode it: text.decode()" if isinstance(text, bytes) else ""
-        raise TiltError(f"{name}: a query is a text (str), not {kind}{way}")
+        hint = "; decode it: text.decode()" if isinstance(text, bytes) else ""
+        raise TiltError(f"{name}: a query is a text (str), not {kind}{hint}")
     if len(text) > MAX_TEXT or len(text.encode(errors="surrogatepass")) > MAX_TEXT:
         start = Source(name, text[:MAX_TEXT])
-        place = Span(start, len(start.text) - 1, len(start.text))
-        raise QueryErrors([_too_many("bytes of text", MAX_TEXT, place)])
+        span = Span(start, len(start.text) - 1, len(start.text))
+        raise QueryErrors([_too_many("bytes of text", MAX_TEXT, span)])
     source = Source(name, text)
     half = _HALF.search(text)
     if half is not None:
@@ -69,13 +69,13 @@ def source_of(name: str, text: object) -> Source:
     beyond = next(islice(words, MAX_TOKENS, None), None)
     if beyond is not None:
         message = f"the text has more than {MAX_TOKENS:,} words, numbers and signs"
-        place = Span(source, *beyond.span())
-        raise QueryErrors([QueryError("E0304", message, place, _WAY)])
+        span = Span(source, *beyond.span())
+        raise QueryErrors([QueryError("E0304", message, span, _WAY)])
     return source
 
 
 def read_start(file: BinaryIO) -> bytes:
-    """A text's bytes; of one that is too large no more than shows that."""
+    """Read a text's bytes; of one that is too large no more than shows that."""
     start = file.read(MAX_TEXT + 1)
     if len(start) <= MAX_TEXT:
         return start
@@ -96,7 +96,7 @@ def check_statements(statements: Iterable[syntax.Statement]) -> None:
     counts: Counter[str] = Counter()
     nodes = 0
     for node in statements:
-        for word, what in _declared(node):
+        for word, what in _declared_names(node):
             counts[what] += 1
             if counts[what] > MAX_STATEMENTS:
                 raise _too_many(what, MAX_STATEMENTS, word.span)
@@ -106,17 +106,17 @@ def check_statements(statements: Iterable[syntax.Statement]) -> None:
             for word in words:
                 _check_name(word)
         for body in syntax.bodies(node):
-            for part in syntax.walk(body):
+            for inner in syntax.walk(body):
                 nodes += 1
                 if nodes > MAX_TOKENS:
-                    raise _too_many("parts of a query", MAX_TOKENS, part.span)
-                _check_node(part)
+                    raise _too_many("parts of a query", MAX_TOKENS, inner.span)
+                _check_node(inner)
 
 
-def _declared(node: syntax.Statement) -> Iterator[tuple[syntax.Word, str]]:
-    """The names that a statement adds to what is counted by kind."""
+def _declared_names(node: syntax.Statement) -> Iterator[tuple[syntax.Word, str]]:
+    """Go through the names that a statement declares, each with its kind."""
     match node:
-        case syntax.Output(names=names):
+        case syntax.OutputStatement(names=names):
             yield from ((name, "outputs") for name in names)
         case syntax.Unit():
             return
@@ -127,33 +127,33 @@ def _declared(node: syntax.Statement) -> Iterator[tuple[syntax.Word, str]]:
 def _lists(
     node: syntax.Statement,
 ) -> Iterator[tuple[Sequence[syntax.Word], str, int]]:
-    """The words that stand side by side in a statement, and how many may."""
+    """Go through a statement's lists of words, with what they are and their limit."""
     match node:
-        case syntax.Input():
+        case syntax.InputStatement():
             yield (node.name,), "names", 1
             yield _field_names(node.type), "fields of a struct", MAX_FIELDS
             yield node.keys, "columns of a key", MAX_COLUMNS
             yield node.order, "columns of an order", MAX_COLUMNS
             yield () if node.time is None else (node.time,), "time columns", 1
-        case syntax.Function():
+        case syntax.FunctionDefinition():
             yield (node.name,), "names", 1
-            names = tuple(one.name for one in node.parameters)
+            names = tuple(parameter.name for parameter in node.parameters)
             yield names, "parameters of a function", MAX_PARAMETERS
-        case syntax.OwnReduction():
+        case syntax.ReductionDefinition():
             yield (node.name,), "names", 1
-            fields = (_field_names(one.type) for one in node.parameters if one.type)
-            for one in fields:
-                yield one, "fields of a struct", MAX_FIELDS
-        case syntax.Output():
+            fields = (_field_names(p.type) for p in node.parameters if p.type)
+            for names in fields:
+                yield names, "fields of a struct", MAX_FIELDS
+        case syntax.OutputStatement():
             yield node.names, "outputs", MAX_STATEMENTS
         case syntax.Unit() | syntax.Param() | syntax.TimeDomain():
             yield (node.name,), "names", 1
-        case syntax.Definition():
+        case syntax.ObjectDefinition():
             yield (node.name,), "names", 1
 
 
 def _field_names(of: syntax.Type) -> tuple[syntax.Word, ...]:
-    """All names in a type, those of structs in structs included."""
+    """Collect all names in a type, those of structs in structs included."""
     if isinstance(of, syntax.TypeName):
         return (of.name,)
     return tuple(
@@ -167,26 +167,26 @@ def _field_names(of: syntax.Type) -> tuple[syntax.Word, ...]:
     )
 
 
-def _check_node(node: syntax.Expr | syntax.Block) -> None:
+def _check_node(node: syntax.Expr | syntax.BlockBody) -> None:
     match node:
         case syntax.Text(value=value, span=span):
             if len(value) > MAX_STRING:
                 raise _too_many("characters of a string", MAX_STRING, span)
             if half := _HALF.search(value):
                 raise _half(half[0], span)
-        case syntax.In(options=options) if len(options) > MAX_OPTIONS:
+        case syntax.Membership(options=options) if len(options) > MAX_OPTIONS:
             raise _too_many("options of one `in`", MAX_OPTIONS, options[-1].span)
         case syntax.StructValue(fields=fields) | syntax.With(fields=fields):
             if len(fields) > MAX_FIELDS:
-                place = fields[MAX_FIELDS].name.span
-                raise _too_many("fields of a struct", MAX_FIELDS, place)
+                span = fields[MAX_FIELDS].name.span
+                raise _too_many("fields of a struct", MAX_FIELDS, span)
             for field in fields:
                 _check_name(field.name)
         case syntax.Member(name=name):
             _check_name(name)
         case syntax.Ref(object=name, span=span) | syntax.Name(text=name, span=span):
             _check_name(syntax.Word(name, span))
-        case syntax.Call(callee=callee):
+        case syntax.CallExpression(callee=callee):
             _check_name(callee)
         case _:
             pass
@@ -200,5 +200,5 @@ def _check_name(word: syntax.Word) -> None:
 
 
 def _too_many(what: str, most: int, span: Span) -> QueryError:
-    way = _WAYS.get(what, _WAY)
-    return QueryError("E0304", f"more than {most:,} {what}", span, way)
+    hint = _WAYS.get(what, _WAY)
+    return QueryError("E0304", f"more than {most:,} {what}", span, hint)

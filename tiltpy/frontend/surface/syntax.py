@@ -30,7 +30,7 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Duration:
+class DurationLiteral:
     """A duration literal in nanoseconds, and the unit that it is fine enough for."""
 
     nanoseconds: int
@@ -55,7 +55,7 @@ class Bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Phi:
+class PhiLiteral:
     """`φ`."""
 
     span: Span
@@ -107,7 +107,7 @@ class Paren:
 
 
 @dataclass(frozen=True, slots=True)
-class Unary:
+class PrefixOperation:
     """`-x`, `!x`."""
 
     op: UnaryOp
@@ -116,7 +116,7 @@ class Unary:
 
 
 @dataclass(frozen=True, slots=True)
-class Binary:
+class InfixOperation:
     """`left op right`."""
 
     op: BinaryOp
@@ -126,7 +126,7 @@ class Binary:
 
 
 @dataclass(frozen=True, slots=True)
-class In:
+class Membership:
     """`operand in (options)`."""
 
     operand: "Expr"
@@ -145,7 +145,7 @@ class Conditional:
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class NamedValue:
     """`name = value` in a block, a struct, `with { ... }` or a call."""
 
     name: Word
@@ -153,12 +153,12 @@ class Binding:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallExpression:
     """`callee(arguments, name = value)`; `reduce` for the form `⊕(callee, ...)`."""
 
     callee: Word
     arguments: tuple["Expr", ...]
-    named: tuple[Binding, ...]
+    named: tuple[NamedValue, ...]
     span: Span
     reduce: bool = False
 
@@ -181,7 +181,7 @@ class Comprehension:
 class StructValue:
     """`{ a = ..., b = ... }`."""
 
-    fields: tuple[Binding, ...]
+    fields: tuple[NamedValue, ...]
     span: Span
 
 
@@ -190,7 +190,7 @@ class With:
     """`operand with { a = ... }`."""
 
     operand: "Expr"
-    fields: tuple[Binding, ...]
+    fields: tuple[NamedValue, ...]
     span: Span
 
 
@@ -205,20 +205,20 @@ class Member:
 
 Expr = (
     Number
-    | Duration
+    | DurationLiteral
     | Moment
     | Bool
-    | Phi
+    | PhiLiteral
     | Text
     | Name
     | Ref
     | LastRows
     | Paren
-    | Unary
-    | Binary
-    | In
+    | PrefixOperation
+    | InfixOperation
+    | Membership
     | Conditional
-    | Call
+    | CallExpression
     | Comprehension
     | StructValue
     | With
@@ -227,10 +227,10 @@ Expr = (
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class BlockBody:
     """`{ name = value ~name[t] = value ... return result }`, a body."""
 
-    bindings: tuple["BlockPart", ...]
+    bindings: tuple["BlockStatement", ...]
     result: Expr
     span: Span
 
@@ -281,7 +281,7 @@ class Param:
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
+class InputStatement:
     """`input name by keys : type`, its lifetime, time column and tie order."""
 
     name: Word
@@ -302,12 +302,12 @@ class TimeDomain:
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class ObjectDefinition:
     """`~name[time] = body`; `domain` is given where it has no name (from Python)."""
 
     name: Word
     time: Word
-    body: Expr | Block
+    body: Expr | BlockBody
     domain: TimeDomain | None = None
 
 
@@ -321,16 +321,16 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class FunctionDefinition:
     """`def name(parameters) = body`."""
 
     name: Word
     parameters: tuple[Parameter, ...]
-    body: Expr | Block
+    body: Expr | BlockBody
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class OutputStatement:
     """`output ~a, ~b`."""
 
     names: tuple[Word, ...]
@@ -338,32 +338,39 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class ElementParameter:
-    """`name: type`, or `start` and `end` alone, of a reduction of one's own."""
+    """`name: type`, or `start` and `end` alone, of a user-defined reduction."""
 
     name: Word
     type: Type | None
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """`name = body` of a reduction of one's own."""
+class ReductionPart:
+    """`name = body` of a user-defined reduction."""
 
     name: Word
-    body: Expr | Block
+    body: Expr | BlockBody
 
 
 @dataclass(frozen=True, slots=True)
-class OwnReduction:
+class ReductionDefinition:
     """`reduction name(parameters) { init = ... acc = ... }`."""
 
     name: Word
     parameters: tuple[ElementParameter, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[ReductionPart, ...]
 
 
-BlockPart = Binding | TimeDomain | Definition
+BlockStatement = NamedValue | TimeDomain | ObjectDefinition
 Statement = (
-    Unit | Param | Input | TimeDomain | Definition | Function | OwnReduction | Output
+    Unit
+    | Param
+    | InputStatement
+    | TimeDomain
+    | ObjectDefinition
+    | FunctionDefinition
+    | ReductionDefinition
+    | OutputStatement
 )
 
 
@@ -381,47 +388,55 @@ class Program:
     poisoned: frozenset[str] = frozenset()
 
 
-def bodies(statement: Statement) -> tuple[Expr | Block, ...]:
-    """The expressions of a statement."""
+def bodies(statement: Statement) -> tuple[Expr | BlockBody, ...]:
+    """List the expressions of a statement."""
     match statement:
         case Param():
             return (statement.value,)
-        case Input(lifetime=Lifetime(length=length)):
+        case InputStatement(lifetime=Lifetime(length=length)):
             return () if length is None else (length,)
         case TimeDomain():
             return statement.arguments
-        case Function():
+        case FunctionDefinition():
             defaults = (p.default for p in statement.parameters if p.default)
             return (statement.body, *defaults)
-        case OwnReduction():
-            return tuple(part.body for part in statement.parts)
-        case Definition():
+        case ReductionDefinition():
+            return tuple(reduction_part.body for reduction_part in statement.parts)
+        case ObjectDefinition():
             domain = statement.domain
             return (statement.body, *(domain.arguments if domain else ()))
-        case Unit() | Input() | Output():
+        case Unit() | InputStatement() | OutputStatement():
             return ()
         case _:
             assert_never(statement)
 
 
 def operands(node: Expr) -> tuple[Expr, ...]:
-    """The direct subexpressions of an expression."""
+    """List the direct subexpressions of an expression."""
     match node:
-        case Number() | Duration() | Moment() | Bool() | Phi() | Text() | Name():
+        case (
+            Number()
+            | DurationLiteral()
+            | Moment()
+            | Bool()
+            | PhiLiteral()
+            | Text()
+            | Name()
+        ):
             return ()
         case LastRows():
             return ()
         case Ref():
             return tuple(bound for bound in (node.start, node.stop) if bound)
-        case Paren() | Unary() | Member():
+        case Paren() | PrefixOperation() | Member():
             return (node.operand,)
-        case Binary():
+        case InfixOperation():
             return (node.left, node.right)
-        case In():
+        case Membership():
             return (node.operand, *node.options)
         case Conditional():
             return (node.condition, node.then, node.otherwise)
-        case Call():
+        case CallExpression():
             return (*node.arguments, *(binding.value for binding in node.named))
         case Comprehension():
             condition = () if node.condition is None else (node.condition,)
@@ -434,30 +449,30 @@ def operands(node: Expr) -> tuple[Expr, ...]:
             assert_never(node)
 
 
-def children(node: Expr | Block) -> tuple[Expr | Block, ...]:
-    """The direct subexpressions of an expression, and the bodies in a block."""
-    if isinstance(node, Block):
+def children(node: Expr | BlockBody) -> tuple[Expr | BlockBody, ...]:
+    """List the direct subexpressions of an expression, or the bodies in a block."""
+    if isinstance(node, BlockBody):
         values = (value for b in node.bindings for value in block_values(b))
         return (*values, node.result)
     return operands(node)
 
 
-def block_values(statement: BlockPart) -> tuple[Expr | Block, ...]:
-    """The expressions behind the `=` of a statement of a block."""
+def block_values(statement: BlockStatement) -> tuple[Expr | BlockBody, ...]:
+    """List the expressions behind the `=` of a statement of a block."""
     match statement:
-        case Binding():
+        case NamedValue():
             return (statement.value,)
         case TimeDomain():
             return statement.arguments
-        case Definition():
+        case ObjectDefinition():
             return (statement.body,)
         case _:
             assert_never(statement)
 
 
-def walk(node: Expr | Block) -> Iterator[Expr | Block]:
-    """Every node, each before its subexpressions."""
-    stack: list[Expr | Block] = [node]
+def walk(node: Expr | BlockBody) -> Iterator[Expr | BlockBody]:
+    """Go through all nodes, each before its subexpressions."""
+    stack: list[Expr | BlockBody] = [node]
     while stack:
         node = stack.pop()
         yield node

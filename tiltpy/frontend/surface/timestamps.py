@@ -21,7 +21,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def parse_stamp(text: str) -> int | None:
-    """The nanoseconds of a stamp like `2013-03-01T09:30:00`; None if it is none."""
+    """Parse a stamp like `2013-03-01T09:30:00` to nanoseconds; None if it is none."""
     match = STAMP.fullmatch(text)
     try:
         stamp = datetime.fromisoformat(match[1] + (match[3] or "")) if match else None
@@ -33,24 +33,24 @@ def parse_stamp(text: str) -> int | None:
 
 
 def nanoseconds_of(instant: date) -> int:
-    """The nanoseconds of a date's midnight, or of a `datetime`."""
+    """Convert a date's midnight, or a `datetime`, to nanoseconds."""
     if not isinstance(instant, datetime):
         instant = datetime(instant.year, instant.month, instant.day, tzinfo=UTC)
     zoned = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
     return length_of(zoned - _EPOCH)
 
 
-def length_of(given: timedelta) -> int:
-    """In nanoseconds; pandas has a subclass that counts those too."""
+def length_of(delta: timedelta) -> int:
+    """Convert to nanoseconds; pandas has a subclass that counts those too."""
     try:
-        whole = int(given // timedelta(microseconds=1)) * 1000
+        whole = int(delta // timedelta(microseconds=1)) * 1000
     except ValueError:  # pandas' NaT is a datetime too
         raise TiltError("is no time") from None
-    return whole + int(getattr(given, "nanoseconds", 0))
+    return whole + int(getattr(delta, "nanoseconds", 0))
 
 
 def moment_in_ticks(moment: Moment, unit: Unit | None) -> int:
-    """A written instant in ticks; it must be a whole number of them."""
+    """Convert an instant to ticks, of which it must be a whole number."""
     if unit is None:
         raise QueryError(
             "E0110",
@@ -74,7 +74,7 @@ def moment_in_ticks(moment: Moment, unit: Unit | None) -> int:
 
 
 def read_moment(text: str, span: Span) -> Moment:
-    """The instant that a text says."""
+    """Read the instant that a text says."""
     nanoseconds = parse_stamp(text)
     if nanoseconds is None:
         raise QueryError(

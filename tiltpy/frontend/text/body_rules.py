@@ -10,19 +10,21 @@ from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.text.tree_reader import Rule, TreeReader
 
 
-def _read_block(reader: TreeReader, meta: Meta, nodes: list[Any]) -> syntax.Block:
+def _read_block(reader: TreeReader, meta: Meta, nodes: list[Any]) -> syntax.BlockBody:
     *statements, result = [node for node in nodes if not isinstance(node, Token)]
     for statement in statements:
-        if isinstance(statement, syntax.Binding):
+        if isinstance(statement, syntax.NamedValue):
             reader.check_unreserved(statement.name)
     bindings = tuple(_split_domain(reader, statement) for statement in statements)
-    return syntax.Block(bindings, result, reader.span(meta))
+    return syntax.BlockBody(bindings, result, reader.span(meta))
 
 
-def _split_domain(reader: TreeReader, statement: syntax.BlockPart) -> syntax.BlockPart:
+def _split_domain(
+    reader: TreeReader, statement: syntax.BlockStatement
+) -> syntax.BlockStatement:
     """Tell `name = TDom(...)`, which parses as a local name, from those for values."""
     match statement:
-        case syntax.Binding(value=syntax.Call(callee=callee) as call):
+        case syntax.NamedValue(value=syntax.CallExpression(callee=callee) as call):
             if callee.text == "TDom":
                 arguments = check_domain(reader, call)
                 return syntax.TimeDomain(statement.name, arguments, call.span)
@@ -31,8 +33,10 @@ def _split_domain(reader: TreeReader, statement: syntax.BlockPart) -> syntax.Blo
     return statement
 
 
-def check_domain(reader: TreeReader, call: syntax.Call) -> tuple[syntax.Expr, ...]:
-    """The arguments of `TDom(...)`: start, end, precision and perhaps an offset."""
+def check_domain(
+    reader: TreeReader, call: syntax.CallExpression
+) -> tuple[syntax.Expr, ...]:
+    """Check the arguments of `TDom(...)`: start, end, precision, perhaps an offset."""
     arguments = list(call.arguments)
     for binding in call.named:
         if binding.name.text == "offset" and len(arguments) == 3:
@@ -58,11 +62,11 @@ def check_domain(reader: TreeReader, call: syntax.Call) -> tuple[syntax.Expr, ..
 
 def _read_own_object(
     reader: TreeReader, _: Meta, nodes: list[Any]
-) -> syntax.Definition:
+) -> syntax.ObjectDefinition:
     return make_definition(reader, nodes)
 
 
-def make_definition(reader: TreeReader, nodes: list[Any]) -> syntax.Definition:
+def make_definition(reader: TreeReader, nodes: list[Any]) -> syntax.ObjectDefinition:
     """Make `~name[time] = body` of its name, time and body."""
     name, time, body = reader.word(nodes[0]), nodes[1], nodes[2]
     match time:
@@ -84,14 +88,14 @@ def make_definition(reader: TreeReader, nodes: list[Any]) -> syntax.Definition:
                 time.span,
                 f"write ~{name.text}[t] = ... and shift the references instead",
             )
-    return syntax.Definition(name, over, body)
+    return syntax.ObjectDefinition(name, over, body)
 
 
-def _read_binding(reader: TreeReader, _: Meta, nodes: list[Any]) -> syntax.Binding:
+def _read_binding(reader: TreeReader, _: Meta, nodes: list[Any]) -> syntax.NamedValue:
     token = nodes[0]
     quoted = token.type == "STRING"
     name = reader.quoted_name(token) if quoted else reader.word(token)
-    return syntax.Binding(name, nodes[1])
+    return syntax.NamedValue(name, nodes[1])
 
 
 def _read_struct(reader: TreeReader, meta: Meta, nodes: list[Any]) -> syntax.Expr:
@@ -102,7 +106,7 @@ def _read_with_fields(reader: TreeReader, meta: Meta, nodes: list[Any]) -> synta
     return syntax.With(nodes[0], _fields(reader, nodes[2:]), reader.span(meta))
 
 
-def _fields(reader: TreeReader, nodes: list[Any]) -> tuple[syntax.Binding, ...]:
+def _fields(reader: TreeReader, nodes: list[Any]) -> tuple[syntax.NamedValue, ...]:
     fields = tuple(node for node in nodes if node is not None)
     reader.check_distinct([field.name for field in fields], "the field")
     return fields

@@ -34,14 +34,14 @@ def _read_binary(reader: TreeReader, meta: Meta, nodes: list[Any]) -> syntax.Exp
     text = reader.source.text[span.start : min(span.end, span.start + 11)]
     if _DATE.fullmatch(text):
         message = f"{text} is a difference of numbers"
-        way = f'write time("{text}"), or with spaces if it is one'
-        reader.fail("E0004", message, span, way)
-    return syntax.Binary(op, left, right, reader.span(meta))
+        hint = f'write time("{text}"), or with spaces if it is one'
+        reader.fail("E0004", message, span, hint)
+    return syntax.InfixOperation(op, left, right, reader.span(meta))
 
 
 def _read_unary(reader: TreeReader, meta: Meta, nodes: list[Any]) -> syntax.Expr:
     op = cast(UnaryOp, str(nodes[0]))
-    return syntax.Unary(op, nodes[1], reader.span(meta))
+    return syntax.PrefixOperation(op, nodes[1], reader.span(meta))
 
 
 def _read_member(reader: TreeReader, meta: Meta, nodes: list[Any]) -> syntax.Expr:
@@ -59,7 +59,7 @@ def _read_text(reader: TreeReader, meta: Meta, nodes: list[Any]) -> syntax.Expr:
 def _read_membership(reader: TreeReader, meta: Meta, nodes: list[Any]) -> syntax.Expr:
     operand, _, *options = nodes
     constants = tuple(option for option in options if option is not None)
-    return syntax.In(operand, constants, reader.span(meta))
+    return syntax.Membership(operand, constants, reader.span(meta))
 
 
 def _read_number(reader: TreeReader, _: Meta, nodes: list[Any]) -> syntax.Expr:
@@ -79,7 +79,7 @@ def _read_name(reader: TreeReader, _: Meta, nodes: list[Any]) -> syntax.Expr:
         case "true" | "false":
             return syntax.Bool(text == "true", span)
         case "φ" | "phi":
-            return syntax.Phi(span)
+            return syntax.PhiLiteral(span)
         case "inf" | "∞" | "nan":
             return syntax.Number(_CONSTANTS[text], span)
         case _ if text in RESERVED:
@@ -117,14 +117,14 @@ def _make_call(
 ) -> syntax.Expr:
     """Make a call of its callee and arguments; `reduce` for `⊕(callee, ...)`."""
     arguments = [node for node in nodes if node is not None]
-    named = tuple(a for a in arguments if isinstance(a, syntax.Binding))
-    plain = tuple(a for a in arguments if not isinstance(a, syntax.Binding))
+    named = tuple(a for a in arguments if isinstance(a, syntax.NamedValue))
+    plain = tuple(a for a in arguments if not isinstance(a, syntax.NamedValue))
     reader.check_distinct([binding.name for binding in named], "the argument")
     if callee.text == "time" and len(plain) == 1 and not named and not reduce:
         (argument,) = plain
         if isinstance(argument, syntax.Text):
             return _make_moment(reader, argument.span, reader.span(meta))
-    return syntax.Call(callee, plain, named, reader.span(meta), reduce)
+    return syntax.CallExpression(callee, plain, named, reader.span(meta), reduce)
 
 
 def _make_moment(reader: TreeReader, text: Span, span: Span) -> syntax.Expr:

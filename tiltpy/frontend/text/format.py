@@ -22,7 +22,7 @@ _COMMENT = re.compile(r"#[^\n]*")
 
 
 def format_source(text: str, *, name: str = "<query>") -> str:
-    """The text of a query, well written; comments and grouping stay.
+    """Format the text of a query; comments and grouping stay.
 
     Raises a `QueryErrors` if it does not read; what it means is not looked at.
     """
@@ -37,32 +37,32 @@ def format_source(text: str, *, name: str = "<query>") -> str:
 
 
 def _items(text: str, tokens: list[Token], tree: ParseTree) -> list[Item]:
-    """The tokens and comments of a text that parses, with the line breaks between."""
+    """List the tokens and comments of a text that parses, and line breaks between."""
     starts = {node.meta.start_pos for node in tree.children if isinstance(node, Tree)}
     objects = {node.meta.start_pos for node in tree.find_data("own_object")}
-    found: list[Item] = []
+    items: list[Item] = []
     end = 0
     for token in [*tokens, Token("$END", "", start_pos=len(text), end_pos=len(text))]:
         assert token.start_pos is not None
         assert token.end_pos is not None
         for comment in _COMMENT.finditer(text, end, token.start_pos):
             breaks = text.count("\n", end, comment.start())
-            found.append(Item("COMMENT", comment.group().rstrip(), breaks))
+            items.append(Item("COMMENT", comment.group().rstrip(), breaks))
             end = comment.end()
         breaks = text.count("\n", end, token.start_pos)
         first = token.start_pos in starts and token.type != "$END"
         item = Item(token.type, str(token), breaks, first)
-        item.part = item.kind in _PARTS or token.start_pos in objects
-        found.append(item)
+        item.starts_part = item.kind in _PARTS or token.start_pos in objects
+        items.append(item)
         end = token.end_pos
-    for item, after in zip(found[-2::-1], found[:0:-1], strict=True):
+    for item, after in zip(items[-2::-1], items[:0:-1], strict=True):
         item.first |= item.kind == "COMMENT" and (after.first or after.kind == "$END")
-    return found[:-1]
+    return items[:-1]
 
 
 def _normal(items: list[Item]) -> list[Item]:
-    """A `;` just where two bindings share a line, no `,` before a `}` on its line."""
-    kept: list[Item] = []
+    """Put a `;` only between bindings of one line, no `,` before a `}` on its line."""
+    normal: list[Item] = []
     depth = broken = 0
     for item in items:
         if item.kind == "SEMICOLON":
@@ -70,14 +70,14 @@ def _normal(items: list[Item]) -> list[Item]:
             continue
         item.breaks += broken
         broken = 0
-        if item.kind in CLOSE and not item.breaks and kept[-1].kind == "COMMA":
-            kept.pop()
+        if item.kind in CLOSE and not item.breaks and normal[-1].kind == "COMMA":
+            normal.pop()
         depth += (item.kind in OPEN) - (item.kind in CLOSE)
-        joins = item.part and depth and not item.breaks
-        if joins and kept[-1].kind not in (*OPEN, "COMMA", "COMMENT"):
-            kept.append(Item("SEMICOLON", ";"))
-        kept.append(item)
-    return kept
+        joins = item.starts_part and depth and not item.breaks
+        if joins and normal[-1].kind not in (*OPEN, "COMMA", "COMMENT"):
+            normal.append(Item("SEMICOLON", ";"))
+        normal.append(item)
+    return normal
 
 
 @dataclass(slots=True)
@@ -98,7 +98,7 @@ class _Layout:
         self.spacing = Spacing()
 
     def text(self, items: list[Item]) -> str:
-        """All items, and a line break at the end."""
+        """Format all items, with a line break at the end."""
         for position, item in enumerate(items):
             if item.first and item.kind != "COMMENT":
                 self.brackets.clear()
@@ -109,7 +109,7 @@ class _Layout:
         return "".join(self.parts) + ("\n" if items else "")
 
     def _lead(self, item: Item, before: Item | None) -> None:
-        """The blanks before an item."""
+        """Add the blanks before an item."""
         space = self.spacing.before(item)
         if before is None:
             return
@@ -126,13 +126,13 @@ class _Layout:
         self.parts.append(" " * (self.level * _INDENT))
 
     def _level(self, item: Item, before: Item) -> int:
-        """How deep a line that starts with an item is indented."""
+        """Find how deep a line that starts with an item is indented."""
         if item.first or not self.brackets:
             return 0 if item.first else 1
         innermost = self.brackets[-1]
         if item.kind in CLOSE:
             return innermost.level
-        leads = item.part or item.kind == "COMMENT"
+        leads = item.starts_part or item.kind == "COMMENT"
         leads |= before.kind in ("LBRACE", "COMMA", "COMMENT")
         goes_on = innermost.kind == "LBRACE" and not leads
         return innermost.level + (2 if goes_on else 1)

@@ -33,7 +33,7 @@ _NO_TABLES = (
 
 
 def grammar_file(name: str) -> str:
-    """The text of a file of `grammar/`.
+    """Read a file of `grammar/`.
 
     That folder is a part of the installed package, and lies beside it in a clone.
     """
@@ -43,18 +43,18 @@ def grammar_file(name: str) -> str:
 
 
 def grammar_text() -> str:
-    """The text of `grammar/tilt.lark`."""
+    """Read `grammar/tilt.lark`."""
     return grammar_file("tilt.lark")
 
 
 @cache
 def parser() -> Lark:
-    """The LALR parser with its contextual lexer."""
+    """Make the LALR parser with its contextual lexer, once."""
     return stored_parser(grammar_text(), user_store())
 
 
 def stored_parser(grammar: str, store: DiskStore | None) -> Lark:
-    """The parser of a grammar's text, whose tables a store has or is given."""
+    """Make a grammar's parser of the tables in a store, and add them if they lack."""
     key = f"{lark_version} {sys.version} {STARTS} {grammar}"
     tables = None if store is None else store.get(key)
     loaded = None if tables is None else load_tables(tables)
@@ -67,7 +67,7 @@ def stored_parser(grammar: str, store: DiskStore | None) -> Lark:
 
 
 def build_parser(grammar: str) -> Lark:
-    """The parser of a grammar's text, built from nothing."""
+    """Build the parser of a grammar's text from nothing."""
     return Lark(
         grammar,
         parser="lalr",
@@ -79,19 +79,21 @@ def build_parser(grammar: str) -> Lark:
 
 
 def terminals() -> list[tuple[str, str]]:
-    """The grammar's terminals and their regular expressions."""
-    return [(one.name, one.pattern.to_regexp()) for one in parser().terminals]
+    """List the grammar's terminals and their regular expressions."""
+    return [
+        (terminal.name, terminal.pattern.to_regexp()) for terminal in parser().terminals
+    ]
 
 
 def save_tables(built: Lark) -> bytes:
-    """A parser's tables as JSON."""
+    """Write a parser's tables as JSON."""
     data, memo = built.memo_serialize([TerminalDef, Rule])
     text = json.dumps({"data": data, "memo": memo}, separators=(",", ":"))
     return text.encode("ascii")
 
 
 def load_tables(tables: bytes) -> Lark | None:
-    """The parser with some tables, or None if they are none.
+    """Make the parser of some tables, or None if they are none.
 
     They are plain data, and nothing but rules, terminals and regular expressions is
     made of them.
@@ -102,8 +104,8 @@ def load_tables(tables: bytes) -> Lark | None:
     return None
 
 
-def _with_numbers(found: dict[str, Any]) -> dict[Any, Any]:
-    """A dict with the numbers as keys that JSON made strings of: all or none."""
-    if next(iter(found), "").isdecimal():
-        return dict(zip(map(int, found), found.values(), strict=True))
-    return found
+def _with_numbers(mapping: dict[str, Any]) -> dict[Any, Any]:
+    """Make numbers again of the keys that JSON made strings of: all or none."""
+    if next(iter(mapping), "").isdecimal():
+        return dict(zip(map(int, mapping), mapping.values(), strict=True))
+    return mapping

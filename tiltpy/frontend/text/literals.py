@@ -11,7 +11,7 @@ _PLAIN = {"\\": "\\", '"': '"', "n": "\n", "t": "\t", "r": "\r"}
 
 
 def parse_number(text: str, span: Span) -> int | float:
-    """The value of a number literal; what no type holds is an error."""
+    """Evaluate a number literal; what no type holds is an error."""
     if text.isdecimal():
         digits = text.lstrip("0") or "0"
         if len(digits) > MAX_DIGITS or int(digits) > 2**64 - 1:
@@ -24,13 +24,13 @@ def parse_number(text: str, span: Span) -> int | float:
         return int(digits)
     value = float(text)
     if value == float("inf"):
-        way = "write ∞, or a smaller number"
-        raise QueryError("E0203", "this float is beyond the range of f64", span, way)
+        hint = "write ∞, or a smaller number"
+        raise QueryError("E0203", "this float is beyond the range of f64", span, hint)
     return value
 
 
 def unescape(text: str, span: Span) -> str:
-    """The characters that the text between a string's quotes stands for."""
+    """Replace the escapes in the text between a string's quotes."""
 
     def character(match: re.Match[str]) -> str:
         escape = match[1]

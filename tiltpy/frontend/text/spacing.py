@@ -22,7 +22,7 @@ class Item:
     breaks: int = 0
     first: bool = False
     """Whether a statement starts here, or a comment that stands before one."""
-    part: bool = False
+    starts_part: bool = False
     """Whether a part of a block starts here, or an argument with a name."""
 
 

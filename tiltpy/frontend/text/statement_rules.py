@@ -21,7 +21,7 @@ from tiltpy.frontend.text.tree_reader import Rule, TreeReader
 def _accept(
     reader: TreeReader, node: syntax.Statement, *names: str
 ) -> syntax.Statement | None:
-    """The statement; if something in it was wrong, None, and its names are poisoned."""
+    """Return the statement; if it has an error, None, and its names are poisoned."""
     clean = len(reader.errors) == reader.reported
     reader.reported = len(reader.errors)
     if not clean:
@@ -55,14 +55,14 @@ def _read_param(
 def _read_output(
     reader: TreeReader, _: Meta, nodes: list[Any]
 ) -> syntax.Statement | None:
-    return _accept(reader, syntax.Output(tuple(nodes[1:])))
+    return _accept(reader, syntax.OutputStatement(tuple(nodes[1:])))
 
 
 def _read_assignment(
     reader: TreeReader, meta: Meta, nodes: list[Any]
 ) -> syntax.Statement | None:
     name, value = reader.new_name(nodes[0]), nodes[1]
-    if not isinstance(value, syntax.Call) or value.callee.text != "TDom":
+    if not isinstance(value, syntax.CallExpression) or value.callee.text != "TDom":
         reader.fail(
             "E0001",
             f"`{name.text}` stands outside of a definition, where only time "
@@ -102,7 +102,7 @@ def _read_function(
                 after.name.span,
                 "give it one, or move it to the front",
             )
-    node = syntax.Function(name, parameters, nodes[-1])
+    node = syntax.FunctionDefinition(name, parameters, nodes[-1])
     return _accept(reader, node, name.text + "()")
 
 
@@ -129,8 +129,8 @@ def _read_own_reduction(
 ) -> syntax.Statement | None:
     name = reader.new_name(nodes[1])
     parameters = tuple(n for n in nodes if isinstance(n, syntax.ElementParameter))
-    parts = tuple(n for n in nodes if isinstance(n, syntax.Part))
-    node = syntax.OwnReduction(name, parameters, parts)
+    parts = tuple(n for n in nodes if isinstance(n, syntax.ReductionPart))
+    node = syntax.ReductionDefinition(name, parameters, parts)
     return _accept(reader, node, f"{name.text}()")
 
 
@@ -140,8 +140,8 @@ def _read_element(
     return syntax.ElementParameter(reader.new_name(nodes[0]), nodes[1])
 
 
-def _read_part(reader: TreeReader, _: Meta, nodes: list[Any]) -> syntax.Part:
-    return syntax.Part(reader.word(nodes[0]), nodes[1])
+def _read_part(reader: TreeReader, _: Meta, nodes: list[Any]) -> syntax.ReductionPart:
+    return syntax.ReductionPart(reader.word(nodes[0]), nodes[1])
 
 
 # -- inputs -------------------------------------------------------------------
@@ -157,7 +157,7 @@ def _read_input(
             message = f"a second {kind} for this input"
             reader.fail("E0006", message, word.span, "leave one of them out")
         by_kind[kind] = value
-    node = syntax.Input(
+    node = syntax.InputStatement(
         name,
         payload,
         by_kind.get("lifetime"),

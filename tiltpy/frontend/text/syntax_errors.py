@@ -39,7 +39,7 @@ def syntax_error(
     end: int,
     error: UnexpectedToken | UnexpectedCharacters,
 ) -> QueryError:
-    """The error for a stretch of a source that does not parse."""
+    """Make the error for a text between two offsets that does not parse."""
     if isinstance(error, UnexpectedToken):
         expected = set(error.expected)
         at_end = error.token.type == "$END"
@@ -57,7 +57,7 @@ def syntax_error(
 def _error_at_end(
     source: Source, start: int, end: int, expected: set[str]
 ) -> QueryError:
-    """The error that a text ends too soon; `expected` are terminals."""
+    """Make the error that a text ends too soon; `expected` are terminals."""
     opener = find_unclosed(source.text, start, end)
     if opener is not None:
         text = source.text[opener.start]
@@ -71,8 +71,8 @@ def _error_at_end(
     if stray is not None:
         return _error_at(source, start, stray, {"PLUS"})
     last = max(lex(source.text, start, end), key=lambda m: m.end, default=None)
-    place = Span(source, start, end) if last is None else _span(source, last)
-    before = source.text[place.start : place.end]
+    last_span = Span(source, start, end) if last is None else _span(source, last)
+    before = source.text[last_span.start : last_span.end]
     wanted = _describe_expected(expected)
     if wanted.startswith("`:`"):
         conditional = "?" in source.text[start:end]
@@ -80,14 +80,17 @@ def _error_at_end(
     elif before in ("sampled", "duration", "max"):
         wanted = "a duration, like 1s,"
     return QueryError(
-        "E0001", "the statement ends too soon", place, f"expected {wanted} after this"
+        "E0001",
+        "the statement ends too soon",
+        last_span,
+        f"expected {wanted} after this",
     )
 
 
 def _error_at(
     source: Source, start: int, token: Lexeme, expected: set[str]
 ) -> QueryError:
-    """The error at a token of a text from `start` on; `expected` are terminals."""
+    """Make the error at a token of a text from `start` on; `expected` are terminals."""
     stray = _find_stray(source, start, token.end) if "EQUAL" in expected else None
     if stray is not None:
         return _error_at(source, start, stray, {"PLUS"})
@@ -125,7 +128,7 @@ def _error_at(
 def _reserved_word(
     source: Source, before: tuple[Lexeme, ...], text: str
 ) -> QueryError | None:
-    """The error that a word was given a value above, which it cannot have."""
+    """Make the error that a word was given a value above, which it cannot have."""
     words = [source.text[token.start : token.end] for token in before]
     for token, (word, sign) in zip(before, pairwise(words), strict=False):
         if word == text and sign == "=" and text in RESERVED:
@@ -135,7 +138,7 @@ def _reserved_word(
 
 
 def _tokens_before(source: Source, start: int, token: Lexeme) -> tuple[Lexeme, ...]:
-    """The statement before a token, from the last line outside of brackets on."""
+    """List the tokens of the statement before a token."""
     tokens: list[Lexeme] = []
     depth = 0
     for earlier in lex(source.text, start, token.start):
@@ -149,7 +152,7 @@ def _tokens_before(source: Source, start: int, token: Lexeme) -> tuple[Lexeme, .
 
 
 def _find_stray(source: Source, start: int, end: int) -> Lexeme | None:
-    """The object on a line after a whole expression, which reads as a definition."""
+    """Find an object after a whole expression, which reads as a definition."""
     stray, depth, last = None, 0, None
     defined = source.text.startswith("output", start)
     for token in lex(source.text, start, end):
@@ -166,7 +169,7 @@ def _find_stray(source: Source, start: int, end: int) -> Lexeme | None:
 
 
 def _describe(text: str) -> str:
-    """A token as messages show it: by its name if it cannot be seen."""
+    """Describe a token: by its name if it cannot be seen."""
     if text.isprintable() and text.strip():
         return f"`{_shorten(text)}`"
     return f"U+{ord(text[0]):04X} ({name(text[0], 'a control character').lower()})"
@@ -177,7 +180,7 @@ def _shorten(text: str) -> str:
 
 
 def _describe_expected(expected: set[str]) -> str:
-    """The expected terminals, in words."""
+    """Describe the expected terminals in words."""
     if "NUMBER" in expected:
         return "an expression"
     if "POINT" in expected:

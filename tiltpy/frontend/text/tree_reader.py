@@ -38,16 +38,16 @@ class TreeReader:
         self.reported = 0
 
     def apply(self, rules: Mapping[str, Rule], tree: ParseTree) -> Any:
-        """What the tree becomes by the rules."""
+        """Apply the rules to a tree, from the leaves up."""
         return _RuleTransformer(self, rules).transform(tree)
 
     def fail(self, code: str, message: str, span: Span, hint: str = "") -> None:
         """Add an error, and go on."""
         self.errors.append(QueryError(code, message, span, hint))
 
-    def span(self, place: Meta | Token) -> Span:
-        """The span of a node or a token."""
-        start, end = place.start_pos, place.end_pos
+    def span(self, node: Meta | Token) -> Span:
+        """Find the span of a node or a token."""
+        start, end = node.start_pos, node.end_pos
         assert start is not None
         assert end is not None
         return Span(self.source, self.base + start, self.base + end)
@@ -55,24 +55,24 @@ class TreeReader:
     # -- words and strings --------------------------------------------------------
 
     def word(self, token: Token) -> syntax.Word:
-        """A name that may be any word; a leading `~` is dropped."""
+        """Read a name that may be any word; a leading `~` is dropped."""
         return syntax.Word(str(token).removeprefix("~"), self.span(token))
 
     def new_name(self, token: Token) -> syntax.Word:
-        """A name that the user chooses: not a reserved word."""
+        """Read a name that the user chooses: not a reserved word."""
         word = self.word(token)
         self.check_unreserved(word)
         return word
 
     def quoted_name(self, token: Token) -> syntax.Word:
-        """A name in quotes."""
+        """Read a name in quotes."""
         text = self.string(token)
         if not text:
             self.fail("E0004", "an empty name", self.span(token))
         return syntax.Word(text, self.span(token))
 
     def string(self, token: Token) -> str:
-        """The text that a string literal stands for."""
+        """Read the text that a string literal stands for."""
         span = self.span(token)
         try:
             return unescape(str(token)[1:-1], span)

@@ -13,10 +13,10 @@ from tiltpy.ir.construct.ticks import ticks_cast
 from tiltpy.ir.construct.widening import (
     adapt,
     common_type,
+    convert_constant,
     finish,
     is_untyped,
     to_f32,
-    typed,
 )
 from tiltpy.ir.nodes import Call, Cast, Const, Expr, In, MatchString
 from tiltpy.ir.temporal_types import beside_times, function_takes, is_temporal
@@ -27,7 +27,7 @@ from tiltpy.types import BOOL, F32, F64, PHI, STRING, Scalar, int_range
 
 
 def call(function: str, arguments: Sequence[Expr], span: Span) -> Expr:
-    """A math function of `ops.FUNCTIONS`, given as many arguments as it takes."""
+    """Call a math function of `ops.FUNCTIONS`, with as many arguments as it takes."""
     rule = FUNCTIONS[function]
     if rule.arity == 2:
         arguments = beside_times(*arguments)
@@ -45,7 +45,7 @@ def call(function: str, arguments: Sequence[Expr], span: Span) -> Expr:
 
 
 def cast(operand: Expr, target: Scalar, span: Span) -> Expr:
-    """`target(operand)`; a literal or φ takes the type itself."""
+    """Make `target(operand)`; a literal or φ takes the type itself."""
     if operand.type == PHI:
         return adapt(operand, target)
     if STRING in (operand.type, target) and operand.type != target:
@@ -60,12 +60,12 @@ def cast(operand: Expr, target: Scalar, span: Span) -> Expr:
 
 
 def _no_cast(operand: Expr, target: Scalar, span: Span) -> QueryError:
-    """The error that strings are not read as anything else, nor written."""
-    found = "a number" if is_untyped(operand.type) else str(operand.type)
-    way = "cast the column before it comes in"
+    """Make the error that strings are not read as anything else, nor written."""
+    operand_type = "a number" if is_untyped(operand.type) else str(operand.type)
+    hint = "cast the column before it comes in"
     if isinstance(operand, Const) and target == STRING:
-        way = f'write it in quotes, like "{operand.value}"'
-    return QueryError("E0201", f"no cast makes {target} of {found}", span, way)
+        hint = f'write it in quotes, like "{operand.value}"'
+    return QueryError("E0201", f"no cast makes {target} of {operand_type}", span, hint)
 
 
 def _saturate(value: float, target: Scalar) -> bool | int | float:
@@ -80,32 +80,32 @@ def _saturate(value: float, target: Scalar) -> bool | int | float:
 
 
 def is_in(operand: Expr, options: Sequence[Expr], span: Span) -> Expr:
-    """`operand in (options)`, of constants that are widened with it to one type."""
+    """Make `operand in (options)`, of constants that widen with it to one type."""
     constants = []
     for option in options:
         if is_bare_phi(option):
-            way = "write x == φ || x in (...)"
-            raise QueryError("E0201", "nothing equals φ", option.span, way)
+            hint = "write x == φ || x in (...)"
+            raise QueryError("E0201", "nothing equals φ", option.span, hint)
         if not isinstance(option, Const):
-            way = "literals and parameters; for others write x == ... || x == ..."
-            raise QueryError("E0116", "a constant was expected", option.span, way)
+            hint = "literals and parameters; for others write x == ... || x == ..."
+            raise QueryError("E0116", "a constant was expected", option.span, hint)
         constants.append(option)
     scalar = common_type([operand, *constants], span)
     if is_untyped(scalar):
         return is_in(finish(adapt(operand, scalar), "the operand"), options, span)
-    found = dict.fromkeys(typed(option, scalar) for option in constants)
-    return In(adapt(operand, scalar), tuple(found), BOOL, span)
+    distinct = dict.fromkeys(convert_constant(c, scalar) for c in constants)
+    return In(adapt(operand, scalar), tuple(distinct), BOOL, span)
 
 
 def match_string(test: StringTest, operand: Expr, pattern: Expr, span: Span) -> Expr:
-    """`test(operand, pattern)`, such as `starts_with(s, "p")`."""
+    """Make `test(operand, pattern)`, such as `starts_with(s, "p")`."""
     if operand.type == PHI:
         operand = adapt(operand, STRING)
-    for each in (operand, pattern):
-        if each.type != STRING:
-            message = f"{test}() takes strings, not {each.type}"
-            way = f'like {test}(~x[t].name, "view")'
-            raise QueryError("E0201", message, each.span, way)
+    for argument in (operand, pattern):
+        if argument.type != STRING:
+            message = f"{test}() takes strings, not {argument.type}"
+            hint = f'like {test}(~x[t].name, "view")'
+            raise QueryError("E0201", message, argument.span, hint)
     if not isinstance(pattern, Const):
         message = f"what {test}() looks for is a constant"
         raise QueryError("E0116", message, pattern.span, "a literal or a parameter")
@@ -113,6 +113,6 @@ def match_string(test: StringTest, operand: Expr, pattern: Expr, span: Span) -> 
     fault = find_pattern_fault(looked_for) if test == "matches" else None
     if fault is not None:
         message = f"this regular expression does not compile: {fault}"
-        way = "the syntax is RE2's; contains(s, ...) looks for a plain text"
-        raise QueryError("E0208", message, pattern.span, way)
+        hint = "the syntax is RE2's; contains(s, ...) looks for a plain text"
+        raise QueryError("E0208", message, pattern.span, hint)
     return MatchString(test, operand, looked_for, BOOL, span)

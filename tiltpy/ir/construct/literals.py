@@ -35,7 +35,7 @@ _COMPARISON: dict[BinaryOp, Callable[[Number, Number], bool]] = {
 def fold_arithmetic(
     op: BinaryOp, left: Number, right: Number, span: Span
 ) -> Number | None:
-    """The value of `left op right`, or None where it is not defined."""
+    """Evaluate `left op right` of literals, or return None where it is not defined."""
     if right == 0 and op in ("/", "//", "%"):
         return None
     value = _ARITHMETIC[op](left, right)
@@ -45,7 +45,7 @@ def fold_arithmetic(
 
 
 def out_of_range(span: Span) -> QueryError:
-    """The error that no integer type holds a value."""
+    """Make the error that no integer type holds a value."""
     return QueryError(
         "E0203",
         "this integer is beyond the range of every integer type",
@@ -55,5 +55,5 @@ def out_of_range(span: Span) -> QueryError:
 
 
 def fold_comparison(op: BinaryOp, left: Number, right: Number) -> bool:
-    """The value of a comparison of literals."""
+    """Evaluate a comparison of literals."""
     return _COMPARISON[op](left, right)

@@ -1,8 +1,8 @@
-"""Typed constructors of literals and operators, which both doors build the IR with.
+"""Typed constructors of literals and operators, for texts and for Python alike.
 
 Each takes operands that may still be untyped (see `widening.py`), applies the typing
 rules of `grammar/README.md`, and raises a `QueryError` where they are broken; so do
-`functions.py`, `structs.py` and `reducing.py`. Times and durations are in `ticks.py`.
+`functions.py`, `structs.py` and `reductions.py`. Times and durations are in `ticks.py`.
 """
 
 from tiltpy.errors import QueryError
@@ -12,7 +12,7 @@ from tiltpy.ir.construct.literals import (
     fold_comparison,
     out_of_range,
 )
-from tiltpy.ir.construct.ticks import negated, no_number, ticks_arithmetic
+from tiltpy.ir.construct.ticks import negate_duration, no_number, ticks_arithmetic
 from tiltpy.ir.construct.widening import adapt, common_type, finish, is_untyped
 from tiltpy.ir.nodes import Binary, Const, Exists, Expr, If, Phi, Unary
 from tiltpy.ir.temporal_types import beside_times, is_temporal
@@ -35,14 +35,14 @@ from tiltpy.types import (
 
 
 def number(value: float, span: Span) -> Const:
-    """A number literal, untyped until it meets a typed operand."""
+    """Make a number literal, untyped until it meets a typed operand."""
     if isinstance(value, int) and abs(value) > LIMIT:
         raise out_of_range(span)
     return Const(value, INT_LITERAL if isinstance(value, int) else FLOAT_LITERAL, span)
 
 
 def string(value: str, span: Span) -> Const:
-    """A string literal."""
+    """Make a string literal."""
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise QueryError(
             "E0004",
@@ -59,7 +59,7 @@ def is_bare_phi(expr: Expr) -> bool:
 
 
 def unary(op: UnaryOp, operand: Expr, span: Span) -> Expr:
-    """`-operand` of a number, `!operand` of a bool."""
+    """Make `-operand` of a number, or `!operand` of a bool."""
     if op == "!":
         return Unary(op, _bool(operand, "`!`"), BOOL, span)
     scalar = common_type([operand], span)
@@ -68,13 +68,13 @@ def unary(op: UnaryOp, operand: Expr, span: Span) -> Expr:
     if isinstance(operand, Const) and is_untyped(scalar):
         return number(-operand.number, span)
     if scalar == DURATION:
-        return negated(operand, span)
+        return negate_duration(operand, span)
     require_number(scalar, operand, "`-`")
     return Unary(op, operand, scalar, span)
 
 
 def binary(op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr:
-    """`left op right`, with the operands widened to one type."""
+    """Make `left op right`, with the operands widened to one type."""
     if op in LOGICAL:
         sides = _bool(left, f"`{op}`"), _bool(right, f"`{op}`")
         return Binary(op, *sides, BOOL, span)
@@ -87,8 +87,8 @@ def binary(op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr:
 
 def _comparison(op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr:
     if op in ("==", "!=") and (is_bare_phi(left) or is_bare_phi(right)):
-        found = exists(left if is_bare_phi(right) else right, span)
-        return found if op == "!=" else Unary("!", found, BOOL, span)
+        existence = exists(left if is_bare_phi(right) else right, span)
+        return existence if op == "!=" else Unary("!", existence, BOOL, span)
     if left.type == BOOL != right.type and _is_comparison(left):
         message = f"`a < b {op} c` compares a bool with {article(right.type)}"
         raise QueryError("E0201", message, span, f"write a < b && b {op} c")
@@ -106,7 +106,7 @@ def _is_comparison(expr: Expr) -> bool:
 
 
 def _finish_both(left: Expr, right: Expr, scalar: Scalar) -> tuple[Expr, Expr]:
-    """Two untyped operands of which one at least is no plain literal, typed."""
+    """Type two untyped operands of which one at least is no plain literal."""
     sides = adapt(left, scalar), adapt(right, scalar)
     return finish(sides[0], "the left side"), finish(sides[1], "the right side")
 
@@ -127,7 +127,7 @@ def _arithmetic(op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr:
 
 
 def float_of(scalar: Scalar) -> Scalar:
-    """What `/` and the functions of floats make of another number."""
+    """Find the type that `/` and the functions of floats make of another number's."""
     return FLOAT_LITERAL if is_untyped(scalar) else F64
 
 
@@ -136,11 +136,11 @@ def require_number(scalar: Scalar, operand: Expr, what: str) -> None:
     if scalar.is_temporal:
         raise no_number(scalar, operand.span, what)
     if not scalar.is_number and scalar != PHI:
-        way = "cast it, like i64(...), or use && || ! on bools"
+        hint = "cast it, like i64(...), or use && || ! on bools"
         if scalar == STRING:
-            way = "strings are compared, and asked: contains(s, ...), s in (...)"
+            hint = "strings are compared, and asked: contains(s, ...), s in (...)"
         raise QueryError(
-            "E0201", f"{what} takes numbers, not {operand.type}", operand.span, way
+            "E0201", f"{what} takes numbers, not {operand.type}", operand.span, hint
         )
 
 
@@ -158,13 +158,13 @@ def _bool(operand: Expr, what: str) -> Expr:
 
 
 def comparison_of(type: Type) -> str:
-    """A comparison that makes a bool of a value of that type, as advice."""
+    """Write a comparison that makes a bool of a value of that type, for a hint."""
     ways = {STRING: '... == "view"', DURATION: "... > 0s", TIME: "... < t"}
     return ways.get(type, "... != 0") if isinstance(type, Scalar) else "... != 0"
 
 
 def conditional(condition: Expr, then: Expr, otherwise: Expr, span: Span) -> Expr:
-    """`condition ? then : otherwise`, with the branches widened to one type."""
+    """Make `condition ? then : otherwise`, with the branches widened to one type."""
     condition = _bool(condition, "the condition of `?`")
     branches = (then, otherwise)
     structs = [b.type for b in branches if isinstance(b.type, Struct)]
@@ -185,5 +185,5 @@ def conditional(condition: Expr, then: Expr, otherwise: Expr, span: Span) -> Exp
 
 
 def exists(operand: Expr, span: Span) -> Expr:
-    """`operand != φ`."""
+    """Make `operand != φ`."""
     return Exists(finish(operand, "the operand"), BOOL, span)

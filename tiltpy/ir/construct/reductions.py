@@ -1,7 +1,7 @@
-"""Typed constructors of reductions over a window, built in or the query's own.
+"""Typed constructors of reductions over a window, built-in or user-defined.
 
 The element may still be untyped, and a broken rule is a `QueryError`, as in
-`operators.py`. The element of a reduction of one's own is made to fit what that takes.
+`operators.py`. The element of a user-defined reduction is brought to its type.
 """
 
 from tiltpy.errors import QueryError
@@ -33,7 +33,7 @@ def reduce(
     ddof: int = 0,
     parameter: float | None = None,
 ) -> Expr:
-    """`⊕(reduction, element for each snapshot of window)`."""
+    """Make `⊕(reduction, element for each snapshot of window)`."""
     element = finish(element, "the element")
     result = reduction_type(reduction, element.type, parameter)
     if result is None:
@@ -52,50 +52,55 @@ def _no_reduction(reduction: str, element: Expr) -> QueryError:
         )
     if element.type.is_temporal:
         return no_ticks_reduction(reduction, element)
-    wanted, way = "numbers", "cast it, like i64(...)"
+    wanted, hint = "numbers", "cast it, like i64(...)"
     if REDUCTIONS[reduction].result == "bool":
-        wanted, way = "bools", "compare it, like ... > 0"
+        wanted, hint = "bools", "compare it, like ... > 0"
         if element.type == STRING:
-            way = "compare it, like " + comparison_of(STRING)
+            hint = "compare it, like " + comparison_of(STRING)
     elif element.type == STRING:
-        some = ", ".join(r.name for r in REDUCTIONS.values() if r.strings)
-        way = f"{some} take strings"
+        names = ", ".join(r.name for r in REDUCTIONS.values() if r.strings)
+        hint = f"{names} take strings"
     return QueryError(
         "E0201",
         f"{reduction} takes {wanted}, not {element.type}",
         element.span,
-        way,
+        hint,
     )
 
 
 def reduce_user_defined(
-    own: UserReduction, window: Window, element: Expr, span: Span
+    reduction: UserReduction, window: Window, element: Expr, span: Span
 ) -> Expr:
-    """A reduction of the query's own; the element widens to what it takes."""
+    """Make a user-defined reduction; the element widens to the type it takes."""
     if is_bare_phi(element):
-        element = adapt(element, own.type)
-    fitted = _fit(element, own.type)
-    if fitted is None:
+        element = adapt(element, reduction.type)
+    adapted = _fit(element, reduction.type)
+    if adapted is None:
         raise QueryError(
             "E0201",
-            f"{own.name} takes {own.type}, not {element.type}",
+            f"{reduction.name} takes {reduction.type}, not {element.type}",
             element.span,
-            _way_to_fit(own),
+            _hint_fit(reduction),
         )
     return Reduce(
-        own.name, window, fitted, own.result.type, bounds=own.bounds, span=span
+        reduction.name,
+        window,
+        adapted,
+        reduction.result.type,
+        bounds=reduction.bounds,
+        span=span,
     )
 
 
-def _way_to_fit(own: UserReduction) -> str:
-    if isinstance(own.type, Scalar):
-        return f"cast it, like {own.type}(...), or reduce one field of a struct"
-    fields = ", ".join(f"{name} = ..." for name, _ in own.type.fields)
+def _hint_fit(reduction: UserReduction) -> str:
+    if isinstance(reduction.type, Scalar):
+        return f"cast it, like {reduction.type}(...), or reduce one field of a struct"
+    fields = ", ".join(f"{name} = ..." for name, _ in reduction.type.fields)
     return f"reduce an element with its fields, like {{ {fields} }} for v in ..."
 
 
 def _fit(element: Expr, wanted: Type) -> Expr | None:
-    """The element as a value of a type, if that loses nothing.
+    """Bring the element to a type, or return None if that loses something.
 
     Of a struct the fields are taken that the type has.
     """
@@ -106,10 +111,10 @@ def _fit(element: Expr, wanted: Type) -> Expr | None:
             return None
         model = Phi(wanted, element.span)
         try:
-            joined = common_type([element, model], element.span)
+            common = common_type([element, model], element.span)
         except QueryError:
             return None
-        return adapt(element, wanted) if joined == wanted else None
+        return adapt(element, wanted) if common == wanted else None
     return _fit_struct(element, wanted)
 
 
@@ -126,8 +131,8 @@ def _fit_struct(element: Expr, wanted: Struct) -> Expr | None:
         case Element() | MakeStruct():
             values = []
             for name, scalar in wanted.fields:
-                found = _field_of(element, name)
-                value = None if found is None else _fit(found, scalar)
+                field = _field_of(element, name)
+                value = None if field is None else _fit(field, scalar)
                 if value is None:
                     return None
                 values.append(value)
@@ -143,6 +148,6 @@ def _field_of(element: Element | MakeStruct, name: str) -> Expr | None:
     if scalar is None:
         return None
     if isinstance(element, MakeStruct):
-        names = [each for each, _ in element.type.fields]
+        names = [known for known, _ in element.type.fields]
         return element.fields[names.index(name)]
     return Field(element, name, scalar, element.span)

@@ -35,15 +35,15 @@ _RULES = (
 
 
 def ticks_const(ticks: int, scalar: Scalar, span: Span) -> Const:
-    """A time or a duration; beyond 64 bits it is an error."""
+    """Make a time or a duration; beyond 64 bits it is an error."""
     low, high = int_range(scalar)
     if not low <= ticks <= high:
         raise QueryError("E0302", f"this {scalar} is beyond 64 bits of ticks", span)
     return Const(ticks, scalar, span)
 
 
-def negated(operand: Expr, span: Span) -> Expr:
-    """`-operand` of a duration; a literal's is a literal."""
+def negate_duration(operand: Expr, span: Span) -> Expr:
+    """Make `-operand` of a duration; a literal's is a literal."""
     low, _ = int_range(DURATION)
     if isinstance(operand, Const) and operand.value != low:
         return Const(-operand.number, DURATION, span)
@@ -51,13 +51,13 @@ def negated(operand: Expr, span: Span) -> Expr:
 
 
 def ticks_arithmetic(op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr:
-    """`left op right` where one at least is a time or a duration."""
+    """Make `left op right` where one at least is a time or a duration."""
     left, right = beside_times(left, right)
     if op in ("+", "-") and right.type == DURATION:
         left = as_time(left)
     elif op == "+" and left.type == DURATION:
         right = as_time(right)
-    left, right = _settled(op, left, right), _settled(op, right, left)
+    left, right = _settle(op, left, right), _settle(op, right, left)
     sides = [common_type([side], span) for side in (left, right)]  # no structs
     result = temporal_result(op, left.type, right.type)
     if result is None:
@@ -69,8 +69,8 @@ def ticks_arithmetic(op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr:
     return Binary(op, left, right, result, span)
 
 
-def _settled(op: BinaryOp, operand: Expr, other: Expr) -> Expr:
-    """An operand in the type that it has beside a time or a duration."""
+def _settle(op: BinaryOp, operand: Expr, other: Expr) -> Expr:
+    """Bring an operand to the type that it has beside a time or a duration."""
     match operand.type:
         case Struct():
             return operand
@@ -89,22 +89,22 @@ def _settled(op: BinaryOp, operand: Expr, other: Expr) -> Expr:
 
 
 def ticks_cast(operand: Expr, target: Scalar, span: Span) -> Expr:
-    """`target(operand)` where one of both is a time or a duration."""
+    """Make `target(operand)` where one of both is a time or a duration."""
     if target == TIME and isinstance(operand, Time | EventBound):
         return as_time(operand)
     if isinstance(operand, Const) and is_untyped(operand.type):
         return _literal_ticks(operand, target, span)
     operand = finish(operand, "the operand")
-    found = operand.type
-    if isinstance(found, Struct) or not castable(found, target):
+    operand_type = operand.type
+    if isinstance(operand_type, Struct) or not castable(operand_type, target):
         raise QueryError(
             "E0201",
-            f"no cast from {found} to {target}",
+            f"no cast from {operand_type} to {target}",
             operand.span,
             "a time minus a time is a duration, a time plus a duration a time; their "
             "ticks are i64(...)",
         )
-    return operand if found == target else Cast(operand, target, span)
+    return operand if operand_type == target else Cast(operand, target, span)
 
 
 def _literal_ticks(operand: Const, target: Scalar, span: Span) -> Expr:
@@ -115,17 +115,17 @@ def _literal_ticks(operand: Const, target: Scalar, span: Span) -> Expr:
 
 
 def no_number(scalar: Scalar, span: Span, what: str) -> QueryError:
-    """The error that a function of numbers is given a time or a duration."""
+    """Make the error that a function of numbers is given a time or a duration."""
     message = f"{what} takes numbers, not {scalar}"
     return QueryError("E0201", message, span, "its ticks are i64(...) and f64(...)")
 
 
 def no_ticks_reduction(reduction: str, element: Expr) -> QueryError:
-    """The error that a time or a duration has no such reduction."""
-    way = "reduce its ticks, i64(...) or f64(...)"
+    """Make the error that a time or a duration has no such reduction."""
+    hint = "reduce its ticks, i64(...) or f64(...)"
     if element.type == TIME:
         *names, last = [rule.name for rule in REDUCTIONS.values() if rule.times]
-        way = f"times have {', '.join(names)} and {last}; or "
-        way += "reduce durations, like x - time(0)"
+        hint = f"times have {', '.join(names)} and {last}; or "
+        hint += "reduce durations, like x - time(0)"
     message = f"{reduction} does not take {element.type}"
-    return QueryError("E0201", message, element.span, way)
+    return QueryError("E0201", message, element.span, hint)

@@ -53,7 +53,7 @@ def is_untyped(type: Type) -> bool:
 
 
 def common_type(operands: Sequence[Expr], span: Span) -> Scalar:
-    """The one type that scalar operands widen to; a literal or φ type if all are."""
+    """Find the type that scalar operands widen to; a literal or φ type if all are."""
     result: Scalar = PHI
     for operand in operands:
         if not is_untyped(operand.type):
@@ -77,20 +77,20 @@ def _scalar(operand: Expr) -> Scalar:
 
 
 def _join(left: Scalar, right: Scalar, span: Span) -> Scalar:
-    """The type that holds both types' values, as far as one does."""
+    """Find the type that holds both types' values, as far as one does."""
     if left in (right, PHI):
         return right
     if STRING in (left, right):
         other = right if left == STRING else left
-        way = (
+        hint = (
             'compare strings with strings, like ... == "view"; what the data holds as '
         )
-        way += "numbers is declared as such"
+        hint += "numbers is declared as such"
         if other == TIME:
-            way = 'write time("2024-01-01") for a time'
+            hint = 'write time("2024-01-01") for a time'
         elif other == DURATION:
-            way = "write a duration without quotes, like 10s"
-        raise QueryError("E0201", f"string and {other} do not go together", span, way)
+            hint = "write a duration without quotes, like 10s"
+        raise QueryError("E0201", f"string and {other} do not go together", span, hint)
     if left.is_temporal or right.is_temporal:
         ticks, other = (left, right) if left.is_temporal else (right, left)
         raise no_common(ticks, other, span)
@@ -108,16 +108,16 @@ def _join(left: Scalar, right: Scalar, span: Span) -> Scalar:
 
 
 def no_common(ticks: Scalar, other: Scalar | None, span: Span) -> QueryError:
-    """The error that a time or a duration meets something else (None: a literal)."""
+    """Make the error that a time or a duration meets another type (None: a literal)."""
     if other is not None and other.is_temporal:
-        way = "a time minus a time is a duration, a time plus a duration a time"
+        hint = "a time minus a time is a duration, a time plus a duration a time"
     elif ticks.kind == "time":
-        way = "a number of ticks is a time as time(...); a time's ticks are i64(...)"
+        hint = "a number of ticks is a time as time(...); a time's ticks are i64(...)"
     else:
-        way = "write a duration, like 5s or duration(5); its ticks are i64(...)"
-    found = "a number" if other is None else other
-    message = f"{ticks} and {found} do not go together"
-    return QueryError("E0201", message, span, way)
+        hint = "write a duration, like 5s or duration(5); its ticks are i64(...)"
+    met = "a number" if other is None else other
+    message = f"{ticks} and {met} do not go together"
+    return QueryError("E0201", message, span, hint)
 
 
 def _join_float(left: Scalar, right: Scalar) -> Scalar:
@@ -143,7 +143,7 @@ def _join_integers(left: Scalar, right: Scalar, span: Span) -> Scalar:
 
 
 def _join_untyped(type: Scalar, operand: Expr, span: Span) -> Scalar:
-    """The type of a typed operand (or a literal, or φ) that meets an untyped one."""
+    """Find the type of an operand (typed, a literal or φ) that meets an untyped one."""
     if operand.type == PHI:
         return type
     if type == PHI:
@@ -189,7 +189,7 @@ def _join_value(type: Scalar, value: int, span: Span) -> Scalar:
 
 
 def smallest(value: int, span: Span) -> Scalar:
-    """The smallest signed type that holds a value, u64 past those."""
+    """Find the smallest signed type that holds a value, u64 past those."""
     for scalar in (*_SIGNED, U64):
         low, high = int_range(scalar)
         if low <= value <= high:
@@ -198,7 +198,7 @@ def smallest(value: int, span: Span) -> Scalar:
 
 
 def literals(expr: Expr) -> Iterator[Const]:
-    """The literals that make up an untyped expression."""
+    """Go through the literals that make up an untyped expression."""
     match expr:
         case Const() if is_untyped(expr.type):
             yield expr
@@ -218,7 +218,7 @@ def literals(expr: Expr) -> Iterator[Const]:
 
 
 def finish(expr: Expr, name: str) -> Expr:
-    """The expression with its literals typed: i64 (u64 if need be) and f64.
+    """Type the literals of an expression: i64 (u64 if need be) and f64.
 
     `name` says what it is the value of, for the error that φ alone has no type.
     """
@@ -238,7 +238,7 @@ def finish(expr: Expr, name: str) -> Expr:
 
 
 def adapt(expr: Expr, target: Type) -> Expr:
-    """An expression brought to a type that `common_type` found for it."""
+    """Bring an expression to a type that `common_type` found for it."""
     if expr.type == target:
         return expr
     match expr:
@@ -252,7 +252,7 @@ def adapt(expr: Expr, target: Type) -> Expr:
         return Cast(expr, target, expr.span)
     match expr:
         case Const():
-            return typed(expr, target)
+            return convert_constant(expr, target)
         case Unary():
             return replace(expr, operand=adapt(expr.operand, target), type=target)
         case Binary():
@@ -265,8 +265,8 @@ def adapt(expr: Expr, target: Type) -> Expr:
             raise AssertionError(f"an untyped {type(expr).__name__}")
 
 
-def typed(const: Const, target: Scalar) -> Const:
-    """A constant in a type that `common_type` found for it."""
+def convert_constant(const: Const, target: Scalar) -> Const:
+    """Bring a constant to a type that `common_type` found for it."""
     if const.type == target:
         return const
     value = convert(const.number, target, const.span)
@@ -274,7 +274,7 @@ def typed(const: Const, target: Scalar) -> Const:
 
 
 def convert(value: float, target: Scalar, span: Span) -> int | float:
-    """A literal's value in a type that it takes."""
+    """Convert a literal's value to a type that it takes."""
     if target == INT_LITERAL:
         return int(value)
     if target == F32:
@@ -290,7 +290,7 @@ def convert(value: float, target: Scalar, span: Span) -> int | float:
 
 
 def to_f32(value: float) -> float:
-    """The nearest f32 (infinite beyond its range)."""
+    """Round to the nearest f32 (infinite beyond its range)."""
     try:
         return float(struct.unpack("f", struct.pack("f", value))[0])
     except OverflowError:

@@ -6,12 +6,9 @@ bare `1` takes the type of what it meets, so one that meets nothing typed is pri
 *firm* if it has a type of its own wherever it stands.
 """
 
-import re
 from dataclasses import dataclass
-from math import isinf
 from typing import assert_never
 
-from tiltpy.ir.construct.widening import to_f32
 from tiltpy.ir.nodes import (
     At,
     Binary,
@@ -40,24 +37,26 @@ from tiltpy.ir.nodes import (
     Unary,
     Window,
 )
+from tiltpy.ir.print.literals import (
+    column,
+    is_firm,
+    literal,
+    quote_string,
+    settles,
+)
 from tiltpy.ir.temporal_types import is_temporal
 from tiltpy.ir.traversal import names
 from tiltpy.ops import COMPARISON, LOGICAL, PRECEDENCE
 from tiltpy.types import (
-    BOOL,
     DURATION,
-    F32,
-    F64,
     I64,
     NANOSECONDS,
-    STRING,
     Struct,
     Unit,
     int_range,
 )
 
 _LOWEST, _UNARY, _POSTFIX = 0, PRECEDENCE["unary"], PRECEDENCE["postfix"]
-_WORD = re.compile(r"[^\W\d]\w*'*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ class ExprPrinter:
     # -- times --------------------------------------------------------------------
 
     def ticks(self, count: int) -> str:
-        """A number of ticks, as a duration if ticks have a length."""
+        """Format a number of ticks, as a duration if ticks have a length."""
         if self.unit is None or count == 0:
             return str(count)
         length = abs(count) * NANOSECONDS[self.unit]
@@ -81,25 +80,25 @@ class ExprPrinter:
         )
         return f"{'-' if count < 0 else ''}{length // size}{unit}"
 
-    def shifted(self, offset: int) -> str:
-        """`t`, `t-10s` or `t+10s`."""
+    def format_time(self, offset: int) -> str:
+        """Format a time: `t`, `t-10s` or `t+10s`."""
         if offset == 0:
             return self.time
         return f"{self.time}{'-' if offset < 0 else '+'}{self.ticks(abs(offset))}"
 
     def window(self, window: Window) -> str:
-        """`~x[t-10s : t]`."""
-        start, end = self.shifted(window.start), self.shifted(window.end)
+        """Format a window: `~x[t-10s : t]`."""
+        start, end = self.format_time(window.start), self.format_time(window.end)
         return f"~{window.object}[{start} : {end}]"
 
     # -- expressions --------------------------------------------------------------
 
     def whole(self, expr: Expr) -> str:
-        """An expression that stands alone: a literal in it becomes i64 or f64."""
+        """Format an expression that stands alone: literals in it become i64 or f64."""
         return self.text(expr, _LOWEST, bare=settles(expr))
 
     def text(self, expr: Expr, level: int, *, bare: bool = False) -> str:
-        """An expression where one of at least that binding strength may stand."""
+        """Format an expression, in parentheses if it binds weaker than `level`."""
         text, strength = self._text(expr, bare)
         return f"({text})" if strength < level else text
 
@@ -122,9 +121,9 @@ class ExprPrinter:
                     else (f"time({text})", _POSTFIX)
                 )
             case At():
-                return f"~{expr.object}[{self.shifted(expr.offset)}]", _POSTFIX
+                return f"~{expr.object}[{self.format_time(expr.offset)}]", _POSTFIX
             case EventBound():
-                time = self.shifted(expr.offset)
+                time = self.format_time(expr.offset)
                 text = f"{expr.which}(~{expr.object}[{time}])"
                 return text if expr.type == I64 else f"time({text})", _POSTFIX
             case Element():
@@ -153,7 +152,7 @@ class ExprPrinter:
                 return self._in(expr), PRECEDENCE["=="]
             case MatchString():
                 operand = self.text(expr.operand, _LOWEST)
-                return f"{expr.test}({operand}, {quoted(expr.pattern)})", _POSTFIX
+                return f"{expr.test}({operand}, {quote_string(expr.pattern)})", _POSTFIX
             case MakeStruct():
                 return self._struct(expr), _POSTFIX
             case Field():
@@ -163,7 +162,7 @@ class ExprPrinter:
                 assert_never(expr)
 
     def block(self, block: Let) -> list[str]:
-        """The lines of a block: its bindings and what it returns."""
+        """Format a block: the lines of its bindings and of what it returns."""
         lines: list[str] = []
         result: Expr = block
         while isinstance(result, Let):
@@ -227,7 +226,7 @@ class ExprPrinter:
 
     def _in(self, expr: In) -> str:
         operand = self.text(expr.operand, PRECEDENCE["+"])
-        options = (self.text(one, _LOWEST, bare=True) for one in expr.options)
+        options = (self.text(option, _LOWEST, bare=True) for option in expr.options)
         return f"{operand} in ({', '.join(options)})"
 
     def _struct(self, expr: MakeStruct) -> str:
@@ -236,13 +235,15 @@ class ExprPrinter:
         return "{ " + ", ".join(fields) + " }"
 
     def _reduce(self, expr: Reduce) -> str:
-        more = f", ddof={expr.ddof}" if expr.ddof else ""
+        extra = f", ddof={expr.ddof}" if expr.ddof else ""
         if expr.parameter is not None:
-            more = f", {expr.parameter!r}"
-        return f"{expr.reduction}({self.reduced(expr.window, expr.element)}{more})"
+            extra = f", {expr.parameter!r}"
+        return (
+            f"{expr.reduction}({self.format_element(expr.window, expr.element)}{extra})"
+        )
 
-    def reduced(self, window: Window, element: Expr) -> str:
-        """A window and what is made of its element, as a reduction's argument."""
+    def format_element(self, window: Window, element: Expr) -> str:
+        """Format a window and its element, as a reduction's argument."""
         where = self.window(window)
         inner = ExprPrinter(self.unit, self.time, _fresh(names(element), self.time))
         match element:
@@ -251,21 +252,21 @@ class ExprPrinter:
             case Field(operand=Element(), name=name):
                 return f"{where}.{column(name)}"
             case If(condition=condition, then=value, otherwise=Phi()):
-                kept = inner.text(condition, _LOWEST, bare=True)
-                return f"{inner.whole(value)} for {inner.element} in {where} if {kept}"
+                test = inner.text(condition, _LOWEST, bare=True)
+                return f"{inner.whole(value)} for {inner.element} in {where} if {test}"
             case _:
                 return f"{inner.whole(element)} for {inner.element} in {where}"
 
     # -- cuts ---------------------------------------------------------------------
 
     def cut(self, cut: Cut) -> str:
-        """A cut: the reference that cuts."""
+        """Format a cut: the reference that cuts."""
         match cut:
             case CutPoint():
-                return f"~{cut.object}[{self.shifted(cut.offset)}]"
+                return f"~{cut.object}[{self.format_time(cut.offset)}]"
             case CutWindow():
                 bounds = " and where its snapshots start and end" if cut.bounds else ""
-                return self.reduced(cut.window, cut.element) + bounds
+                return self.format_element(cut.window, cut.element) + bounds
             case CutTime():
                 return self.time
             case CutInlined():
@@ -275,87 +276,17 @@ class ExprPrinter:
                 assert_never(cut)
 
 
-def is_firm(expr: Expr) -> bool:
-    """Whether an expression, printed anywhere, has its type by itself."""
-    match expr:
-        case Const():
-            return expr.type in (BOOL, STRING) or expr.type.is_temporal
-        case Phi():
-            return False
-        case If():
-            return is_firm(expr.then) or is_firm(expr.otherwise)
-        case _:
-            return True
-
-
-def settles(expr: Expr) -> bool:
-    """Whether bare constants, left alone, become what the expression's type is."""
-    return expr.type in (I64, F64) and _has_literal(expr)
-
-
-def _has_literal(expr: Expr) -> bool:
-    match expr:
-        case If():
-            return _has_literal(expr.then) or _has_literal(expr.otherwise)
-        case _:
-            return isinstance(expr, Const)
-
-
-def literal(const: Const) -> str:
-    """A constant's value as a literal (a sign may lead it)."""
-    value = const.value
-    if isinstance(value, str):
-        return quoted(value)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
-    if isinf(value):
-        return "∞" if value > 0 else "-∞"
-    return _shortest(value) if const.type == F32 else repr(value)
-
-
-def _shortest(value: float) -> str:
-    """The shortest text that reads as the same f32."""
-    if value != value:  # noqa: PLR0124 - NaN
-        return "nan"
-    texts = (repr(float(f"{value:.{digits}g}")) for digits in range(1, 10))
-    return next((text for text in texts if to_f32(float(text)) == value), repr(value))
-
-
-def column(name: str) -> str:
-    """A field's or a column's name, quoted where it is no word."""
-    if _WORD.fullmatch(name):
-        return name
-    return quoted(name)
-
-
-_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-
-
-def quoted(text: str) -> str:
-    """A string as a literal; what cannot be seen is escaped."""
-    return f'"{"".join(map(_escaped, text))}"'
-
-
-def _escaped(character: str) -> str:
-    if character in _ESCAPES:
-        return _ESCAPES[character]
-    visible = character.isprintable()
-    return character if visible else f"\\u{{{ord(character):X}}}"
-
-
-def _fresh(taken: set[str], time: str) -> str:
-    """A name for a window's element."""
-    candidates = ("v", *(f"v{n}" for n in range(2, len(taken) + 4)))
-    return next(name for name in candidates if name not in taken and name != time)
+def _fresh(reserved: set[str], time: str) -> str:
+    """Choose a name for a window's element."""
+    candidates = ("v", *(f"v{n}" for n in range(2, len(reserved) + 4)))
+    return next(name for name in candidates if name not in reserved and name != time)
 
 
 def format_expr(expr: Expr, *, unit: Unit | None = None, time: str = "t") -> str:
-    """The text of an expression."""
+    """Format an expression."""
     return ExprPrinter(unit, time).whole(expr)
 
 
 def format_cut(cut: Cut, *, unit: Unit | None = None, time: str = "t") -> str:
-    """The text of a cut: the reference that cuts."""
+    """Format a cut: the reference that cuts."""
     return ExprPrinter(unit, time).cut(cut)

@@ -8,7 +8,8 @@ cuts and boundaries stand beside it as comments.
 from collections.abc import Iterator, Sequence
 
 from tiltpy.ir.nodes import Expr, Input, Let, Query, TemporalExpr, UserReduction
-from tiltpy.ir.print.expressions import ExprPrinter, column, format_cut, format_expr
+from tiltpy.ir.print.expressions import ExprPrinter, format_cut, format_expr
+from tiltpy.ir.print.literals import column
 from tiltpy.ir.reductions import parts
 from tiltpy.ir.traversal import walk
 from tiltpy.types import (
@@ -24,7 +25,7 @@ __all__ = ["by", "format_cut", "format_expr", "format_query", "statements"]
 
 
 def format_query(query: Query, *, annotate: bool = False) -> str:
-    """The text of a query; `annotate` adds cuts and boundaries as comments."""
+    """Format a query; `annotate` adds cuts and boundaries as comments."""
     plain = ExprPrinter(query.unit)
     times = _name_domains(query)
     head = [f"unit {query.unit}"] if query.unit else []
@@ -45,30 +46,34 @@ def format_query(query: Query, *, annotate: bool = False) -> str:
 
 
 def statements(query: Query) -> dict[str | TDom, str]:
-    """The statement that declares each object, by its name, and each time domain.
+    """Format the declaration of each object, by its name, and of each time domain.
 
     Definitions say `t` for their time variable, whatever the whole text calls it.
     """
     plain = ExprPrinter(query.unit)
-    found: dict[str | TDom, str] = {}
+    lines_by_name: dict[str | TDom, str] = {}
     for declared in query.inputs:
-        found[declared.name] = "\n".join(_input_lines(declared, plain, annotate=False))
+        lines_by_name[declared.name] = "\n".join(
+            _input_lines(declared, plain, annotate=False)
+        )
     for definition in query.definitions:
-        found[definition.name] = _definition(definition, plain)
-        found[definition.tdom] = _domain(definition.tdom, plain)
-    return found
+        lines_by_name[definition.name] = _definition(definition, plain)
+        lines_by_name[definition.tdom] = _domain(definition.tdom, plain)
+    return lines_by_name
 
 
 def _name_domains(query: Query) -> dict[TDom, str]:
-    """A time variable for every domain; no local and no run-time bound is called so."""
-    taken: set[str] = set()
+    """Choose a time variable for every domain; no local or bound has its name."""
+    reserved: set[str] = set()
     domains: dict[TDom, None] = {}
     for definition in query.definitions:
         tdom = definition.tdom
         domains.setdefault(tdom)
-        taken |= {bound for bound in (tdom.start, tdom.end) if isinstance(bound, str)}
-        taken |= {n.name for n in walk(definition.body) if isinstance(n, Let)}
-    free = (name for name in _time_names() if name not in taken)
+        reserved |= {
+            bound for bound in (tdom.start, tdom.end) if isinstance(bound, str)
+        }
+        reserved |= {n.name for n in walk(definition.body) if isinstance(n, Let)}
+    free = (name for name in _time_names() if name not in reserved)
     return {domain: next(free) for domain in domains}
 
 
@@ -106,7 +111,7 @@ def _input_lines(
 
 
 def by(keys: Sequence[str]) -> str:
-    """What stands behind a name to say its keys: ` by symbol`, or nothing."""
+    """Format the keys behind a name: ` by symbol`, or nothing."""
     return " by " + ", ".join(column(name) for name in keys) if keys else ""
 
 
@@ -132,8 +137,8 @@ def _reduction(reduction: UserReduction, printer: ExprPrinter) -> str:
     bounds = ", start, end" if reduction.bounds else ""
     parameter = f"{reduction.parameter}: {_payload(reduction.type)}"
     lines = [f"reduction {reduction.name}({parameter}{bounds}) {{"]
-    for name, part in parts(reduction):
-        lines.append(f"    {name} = {_body(part, printer, '    ')}")
+    for name, body in parts(reduction):
+        lines.append(f"    {name} = {_body(body, printer, '    ')}")
     return "\n".join([*lines, "}"])
 
 

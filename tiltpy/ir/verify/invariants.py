@@ -37,7 +37,7 @@ from tiltpy.ir.traversal import (
     source_cuts,
     walk,
 )
-from tiltpy.ir.verify.types import own_reduction_fault, type_fault
+from tiltpy.ir.verify.types import type_fault, user_reduction_fault
 from tiltpy.limits import MAX_DEPTH
 from tiltpy.types import MAX_OFFSET, MAX_TIME, TDom, Type
 
@@ -50,14 +50,14 @@ def verify(query: Query) -> None:
         objects[declared.name] = declared.type
         _verify_keys(declared)
     inputs = frozenset(objects)
-    own: dict[str, UserReduction] = {}
+    reductions: dict[str, UserReduction] = {}
     for reduction in query.reductions:
-        assert reduction.name not in own, f"{reduction.name} is defined twice"
+        assert reduction.name not in reductions, f"{reduction.name} is defined twice"
         _verify_reduction(reduction)
-        own[reduction.name] = reduction
+        reductions[reduction.name] = reduction
     for definition in query.definitions:
         assert definition.name not in objects, f"~{definition.name} is defined twice"
-        _verify_definition(definition, objects, inputs, own)
+        _verify_definition(definition, objects, inputs, reductions)
         objects[definition.name] = definition.type
     for output in query.outputs:
         assert query.definition(output) is not None, f"output ~{output} is undefined"
@@ -84,7 +84,7 @@ def verify_source(query: Query) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Scope:
+class _VerifyScope:
     """What an expression may refer to. `bound` collects the names of its Lets.
 
     An element is a closed expression: its names are its own, and may recur in another
@@ -97,24 +97,24 @@ class _Scope:
     locals: dict[str, Type]
     bound: set[str]
     element: Type | None = None
-    own: Mapping[str, UserReduction] = field(default_factory=dict)
+    reductions: Mapping[str, UserReduction] = field(default_factory=dict)
 
     def require(self, condition: bool, fault: str, expr: Expr | None = None) -> None:
-        place = f" ({expr.span})" if expr is not None else ""
-        assert condition, f"{self.where}{place}: {fault}"
+        position = f" ({expr.span})" if expr is not None else ""
+        assert condition, f"{self.where}{position}: {fault}"
 
 
 def _verify_keys(declared: Input) -> None:
-    """Key columns are distinct, and no row's place in time."""
+    """Check that key columns are distinct, and are not used for time or order."""
     keys, where = set(declared.keys), f"~{declared.name}"
     assert len(keys) == len(declared.keys), f"{where}: a key column is listed twice"
-    taken = {"start", "end", declared.time, *declared.order}
-    assert not keys & taken, f"{where}: the key columns {keys & taken}"
+    reserved = {"start", "end", declared.time, *declared.order}
+    assert not keys & reserved, f"{where}: the key columns {keys & reserved}"
 
 
 def _verify_reduction(reduction: UserReduction) -> None:
-    """The state is of one type in every part, and each part sees its names alone."""
-    for name, part in parts(reduction):
+    """Check that all parts keep the state's type, and see their names alone."""
+    for name, body in parts(reduction):
         seen = names_in(
             name,
             reduction.state,
@@ -123,30 +123,30 @@ def _verify_reduction(reduction: UserReduction) -> None:
             bounds=reduction.bounds,
         )
         where = f"{name} of {reduction.name}"
-        scope = _Scope(where, {}, frozenset(), seen, set(seen))
-        outside = next((node for node in walk(part) if isinstance(node, OUTSIDE)), None)
+        scope = _VerifyScope(where, {}, frozenset(), seen, set(seen))
+        outside = next((node for node in walk(body) if isinstance(node, OUTSIDE)), None)
         scope.require(outside is None, f"{outside} is none of its names", outside)
-        _verify_body(part, scope)
+        _verify_body(body, scope)
         if name != "result":
-            fault = f"{part.type}, not the state's {reduction.state}"
-            scope.require(part.type == reduction.state, fault, part)
+            fault = f"{body.type}, not the state's {reduction.state}"
+            scope.require(body.type == reduction.state, fault, body)
 
 
 def _verify_definition(
     definition: TemporalExpr,
     objects: dict[str, Type],
     inputs: frozenset[str],
-    own: Mapping[str, UserReduction],
+    reductions: Mapping[str, UserReduction],
 ) -> None:
     where = f"~{definition.name}"
-    scope = _Scope(where, objects, inputs, {}, set(), own=own)
+    scope = _VerifyScope(where, objects, inputs, {}, set(), reductions=reductions)
     _verify_tdom(definition.tdom, scope)
     _verify_body(definition.body, scope)
     _verify_cuts(definition.cuts, scope)
     _verify_covered(definition.body, definition.cuts, scope)
 
 
-def _verify_tdom(tdom: TDom, scope: _Scope) -> None:
+def _verify_tdom(tdom: TDom, scope: _VerifyScope) -> None:
     precision, offset = tdom.precision, tdom.offset
     scope.require(0 < precision <= MAX_OFFSET, f"precision {precision}")
     scope.require(0 <= offset < precision, f"offset {offset} of precision {precision}")
@@ -155,13 +155,13 @@ def _verify_tdom(tdom: TDom, scope: _Scope) -> None:
             scope.require(abs(bound) <= MAX_TIME, f"bound {bound} beyond ±2^62")
 
 
-def _verify_body(expr: Expr, scope: _Scope) -> None:
+def _verify_body(expr: Expr, scope: _VerifyScope) -> None:
     levels = depth(expr)
     scope.require(levels <= MAX_DEPTH, f"{levels} levels deep, at most {MAX_DEPTH}")
     _verify_expr(expr, scope)
 
 
-def _verify_expr(expr: Expr, scope: _Scope) -> None:
+def _verify_expr(expr: Expr, scope: _VerifyScope) -> None:
     match expr:
         case Let():
             fresh = expr.name not in scope.bound
@@ -182,22 +182,22 @@ def _verify_expr(expr: Expr, scope: _Scope) -> None:
     scope.require(fault is None, str(fault), expr)
 
 
-def _type_fault(expr: Expr, scope: _Scope) -> str | None:
-    if isinstance(expr, Reduce) and expr.reduction in scope.own:
-        return own_reduction_fault(expr, scope.own[expr.reduction])
+def _type_fault(expr: Expr, scope: _VerifyScope) -> str | None:
+    if isinstance(expr, Reduce) and expr.reduction in scope.reductions:
+        return user_reduction_fault(expr, scope.reductions[expr.reduction])
     return type_fault(expr)
 
 
-def _verify_reference(expr: Expr, scope: _Scope) -> None:
+def _verify_reference(expr: Expr, scope: _VerifyScope) -> None:
     match expr:
         case At() | EventBound() | Time():
             _require_outside_element(expr, scope)
             _verify_offset(expr.offset, scope)
         case Local():
-            found = scope.locals.get(expr.name)
-            scope.require(found is not None, f"no '{expr.name}' in scope", expr)
-            fault = f"'{expr.name}' is {found}, used as {expr.type}"
-            scope.require(found == expr.type, fault, expr)
+            known_type = scope.locals.get(expr.name)
+            scope.require(known_type is not None, f"no '{expr.name}' in scope", expr)
+            fault = f"'{expr.name}' is {known_type}, used as {expr.type}"
+            scope.require(known_type == expr.type, fault, expr)
         case Element():
             scope.require(scope.element is not None, "Element outside a window", expr)
             fault = f"the element is {scope.element}, used as {expr.type}"
@@ -207,9 +207,9 @@ def _verify_reference(expr: Expr, scope: _Scope) -> None:
     match expr:
         case At():
             _verify_object(expr.object, scope)
-            found = scope.objects[expr.object]
-            fault = f"~{expr.object} is {found}, used as {expr.type}"
-            scope.require(found == expr.type, fault, expr)
+            known_type = scope.objects[expr.object]
+            fault = f"~{expr.object} is {known_type}, used as {expr.type}"
+            scope.require(known_type == expr.type, fault, expr)
         case EventBound():
             known = expr.object in scope.inputs
             scope.require(known, f"bounds of ~{expr.object}, which is no input", expr)
@@ -217,20 +217,20 @@ def _verify_reference(expr: Expr, scope: _Scope) -> None:
             pass
 
 
-def _require_outside_element(expr: Expr, scope: _Scope) -> None:
+def _require_outside_element(expr: Expr, scope: _VerifyScope) -> None:
     fault = f"{type(expr).__name__} inside an element"
     scope.require(scope.element is None, fault, expr)
 
 
-def _verify_object(name: str, scope: _Scope) -> None:
+def _verify_object(name: str, scope: _VerifyScope) -> None:
     scope.require(name in scope.objects, f"~{name} is not defined before it is used")
 
 
-def _verify_offset(offset: int, scope: _Scope) -> None:
+def _verify_offset(offset: int, scope: _VerifyScope) -> None:
     scope.require(abs(offset) <= MAX_OFFSET, f"offset {offset} beyond ±2^59")
 
 
-def _verify_window(window: Window, scope: _Scope) -> None:
+def _verify_window(window: Window, scope: _VerifyScope) -> None:
     _verify_object(window.object, scope)
     _verify_offset(window.start, scope)
     _verify_offset(window.end, scope)
@@ -238,12 +238,12 @@ def _verify_window(window: Window, scope: _Scope) -> None:
     scope.require(ordered, f"window from {window.start} to {window.end} is empty")
 
 
-def _verify_element(window: Window, element: Expr, scope: _Scope) -> None:
+def _verify_element(window: Window, element: Expr, scope: _VerifyScope) -> None:
     payload = scope.objects[window.object]
     _verify_expr(element, replace(scope, locals={}, bound=set(), element=payload))
 
 
-def _verify_cuts(cuts: tuple[Cut, ...], scope: _Scope) -> None:
+def _verify_cuts(cuts: tuple[Cut, ...], scope: _VerifyScope) -> None:
     scope.require(len(set(cuts)) == len(cuts), "a cut is listed twice")
     for cut in cuts:
         match cut:
@@ -256,14 +256,14 @@ def _verify_cuts(cuts: tuple[Cut, ...], scope: _Scope) -> None:
             case CutTime():
                 pass
             case CutInlined():
-                own = replace(scope, locals={}, bound=set())
-                _verify_body(cut.value, own)
-                _verify_cuts(cut.cuts, own)
-                _verify_covered(cut.value, cut.cuts, own)
+                inner = replace(scope, locals={}, bound=set())
+                _verify_body(cut.value, inner)
+                _verify_cuts(cut.cuts, inner)
+                _verify_covered(cut.value, cut.cuts, inner)
 
 
-def _verify_covered(expr: Expr, cuts: tuple[Cut, ...], scope: _Scope) -> None:
-    """A result may not see what does not cut; a cut may outlive its reference."""
+def _verify_covered(expr: Expr, cuts: tuple[Cut, ...], scope: _VerifyScope) -> None:
+    """Check that all a result sees cuts it; a cut may outlive its reference."""
     covered = set(leaf_cuts(cuts))
     for node in walk(drop_unused(expr)):
         match node:

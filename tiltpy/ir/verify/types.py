@@ -56,7 +56,7 @@ from tiltpy.types import (
 
 
 def type_fault(expr: Expr) -> str | None:
-    """What is wrong with the type of a node, given those of its subexpressions."""
+    """Describe what is wrong with a node's type, given those of its subexpressions."""
     if not _is_final(expr.type):
         return f"type {expr.type} in a finished query"
     match expr:
@@ -99,7 +99,7 @@ def type_fault(expr: Expr) -> str | None:
 def reduction_type(
     reduction: str, element: Type, parameter: float | None = None
 ) -> Type | None:
-    """The result type of a reduction over an element, or None where it has none."""
+    """Find the result type of a reduction over an element, or None if it has none."""
     rule = REDUCTIONS[reduction]
     if isinstance(element, Struct) and not rule.structs:
         return None
@@ -136,21 +136,21 @@ def _is_final(type: Type) -> bool:
     return all(s.kind not in ("literal", "phi") for _, s in columns(type))
 
 
-def _expect(expr: Expr, what: str, found: Type, expected: Type) -> str | None:
-    if found == expected:
+def _expect(expr: Expr, what: str, actual: Type, expected: Type) -> str | None:
+    if actual == expected:
         return None
-    return f"{type(expr).__name__}: {what} is {found}, expected {expected}"
+    return f"{type(expr).__name__}: {what} is {actual}, expected {expected}"
 
 
 def _cast_fault(expr: Cast) -> str | None:
-    found = expr.operand.type
-    if isinstance(found, Struct):
-        return f"Cast: operand is the struct {found}"
-    ticks = found.is_temporal or expr.type.is_temporal
-    if STRING in (found, expr.type) or (
-        ticks and not temporal.castable(found, expr.type)
+    actual = expr.operand.type
+    if isinstance(actual, Struct):
+        return f"Cast: operand is the struct {actual}"
+    ticks = actual.is_temporal or expr.type.is_temporal
+    if STRING in (actual, expr.type) or (
+        ticks and not temporal.castable(actual, expr.type)
     ):
-        return f"Cast: from {found} to {expr.type}"
+        return f"Cast: from {actual} to {expr.type}"
     return None
 
 
@@ -239,19 +239,19 @@ def _call_fault(expr: Call) -> str | None:
 
 
 def _struct_fault(expr: MakeStruct) -> str | None:
-    found = tuple(field.type for field in expr.fields)
+    actual = tuple(field.type for field in expr.fields)
     expected = tuple(scalar for _, scalar in expr.type.fields)
-    if found == expected:
+    if actual == expected:
         return None
-    return f"MakeStruct: fields are {', '.join(map(str, found))}, not {expr.type}"
+    return f"MakeStruct: fields are {', '.join(map(str, actual))}, not {expr.type}"
 
 
 def _field_fault(expr: Field) -> str | None:
     operand = expr.operand.type
-    found = operand.field(expr.name) if isinstance(operand, Struct) else None
-    if found is None:
+    actual = operand.field(expr.name) if isinstance(operand, Struct) else None
+    if actual is None:
         return f"Field: {operand} has no field {expr.name}"
-    return _expect(expr, f"field {expr.name}", expr.type, found)
+    return _expect(expr, f"field {expr.name}", expr.type, actual)
 
 
 def _reduce_fault(expr: Reduce) -> str | None:
@@ -270,29 +270,29 @@ def _reduce_fault(expr: Reduce) -> str | None:
     return _expect(expr, f"result of {rule.name}", expr.type, expected)
 
 
-def _sound_parameter(wanted: str, found: float | None) -> bool:
+def _sound_parameter(wanted: str, actual: float | None) -> bool:
     """Whether a reduction's parameter is what it takes."""
     match wanted:
         case "q":
-            return isinstance(found, float) and 0 <= found <= 1
+            return isinstance(actual, float) and 0 <= actual <= 1
         case "n":
-            return isinstance(found, int) and 1 <= found <= MOST_TOP
+            return isinstance(actual, int) and 1 <= actual <= MOST_TOP
         case _:
-            return found is None
+            return actual is None
 
 
-def own_reduction_fault(expr: Reduce, own: UserReduction) -> str | None:
-    """What is wrong with the use of a reduction of the query's own."""
+def user_reduction_fault(expr: Reduce, reduction: UserReduction) -> str | None:
+    """Describe what is wrong with the use of a user-defined reduction."""
     if expr.ddof or expr.parameter is not None:
-        return f"Reduce: {own.name} takes nothing but its window"
-    if expr.bounds != own.bounds:
-        return f"Reduce: {own.name} and its use differ in whether they see bounds"
-    return _expect(expr, "element", expr.element.type, own.type) or _expect(
-        expr, f"result of {own.name}", expr.type, own.result.type
+        return f"Reduce: {reduction.name} takes nothing but its window"
+    if expr.bounds != reduction.bounds:
+        return f"Reduce: {reduction.name} and its use differ in whether they see bounds"
+    return _expect(expr, "element", expr.element.type, reduction.type) or _expect(
+        expr, f"result of {reduction.name}", expr.type, reduction.result.type
     )
 
 
-def _numbers(name: str, found: Type) -> str | None:
-    if isinstance(found, Scalar) and found.is_number:
+def _numbers(name: str, actual: Type) -> str | None:
+    if isinstance(actual, Scalar) and actual.is_number:
         return None
-    return f"{name}: operand is {found}, expected a number"
+    return f"{name}: operand is {actual}, expected a number"
