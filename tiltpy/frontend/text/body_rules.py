@@ -60,7 +60,7 @@ def check_domain(
     return tuple(arguments)
 
 
-def _read_own_object(
+def _read_local_object(
     reader: TreeReader, _: Meta, nodes: list[Any]
 ) -> syntax.ObjectDefinition:
     return make_definition(reader, nodes)
@@ -122,7 +122,7 @@ def _read_quoted(reader: TreeReader, _: Meta, nodes: list[Any]) -> syntax.Word:
 
 BODY_RULES: Mapping[str, Rule] = {
     "block": _read_block,
-    "own_object": _read_own_object,
+    "local_object": _read_local_object,
     "binding": _read_binding,
     "struct": _read_struct,
     "with_fields": _read_with_fields,

@@ -39,7 +39,7 @@ def format_source(text: str, *, name: str = "<query>") -> str:
 def _items(text: str, tokens: list[Token], tree: ParseTree) -> list[Item]:
     """List the tokens and comments of a text that parses, and line breaks between."""
     starts = {node.meta.start_pos for node in tree.children if isinstance(node, Tree)}
-    objects = {node.meta.start_pos for node in tree.find_data("own_object")}
+    objects = {node.meta.start_pos for node in tree.find_data("local_object")}
     items: list[Item] = []
     end = 0
     for token in [*tokens, Token("$END", "", start_pos=len(text), end_pos=len(text))]:

@@ -124,7 +124,7 @@ def _read_parameter(reader: TreeReader, _: Meta, nodes: list[Any]) -> syntax.Par
 # -- user-defined reductions --------------------------------------------------
 
 
-def _read_own_reduction(
+def _read_user_reduction(
     reader: TreeReader, _: Meta, nodes: list[Any]
 ) -> syntax.Statement | None:
     name = reader.new_name(nodes[1])
@@ -231,7 +231,7 @@ RULES: Mapping[str, Rule] = {
     "definition": _read_definition,
     "function": _read_function,
     "parameter": _read_parameter,
-    "own_reduction": _read_own_reduction,
+    "user_reduction": _read_user_reduction,
     "element": _read_element,
     "part": _read_part,
     "input": _read_input,
