@@ -15,6 +15,7 @@ from tests.test_row_panes import STREAMS, points
 from tiltpy.abi import Lattice, Layout, TimeLayout
 from tiltpy.compiler import CompileOptions, Specialised
 from tiltpy.frontend.parse import parse
+from tiltpy.ops import REDUCTIONS
 
 QUERIES = {
     "sum": "~o[t] = ~x[t] != φ ? sum(~x[t-30 : t]) : φ",
@@ -47,10 +48,11 @@ def test_at_events(query: str, other: str) -> None:
         check_engines(text, {"x": points(random, count), "y": y}, settings=WAYS)
 
 
-NAMES = (
-    "sum", "mean", "min", "max", "count", "var", "std", "rms", "product", "skew",
-    "kurtosis",
-)  # fmt: skip
+NAMES = [
+    rule.name
+    for rule in REDUCTIONS.values()
+    if not (rule.whole or rule.picks_row or rule.result == "bool")
+]
 
 
 def short_query(random: Random) -> str:

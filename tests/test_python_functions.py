@@ -20,7 +20,9 @@ def test_the_files_are_what_the_tables_give(path: str, *, update_golden: bool) -
     assert Path(path).read_text() == text
 
 
-def test_all_names_are_public() -> None:
+def test_all_names_are_public(*, update_golden: bool) -> None:
+    if update_golden:
+        pytest.skip("the modules were imported before they were written")
     named = {*FUNCTIONS, *REDUCTIONS, *(f"{name}_active" for name in REDUCTIONS)}
     assert named <= set(tilt.__all__)
     assert all(callable(getattr(tilt, name)) for name in named)

@@ -45,10 +45,10 @@ def parse(
 
 
 def reread(text: str, *, name: str) -> Query:
-    """Read a text that was printed of a query, whose functions are written out in it.
+    """Parse the printed form of a query, in which functions are written out.
 
-    The query was within the limits of texts and statements; its printed form need not
-    be.
+    The limits of texts and statements do not apply: the query was within them, and its
+    printed form is longer.
     """
     return elaborate(read_program(Source(name, text)), {}, is_printed=True)
 

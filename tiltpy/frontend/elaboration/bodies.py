@@ -200,7 +200,7 @@ def _bind_arguments(
 def _bind_object(
     elaborator: Elaborator, stem: str, node: syntax.Expr, level: int
 ) -> Alias:
-    """Find what object `~x` is in a function whose argument for it is a node.
+    """Find the object that `~x` is in a function, from the argument for it.
 
     An object or a field of one is that itself; any other expression becomes an object
     called `stem`.

@@ -23,7 +23,7 @@ from tiltpy.limits import MAX_ERRORS
 from tiltpy.source import Span
 
 _FATAL = ("E0301", "E0303", "E0304")
-"""Codes of errors of size: whatever stands beside such an expression is as large."""
+"""Codes of errors of size, after which the rest of a body is not worth elaborating."""
 
 
 @dataclass(slots=True)

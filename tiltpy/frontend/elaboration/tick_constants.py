@@ -23,10 +23,10 @@ class Ticks:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """What a constant time may be made of: the tick and the parameters.
+    """The tick and the parameters, of which constant times are made.
 
-    `domains` are the names of the time variables, for what is said when one is wrong;
-    `poisoned` has the names whose errors have been reported.
+    `domains` are the names of the time variables, for errors; `poisoned` has the names
+    whose errors have been reported.
     """
 
     unit: Unit | None
@@ -97,7 +97,7 @@ def is_duration(expr: syntax.Expr, times: Times) -> bool:
 
 
 def whole_number(expr: syntax.Expr, times: Times) -> int | None:
-    """Evaluate an expression of whole constants; None if it is no such."""
+    """Evaluate an expression of whole constants; None if it has other operands."""
     try:
         _, count = _linear(expr, None, times, 0)
     except (QueryError, Poison):

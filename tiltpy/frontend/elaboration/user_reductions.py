@@ -7,7 +7,7 @@
         result = sqrt(state.s / f64(state.n))
     }
 
-The type of the state is that of `init`; `acc`, `deacc` and `merge` must give the same.
+The state has the type of `init`, which `acc`, `deacc` and `merge` must return.
 """
 
 from dataclasses import dataclass, replace

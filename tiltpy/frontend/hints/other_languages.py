@@ -1,6 +1,6 @@
-"""What other languages call the things of this one: SQL, pandas, Polars, kdb, C.
+"""Words of other languages (SQL, pandas, Polars, kdb, C) and what is written here.
 
-Each table leads from their words to what is written here.
+Each table maps their spelling to a hint.
 """
 
 _AMONG = 'write x in ("view", "click")'

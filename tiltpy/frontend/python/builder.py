@@ -6,8 +6,8 @@
     above = define("above", t, when(stock[t] > average, stock[t]))
     query = build_query(above)
 
-It writes the same surface syntax as a text does, with spans of the caller's lines, and
-`elaborate` makes the same IR of it.
+It writes surface syntax with spans of the caller's lines, which `elaborate` treats like
+that of a text.
 """
 
 from collections.abc import Sequence

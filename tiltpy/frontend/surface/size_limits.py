@@ -92,7 +92,7 @@ def _half(character: str, span: Span) -> QueryError:
 
 
 def check_statements(statements: Iterable[syntax.Statement]) -> None:
-    """Raise a QueryError with the first thing of which there is too much."""
+    """Raise a QueryError at the first limit that statements exceed."""
     counts: Counter[str] = Counter()
     nodes = 0
     for node in statements:

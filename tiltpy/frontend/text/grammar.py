@@ -1,8 +1,8 @@
 """The parser of `grammar/tilt.lark`, built once.
 
 Building the LALR tables takes longer than the rest of a small query's compilation, so
-they are kept on disk as JSON, and are made anew whenever the grammar, lark or Python
-are others.
+they are stored on disk as JSON, and rebuilt whenever the grammar, lark or Python
+changes.
 """
 
 import json
