@@ -82,7 +82,7 @@ def find_string_test(call: syntax.CallExpression) -> StringTest:
     return next(test for test in STRING_TESTS if test == call.callee.text)
 
 
-def extra_arguments(call: syntax.CallExpression) -> tuple[int, syntax.Expr | None]:
+def read_extra_arguments(call: syntax.CallExpression) -> tuple[int, syntax.Expr | None]:
     """Read what a built-in reduction takes besides a window: `ddof`, its parameter.
 
     The parameter is `q` or `n`, with its name or without; None if it has none.
@@ -117,7 +117,7 @@ def _read_ddof(value: syntax.Expr) -> int:
             raise QueryError("E0206", "ddof is 0 or 1", value.span, hint)
 
 
-def reduction_parameter(reduction: str, expr: Expr) -> float | int:
+def read_parameter(reduction: str, expr: Expr) -> float | int:
     """Read the value of a reduction's parameter, a constant within bounds."""
     wanted = REDUCTIONS[reduction].parameter
     if not isinstance(expr, Const):

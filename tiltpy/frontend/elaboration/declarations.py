@@ -9,9 +9,9 @@ from tiltpy.frontend.elaboration.library import Functions
 from tiltpy.frontend.elaboration.objects import Objects
 from tiltpy.frontend.elaboration.poison import Poison
 from tiltpy.frontend.elaboration.scope import Scope
-from tiltpy.frontend.elaboration.tick_constants import Ticks, Times, constant
-from tiltpy.frontend.elaboration.time_domains import positive
-from tiltpy.frontend.hints.numbers import advise_length
+from tiltpy.frontend.elaboration.tick_constants import Ticks, Times, read_constant
+from tiltpy.frontend.elaboration.time_domains import read_positive
+from tiltpy.frontend.hints.numbers import hint_length
 from tiltpy.frontend.hints.other_languages import TYPES_ELSEWHERE
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.durations import from_timedelta, unit_of_length
@@ -46,11 +46,11 @@ def read_unit(word: syntax.Word) -> Unit:
             return unit
     known = " ".join(NANOSECONDS)
     message = f"`{word.text}` is no unit of time; there are {known}"
-    hint = advise_length("", word.text) or "write one of these"
+    hint = hint_length("", word.text) or "write one of these"
     raise QueryError("E0110", message, word.span, hint)
 
 
-def finest_unit(exprs: Sequence[syntax.Expr | syntax.BlockBody]) -> Unit | None:
+def find_finest_unit(exprs: Sequence[syntax.Expr | syntax.BlockBody]) -> Unit | None:
     """Find the unit of the finest duration literal, or None if there is none."""
     units = [
         node.finest
@@ -73,12 +73,12 @@ def read_param(
     if override is not None:
         value = _override_syntax(override, param)
     if wanted == "duration":
-        return Ticks(constant(value, times))
+        return Ticks(read_constant(value, times))
     if wanted not in NAMED:
         message = f"`{wanted}` is no type of a parameter"
         hint = TYPES_ELSEWHERE.get(wanted.lower()) or nearest(wanted, NAMED)
         raise QueryError("E0202", message, param.type.span, hint)
-    return _read_constant(value, NAMED[wanted], f"the parameter `{name}`", times)
+    return _elaborate_constant(value, NAMED[wanted], f"the parameter `{name}`", times)
 
 
 def _override_syntax(value: Override, param: syntax.Param) -> syntax.Expr:
@@ -97,7 +97,7 @@ def _override_syntax(value: Override, param: syntax.Param) -> syntax.Expr:
             return value
 
 
-def _read_constant(
+def _elaborate_constant(
     value: syntax.Expr, wanted: Scalar, what: str, times: Times
 ) -> Const:
     """Read a constant of the type `wanted`; errors call its place `what`."""
@@ -245,7 +245,7 @@ def read_lifetime(node: syntax.Lifetime, times: Times) -> Lifetime:
     """Read how rows become events, in ticks."""
     arguments: list[int | str] = []
     if node.length is not None:
-        arguments.append(positive(node.length, times, "a lifetime"))
+        arguments.append(read_positive(node.length, times, "a lifetime"))
     if node.columns is not None:
         start, end = node.columns
         if start.text == end.text:

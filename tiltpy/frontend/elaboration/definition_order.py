@@ -11,7 +11,7 @@ from tiltpy.source import Span
 Body = syntax.Expr | syntax.BlockBody
 
 
-def _free(
+def _walk_free(
     body: Body, bound: frozenset[str]
 ) -> Iterator[syntax.Ref | syntax.CallExpression]:
     """Go through the references that a body does not bind, and calls, in order."""
@@ -44,7 +44,7 @@ def _defaults(function: syntax.FunctionDefinition) -> list[syntax.Expr]:
     return [p.default for p in function.parameters if p.default is not None]
 
 
-def references(
+def collect_references(
     definition: syntax.ObjectDefinition, functions: Functions
 ) -> tuple[syntax.Ref, ...]:
     """Collect the references to objects in a body and in what it calls, in order."""
@@ -52,7 +52,7 @@ def references(
     seen: set[str] = set()
     waiting: list[tuple[Body, frozenset[str]]] = [(definition.body, frozenset())]
     for body, bound in waiting:
-        for node in _free(body, bound):
+        for node in _walk_free(body, bound):
             if isinstance(node, syntax.Ref):
                 refs.append(node)
             elif node.callee.text not in seen:
@@ -73,7 +73,7 @@ def recursion_errors(
         calls[name] = {
             node.callee.text: node.callee.span
             for body in (*_defaults(function), function.body)
-            for node in _free(body, frozenset())
+            for node in _walk_free(body, frozenset())
             if isinstance(node, syntax.CallExpression) and node.callee.text in functions
         }
     errors: dict[str, QueryError] = {}
@@ -114,7 +114,7 @@ def order_definitions(
     Those on a cycle, and those that need one, are left out.
     """
     defined = {d.name.text for d in definitions}
-    refs = {d.name.text: references(d, functions) for d in definitions}
+    refs = {d.name.text: collect_references(d, functions) for d in definitions}
     needs = {
         name: {ref.object for ref in read} & defined for name, read in refs.items()
     }

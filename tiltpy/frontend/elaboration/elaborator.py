@@ -16,7 +16,7 @@ from tiltpy.frontend.elaboration.objects import Objects
 from tiltpy.frontend.elaboration.poison import FatalPoison, Poison
 from tiltpy.frontend.elaboration.scope import LocalBinding, Scope
 from tiltpy.frontend.surface import syntax
-from tiltpy.frontend.surface.durations import beside_a_time
+from tiltpy.frontend.surface.durations import read_as_duration
 from tiltpy.ir.nodes import Const, Expr, Window
 from tiltpy.ir.temporal_types import is_temporal
 from tiltpy.limits import MAX_ERRORS
@@ -92,7 +92,7 @@ class Elaborator:
         values = self.expressions(nodes, level)
         if not any(is_temporal(value.type) for value in values):
             return values
-        durations = [beside_a_time(node) for node in nodes]
+        durations = [read_as_duration(node) for node in nodes]
         return [
             value if duration is None else self._rule(self, duration, level)
             for value, duration in zip(values, durations, strict=True)

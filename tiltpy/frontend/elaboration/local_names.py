@@ -16,11 +16,11 @@ from tiltpy.frontend.elaboration.poison import Poison
 from tiltpy.frontend.elaboration.scope import LocalBinding, Scope
 from tiltpy.frontend.elaboration.tick_constants import (
     Ticks,
-    constant,
     is_duration,
-    whole_number,
+    read_constant,
+    read_whole_number,
 )
-from tiltpy.frontend.hints import general as hints
+from tiltpy.frontend.hints import general
 from tiltpy.frontend.hints.misplaced import inside_reduction, other_time, too_deep
 from tiltpy.frontend.hints.other_languages import NAMES_ELSEWHERE
 from tiltpy.frontend.surface import syntax
@@ -66,9 +66,9 @@ def extend_scope(
 ) -> Scope:
     """Extend a scope by a name and what it is bound to."""
     name, times = local.name.text, local.scope.times
-    count = whole_number(local.node, times)
+    count = read_whole_number(local.node, times)
     if count is not None and is_duration(local.node, times):
-        return scope.with_ticks(name, constant(local.node, times))
+        return scope.with_ticks(name, read_constant(local.node, times))
     if elaborator.frame is None:
         value = _elaborate_binding(elaborator, local, level)
     else:  # no name reaches into a reduction: the value itself is put there
@@ -187,14 +187,14 @@ def _unknown_name(elaborator: Elaborator, name: syntax.Name) -> QueryError | Poi
     if text in times.domains or text == "t":
         return other_time(text, time, name.span)
     if text in visible_objects(elaborator):
-        hint = hints.which_time(text, time, reducing=elaborator.frame is not None)
+        hint = general.hint_time(text, time, reducing=elaborator.frame is not None)
         code = "E0103"
         return QueryError(code, f"~{text} is a temporal object", name.span, hint)
     hint = (
-        hints.comment(name.span)
+        general.hint_comment(name.span)
         or NAMES_ELSEWHERE.get(text.lower())
         or hint_read_key(elaborator, text)
-        or hints.which_name(name, [*scope.names, *times.params, *filter(None, [time])])
+        or general.hint_name(name, [*scope.names, *times.params, *filter(None, [time])])
     )
     return QueryError("E0102", f"unknown name `{text}`", name.span, hint)
 

@@ -11,8 +11,8 @@ from tiltpy.errors import QueryError
 from tiltpy.frontend.elaboration.elaborator import Elaborator, strip_parens
 from tiltpy.frontend.elaboration.objects import unknown_object
 from tiltpy.frontend.elaboration.poison import Poison
-from tiltpy.frontend.elaboration.tick_constants import offset
-from tiltpy.frontend.hints import general as hints
+from tiltpy.frontend.elaboration.tick_constants import read_offset
+from tiltpy.frontend.hints import general
 from tiltpy.frontend.surface import syntax
 from tiltpy.ir.construct.structs import field
 from tiltpy.ir.nodes import At, Element, EventBound, Expr, Window
@@ -30,7 +30,7 @@ def elaborate_reference(elaborator: Elaborator, ref: syntax.Ref) -> Expr:
             "E0103",
             f"~{ref.object} is a temporal object; say at which time",
             ref.span,
-            hints.which_time(
+            general.hint_time(
                 ref.object, time, reducing=frame is not None and not frame.active
             ),
         )
@@ -41,10 +41,10 @@ def elaborate_reference(elaborator: Elaborator, ref: syntax.Ref) -> Expr:
             "E0113",
             f"~{ref.object} at one point stands inside a reduction",
             ref.span,
-            hints.window_for(ref, time),
+            general.hint_window(ref, time),
         )
     else:
-        ticks = offset(ref.start, time, elaborator.scope.times)
+        ticks = read_offset(ref.start, time, elaborator.scope.times)
         value = At(target.object, ticks, payload, ref.span)
     return elaborate_fields(elaborator, value, fields)
 
@@ -61,7 +61,7 @@ def _elaborate_element(elaborator: Elaborator, ref: syntax.Ref, payload: Type) -
             "E0106",
             "a window holds many values",
             ref.span,
-            hints.reduce_window(ref),
+            general.hint_reduction(ref),
         )
     if frame.window not in (None, window):
         raise QueryError(
@@ -79,8 +79,8 @@ def _read_window(elaborator: Elaborator, ref: syntax.Ref) -> Window:
     assert ref.start is not None
     assert ref.stop is not None
     time, times = elaborator.scope.time, elaborator.scope.times
-    start = offset(ref.start, time, times)
-    stop = offset(ref.stop, time, times)
+    start = read_offset(ref.start, time, times)
+    stop = read_offset(ref.stop, time, times)
     if start >= stop:
         fault = "is empty" if start == stop else "ends before it starts"
         raise QueryError(
@@ -110,7 +110,7 @@ def _read_alive(elaborator: Elaborator, ref: syntax.Ref) -> Window:
             ref.span,
             "a derived object has one value at a time: refer to an input",
         )
-    ticks = offset(ref.start, time, elaborator.scope.times)
+    ticks = read_offset(ref.start, time, elaborator.scope.times)
     return Window(ref.object, ticks - 1, ticks, ref.span)
 
 
@@ -138,7 +138,7 @@ def elaborate_event_bound(
             ref.span,
             "refer to the input itself",
         )
-    ticks = offset(ref.start, time, elaborator.scope.times)
+    ticks = read_offset(ref.start, time, elaborator.scope.times)
     return EventBound(
         "start" if which == "start" else "end", ref.object, ticks, I64, call.span
     )
@@ -209,4 +209,4 @@ def hint_read_key(elaborator: Elaborator, name: str) -> str:
     """Hint how a key is read, if some object has a key of that name."""
     by_object = elaborator.objects.keys.items()
     keyed = next((object for object, keys in by_object if name in keys), None)  # noqa: A001
-    return "" if keyed is None else hints.read_key(keyed, name)
+    return "" if keyed is None else general.hint_key(keyed, name)

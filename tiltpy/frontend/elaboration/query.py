@@ -18,7 +18,7 @@ from tiltpy.frontend.elaboration.call_arguments import check_function
 from tiltpy.frontend.elaboration.declarations import (
     Override,
     check_overrides,
-    finest_unit,
+    find_finest_unit,
     read_input,
     read_param,
     read_unit,
@@ -121,7 +121,7 @@ class _QueryElaborator:
         if self.program.errors:
             return "ns"  # the finest duration may be in what does not read
         statements = self.program.statements
-        return finest_unit(
+        return find_finest_unit(
             [body for node in statements for body in syntax.bodies(node)]
         )
 

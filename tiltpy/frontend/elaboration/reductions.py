@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend.elaboration.call_targets import (
-    extra_arguments,
-    reduction_parameter,
+    read_extra_arguments,
+    read_parameter,
     split_active,
 )
 from tiltpy.frontend.elaboration.elaborator import (
@@ -33,7 +33,7 @@ def elaborate_reduction(
     user_defined = elaborator.scope.functions.reductions.get(callee)
     if user_defined is None:
         name, active = split_active(callee)
-        ddof, constant = extra_arguments(node)
+        ddof, constant = read_extra_arguments(node)
     else:
         name, active, ddof, constant = callee, False, 0, None
     if elaborator.frame is not None:
@@ -41,7 +41,7 @@ def elaborate_reduction(
     parameter = None
     if constant is not None:
         value = elaborator.expression(constant, level)
-        parameter = reduction_parameter(name, value)
+        parameter = read_parameter(name, value)
     argument = node.arguments[0]
     elaborator.frame = frame = ReductionFrame(active)
     try:

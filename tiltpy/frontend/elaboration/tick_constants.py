@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend.elaboration.poison import Poison
-from tiltpy.frontend.hints import general as hints
+from tiltpy.frontend.hints import general
 from tiltpy.frontend.hints.misplaced import other_time, too_deep
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.durations import unit_of_length
@@ -56,7 +56,7 @@ def to_ticks(duration: syntax.DurationLiteral, unit: Unit | None) -> int:
     return ticks
 
 
-def offset(expr: syntax.Expr, time: str, times: Times) -> int:
+def read_offset(expr: syntax.Expr, time: str, times: Times) -> int:
     """Read the ticks of a time `t + ticks`, relative to the time variable `time`."""
     slope, ticks = _linear(expr, time, times, 0)
     if slope != 1:
@@ -64,15 +64,15 @@ def offset(expr: syntax.Expr, time: str, times: Times) -> int:
             "E0107",
             f"a reference's time is `{time}` plus or minus a constant",
             expr.span,
-            hints.shift_time(expr, time),
+            general.hint_shift(expr, time),
         )
-    return in_range(ticks, expr.span)
+    return check_range(ticks, expr.span)
 
 
-def constant(expr: syntax.Expr, times: Times) -> int:
+def read_constant(expr: syntax.Expr, times: Times) -> int:
     """Read a constant number of ticks."""
     _, ticks = _linear(expr, None, times, 0)
-    return in_range(ticks, expr.span)
+    return check_range(ticks, expr.span)
 
 
 def is_duration(expr: syntax.Expr, times: Times) -> bool:
@@ -96,7 +96,7 @@ def is_duration(expr: syntax.Expr, times: Times) -> bool:
     return False
 
 
-def whole_number(expr: syntax.Expr, times: Times) -> int | None:
+def read_whole_number(expr: syntax.Expr, times: Times) -> int | None:
     """Evaluate an expression of whole constants; None if it has other operands."""
     try:
         _, count = _linear(expr, None, times, 0)
@@ -105,7 +105,7 @@ def whole_number(expr: syntax.Expr, times: Times) -> int | None:
     return count
 
 
-def in_range(ticks: int, span: Span, limit: int = MAX_OFFSET) -> int:
+def check_range(ticks: int, span: Span, limit: int = MAX_OFFSET) -> int:
     """Check that kernels can take so many ticks: at most `limit`, or -`limit`."""
     if abs(ticks) > limit:
         power = limit.bit_length() - 1
@@ -190,11 +190,11 @@ def _not_a_time(expr: syntax.Expr, time: str | None, times: Times) -> QueryError
             "E0116",
             "a constant time was expected",
             expr.span,
-            hints.constant_value(expr),
+            general.hint_constant(expr),
         )
     return QueryError(
         "E0107",
         f"a reference's time is `{time}` plus or minus a constant",
         expr.span,
-        hints.constant_time(expr, time, frozenset(times.params)),
+        general.hint_constant_time(expr, time, frozenset(times.params)),
     )

@@ -5,8 +5,8 @@ from math import inf
 from tiltpy.errors import QueryError
 from tiltpy.frontend.elaboration.tick_constants import (
     Times,
-    constant,
-    in_range,
+    check_range,
+    read_constant,
     to_ticks,
 )
 from tiltpy.frontend.surface import syntax
@@ -26,8 +26,8 @@ def read_domain(node: syntax.TimeDomain, times: Times) -> TDom:
             node.arguments[0].span.join(node.arguments[1].span),
             "the earlier bound stands first",
         )
-    precision = positive(node.arguments[2], times, "a precision")
-    offset = constant(node.arguments[3], times) if len(node.arguments) > 3 else 0
+    precision = read_positive(node.arguments[2], times, "a precision")
+    offset = read_constant(node.arguments[3], times) if len(node.arguments) > 3 else 0
     return TDom(start, end, precision, offset % precision, node.span)
 
 
@@ -51,23 +51,23 @@ def _read_bound(expr: syntax.Expr, times: Times, open_end: float) -> Bound:
             return text
         case syntax.Moment() if operand is expr:
             ticks = moment_in_ticks(operand, times.unit)
-            return in_range(ticks, expr.span, MAX_TIME)
+            return check_range(ticks, expr.span, MAX_TIME)
         case syntax.DurationLiteral() if operand is expr:
-            return in_range(to_ticks(operand, times.unit), expr.span, MAX_TIME)
+            return check_range(to_ticks(operand, times.unit), expr.span, MAX_TIME)
         case syntax.Number(value=int(ticks)):
-            return in_range(sign * ticks, expr.span, MAX_TIME)
+            return check_range(sign * ticks, expr.span, MAX_TIME)
         case _:
             param = (
                 times.params.get(expr.text) if isinstance(expr, syntax.Name) else None
             )
             if isinstance(param, Const) and param.type == TIME:
-                return in_range(int(param.value), expr.span, MAX_TIME)
-            return constant(expr, times)
+                return check_range(int(param.value), expr.span, MAX_TIME)
+            return read_constant(expr, times)
 
 
-def positive(expr: syntax.Expr, times: Times, what: str) -> int:
+def read_positive(expr: syntax.Expr, times: Times, what: str) -> int:
     """Read a positive constant number of ticks; errors call it `what`."""
-    ticks = constant(expr, times)
+    ticks = read_constant(expr, times)
     if ticks <= 0:
         hint = "write 1, or a duration"
         raise QueryError("E0111", f"{what} is at least one tick", expr.span, hint)

@@ -5,7 +5,7 @@ from tiltpy.frontend.hints.parse_position import ParsePosition
 from tiltpy.types import NANOSECONDS
 
 
-def advise_declaration(position: ParsePosition) -> str:
+def hint_declaration(position: ParsePosition) -> str:
     """Hint at what may be meant before the `=` or the type of a statement."""
     text, words = position.text, position.words
     statement = words[0] if words else ""

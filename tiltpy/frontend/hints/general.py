@@ -20,20 +20,20 @@ def quote(node: syntax.Expr, otherwise: str = "x") -> str:
     return text if in_text and 0 < len(text) <= 60 and "\n" not in text else otherwise
 
 
-def which_time(name: str, time: str, *, reducing: bool) -> str:
+def hint_time(name: str, time: str, *, reducing: bool) -> str:
     """Hint at a time for an object without one."""
     if reducing:
         return f"say which window, like ~{name}[{time} - 10 : {time}]"
     return f"write ~{name}[{time}], or reduce a window of it"
 
 
-def reduce_window(window: syntax.Ref) -> str:
+def hint_reduction(window: syntax.Ref) -> str:
     """Hint at a reduction for a window that nothing reduces."""
     name = f"~{window.object}[...]"
     return f"write mean({quote(window, name)}), or another reduction"
 
 
-def window_for(ref: syntax.Ref, time: str) -> str:
+def hint_window(ref: syntax.Ref, time: str) -> str:
     """Hint at a window for a reference at one time inside a reduction."""
     match ref.start:
         case syntax.Number() | syntax.DurationLiteral():
@@ -46,7 +46,7 @@ def window_for(ref: syntax.Ref, time: str) -> str:
             )
 
 
-def shift_time(expr: syntax.Expr, time: str) -> str:
+def hint_shift(expr: syntax.Expr, time: str) -> str:
     """Hint how a time is shifted that is not the time variable and a constant."""
     match expr:
         case syntax.Number(value=0):
@@ -61,7 +61,7 @@ def shift_time(expr: syntax.Expr, time: str) -> str:
             return f"write {time}, or {time} - 10"
 
 
-def constant_value(expr: syntax.Expr) -> str:
+def hint_constant(expr: syntax.Expr) -> str:
     """Hint at constants, where there is no time variable either."""
     if isinstance(expr, syntax.Text):
         text = quote(expr, '"2024-01-01"')
@@ -71,7 +71,7 @@ def constant_value(expr: syntax.Expr) -> str:
     return "durations, whole numbers and parameters, with + - *"
 
 
-def constant_time(expr: syntax.Expr, time: str, params: frozenset[str]) -> str:
+def hint_constant_time(expr: syntax.Expr, time: str, params: frozenset[str]) -> str:
     """Hint at constants, for another expression inside of a time."""
     match expr:
         case syntax.Text(value=text) if is_duration(text):
@@ -91,7 +91,7 @@ def constant_time(expr: syntax.Expr, time: str, params: frozenset[str]) -> str:
             return "only durations, whole numbers and parameters are constants here"
 
 
-def which_name(name: syntax.Name, known: Sequence[str]) -> str:
+def hint_name(name: syntax.Name, known: Sequence[str]) -> str:
     """Hint at the nearest name, and at quotes where the query has strings."""
     close, text = closest(name.text, known), name.span.source.text
     there = nearest(name.text, known)
@@ -100,7 +100,7 @@ def which_name(name: syntax.Name, known: Sequence[str]) -> str:
     return "; ".join(filter(None, [there, f'a string is written "{name.text}"']))
 
 
-def read_key(object: str, key: str) -> str:
+def hint_key(object: str, key: str) -> str:
     """Hint how a key can be read like a value."""
     return (
         f"a key is no value by itself; declare `{key}` a field of ~{object} too, and "
@@ -108,14 +108,14 @@ def read_key(object: str, key: str) -> str:
     )
 
 
-def comment(span: Span) -> str:
+def hint_comment(span: Span) -> str:
     """Hint at `#` for a word behind another language's comment sign."""
     text = span.source.text
     before = text[text.rfind("\n", 0, span.start) + 1 : span.start].rstrip()
     return "a comment starts with #" if before.endswith(("--", "//")) else ""
 
 
-def assignment(name: str, value: syntax.Expr | syntax.BlockBody) -> str:
+def hint_assignment(name: str, value: syntax.Expr | syntax.BlockBody) -> str:
     """Hint what `name = value` outside of definitions may be meant for."""
     nodes = list(syntax.walk(value))
     if any(isinstance(node, syntax.Ref) for node in nodes):

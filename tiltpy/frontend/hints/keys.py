@@ -22,7 +22,7 @@ _TIMES = {
 _WINDOWS = "reduce windows of time, like sum(~x[t - 1h : t])"
 
 
-def advise_keys(position: ParsePosition) -> str:
+def hint_keys(position: ParsePosition) -> str:
     """Hint how rows are split by key, or nothing if keys are not meant."""
     statement = position.words[0] if position.before and not position.leads else ""
     if statement == "input" and ":" in position.words:

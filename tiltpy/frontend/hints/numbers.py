@@ -16,7 +16,7 @@ _UNITS = {
 """Other spellings of the units, in lower case and without a plural's s."""
 
 
-def advise_number(text: str) -> str:
+def hint_number(text: str) -> str:
     """Hint what to write instead of what begins like a number."""
     if ".." in text:
         return "a window is written with `:`, like ~x[t - 10 : t]"
@@ -28,23 +28,23 @@ def advise_number(text: str) -> str:
     if re.fullmatch(r"[\d.]+[eE]", text):
         return f"an exponent has digits, like {text}9"
     count, unit = re.fullmatch(r"(\.?\d[\d.]*)?(.*)", text, re.DOTALL).groups()  # type: ignore[union-attr]
-    return advise_length(count or "", unit) or (
+    return hint_length(count or "", unit) or (
         "durations are numbers with ns us ms s m h d, like 1h30m"
     )
 
 
-def advise_text(text: str) -> str:
+def hint_text(text: str) -> str:
     """Hint what to write instead of a string that is no duration."""
     close = text.replace(" ", "")
     if is_duration(close):
         return f'write "{close}"'
-    hint = advise_number(close)
+    hint = hint_number(close)
     if hint.startswith("write ") and " " not in hint[6:]:
         return f'write "{hint[6:]}"'
     return hint if close[:1].isdigit() else 'durations are like "1h30m"'
 
 
-def advise_length(count: str, unit: str) -> str:
+def hint_length(count: str, unit: str) -> str:
     """Hint how a duration in another unit or spelling is written, or nothing."""
     lower = unit.lower().rstrip("s") or unit.lower()
     for name, spellings in _UNITS.items():

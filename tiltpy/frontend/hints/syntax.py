@@ -6,9 +6,9 @@ hint, or nothing. Most of them know what other languages write.
 
 from collections.abc import Callable
 
-from tiltpy.frontend.hints.declarations import advise_declaration
-from tiltpy.frontend.hints.keys import advise_keys
-from tiltpy.frontend.hints.numbers import advise_length
+from tiltpy.frontend.hints.declarations import hint_declaration
+from tiltpy.frontend.hints.keys import hint_keys
+from tiltpy.frontend.hints.numbers import hint_length
 from tiltpy.frontend.hints.other_languages import (
     FUNCTIONS_ELSEWHERE,
     KEYWORDS_ELSEWHERE,
@@ -23,7 +23,7 @@ _CONDITIONS = {"if", "case", "iif", "iff", "when"}
 _CHOICE = "write condition ? value : otherwise"
 
 
-def advise_syntax(position: ParsePosition) -> str:
+def hint_syntax(position: ParsePosition) -> str:
     """Hint at what may be meant at a position, or nothing."""
     return next(filter(None, (rule(position) for rule in _RULES)), "")
 
@@ -170,7 +170,7 @@ def _word(position: ParsePosition) -> str:
     if position.before and position.before[-1].kind == "number":
         if text in NANOSECONDS:
             return f"a duration is one word: {previous}{text}"
-        if text.isidentifier() and (length := advise_length(previous, text)):
+        if text.isidentifier() and (length := hint_length(previous, text)):
             return length
     if text == "," and previous.isdecimal() and position.next().isdecimal():
         return f"write {previous}.{position.next()}, with a point"
@@ -241,8 +241,8 @@ _RULES: tuple[Callable[[ParsePosition], str], ...] = (
     _invisible,
     _quote,
     _comment,
-    advise_keys,
-    advise_declaration,
+    hint_keys,
+    hint_declaration,
     _call,
     _bracket,
     _reducer,

@@ -73,14 +73,14 @@ class _SharedNodes:
         return self.rewritten[id(node)]
 
     def _rewrite_new(self, node: syntax.Expr) -> syntax.Expr:
-        rewritten = node if is_reduction(node) else self._with_operands(node)
+        rewritten = node if is_reduction(node) else self._rewrite_operands(node)
         if self.uses[id(node)] == 1:
             return rewritten
         name = syntax.Word(f"v{len(self.bindings) + 1}", node.span)
         self.bindings.append(syntax.NamedValue(name, rewritten))
         return syntax.Name(name.text, node.span)
 
-    def _with_operands(self, node: syntax.Expr) -> syntax.Expr:
+    def _rewrite_operands(self, node: syntax.Expr) -> syntax.Expr:
         match node:
             case syntax.PrefixOperation() | syntax.Member():
                 return replace(node, operand=self.rewrite(node.operand))
@@ -100,14 +100,16 @@ class _SharedNodes:
                 arguments = tuple(self.rewrite(a) for a in node.arguments)
                 return replace(node, arguments=arguments)
             case syntax.StructValue():
-                return replace(node, fields=self._fields(node.fields))
+                return replace(node, fields=self._rewrite_fields(node.fields))
             case syntax.With():
                 operand = self.rewrite(node.operand)
-                return replace(node, operand=operand, fields=self._fields(node.fields))
+                return replace(
+                    node, operand=operand, fields=self._rewrite_fields(node.fields)
+                )
             case _:
                 return node
 
-    def _fields(
+    def _rewrite_fields(
         self, fields: tuple[syntax.NamedValue, ...]
     ) -> tuple[syntax.NamedValue, ...]:
         return tuple(replace(f, value=self.rewrite(f.value)) for f in fields)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 from tiltpy.errors import QueryError
-from tiltpy.frontend.hints.numbers import advise_text
+from tiltpy.frontend.hints.numbers import hint_text
 from tiltpy.frontend.python.expressions import Expression, lift
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.durations import is_duration, parse_duration
@@ -29,7 +29,7 @@ def _read_durations(node: syntax.Expr) -> syntax.Expr:
             return parse_duration(value, span)
         case syntax.Text(value=value, span=span):
             message = f'"{value[:40]}" is no duration'
-            raise QueryError("E0004", message, span, advise_text(value))
+            raise QueryError("E0004", message, span, hint_text(value))
         case syntax.InfixOperation(left=left, right=right):
             return replace(
                 node, left=_read_durations(left), right=_read_durations(right)

@@ -39,11 +39,11 @@ def parse_duration(text: str, span: Span) -> DurationLiteral:
         raise QueryError(
             "E0110", f"{text} is no whole number of nanoseconds, the finest unit", span
         )
-    written = min(NANOSECONDS[unit] for _, unit in parts)
-    return DurationLiteral(int(total), finest_of(int(total), written), span)
+    coarsest = min(NANOSECONDS[unit] for _, unit in parts)
+    return DurationLiteral(int(total), find_finest(int(total), coarsest), span)
 
 
-def beside_a_time(node: Expr) -> DurationLiteral | None:
+def read_as_duration(node: Expr) -> DurationLiteral | None:
     """Read a string of Python's that stands beside a time or a duration as one."""
     match node:
         case Text(value=value, in_python=True) if is_duration(value):
@@ -55,15 +55,17 @@ def beside_a_time(node: Expr) -> DurationLiteral | None:
 def from_timedelta(delta: timedelta, span: Span) -> DurationLiteral:
     """Convert a Python duration, in the coarsest unit that holds it."""
     nanoseconds = (delta // timedelta(microseconds=1)) * 1000
-    return DurationLiteral(nanoseconds, finest_of(nanoseconds, NANOSECONDS["d"]), span)
+    return DurationLiteral(
+        nanoseconds, find_finest(nanoseconds, NANOSECONDS["d"]), span
+    )
 
 
-def finest_of(nanoseconds: int, written: int) -> int:
-    """Find the unit a literal needs: `written`, or a finer one that divides it."""
+def find_finest(nanoseconds: int, coarsest: int) -> int:
+    """Find the unit a literal needs: `coarsest`, or a finer one that divides it."""
     return next(
         length
         for length in sorted(NANOSECONDS.values(), reverse=True)
-        if length <= written and nanoseconds % length == 0
+        if length <= coarsest and nanoseconds % length == 0
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 from lark import Token
 from lark.tree import Meta
 
-from tiltpy.frontend.hints import general as hints
+from tiltpy.frontend.hints import general
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.text.body_rules import BODY_RULES, check_domain, make_definition
 from tiltpy.frontend.text.expression_rules import EXPRESSION_RULES
@@ -68,7 +68,7 @@ def _read_assignment(
             f"`{name.text}` stands outside of a definition, where only time "
             "domains, parameters and temporal objects can be",
             name.span,
-            hints.assignment(name.text, value),
+            general.hint_assignment(name.text, value),
         )
         arguments: tuple[syntax.Expr, ...] = ()
     else:

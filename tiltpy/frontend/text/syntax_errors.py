@@ -6,9 +6,9 @@ from unicodedata import name
 from lark import UnexpectedCharacters, UnexpectedToken
 
 from tiltpy.errors import QueryError
-from tiltpy.frontend.hints.numbers import advise_number
+from tiltpy.frontend.hints.numbers import hint_number
 from tiltpy.frontend.hints.parse_position import ParsePosition
-from tiltpy.frontend.hints.syntax import advise_syntax
+from tiltpy.frontend.hints.syntax import hint_syntax
 from tiltpy.frontend.surface.durations import is_duration, is_number
 from tiltpy.frontend.surface.names import RESERVED
 from tiltpy.frontend.surface.recovery import Lexeme, find_unclosed, lex
@@ -97,7 +97,7 @@ def _error_at(
     text, span = source.text[token.start : token.end], _span(source, token)
     if token.kind == "number" and not (is_duration(text) or is_number(text)):
         message = f"`{_shorten(text)}` is no number and no duration"
-        return QueryError("E0004", message, span, advise_number(text))
+        return QueryError("E0004", message, span, hint_number(text))
     if token.kind == "string" and (len(text) < 2 or not text.endswith('"')):
         message = "this string never ends on its line"
         return QueryError("E0004", message, span, 'end it with "')
@@ -122,7 +122,7 @@ def _error_at(
     message = f"unexpected {_describe(text)}" + (
         f"; expected {wanted}" if wanted else ""
     )
-    return QueryError("E0001", message, span, advise_syntax(position))
+    return QueryError("E0001", message, span, hint_syntax(position))
 
 
 def _reserved_word(
