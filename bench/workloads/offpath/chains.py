@@ -49,13 +49,13 @@ _INDICATORS = """\
 }"""
 
 CHAINS: tuple[OffPath, ...] = (
-    workload("chain of 30 scalars", _scalars(30), few=00),
+    workload("chain of 30 scalars", _scalars(30), few=40),
     workload("chain of 10 conditionals", _conditionals(10)),
     workload("windows of windows, 3", _windows(3, 20)),
     workload(
         f"{WINDOWS} chained windows", _windows(WINDOWS, 5), events=MILLION // 4, few=40
     ),
-    workload(f"{OUTPUTS} outputs", _outputs(OUTPUTS), events=MILLION // 4, few=80),
-    workload("ema 0.05 of the library", "~out[t] = ema(~x, 0.05)", prices, few=00),
+    workload(f"{OUTPUTS} outputs", _outputs(OUTPUTS), events=MILLION // 4, few=60),
+    workload("ema 0.05 of the library", "~out[t] = ema(~x, 0.05)", prices, few=0),
     workload("SMA, Bollinger, RSI, MACD", _INDICATORS, prices, events=MILLION, few=0),
 )

@@ -38,7 +38,7 @@ def workload(
     *,
     inputs: str = _POINT,
     events: int = MILLION,
-    few: int = 300,
+    few: int = 160,
     coarse: int = 1,
 ) -> OffPath:
     """A workload over events `x` of one tick, by default."""

@@ -108,7 +108,7 @@ class OffPath:
     query: str
     make: Make
     events: int
-    few: int = 300
+    few: int = 160
     coarse: int = 1
     bound: bool = True
     order: Literal["key", "time"] = "key"

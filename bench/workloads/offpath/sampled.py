@@ -34,7 +34,7 @@ def workload(
     make: Make = signal,
     *,
     events: int = 2 * MILLION,
-    few: int = 300,
+    few: int = 160,
     coarse: int = 1,
     inputs: str = "input x : f64 sampled 1",
 ) -> OffPath:

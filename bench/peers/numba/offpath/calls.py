@@ -111,17 +111,21 @@ class AtTimes:
 
 @dataclass(frozen=True, slots=True)
 class ByKey:
-    """A loop over rows that lie key after key, which writes the number of a key too."""
+    """A loop over rows that lie key after key, which writes the number of a key too.
+
+    `most`: results for each row, at most.
+    """
 
     fill: Fill
     types: tuple[type, ...] = DOUBLE
     sizes: Sizes = ()
+    most: int = 1
 
     def prepare(self, inputs: Inputs) -> Prepared:
         """Offsets of keys, ends and values of each input, then sizes."""
         grouped: list[KeyAfterKey] = key_after_key(inputs)
         read = [a for rows in grouped for a in (rows.offsets, rows.ends, rows.values)]
-        count = len(grouped[0].ends) + 2
+        count = self.most * len(grouped[0].ends) + 2
         kinds = (np.int64, np.int64, np.int32, *self.types)
         arrays: Payload = tuple(np.ones(count, kind) for kind in kinds)
 

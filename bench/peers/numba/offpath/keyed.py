@@ -1,5 +1,7 @@
 """Loops over rows that lie key after key: those of a key from an offset to the next."""
 
+import numpy as np
+
 from bench.outcome import Array
 
 
@@ -97,6 +99,50 @@ def panes(
                 out[count] = 0.0
             out[count] += x[i]
     return count + 1
+
+
+def hops(
+    offsets: Array,
+    ends: Array,
+    x: Array,
+    size: int,
+    step: int,
+    starts: Array,
+    stamps: Array,
+    keys: Array,
+    counts: Array,
+    sums: Array,
+    most: Array,
+) -> int:
+    """Look at the last ticks of a key every `step`; the same rows are one result."""
+    count = 0
+    for key in range(len(offsets) - 1):
+        drop = take = offsets[key]
+        start, end = ends[take] - 1, ends[offsets[key + 1] - 1]
+        time = start // step * step + step
+        total, dropped, taken = 0.0, -1, -1
+        while time - step < end:
+            while take < offsets[key + 1] and ends[take] <= time:
+                total += x[take]
+                take += 1
+            while drop < take and ends[drop] <= time - size:
+                total -= x[drop]
+                drop += 1
+            if (drop, take) == (dropped, taken):
+                stamps[count - 1] = time
+            else:
+                starts[count] = max(time - step, start)
+                stamps[count] = time
+                keys[count] = key
+                counts[count] = take - drop
+                sums[count] = total if take > drop else np.nan
+                most[count] = np.nan if take == drop else x[drop]
+                for i in range(drop + 1, take):
+                    most[count] = max(most[count], x[i])
+                count += 1
+            dropped, taken = drop, take
+            time += step
+    return count
 
 
 def as_of(

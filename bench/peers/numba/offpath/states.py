@@ -31,6 +31,35 @@ def as_of(
     return count
 
 
+def time_mean(
+    stamps: Array,
+    x: Array,
+    size: int,
+    step: int,
+    starts: Array,
+    ends: Array,
+    out: Array,
+) -> int:
+    """Weigh each state by how long it held in the last ticks, every `step` of them."""
+    count, drop = 0, 0
+    start = stamps[0] - 1
+    time = start // step * step + step
+    while time - step < stamps[-1]:
+        while drop + 1 < len(x) and stamps[drop + 1] - 1 <= time - size:
+            drop += 1
+        area, i = 0.0, drop
+        while i < len(x) and stamps[i] - 1 < time:
+            until = time if i + 1 == len(x) else min(time, stamps[i + 1] - 1)
+            area += x[i] * (until - max(stamps[i] - 1, time - size))
+            i += 1
+        starts[count] = max(time - step, start)
+        ends[count] = time
+        out[count] = area / (time - max(start, time - size))
+        count += 1
+        time += step
+    return count
+
+
 def join(
     a_starts: Array,
     a_ends: Array,

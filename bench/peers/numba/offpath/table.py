@@ -101,6 +101,7 @@ IRREGULAR: dict[str, Loop] = {
     "as-of: trades and mid quotes": AtTimes(states.as_of),
     "median 10s at trades": AtTimes(events.median, sizes=(10 * SECOND,)),
     "interval join": AtTimes(states.join),
+    "time-weighted mean of 60": AtTimes(states.time_mean, sizes=(60, 10), most=3),
     "overlapping, count alive": AtTimes(states.count_alive, INTEGER, most=2),
     "overlapping, max of 600": AtTimes(states.most_alive, sizes=(600,), most=2),
 }
@@ -111,6 +112,9 @@ KEYED: dict[str, Loop] = {
         for keys in ("10 keys", "10,000 keys", "Zipf", "two columns", "10^6 keys")
     },
     "300,000 keys, panes of 1h": ByKey(keyed.panes, sizes=(HOUR,)),
+    "count, sum, max of 1h each 5m": ByKey(
+        keyed.hops, INTEGER + 2 * DOUBLE, (HOUR, 5 * MINUTE), most=3
+    ),
     "session start by key": ByKey(keyed.session_start, BOOL, (2 * MINUTE,)),
     "row before by key": ByKey(keyed.row_before, sizes=(HOUR,)),
     "as-of by 500 symbols": ByKey(keyed.as_of),
