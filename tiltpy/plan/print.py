@@ -60,7 +60,7 @@ def _choice(choice: LoopChoice, printer: ExprPrinter) -> Iterator[str]:
 def _operands(operands: Operands, printer: ExprPrinter) -> Iterator[str]:
     for point, cursor in operands.points:
         skips = ", without a visit in its gaps" if point in operands.skipped else ""
-        name = f"~{point.object}[{printer.shifted(point.offset)}]"
+        name = f"~{point.object}[{printer.format_time(point.offset)}]"
         yield f"{name} {cursor.value}{skips}"
     for window, plan in operands.windows:
         yield f"{printer.window(window)} {plan.value}"
