@@ -301,8 +301,8 @@ def test_litter_of_a_killed_writer_is_swept(tmp_path: Path) -> None:
     target = tmp_path / "o.csv"
     program = (
         "import sys, time; from pathlib import Path\n"
-        "from tiltpy.runtime.files import replacing\n"
-        "with replacing(Path(sys.argv[1])) as (place,):\n"
+        "from tiltpy.runtime.arrow.files import replace_files\n"
+        "with replace_files(Path(sys.argv[1])) as (place,):\n"
         "    print(place, flush=True); time.sleep(60)"
     )
     with subprocess.Popen(  # noqa: S603
@@ -431,10 +431,10 @@ def test_a_command(tmp_path: Path, number: signal.Signals) -> None:
         "import os, signal, sys, tiltpy.cli.run as run\n"
         "from tiltpy.cli.main import main\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "read = run.read_given\n"
+        "read = run.read_run_options\n"
         "def reads(*given, **more):\n"
         "    os.write(1, b'ready\\n'); return read(*given, **more)\n"
-        "run.read_given = reads; sys.exit(main())"
+        "run.read_run_options = reads; sys.exit(main())"
     )
     words = ["run", "q.tilt", "--input", "x=x.parquet", "--output", "o.csv"]
     with subprocess.Popen(  # noqa: S603

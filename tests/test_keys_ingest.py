@@ -749,7 +749,7 @@ def test_a_bound_table_is_grouped_once(monkeypatch: pytest.MonkeyPatch) -> None:
         grouped.append(size)
         return group_rows(codes, size)
 
-    monkeypatch.setattr(arrange, "put_together", noted)
+    monkeypatch.setattr(arrange, "group_rows", noted)
     frame = table(("b", 1, 1), ("a", 2, 2), ("b", 3, 3))
     frame = frame.append_column("n", pa.array([4, 5, 6]))
     binding = InputBinding(frame, column="m")

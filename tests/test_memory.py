@@ -133,7 +133,7 @@ def test_scratch_is_kept_but_not_for_another_type() -> None:
 
 def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     limit = POOL.in_use + pa.total_allocated_bytes() + 10 * MIB
-    monkeypatch.setattr(memory, "installed_memory", lambda: limit)
+    monkeypatch.setattr(memory, "physical_memory", lambda: limit)
     held = memory.allocate(U8, 8 * MIB)
     with pytest.raises(tilt.DataError, match="do not fit into memory"):
         memory.allocate(U8, 8 * MIB)
@@ -144,7 +144,7 @@ def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_memory_that_the_system_does_not_give(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "installed_memory", lambda: 1 << 70)
+    monkeypatch.setattr(memory, "physical_memory", lambda: 1 << 70)
     before = POOL.in_use
     with pytest.raises(tilt.DataError, match="do not fit into memory"):
         memory.allocate(U8, 1 << 60)

@@ -92,7 +92,7 @@ def test_results_that_do_not_fit_into_memory(
 ) -> None:
     """The system would end the process rather than say no."""
     limit = pa.total_allocated_bytes() + memory.POOL.in_use + 20_000_000
-    monkeypatch.setattr(memory, "installed_memory", lambda: limit)
+    monkeypatch.setattr(memory, "physical_memory", lambda: limit)
     query = tilt.parse("input x : i64\n~o[t] = ~x[t] + t")
     frame = held([(0, 10_000_000, 1)], "i64")
     with pytest.raises(tilt.DataError, match="do not fit into memory"):

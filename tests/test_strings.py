@@ -393,7 +393,7 @@ def test_a_bound_table_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
         calls.append(len(chunks))
         return encode_chunks(chunks)
 
-    monkeypatch.setattr("tiltpy.runtime.arrow.read_frame.coded", counted)
+    monkeypatch.setattr("tiltpy.runtime.arrow.read_frame.encode_chunks", counted)
     query = tilt.parse('input s : string point\n~o[t] = ~s[t] < "b"')
     bound = tilt.bind(words(["a", "b", "c"]))
     for _ in range(3):

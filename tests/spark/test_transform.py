@@ -107,7 +107,7 @@ def test_rows_go_to_few_of_the_short_pieces_that_look_far(spark: SparkSession) -
         cut.append(find_bounds(*given))
         return cut[-1]
 
-    with patch.object(pieces, "bounds_of", bounds):
+    with patch.object(pieces, "find_bounds", bounds):
         same(query, {"price": tilt.bind(frame)}, {"price": tilt.bind(table)}, chunk=7)
     assert 10 < cut[0].collect()[0]["last"] < 20
 
