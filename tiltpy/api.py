@@ -326,8 +326,8 @@ class CompiledQuery:
             bound = offload(bind_all)
             rows = {name: one.most_rows() for name, one in bound.items()}
             layouts = {name: one.abi_layout() for name, one in rows.items()}
-            found = {name: lattice_of(one) for name, one in rows.items()}
-            lattices = {name: one for name, one in found.items() if one is not None}
+            every = {name: lattice_of(one) for name, one in rows.items()}
+            lattices = {name: one for name, one in every.items() if one is not None}
         if format != "stages":
             compiled = self._compiler.specialised(layouts)
             shown = FORMS[format](make_outline(self.query, compiled.query))

@@ -13,8 +13,8 @@ T = TypeVar("T")
 def check_argument(name: str, value: T, kind: type[Any], wanted: str) -> T:
     """Return the value of the argument `name`; refuse it if it is not of a kind."""
     if not isinstance(value, kind):
-        found = "None" if value is None else article(type(value).__name__)
-        raise TiltError(f"{name}: expected {wanted}, found {found}")
+        actual = "None" if value is None else article(type(value).__name__)
+        raise TiltError(f"{name}: expected {wanted}, found {actual}")
     return value
 
 

@@ -128,21 +128,21 @@ def _find_fault(reduction: UserReduction, run: _WindowRun) -> str | None:
     if reduction.merge is not None:
         for cut in sorted({1, count // 2, count - 1} - {0, count}):
             older, newer = _fold(reduction, pairs[:cut]), _fold(reduction, pairs[cut:])
-            found = _state(reduction, reduction.merge, {OLDER: older, NEWER: newer})
-            if not _states_agree(reduction.state, found, whole, (older, newer, whole)):
+            merged = _state(reduction, reduction.merge, {OLDER: older, NEWER: newer})
+            if not _states_agree(reduction.state, merged, whole, (older, newer, whole)):
                 return (
                     f"`merge` does not agree with `acc`: of {_show(older)} and "
-                    f"{_show(newer)} it makes {_show(found)}, but over all {count} "
+                    f"{_show(newer)} it makes {_show(merged)}, but over all {count} "
                     f"snapshots `acc` makes {_show(whole)}"
                 )
     if reduction.deacc is not None and not reduction.bounds:
         rest = _fold(reduction, pairs[1:])
         seen = {STATE: whole, reduction.parameter: pairs[0][0]}
-        found = _state(reduction, reduction.deacc, seen)
-        if not _states_agree(reduction.state, found, rest, (whole, rest)):
+        merged = _state(reduction, reduction.deacc, seen)
+        if not _states_agree(reduction.state, merged, rest, (whole, rest)):
             return (
                 f"`deacc` is not the inverse of `acc`: out of {_show(whole)} it takes "
-                f"{_show(pairs[0][0])} and leaves {_show(found)}, but over the other "
+                f"{_show(pairs[0][0])} and leaves {_show(merged)}, but over the other "
                 f"{count - 1} `acc` makes {_show(rest)}"
             )
     return None
@@ -182,8 +182,8 @@ def _of(state: Value | None, name: str) -> Value | None:
     if state is None:
         return None
     assert isinstance(state, Mapping)
-    found: Value | None = state[name]
-    return found
+    value: Value | None = state[name]
+    return value
 
 
 def _scalars_agree(

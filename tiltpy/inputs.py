@@ -39,12 +39,12 @@ class BoundInput(ABC):
 
     def binding(self, unit: Unit | None) -> InputBinding:
         """Make the binding in the ticks of a query."""
-        found = self._bindings.get(unit)
-        if found is None:
-            found = self._in_ticks(unit)
-            if found.is_immutable:
-                self._bindings[unit] = found
-        return found
+        binding = self._bindings.get(unit)
+        if binding is None:
+            binding = self._in_ticks(unit)
+            if binding.is_immutable:
+                self._bindings[unit] = binding
+        return binding
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle what the user said, without what was read of the frame."""

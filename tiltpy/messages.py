@@ -10,8 +10,8 @@ LONGEST = 100
 def closest(name: str, known: Iterable[str]) -> str | None:
     """Find the known name that is most like an unknown one; case matters least."""
     names = {other.lower(): other for other in sorted(known, reverse=True)}
-    found = get_close_matches(name[:LONGEST].lower(), names, 1, 0.6)
-    return names[found[0]] if found else None
+    matches = get_close_matches(name[:LONGEST].lower(), names, 1, 0.6)
+    return names[matches[0]] if matches else None
 
 
 def article(noun: object) -> str:

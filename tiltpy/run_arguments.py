@@ -93,12 +93,12 @@ def in_ticks(
 
 def run_time_bounds(query: Query) -> list[str]:
     """List the names that stand for bounds of time domains, given at run time."""
-    found: list[str] = []
+    bounds: list[str] = []
     for definition in query.definitions:
         for bound in (definition.tdom.start, definition.tdom.end):
-            if isinstance(bound, str) and bound not in found:
-                found.append(bound)
-    return found
+            if isinstance(bound, str) and bound not in bounds:
+                bounds.append(bound)
+    return bounds
 
 
 def _check_positive(name: str, value: object) -> None:

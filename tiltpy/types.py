@@ -102,18 +102,18 @@ def columns(payload: Type) -> tuple[tuple[str, Scalar], ...]:
     if isinstance(payload, Scalar):
         return (("", payload),)
     taken = {name for name, _ in payload.fields}
-    found: list[tuple[str, Scalar]] = []
+    scalars: list[tuple[str, Scalar]] = []
     for name, of in payload.fields:
         if isinstance(of, Scalar):
-            found.append((name, of))
+            scalars.append((name, of))
             continue
-        found.append((name, BOOL))
+        scalars.append((name, BOOL))
         for inner, scalar in of.fields:
             assert isinstance(scalar, Scalar), "structs nest one level"
             column = column_name(name, inner, taken)
             taken.add(column)
-            found.append((column, scalar))
-    return tuple(found)
+            scalars.append((column, scalar))
+    return tuple(scalars)
 
 
 def column_name(name: str, inner: str, taken: set[str]) -> str:

@@ -69,15 +69,15 @@ def join_names(names: Iterable[str]) -> str:
 
 def parameters(texts: Sequence[str]) -> dict[str, str]:
     """Read `-p NAME=VALUE`s; the query's own types decide what the values mean."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise ArgumentsError(f"-p {text}: write -p NAME=VALUE, as in -p w=30s")
-        if name in found:
+        if name in values:
             raise ArgumentsError(f"-p {name}=... is given twice; give it once")
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def positive_reader(option: str) -> Callable[[str], int]:

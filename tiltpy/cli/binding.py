@@ -52,8 +52,8 @@ def add_binding_arguments(parser: ArgumentParser) -> None:
 def input_paths(query: tilt.CompiledQuery, args: Namespace) -> dict[str, Path]:
     """Find the file of each input that has one."""
     names = [declared.name for declared in query.query.inputs]
-    found = arguments.assign("--input", args.input, names)
-    paths = {name: _source(text) for name, text in found.items()}
+    assigned = arguments.assign("--input", args.input, names)
+    paths = {name: _source(text) for name, text in assigned.items()}
     for path in paths.values():
         if _is_dataset(path):
             _check_dataset(path)

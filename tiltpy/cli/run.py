@@ -136,8 +136,8 @@ def _output_paths(
     query: tilt.CompiledQuery, inputs: Mapping[str, Path], args: Namespace
 ) -> dict[str, Path]:
     """Find where outputs go: paths that are neither read from nor named twice."""
-    found = arguments.assign("--output", args.output, query.query.outputs)
-    paths = {name: known_path(text) for name, text in found.items()}
+    assigned = arguments.assign("--output", args.output, query.query.outputs)
+    paths = {name: known_path(text) for name, text in assigned.items()}
     places = {f"--output {name}={path}": path for name, path in paths.items()}
     if args.engine == "spark":
         check_formats({f"--input {name}": path for name, path in inputs.items()})

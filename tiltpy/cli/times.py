@@ -13,10 +13,10 @@ from tiltpy.types import Unit
 
 def length(option: str, text: str, unit: Unit | None) -> int:
     """Read a number of ticks above 0, which may be a duration such as `1h30m`."""
-    found = _convert(ticks_of, option, text, unit)
-    if found <= 0:
+    ticks = _convert(ticks_of, option, text, unit)
+    if ticks <= 0:
         raise ArgumentsError(f"{option} {text}: expected a length above 0")
-    return found
+    return ticks
 
 
 def time(option: str, text: str, unit: Unit | None) -> int:

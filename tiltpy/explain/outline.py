@@ -145,15 +145,15 @@ def _find_hosts(source: Query, optimized: Query) -> dict[str, tuple[str, ...]]:
     """
     kept = {definition.name for definition in optimized.definitions}
     readers: dict[str, list[str]] = {d.name: [] for d in source.definitions}
-    found: dict[str, tuple[str, ...]] = {}
+    hosts: dict[str, tuple[str, ...]] = {}
     for definition in reversed(source.definitions):
         name = definition.name
-        above = (host for reader in readers[name] for host in found[reader])
-        found[name] = (name,) if name in kept else tuple(dict.fromkeys(above))
+        above = (host for reader in readers[name] for host in hosts[reader])
+        hosts[name] = (name,) if name in kept else tuple(dict.fromkeys(above))
         for read in reads(definition):
             if read in readers:
                 readers[read].append(name)
-    return found
+    return hosts
 
 
 def _collect_references(

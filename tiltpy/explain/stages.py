@@ -170,13 +170,13 @@ def explain_preaggregation(
     except Grouping as reason:
         return str(reason)
     compiled = part.specialised(plan.layouts)
-    found = []
+    outputs = []
     for one in plan.folds:
         panes, ticks = f"{len(one.panes):,} panes", f"{one.way.pane:,} ticks"
         text = f"rows are folded as they come, in {panes} of {ticks}"
         codes = compiled.folding_code(one.name, one.keys.scalar, narrow=one.narrow)
-        found.append(PreaggregatedOutput(one.name, text, codes))
-    return found
+        outputs.append(PreaggregatedOutput(one.name, text, codes))
+    return outputs
 
 
 def _fold(

@@ -100,10 +100,10 @@ def evaluate_expression(
             options = (meaning.evaluate(each, scope) for each in expr.options)
             return any(value == option for option in options)
         case MatchString():
-            found = meaning.evaluate(expr.operand, scope)
-            if found is None:
+            operand = meaning.evaluate(expr.operand, scope)
+            if operand is None:
                 return None
-            return _matches(expr.test, string_of(found), expr.pattern)
+            return _matches(expr.test, string_of(operand), expr.pattern)
         case Unary() | Cast() | Call():
             return _evaluate_strict(meaning, expr, scope)
         case _:

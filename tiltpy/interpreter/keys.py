@@ -34,10 +34,10 @@ def interpret_by_key(
     and all rows of inputs without key; its domain is theirs too.
     """
     given = {name: _by_key(one) for name, one in events.items()}
-    found: dict[str, dict[Key, list[Snapshot]]] = {}
+    snapshots: dict[str, dict[Key, list[Snapshot]]] = {}
     for name in query.outputs:
         alone = replace(query, outputs=(name,))
-        found[name] = {}
+        snapshots[name] = {}
         for key in _keys_of_output(query, name, given):
             rows = {
                 one.name: given[one.name].get(key if one.keys else (), ())
@@ -45,8 +45,8 @@ def interpret_by_key(
                 if one.name in given
             }
             meant = interpret(alone, rows, start=start, end=end, bounds=bounds)
-            found[name][key] = meant[name]
-    return found
+            snapshots[name][key] = meant[name]
+    return snapshots
 
 
 def _keys_of_output(
@@ -55,13 +55,13 @@ def _keys_of_output(
     if not keys_of(query, name):
         return [()]
     keyed = {one.name for one in query.inputs if one.keys}.intersection(events)
-    found = {
+    keys = {
         key
         for one in keyed.intersection(_inputs_of(query, name))
         for key, rows in events[one].items()
         if rows
     }
-    return sorted(found, key=key_order)
+    return sorted(keys, key=key_order)
 
 
 def _inputs_of(query: Query, name: str) -> Iterator[str]:
@@ -104,6 +104,6 @@ def _one(value: object) -> object:
 def _by_key(events: ByKey | Sequence[Event]) -> ByKey:
     if not isinstance(events, Mapping):
         return {(): events}
-    found = {same_key(key): rows for key, rows in events.items()}
-    assert len(found) == len(events), "rows of one key are given under two"
-    return found
+    canonical = {same_key(key): rows for key, rows in events.items()}
+    assert len(canonical) == len(events), "rows of one key are given under two"
+    return canonical

@@ -71,9 +71,9 @@ def top(values: Sequence[Atom], count: int) -> list[Atom | None]:
 
 
 def _numbers(values: Sequence[Atom]) -> list[Number]:
-    found = [value for value in values if not isinstance(value, str)]
-    assert len(found) == len(values), "strings where numbers are expected"
-    return found
+    numbers = [value for value in values if not isinstance(value, str)]
+    assert len(numbers) == len(values), "strings where numbers are expected"
+    return numbers
 
 
 def _is_nan(value: Atom) -> bool:

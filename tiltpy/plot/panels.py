@@ -52,8 +52,8 @@ class Panel:
     @property
     def keys(self) -> tuple[str, ...]:
         """The keys of its series, as a legend names them; none of an unkeyed one."""
-        found = (drawing.series.key for drawing in self.drawings)
-        return tuple(shorten(key) for key in found if key is not None)
+        keys = (drawing.series.key for drawing in self.drawings)
+        return tuple(shorten(key) for key in keys if key is not None)
 
     @property
     def words(self) -> tuple[str, ...] | None:

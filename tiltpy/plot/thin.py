@@ -118,8 +118,8 @@ def _choose_steps(held: Series) -> tuple[Rows, Rows]:
     else:
         stops = stops[_gaps(held, stops) > _column(held)]
         time = _times_since(held.starts, held.starts[0])
-        found = M4Downsampler().downsample(time, held.values, n_out=STEPS)
-        rows = np.union1d(found.astype(np.intp), np.append(stops, stops + 1))
+        chosen = M4Downsampler().downsample(time, held.values, n_out=STEPS)
+        rows = np.union1d(chosen.astype(np.intp), np.append(stops, stops + 1))
         rows = np.union1d(rows, [0, len(held) - 1])
     return rows, np.append(stops, len(held) - 1)
 

@@ -21,8 +21,8 @@ DONE = "_SUCCESS"
 def read_frame(session: SparkSession, path: Path) -> DataFrame:
     """Read a Parquet file, a directory of them, or a pattern."""
     # Patterns are read here: Spark's are others, and any name is one to it.
-    found = [str(path)] if path.exists() else sorted(glob(str(path)))  # noqa: PTH207
-    names = (str(Path(one).absolute()) for one in found)
+    paths = [str(path)] if path.exists() else sorted(glob(str(path)))  # noqa: PTH207
+    names = (str(Path(one).absolute()) for one in paths)
     plain = (re.sub(r"[\\*?\[\]{}]", r"\\\g<0>", name) for name in names)
     with translate_errors():
         return session.read.parquet(*(f"file:{name}" for name in plain))

@@ -58,15 +58,15 @@ def find_java(
         if java is not None and java.version >= OLDEST:
             return java
         seen.append(f"{place} {_failure(program, java)}")
-    found = [
+    javas = [
         java
         for program in _default_candidates(usual)
         if (java := ask(program)) is not None
     ]
-    fit = [java for java in found if java.version >= OLDEST]
+    fit = [java for java in javas if java.version >= OLDEST]
     if fit:
         return min(fit, key=lambda java: (java.version, java.home))
-    seen += [f"{java.home} has Java {java.version}" for java in found]
+    seen += [f"{java.home} has Java {java.version}" for java in javas]
     raise JavaError(
         f"Spark needs Java {OLDEST} or later, and none was found: {', '.join(seen)}; "
         f"{WAY_OUT}"
@@ -91,13 +91,13 @@ def _failure(program: Path | None, java: Java | None) -> str:
 
 def _default_candidates(patterns: Sequence[str]) -> Iterator[Path]:
     """List the programs in the usual directories, each once."""
-    found = {
+    programs = {
         (home / "bin" / "java").resolve()
         for pattern in patterns
         for home in Path("/").glob(pattern.lstrip("/"))
         if (home / "bin" / "java").is_file()
     }
-    yield from sorted(found)
+    yield from sorted(programs)
 
 
 def ask(program: Path) -> Java | None:
@@ -123,5 +123,5 @@ def ask(program: Path) -> Java | None:
 
 def version_of(text: str) -> int | None:
     """Read the version of `java -version`: 8 of `1.8.0_392`, 25 of `25-ea`."""
-    found = re.search(r'^(?:java|openjdk) version "(?:1\.)?(\d+)', text, re.MULTILINE)
-    return None if found is None else int(found[1])
+    match = re.search(r'^(?:java|openjdk) version "(?:1\.)?(\d+)', text, re.MULTILINE)
+    return None if match is None else int(match[1])

@@ -69,8 +69,8 @@ def stream_keys(task: SparkTask, share: Share) -> Iterator[tuple[Key, pa.Table]]
 def _list_keys(share: Share, slots: list[str]) -> list[Key]:
     """List the different keys, of which there are few."""
     parts = (pa.Table.from_batches([batch]).select(slots) for batch in share.rows)
-    found = pa.concat_tables(part.group_by(slots).aggregate([]) for part in parts)
-    keys = found.group_by(slots).aggregate([]).combine_chunks()
+    distinct = pa.concat_tables(part.group_by(slots).aggregate([]) for part in parts)
+    keys = distinct.group_by(slots).aggregate([]).combine_chunks()
     return [
         tuple(column.chunk(0).slice(row, 1) for column in keys.columns)
         for row in range(keys.num_rows)
@@ -148,5 +148,5 @@ def _matches_value(column: pa.ChunkedArray, value: pa.Array) -> NDArray[np.bool_
     """Find where a column has a value; a null is one too, and so is NaN."""
     both = pa.chunked_array([value, *column.chunks]).combine_chunks()
     codes = both.dictionary_encode(null_encoding="encode").indices.to_numpy()
-    found: NDArray[np.bool_] = codes[1:] == codes[0]
-    return found
+    equal: NDArray[np.bool_] = codes[1:] == codes[0]
+    return equal

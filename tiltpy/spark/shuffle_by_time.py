@@ -116,12 +116,12 @@ def _add_neighbours(rows: DataFrame, keys: list[str]) -> DataFrame:
         sql.coalesce(sql.lag("from").over(order), sql.lit(-(1 << 62))).alias("sooner"),
         sql.lit(None).cast("long").alias("later"),
     )
-    found = (
+    moved = (
         before.union(behind)
         .groupBy(*keys, "stamp")
         .agg(sql.min("sooner").alias("sooner"), sql.max("later").alias("later"))
     )
     here = sql.col("high") == sql.col("stamp")
-    return join_by_key(rows, found, keys, "left", also=here).withColumns(
+    return join_by_key(rows, moved, keys, "left", also=here).withColumns(
         {"from": sql.least("from", "sooner"), "to": sql.greatest("to", "later")}
     )

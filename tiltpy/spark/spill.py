@@ -137,11 +137,11 @@ def _drain(held: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def hash_rows(table: pa.Table, columns: Sequence[str]) -> Numbers:
     """Hash each row by some columns: rows alike in them have one hash."""
-    found = np.zeros(table.num_rows, np.int64)
+    hashed = np.zeros(table.num_rows, np.int64)
     for name in columns:
         column = table.column(name).combine_chunks()
         encoded = column.dictionary_encode(null_encoding="encode")
         values = (crc32(repr(one).encode()) for one in encoded.dictionary.to_pylist())
         numbers = np.fromiter(values, np.int64, len(encoded.dictionary))
-        found = (31 * found + numbers[encoded.indices.to_numpy()]) % (1 << 32)
-    return found
+        hashed = (31 * hashed + numbers[encoded.indices.to_numpy()]) % (1 << 32)
+    return hashed

@@ -60,27 +60,27 @@ def find_bounds(
     parts = [_input_bounds(one) for one in seen]
     joined = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)
     names = [f"{which}{one.number}" for one in seen for which in ("low", "high")]
-    found = joined.groupBy(*keys).agg(*(sql.max(n).alias(n) for n in names))
+    bounds = joined.groupBy(*keys).agg(*(sql.max(n).alias(n) for n in names))
     for one in inputs:
         if one.keys != keys:
-            found = found.crossJoin(sql.broadcast(_input_bounds(one)))
-    return _add_partitions(found, inputs, cutting)
+            bounds = bounds.crossJoin(sql.broadcast(_input_bounds(one)))
+    return _add_partitions(bounds, inputs, cutting)
 
 
 def _input_bounds(source: NumberedInput) -> DataFrame:
     low, high = f"low{source.number}", f"high{source.number}"
     events = source.events()
     there = events.where("there")
-    found = there.groupBy(*source.keys).agg(
+    bounds = there.groupBy(*source.keys).agg(
         sql.min("low").alias(low), sql.max("high").alias(high)
     )
     if not (source.needs_next_row and isinstance(source.source.declared.type, Scalar)):
-        return found
+        return bounds
     # The last event holds until the next stamp, if that is of a null row.
     nulls = events.where("not there").select(
         *source.keys, sql.col("high").alias("null")
     )
-    later = join_by_key(nulls, found, source.keys).where(
+    later = join_by_key(nulls, bounds, source.keys).where(
         sql.col("null") > sql.col(high)
     )
     until = later.groupBy(*source.keys).agg((sql.min("null") - 1).alias("until"))
@@ -90,8 +90,8 @@ def _input_bounds(source: NumberedInput) -> DataFrame:
         limit = sql.col(high) + (most - 1)
         longest = sql.when(longest.isNotNull(), sql.least(longest, limit))
     held = sql.coalesce(longest, sql.col(high))
-    found = join_by_key(found, until, source.keys, "left").withColumn(high, held)
-    return found.drop("until")
+    bounds = join_by_key(bounds, until, source.keys, "left").withColumn(high, held)
+    return bounds.drop("until")
 
 
 def _add_partitions(

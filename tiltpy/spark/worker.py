@@ -152,7 +152,7 @@ def _partitions_of(
             bounds[one.name] = span
         stretch = Stretch(low, high, bounds)
         try:
-            found = run_piece(
+            outputs = run_piece(
                 query,
                 ingest_inputs(task, query, own),
                 compiler.specialised,
@@ -165,7 +165,7 @@ def _partitions_of(
             where = format_key(task.keys, key)
             where.append(f"ticks {low} to {high}")
             raise failure(task, where, error) from None
-        yield PartitionId(key, number), found
+        yield PartitionId(key, number), outputs
 
 
 def description_columns(inputs: int) -> list[str]:
@@ -186,10 +186,10 @@ def _groups(table: pa.Table, names: list[str]) -> list[NDArray[np.int64]]:
     codes = np.zeros(table.num_rows, np.int64)
     for name in names:
         column = table.column(name).combine_chunks()
-        found = column.dictionary_encode(null_encoding="encode")
-        size = len(found.dictionary)
+        encoded = column.dictionary_encode(null_encoding="encode")
+        size = len(encoded.dictionary)
         _, codes = np.unique(
-            codes * size + found.indices.to_numpy(), return_inverse=True
+            codes * size + encoded.indices.to_numpy(), return_inverse=True
         )
     order = np.argsort(codes, kind="stable")
     cuts = np.flatnonzero(np.diff(codes[order])) + 1

@@ -109,19 +109,19 @@ def ingest_inputs(
     task: SparkTask, query: Query, table: pa.Table
 ) -> dict[str, InputRows]:
     """Read the rows of all inputs, from a table of all that the worker has got."""
-    found = {}
+    ingested = {}
     for number, one in enumerate(task.inputs):
         declared = query.input(one.name)
         assert declared is not None
         binding = bind_rows(one, rows_of(table, number, one))
         if declared.keys:
             binding = replace(binding, by=one.keys)
-        found[one.name] = ingest(
+        ingested[one.name] = ingest(
             strip_declaration(declared),
             binding,
             unit=query.unit,
         )
-    return found
+    return ingested
 
 
 def bind_rows(columns: InputColumns, rows: pa.Table) -> InputBinding:

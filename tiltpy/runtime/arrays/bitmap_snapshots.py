@@ -92,8 +92,8 @@ class BitmapSnapshots:
         stops &= begins | ~covered
         carried = int(covered[0] & ~begins[0] & 1)
         ends = _times(carried + self.n)
-        found = _write_times(stops, self.cells, self.period, (ends, self.low))
-        ends[found:] = self.low + self.cells * self.period
+        written_count = _write_times(stops, self.cells, self.period, (ends, self.low))
+        ends[written_count:] = self.low + self.cells * self.period
         return ends[carried:]
 
     def _cut(self, starts: Times, ends: Times) -> None:

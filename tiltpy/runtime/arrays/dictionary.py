@@ -49,18 +49,18 @@ class Strings:
     def code(self, string: str) -> int:
         """Look up the code of a string that is there."""
         if string not in self.codes:
-            found = pc.index_in(array_of([string]), value_set=self.values)
-            assert found.null_count == 0, f"{string!r} has no code"
-            self.codes[string] = int(found[0].as_py())
+            codes = pc.index_in(array_of([string]), value_set=self.values)
+            assert codes.null_count == 0, f"{string!r} has no code"
+            self.codes[string] = int(codes[0].as_py())
         return self.codes[string]
 
     def answer(self, kind: SlotKind, pattern: str) -> NDArray[np.uint8]:
         """Answer a question about every string: a byte for each code, 1 or 0."""
         key = kind, pattern
         if key not in self.answers:
-            found = self._ask(kind, pattern)
-            bits = np.frombuffer(found.buffers()[1], np.uint8)
-            answers = np.unpackbits(bits, bitorder="little")[found.offset :]
+            answer = self._ask(kind, pattern)
+            bits = np.frombuffer(answer.buffers()[1], np.uint8)
+            answers = np.unpackbits(bits, bitorder="little")[answer.offset :]
             # Whoever was first has given its address to a kernel.
             self.answers.setdefault(key, answers)
         return self.answers[key]

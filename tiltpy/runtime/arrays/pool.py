@@ -198,10 +198,10 @@ class ScratchArrays:
 
     def take(self, key: tuple[str, int], scalar: Scalar, size: int) -> Array:
         """Take an array of at least that size; its content is anything."""
-        found = self._arrays.get(key)
-        if found is None or found.size < size or found.dtype != dtype_of(scalar):
-            found = self._arrays[key] = allocate(scalar, size)
-        return found
+        array = self._arrays.get(key)
+        if array is None or array.size < size or array.dtype != dtype_of(scalar):
+            array = self._arrays[key] = allocate(scalar, size)
+        return array
 
 
 class ThreadScratch(local):

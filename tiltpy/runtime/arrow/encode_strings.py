@@ -77,8 +77,8 @@ def _dictionary(chunk: pa.Array) -> pa.DictionaryArray:
         return _of(inner.indices.take(chunk.indices), inner.dictionary)
     if pa.types.is_null(chunk.type):
         chunk = chunk.cast(pa.large_string())
-    found = chunk.dictionary_encode()
-    return _of(found.indices, found.dictionary)
+    encoded = chunk.dictionary_encode()
+    return _of(encoded.indices, encoded.dictionary)
 
 
 def _of(codes: pa.Array, values: pa.Array) -> pa.DictionaryArray:
@@ -132,8 +132,8 @@ def encode(
         return rows, NO_STRINGS
     strings, numbers = _join_dictionaries(own, vocabulary)
     by_dictionary = dict(zip(own, numbers, strict=True))
-    found = {name: _renumber(one, by_dictionary) for name, one in rows.items()}
-    return found, strings
+    renumbered = {name: _renumber(one, by_dictionary) for name, one in rows.items()}
+    return renumbered, strings
 
 
 def _orders(node: Expr) -> bool:
@@ -158,12 +158,12 @@ def _nodes(query: Query) -> Iterator[Expr]:
 
 def _dictionaries(buffers: Iterable[SnapshotBuffer]) -> list[Strings]:
     """List the dictionaries that columns have, each once."""
-    found: dict[Strings, None] = {}
+    dictionaries: dict[Strings, None] = {}
     for buffer in buffers:
         for column in buffer.columns:
             if column.strings is not None:
-                found[column.strings] = None
-    return list(found)
+                dictionaries[column.strings] = None
+    return list(dictionaries)
 
 
 def _join_dictionaries(
@@ -174,16 +174,16 @@ def _join_dictionaries(
     if len(dictionaries) != 1:
         return _distinct(dictionaries, named, ordered=ordered)
     known = dictionaries[0].joined
-    found = known.get(vocabulary)
-    if found is None:
+    joined = known.get(vocabulary)
+    if joined is None:
         if ordered:
             strings, (numbers,) = _distinct(dictionaries, named, ordered=True)
         else:
             strings, numbers = _extend_dictionary(dictionaries[0], named), None
         if len(known) >= KNOWN:
             known.clear()
-        found = known[vocabulary] = strings, numbers
-    return found[0], (found[1],)
+        joined = known[vocabulary] = strings, numbers
+    return joined[0], (joined[1],)
 
 
 def _extend_dictionary(strings: Strings, named: tuple[str, ...]) -> Strings:
@@ -212,13 +212,13 @@ def _renumber(
     buffer: SnapshotBuffer, numbers: Mapping[Strings, Numbers]
 ) -> SnapshotBuffer:
     """Replace the codes of the rows' strings; the rows themselves if none changes."""
-    found = []
+    columns = []
     for column in buffer.columns:
         new = None if column.strings is None else numbers[column.strings]
-        found.append(column if new is None else _with_codes(column, new))
-    if all(new is old for new, old in zip(found, buffer.columns, strict=True)):
+        columns.append(column if new is None else _with_codes(column, new))
+    if all(new is old for new, old in zip(columns, buffer.columns, strict=True)):
         return buffer
-    return buffer.with_columns(tuple(found))
+    return buffer.with_columns(tuple(columns))
 
 
 def _with_codes(column: Column, numbers: Codes) -> Column:
@@ -246,11 +246,11 @@ def with_one_dictionary(
         return small, own[0]
     strings, numbers = _distinct(own, (), ordered=False)
     by_dictionary = dict(zip(own, numbers, strict=True))
-    found = []
+    renumbered = []
     for column in small:
         new = None if column.strings is None else by_dictionary[column.strings]
-        found.append(column if new is None else _with_codes(column, new))
-    return found, strings
+        renumbered.append(column if new is None else _with_codes(column, new))
+    return renumbered, strings
 
 
 def _compact(column: Column, count: int) -> Column:

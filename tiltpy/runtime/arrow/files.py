@@ -35,13 +35,13 @@ _ARROW_FILE_MAGIC = b"ARROW1"
 
 def format_of(path: Path) -> str:
     """Find the format that a path's suffix stands for; `DataError` if none does."""
-    found = FORMATS.get(path.suffix.lower())
-    if found is None:
+    form = FORMATS.get(path.suffix.lower())
+    if form is None:
         what = f"the suffix '{path.suffix}'" if path.suffix else "a name without suffix"
         raise DataError(
             f"{path}: {what} says no format that is known; use {', '.join(FORMATS)}"
         )
-    return found
+    return form
 
 
 def read_table(path: Path) -> pa.Table:

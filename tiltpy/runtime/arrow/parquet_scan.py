@@ -131,14 +131,14 @@ def _files(source: str) -> tuple[Path, ...]:
     if path.is_file():
         return (path,)
     if path.is_dir():
-        found = tuple(sorted(path.rglob(f"*{SUFFIX}")))
+        paths = tuple(sorted(path.rglob(f"*{SUFFIX}")))
     elif has_magic(source):
-        found = tuple(sorted(Path(one) for one in glob(source, recursive=True)))  # noqa: PTH207
+        paths = tuple(sorted(Path(one) for one in glob(source, recursive=True)))  # noqa: PTH207
     else:
         raise DataError(f"{source}: there is no such file or directory")
-    if not found:
+    if not paths:
         raise DataError(f"{source}: there are no {SUFFIX} files")
-    return found
+    return paths
 
 
 def rows_of(frame: object) -> int:
@@ -171,9 +171,9 @@ def _check_types(path: Path, schema: pa.Schema, types: dict[str, pa.DataType]) -
     """Refuse a file that has the used columns otherwise than the first file."""
     for name, wanted in types.items():
         index = schema.get_field_index(name)
-        found = schema.field(index).type if index >= 0 else None
-        if found != wanted:
-            what = "is missing" if found is None else f"is {found}"
+        kind = schema.field(index).type if index >= 0 else None
+        if kind != wanted:
+            what = "is missing" if kind is None else f"is {kind}"
             raise DataError(
                 f"{path}: the column {what}, but is {wanted} in the first file; write "
                 "all files with one schema",
@@ -214,8 +214,8 @@ class TimeRange:
         """Find about when the rows of a file start; None where it does not say."""
         for group in range(file.num_row_groups):
             if file.metadata.row_group(group).num_rows:
-                found = self._statistics(file, group, self.column)
-                return None if found is None else found[0]
+                bounds = self._statistics(file, group, self.column)
+                return None if bounds is None else bounds[0]
         return None
 
     def groups_before(self, file: pq.ParquetFile) -> int:
@@ -224,8 +224,8 @@ class TimeRange:
             return 0
         ended = 0
         for group in range(file.num_row_groups):
-            found = self._statistics(file, group, self.ends)
-            if found is None or found[1] + self.longest > self.low:
+            bounds = self._statistics(file, group, self.ends)
+            if bounds is None or bounds[1] + self.longest > self.low:
                 break
             ended += 1
         return max(0, ended - self.held)
@@ -238,14 +238,14 @@ class TimeRange:
         for number in range(row_group.num_columns):
             chunk = row_group.column(number)
             if chunk.path_in_schema == column:
-                found = chunk.statistics if chunk.is_stats_set else None
-                if found is None or not found.has_min_max:
+                statistics = chunk.statistics if chunk.is_stats_set else None
+                if statistics is None or not statistics.has_min_max:
                     return None
                 unit = _unit(file.schema.column(number), self.unit)
                 if unit is None:
                     return None
                 ns, tick = unit
-                low, high = int(found.min_raw), int(found.max_raw)
+                low, high = int(statistics.min_raw), int(statistics.max_raw)
                 return low * ns // tick, -(-high * ns // tick)
         return None
 

@@ -181,10 +181,10 @@ def payload_array(input: str, table: pa.Table, scalar: Scalar, *path: str) -> pa
     if scalar.kind != "string":
         return flat_column(input, table, *path)
     column = table.column(path[0])
-    found = column.type
+    kind = column.type
     for step in path[1:]:
-        found = found.field(step).type
-    if not is_string(found):
+        kind = kind.field(step).type
+    if not is_string(kind):
         return flat_column(input, table, *path)
     try:
         return encode_chunks([_at(chunk, path[1:]) for chunk in column.chunks])

@@ -84,15 +84,15 @@ def _choose_times(
         if pa.types.is_timestamp(field.type) or pa.types.is_date(field.type)
     ]
     named = [field.name for field in open_ if field.name.lower() in TIME_NAMES]
-    found = stamps or named
-    if len(found) != 1:
-        what = _explain_candidates(found, schema)
+    candidates = stamps or named
+    if len(candidates) != 1:
+        what = _explain_candidates(candidates, schema)
         raise DataError(
             f"{what} the time column; name it: `time NAME` in the query, "
             "bind(frame, time=...), or --time on the command line",
             input=declared.name,
         )
-    return (check_column_name(declared, schema, found[0]),)
+    return (check_column_name(declared, schema, candidates[0]),)
 
 
 def _choose_value(
@@ -104,19 +104,19 @@ def _choose_value(
     if named and declared.name not in (*times, *declared.keys):
         return (check_column_name(declared, schema, declared.name),)
     taken = {*times, *declared.order, *declared.keys}
-    found = [
+    candidates = [
         name
         for name in schema.names
         if name not in taken and not name.startswith(PANDAS_INDEX)
     ]
-    if len(found) != 1:
-        what = _explain_candidates(found, schema)
+    if len(candidates) != 1:
+        what = _explain_candidates(candidates, schema)
         raise DataError(
             f"{what} the payload; call it '{declared.name}', or name it: "
             "bind(frame, column=...), or --column on the command line",
             input=declared.name,
         )
-    return (found[0],)
+    return (candidates[0],)
 
 
 def choose_fields(
@@ -128,8 +128,8 @@ def choose_fields(
         if set(wanted) <= set(schema.names):
             for name in wanted:
                 check_column_name(declared, schema, name)
-            found = {field.name: field.type for field in schema}
-            return _paths(declared, payload, found, ())
+            types = {field.name: field.type for field in schema}
+            return _paths(declared, payload, types, ())
         column = _struct_column(wanted, declared.name, schema)
     if column is None:
         missing = next(name for name in wanted if name not in schema.names)
@@ -177,15 +177,15 @@ def _check_struct(
 
 def _struct_column(wanted: list[str], input: str, schema: pa.Schema) -> str | None:
     """Find the only struct column with all fields, or the one named as the input."""
-    found = [
+    candidates = [
         field.name
         for field in schema
         if pa.types.is_struct(field.type)
         and set(wanted) <= {inner.name for inner in field.type}
     ]
-    if input in found:
+    if input in candidates:
         return input
-    return found[0] if len(found) == 1 else None
+    return candidates[0] if len(candidates) == 1 else None
 
 
 def check_column_name(declared: Input, schema: pa.Schema, name: str) -> str:

@@ -130,10 +130,10 @@ def _divide_exactly(column: TickColumn, raw: Integers, factor: int) -> Integers:
 
 
 def _format_value(column: TickColumn, value: int) -> str:
-    found = column.array.type
-    if pa.types.is_duration(found):
-        return f"{value}{found.unit}"
-    return format_stamp(value, stamp_type(found) or StampType("ticks"))
+    kind = column.array.type
+    if pa.types.is_duration(kind):
+        return f"{value}{kind.unit}"
+    return format_stamp(value, stamp_type(kind) or StampType("ticks"))
 
 
 def _of(tick: Unit | None) -> str:
@@ -181,5 +181,5 @@ def ticks_array(
             "ticks, i64(...)"
         )
     scaled = (values * kind.factor).astype(f"i{width // 8}")
-    found = pa.array(scaled, mask=~column.valid(count)) if array.null_count else None
-    return (pa.array(scaled) if found is None else found).view(kind.type)
+    exact = pa.array(scaled, mask=~column.valid(count)) if array.null_count else None
+    return (pa.array(scaled) if exact is None else exact).view(kind.type)

@@ -125,16 +125,16 @@ def find_disorder(stamps: NDArray[np.integer]) -> int | None:
 
 
 def _check_type(column: TimeColumn) -> StampType:
-    found = column.array.type
-    kind = stamp_type(found)
+    arrow_type = column.array.type
+    kind = stamp_type(arrow_type)
     if kind is None:
         raise column.error(
-            f"found {found}, expected times (timestamps, dates or integer ticks); "
-            f"cast it{_in_csv(found)}"
+            f"found {arrow_type}, expected times (timestamps, dates or integer ticks); "
+            f"cast it{_in_csv(arrow_type)}"
         )
     if kind.unit is not None and column.tick is None:
         raise column.error(
-            f"found {found}, but the query has no unit and counts plain ticks; "
+            f"found {arrow_type}, but the query has no unit and counts plain ticks; "
             f"write `unit {kind.precision}` in the query, or bind integers"
         )
     if column.array.null_count:

@@ -68,13 +68,13 @@ class InputBinding:
         Within a run nothing is forgotten: a frame may be a stream, which can be read
         but once.
         """
-        found: T | None = self.known.get(key)
-        if found is None:
-            found = find()
+        value: T | None = self.known.get(key)
+        if value is None:
+            value = find()
             if self.is_immutable and len(self.known) >= REMEMBERED:
                 self.known.clear()
-            self.known[key] = found
-        return found
+            self.known[key] = value
+        return value
 
 
 def bind(
@@ -103,8 +103,8 @@ def check_bound(query: Query, names: Collection[str]) -> None:
     known = [declared.name for declared in query.inputs]
     for name in names:
         if name not in known:
-            found = ", ".join(known)
-            raise DataError(f"the query has no such input; it has {found}", input=name)
+            listed = ", ".join(known)
+            raise DataError(f"the query has no such input; it has {listed}", input=name)
     for name in known:
         if name not in names:
             raise DataError(

@@ -53,15 +53,16 @@ def read_times(
 ) -> tuple[tuple[Stamps, ...], StampType]:
     """Read the stamps of rows, or starts and ends, and what kind of times they are."""
     low, high = lifetime.before - MAX_TIME, MAX_TIME - lifetime.after
-    found: list[tuple[Stamps, StampType]] = []
+    columns: list[tuple[Stamps, StampType]] = []
     for name in choice.times:
         array = flat_column(declared.name, table, name)
         if says_no_type(array):
             array = empty_stamps(unit)
-        found.append(to_ticks(TimeColumn(declared.name, name, array, unit, low, high)))
-    if len(found) == 1:
-        return (found[0][0],), found[0][1]
-    (starts, first), (ends, second) = found
+        column = TimeColumn(declared.name, name, array, unit, low, high)
+        columns.append(to_ticks(column))
+    if len(columns) == 1:
+        return (columns[0][0],), columns[0][1]
+    (starts, first), (ends, second) = columns
     kind = join_stamp_types(first, second)
     if kind is None:
         raise DataError(

@@ -60,14 +60,14 @@ def _find_heads(codes: Codes, most: int) -> Numbers | None:
 
     None if more than `most`.
     """
-    found = [np.zeros(min(1, len(codes)), np.int64)]
+    blocks = [np.zeros(min(1, len(codes)), np.int64)]
     for piece in cache_blocks(len(codes)):
         heads = np.flatnonzero(codes[shift_by_one(piece)] != codes[piece])
-        found.append(heads + (piece.start + 1))
+        blocks.append(heads + (piece.start + 1))
         most -= len(heads)
         if most < 0:
             return None
-    return np.concatenate(found)
+    return np.concatenate(blocks)
 
 
 def _group_runs(codes: Codes, heads: Numbers) -> GroupedRows:
@@ -86,17 +86,17 @@ def _group_by_sort(codes: Codes, size: int) -> GroupedRows:
     """Group the rows of codes in any order."""
     packed = sort_packed(codes, size)
     order = packed.empty_order()
-    heads, found = [], []
+    heads, firsts = [], []
     last = -1
     for place, ordered, rows in packed.blocks():
         order[place] = rows
         new = np.append(int(ordered[0]) != last, ordered[1:] != ordered[:-1])
         begins = np.flatnonzero(new)
         heads.append(begins + place.start)
-        found.append(ordered[begins].astype(codes.dtype))
+        firsts.append(ordered[begins].astype(codes.dtype))
         last = int(ordered[-1])
     offsets = np.append(np.concatenate(heads), len(codes))
-    return GroupedRows(order, offsets, np.concatenate(found))
+    return GroupedRows(order, offsets, np.concatenate(firsts))
 
 
 def _group_by_two_sorts(codes: Codes, size: int, wide: int) -> GroupedRows:

@@ -49,9 +49,9 @@ def key_array(input: str, table: pa.Table, name: str) -> pa.Array:
 
     Strings as `encode_chunks` makes them.
     """
-    found = table.schema.field(name).type
-    check_key_type(input, name, found)
-    if pa.types.is_null(found):
+    kind = table.schema.field(name).type
+    check_key_type(input, name, kind)
+    if pa.types.is_null(kind):
         return pa.nulls(table.num_rows)
     return payload_array(input, table, STRING, name)
 
@@ -67,8 +67,8 @@ def _code_column(array: pa.Array) -> KeyCodes:
         codes = np.zeros(len(array), np.uint8)
         return KeyCodes(codes, 1, lambda numbers: (pa.nulls(len(numbers)),))
     if is_string(kind):
-        found = array if pa.types.is_dictionary(kind) else encode_chunks([array])
-        return _rank_dictionary(found, _short)
+        encoded = array if pa.types.is_dictionary(kind) else encode_chunks([array])
+        return _rank_dictionary(encoded, _short)
     if pa.types.is_floating(kind):
         wide = array.cast(pa.float32()) if pa.types.is_float16(kind) else array
         return _rank_dictionary(
@@ -191,11 +191,11 @@ def _rank_dictionary(encoded: pa.DictionaryArray, restore: Restore) -> KeyCodes:
 
 
 def _take_blocks(ranks: Codes, numbers: Codes) -> Codes:
-    found = np.empty(len(numbers), ranks.dtype)
+    codes = np.empty(len(numbers), ranks.dtype)
     for first in range(0, len(numbers), PIECE):
         part = slice(first, first + PIECE)
-        np.take(ranks, numbers[part], out=found[part], mode="clip")
-    return found
+        np.take(ranks, numbers[part], out=codes[part], mode="clip")
+    return codes
 
 
 def _canonicalize_floats(array: pa.Array) -> pa.Array:

@@ -125,15 +125,15 @@ class Groups:
         first = self.firsts[key : key + 1]
         columns = tuple(_without_nulls(column, rows.n) for column in rows.columns)
         if rows.layout is TimeLayout.SAMPLED:
-            found = make_sampled(int(first[0]), rows.period, rows.n, columns)
+            buffer = make_sampled(int(first[0]), rows.period, rows.n, columns)
         else:
             assert rows.ends is not None
             if rows.starts is None:
-                found = make_contiguous(first, rows.ends, columns)
+                buffer = make_contiguous(first, rows.ends, columns)
             else:
-                found = lay_out(rows.starts, rows.ends, columns)
+                buffer = lay_out(rows.starts, rows.ends, columns)
         end = None if rows.domain_end is None else int(self.lasts[key])
-        return replace(found, points=rows.points, domain_end=end)
+        return replace(buffer, points=rows.points, domain_end=end)
 
 
 def _without_nulls(column: Column, rows: int) -> Column:
@@ -151,13 +151,13 @@ def align(
     A key without rows in an input has an empty segment there. Types of keys widen to
     one that holds all of both; otherwise a `DataError` names both inputs.
     """
-    found = list(inputs.items())
-    (_, (keys, groups)), *others = found
+    named = list(inputs.items())
+    (_, (keys, groups)), *others = named
     if all(_have_same_keys(keys, other) for _, (other, _) in others):
-        return keys, {name: groups for name, (_, groups) in found}
+        return keys, {name: groups for name, (_, groups) in named}
     columns = []
     for place, name in enumerate(keys.names):
-        parts = {source: one.columns[place] for source, (one, _) in found}
+        parts = {source: one.columns[place] for source, (one, _) in named}
         kind = common_type(name, {source: part.type for source, part in parts.items()})
         columns.append(_concat_keys(name, parts, kind))
     codes = encode_keys(columns)
@@ -167,7 +167,7 @@ def align(
     if together.order is not None:
         ranks[together.order] = ranks.copy()
     aligned, first = {}, 0
-    for name, (one, groups) in found:
+    for name, (one, groups) in named:
         aligned[name] = _scatter_groups(groups, ranks[first : first + len(one)], size)
         first += len(one)
     return Keys(keys.names, codes.decode(together.codes)), aligned

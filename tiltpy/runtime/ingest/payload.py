@@ -37,7 +37,7 @@ def read_payload(
 
     Fewer where a table without rows does not say the types.
     """
-    found = []
+    read = []
     for (column, scalar), path in zip(columns(declared.type), paths, strict=True):
         array = payload_array(declared.name, table, scalar, *path)
         if says_no_type(array):
@@ -51,10 +51,10 @@ def read_payload(
         if isinstance(declared.type, Struct) and isinstance(
             declared.type.field(column), Struct
         ):
-            found.append(_presence(array))
+            read.append(_presence(array))
         else:
-            found.append(payload_column(array, scalar, input=declared.name, name=name))
-    return tuple(found)
+            read.append(payload_column(array, scalar, input=declared.name, name=name))
+    return tuple(read)
 
 
 def _presence(array: pa.Array) -> Column:

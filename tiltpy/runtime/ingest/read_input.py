@@ -208,10 +208,10 @@ def _read_payload(
 
     A row of a struct column may be null as a whole: then it is no event.
     """
-    found = read_payload(declared, table, choice.payload, unit, order)
+    payload = read_payload(declared, table, choice.payload, unit, order)
     first = choice.payload[0]
     if len(first) == 1 or table.column(first[0]).null_count == 0:
-        return found, None
+        return payload, None
     outer = table.column(first[0])
     there = outer.is_valid().to_numpy()
-    return found, there if order is None else there[order]
+    return payload, there if order is None else there[order]

@@ -102,9 +102,9 @@ def _of_numpy(values: NDArray[np.generic]) -> pa.Array:
     """Convert values, null where an array of `numpy.ma` masks them."""
     masked = isinstance(values, np.ma.MaskedArray)
     mask = np.ma.getmaskarray(values) if masked else None
-    found = np.ascontiguousarray(np.ma.getdata(values))
-    native = found.dtype.newbyteorder("=")
-    return pa.array(found.astype(native, copy=False), mask=mask)
+    data = np.ascontiguousarray(np.ma.getdata(values))
+    native = data.dtype.newbyteorder("=")
+    return pa.array(data.astype(native, copy=False), mask=mask)
 
 
 def _fields_of(array: pa.ChunkedArray) -> pa.Table:
@@ -120,9 +120,9 @@ def _choose(declared: Input, table: pa.Table) -> tuple[tuple[str, ...], ...]:
         return ((declared.name,),)
     if len(names) == 1:
         return ((names[0],),)
-    found = ", ".join(f"'{name}'" for name in names)
+    listed = ", ".join(f"'{name}'" for name in names)
     raise DataError(
-        f"{found or 'no column'} could be the samples; give one column alone, or call "
+        f"{listed or 'no column'} could be the samples; give one column alone, or call "
         f"it '{declared.name}'",
         input=declared.name,
     )

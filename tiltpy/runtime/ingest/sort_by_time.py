@@ -69,9 +69,9 @@ def order_ties(
     places = pc.sort_indices(table, [(name, "ascending") for name in names]).to_numpy()
     if (places[1:] > places[:-1]).all():
         return order
-    found = np.arange(len(begins)) if order is None else order.copy()
-    found[tied] = rows[places]
-    return found
+    sorted_rows = np.arange(len(begins)) if order is None else order.copy()
+    sorted_rows[tied] = rows[places]
+    return sorted_rows
 
 
 def reorder_times(values: Times, rows: Rows | None) -> Times:

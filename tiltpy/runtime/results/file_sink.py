@@ -122,9 +122,9 @@ def _write_error(path: Path, error: Exception) -> DataError:
 def _writer(sink: pa.OSFile, form: str, schema: pa.Schema) -> _Writer:
     match form:
         case "Parquet":
-            found: _Writer = pq.ParquetWriter(sink, schema)
+            writer: _Writer = pq.ParquetWriter(sink, schema)
         case "CSV":
-            found = pc.CSVWriter(sink, schema)
+            writer = pc.CSVWriter(sink, schema)
         case _:
-            found = pi.new_file(sink, schema)
-    return found
+            writer = pi.new_file(sink, schema)
+    return writer

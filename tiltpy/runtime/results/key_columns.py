@@ -47,9 +47,9 @@ class KeyColumns:
 
     def offsets(self) -> Numbers:
         """Find where the snapshots of each key begin, and the last ones end."""
-        found = np.zeros(len(self.keys) + 1, np.int64)
-        np.add.at(found, self.numbers + 1, self.counts)
-        return np.cumsum(found)
+        totals = np.zeros(len(self.keys) + 1, np.int64)
+        np.add.at(totals, self.numbers + 1, self.counts)
+        return np.cumsum(totals)
 
     @property
     def fields(self) -> list[tuple[str, pa.DataType]]:
@@ -76,8 +76,8 @@ class KeyColumns:
         longest = 1
         for column in self.keys.columns:
             if pa.types.is_string(column.type):
-                found = pc.max(pc.binary_length(column)).as_py()
-                longest = max(longest, int(found or 0))
+                size = pc.max(pc.binary_length(column)).as_py()
+                longest = max(longest, int(size or 0))
         return max(1, MOST_BYTES // longest)
 
 

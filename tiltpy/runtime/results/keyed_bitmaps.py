@@ -134,10 +134,10 @@ class KeyedBitmaps:
                 self.begins.begins[some] - self.begins.begins[first]
             )
             cells = _set(self.begins.select_ranges(first, stop))
-        found = cells * self.period + np.repeat(zeros, counts)
-        starts[at] = found
+        times = cells * self.period + np.repeat(zeros, counts)
+        starts[at] = times
         if self.begins is None or self.covered is None:
-            ends[at] = found + self.period
+            ends[at] = times + self.period
             return
         begins, covered = (
             one.select_ranges(first, stop) for one in (self.begins, self.covered)

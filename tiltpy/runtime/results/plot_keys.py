@@ -71,14 +71,14 @@ class KeySelection:
 
     def _numbers(self, keys: Keys) -> Numbers:
         """Find the numbers of the chosen keys among those of an output."""
-        found = [np.zeros(0, np.int64)]
+        numbers = [np.zeros(0, np.int64)]
         for number, wanted in enumerate(self._wanted or ()):
             parts = wanted if isinstance(wanted, tuple) else (wanted,)
             if len(parts) == len(keys.columns):
-                found.append(_match_keys(keys, parts))
-                if len(found[-1]):
+                numbers.append(_match_keys(keys, parts))
+                if len(numbers[-1]):
                     self._missing.pop(number, None)
-        return np.concatenate(found)
+        return np.concatenate(numbers)
 
 
 def _match_keys(keys: Keys, values: Sequence[object]) -> Numbers:

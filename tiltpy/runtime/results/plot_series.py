@@ -24,12 +24,12 @@ FORMS: dict[str, Form] = {".png": "png", ".svg": "svg", ".html": "html"}
 
 def form_of(path: Path) -> Form:
     """Find the form that a path's suffix stands for; `TiltError` if none does."""
-    found = FORMS.get(path.suffix.lower())
-    if found is None:
+    form = FORMS.get(path.suffix.lower())
+    if form is None:
         what = f"the suffix '{path.suffix}'" if path.suffix else "a name without suffix"
         known = ", ".join(FORMS)
         raise TiltError(f"{path}: {what} says no kind of picture; use {known}")
-    return found
+    return form
 
 
 def clock_of(stamp: OutputStamp) -> Clock:
@@ -58,7 +58,7 @@ def series_of(
     """
     first = len(keys)
     starts, ends = (_integers(_whole(table.column(first + i))) for i in range(2))
-    found = []
+    series = []
     for place in range(first + 2, table.num_columns):
         field = table.schema.field(place).name
         label = f"~{name}" if field == name else f"~{name}.{field}"
@@ -78,8 +78,8 @@ def series_of(
                 _clock(kind) if is_time else None,
                 is_input,
             )
-            found.append(_by_key(whole, keys, shown))
-    return found
+            series.append(_by_key(whole, keys, shown))
+    return series
 
 
 def _by_key(
@@ -89,8 +89,8 @@ def _by_key(
     if not keys:
         return (whole,)
     by = ", ".join(keys)
-    found = (replace(whole.select_rows(one.rows), key=one.key, by=by) for one in shown)
-    return tuple(found) or (whole.select_rows(slice(0, 0)),)
+    series = (replace(whole.select_rows(one.rows), key=one.key, by=by) for one in shown)
+    return tuple(series) or (whole.select_rows(slice(0, 0)),)
 
 
 def _leaves(label: str, column: pa.Array) -> Iterator[tuple[str, pa.Array]]:
