@@ -58,7 +58,7 @@ def tilt(
         assert master == "local[2]"
         yield request.getfixturevalue("spark")
 
-    monkeypatch.setattr(tiltpy.spark.session, "started", started)
+    monkeypatch.setattr(tiltpy.spark.session, "start_session", started)
 
     def run(*words: str) -> Outcome:
         code = main(["run", *words])

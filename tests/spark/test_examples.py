@@ -26,7 +26,7 @@ def test_example_over_spark_asserts_what_it_prints(
         assert master == "local[2]"
         yield spark
 
-    monkeypatch.setattr(tiltpy.spark.session, "started", started)
+    monkeypatch.setattr(tiltpy.spark.session, "start_session", started)
     monkeypatch.setattr(sys, "argv", [str(path)])
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(path), run_name="__main__")
