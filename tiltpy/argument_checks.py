@@ -11,7 +11,10 @@ T = TypeVar("T")
 
 
 def check_argument(name: str, value: T, kind: type[Any], wanted: str) -> T:
-    """Return the value of the argument `name`; refuse it if it is not of a kind."""
+    """Return the value of the argument `name`; refuse it if it is not of a kind.
+
+    `kind` is a type as `isinstance` takes it, `wanted` how the message calls it.
+    """
     if not isinstance(value, kind):
         actual = "None" if value is None else article(type(value).__name__)
         raise TiltError(f"{name}: expected {wanted}, found {actual}")

@@ -165,7 +165,11 @@ def _state(
 def _states_agree(
     kind: Type, left: Value | None, right: Value | None, scale: Sequence[Value | None]
 ) -> bool:
-    """Tell whether two states are the same, as far as floats can be."""
+    """Tell whether two states are the same, as far as floats can be.
+
+    `left` and `right` are states of the type `kind`; `scale` are values by whose
+    magnitudes floats may differ.
+    """
     if isinstance(kind, Scalar):
         return _scalars_agree(kind, left, right, scale)
     if left is None or right is None:

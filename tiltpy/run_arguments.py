@@ -84,7 +84,10 @@ def in_ticks(
     value: object,
     unit: Unit | None,
 ) -> int:
-    """Convert an argument; an error says its name."""
+    """Convert an argument; an error says its name.
+
+    `name` is the argument's, `convert` turns its `value` into ticks of a `unit`.
+    """
     try:
         return convert(value, unit)
     except TiltError as error:

@@ -50,7 +50,11 @@ def run_on_spark(
     outputs: Mapping[str, Path],
     args: Namespace,
 ) -> int:
-    """Run a query; 0 if it went well."""
+    """Run a query; 0 if it went well.
+
+    `paths` are the files of inputs, `outputs` those of outputs, by name; `args` the
+    options of the command.
+    """
     try:
         # An extra, and slow to import.
         from tiltpy.spark import apply_all, files  # noqa: PLC0415

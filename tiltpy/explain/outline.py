@@ -162,7 +162,11 @@ def _collect_references(
     optimized: Query,
     hosts: dict[str, tuple[str, ...]],
 ) -> Iterator[Reference]:
-    """Collect the references of a definition, each once, in order of occurrence."""
+    """Collect the references of a definition, each once, in order of occurrence.
+
+    `reader` is a definition of `source`; `optimized` is the query after the passes,
+    `hosts` the loops of each definition.
+    """
     printer = ExprPrinter(source.unit, "t")
     seen: dict[tuple[str, int, int | None], list[str]] = {}
     for node in walk(drop_unused(reader.body)):

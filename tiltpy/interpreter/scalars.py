@@ -70,6 +70,8 @@ def temporal(
     """Apply an operator of times and durations.
 
     `number` is the type of one beside them.
+
+    `left` and `right` are ticks or numbers, `result` is the type of the result.
     """
     if op in _COMPARE:
         return _COMPARE[op](left, right)
@@ -83,7 +85,10 @@ def temporal(
 
 
 def binary(op: str, left: Number, right: Number, scalar: Scalar) -> Number | None:
-    """Arithmetic and comparison; integers by zero are φ."""
+    """Arithmetic and comparison; integers by zero are φ.
+
+    `op` is the operator's sign, `scalar` the type of the result.
+    """
     if op in _COMPARE:
         return _COMPARE[op](left, right)
     if scalar.is_integer and right == 0 and op in ("//", "%"):
@@ -176,7 +181,11 @@ def call(function: str, arguments: Sequence[Number], scalar: Scalar) -> Number:
 def reduce(
     name: str, values: Sequence[Number], scalar: Scalar, ddof: int
 ) -> Number | None:
-    """Reduce one value or more, none of them φ."""
+    """Reduce one value or more, none of them φ.
+
+    `name` is the reduction, `scalar` the type of its result; `ddof` is subtracted from
+    the count of a variance.
+    """
     match name:
         case "sum":
             return fit(_sum(values), scalar)

@@ -17,6 +17,8 @@ def contributes_same(meaning: Meaning, cut: CutWindow, early: int, late: int) ->
 
     Both are taken from one time range that covers both windows, so that a snapshot is
     the same one where its index in that range is the same.
+
+    The windows are those of `cut` at the grid points `early` and `late`.
     """
     window = cut.window
     seen = meaning.objects[window.object]

@@ -80,7 +80,10 @@ def _list_keys(share: Share, slots: list[str]) -> list[Key]:
 def _binding(
     task: SparkTask, share: Share, key: Key, number: int, folder: Path
 ) -> InputBinding:
-    """Bind an input's rows of a key, as tables in order of time."""
+    """Bind an input's rows of a key, as tables in order of time.
+
+    `number` is the input's in `task`; `folder` is where its rows are sorted.
+    """
     one, rows = task.inputs[number], _KeyRows(task, share, key, number)
     empty = bind_rows(one, rows.empty_table())
     later = (bind_rows(one, table).frame for table in _sort_by_files(rows, folder))

@@ -28,7 +28,11 @@ def shuffle_by_time(
     halo: Halo,
     cutting: PartitionGrid,
 ) -> DataFrame:
-    """Copy every row to all partitions that need it, and group it there."""
+    """Copy every row to all partitions that need it, and group it there.
+
+    `halo` says how far a piece looks around itself in each of `inputs`, `cutting` how
+    time is cut into pieces.
+    """
     bounds = find_bounds(session, inputs, cutting)
     keys = keys_among(inputs)
     parts = [_describe_partitions(bounds, inputs, keys)]
@@ -54,7 +58,11 @@ def _describe_partitions(
 def _assign_partitions(
     source: NumberedInput, bounds: DataFrame, keys: list[str], halo: tuple[int, int]
 ) -> DataFrame:
-    """Assign an input's rows to pieces; without keys, to the pieces of every key."""
+    """Assign an input's rows to pieces; without keys, to the pieces of every key.
+
+    `bounds` has a row for each key, whose columns are `keys`; `halo` is how far a piece
+    looks around itself.
+    """
     back, ahead = halo
     cut = bounds.select(*keys, "step", "base", "last")
     rows = join_by_key(source.events(), cut, source.keys).withColumns(

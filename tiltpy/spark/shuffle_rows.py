@@ -116,6 +116,9 @@ def join_by_key(
     """Join rows of one key, nulls being a key too; `also` must hold of them.
 
     The right one has a row for a key, or some: without keys it goes to everyone.
+
+    `left` and `right` have the columns `keys`, and no others in common; `how` is as
+    Spark has it.
     """
     names = {key: f"right_{key}" for key in keys}
     right = right.withColumnsRenamed(names) if keys else sql.broadcast(right)

@@ -101,7 +101,11 @@ def _read_spilled(
     most: int,
     time: int = 1,
 ) -> Iterator[Share]:
-    """Share rows out among files by a hash of `columns`, and read these one by one."""
+    """Share rows out among files by a hash of `columns`, and read these one by one.
+
+    `rows` are batches of `schema`; a share has `most` bytes at most. `time` counts how
+    often its rows were shared out.
+    """
     with TemporaryDirectory(prefix="tiltpy-") as folder:
         with BatchFiles(folder, schema, FILES) as files:
             for table in collect_tables(rows, most // 4):

@@ -89,7 +89,11 @@ def make_contiguous(
 
 
 def _have_length(length: int, firsts: Times, ends: Times, breaks: Breaks) -> bool:
-    """Tell whether rows without gaps are of one length, the first row's."""
+    """Tell whether rows without gaps are of one length, the first row's.
+
+    `firsts` are the starts of the segments, `ends` those of all rows, in ticks;
+    `breaks` the rows with which later segments start.
+    """
     if not len(breaks):
         return len(ends) == 1 or find_period(ends) == length
     heads = ends[breaks] - firsts[1:] == length
@@ -99,7 +103,11 @@ def _have_length(length: int, firsts: Times, ends: Times, breaks: Breaks) -> boo
 def lay_out(
     starts: Times, ends: Times, columns: tuple[Column, ...], breaks: Breaks = NO_BREAKS
 ) -> SnapshotBuffer:
-    """Make a buffer of one row or more, starts in order, in the tightest layout."""
+    """Make a buffer of one row or more, starts in order, in the tightest layout.
+
+    `starts` and `ends` are ticks, one for each row; `breaks` are the rows with which
+    later segments start.
+    """
     layout, fifo = _classify_neighbours(starts, ends, breaks)
     first = int(starts[0])
     if layout is TimeLayout.CONTIGUOUS:

@@ -122,7 +122,11 @@ def _choose_value(
 def choose_fields(
     declared: Input, payload: Struct, column: str | None, schema: pa.Schema
 ) -> tuple[tuple[str, ...], ...]:
-    """Choose the columns of a struct's fields, or the fields of one struct column."""
+    """Choose the columns of a struct's fields, or the fields of one struct column.
+
+    `payload` is the struct's type; `column` the struct column, where one is named;
+    `schema` that of the frame.
+    """
     wanted = [name for name, _ in payload.fields]
     if column is None:
         if set(wanted) <= set(schema.names):
@@ -159,7 +163,10 @@ def _paths(
 def _check_struct(
     declared: Input, payload: Struct, path: tuple[str, ...], kind: pa.DataType
 ) -> None:
-    """Refuse a column without the fields of a struct in a struct."""
+    """Refuse a column without the fields of a struct in a struct.
+
+    `path` is the column and, within it, the field; `kind` its Arrow type.
+    """
     wanted = [name for name, _ in payload.fields]
     column = ".".join(path)
     if not pa.types.is_struct(kind):

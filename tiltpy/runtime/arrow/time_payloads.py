@@ -165,7 +165,11 @@ def output_type(scalar: Scalar, times: OutputStamp) -> OutputStamp:
 def ticks_array(
     column: Column, count: int, scalar: Scalar, kind: OutputStamp, output: str
 ) -> pa.Array:
-    """Convert the first `count` rows of a column of ticks to the type that goes out."""
+    """Convert the first `count` rows of a column of ticks to the type that goes out.
+
+    `scalar` is the type in the query, `kind` what goes out; `output` is named in
+    errors.
+    """
     array = column_array(column, count, scalar)
     width = kind.type.bit_width
     if kind.factor == 1 and width == 64:

@@ -185,7 +185,11 @@ def _check_range(
 def _divide(
     column: TimeColumn, kind: StampType, raw: NDArray[np.integer], factor: int
 ) -> Times:
-    """Divide stamps finer than the tick, which must be whole numbers of ticks."""
+    """Divide stamps finer than the tick, which must be whole numbers of ticks.
+
+    `raw` are the stamps, `factor` of whose unit make a tick; `column` and `kind` are
+    for errors.
+    """
     ticks = np.empty(len(raw), np.int64)
     for first in range(0, len(raw), PIECE):
         part = raw[first : first + PIECE].astype(np.int64, copy=False)

@@ -166,7 +166,10 @@ def complete_input(declared: Input, binding: InputBinding) -> Input:
 def _key_columns(
     declared: Input, binding: InputBinding, lifetime: Lifetime, time: str | None
 ) -> tuple[str, ...]:
-    """Choose the frame's columns for the query's keys, apart from those of time."""
+    """Choose the frame's columns for the query's keys, apart from those of time.
+
+    `lifetime` and `time` are those that hold for the input: their columns are no keys.
+    """
     name, keys = declared.name, declared.keys
     columns = binding.by or keys
     if binding.by and not keys:

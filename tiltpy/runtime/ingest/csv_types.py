@@ -24,6 +24,9 @@ def cast_as_declared(
     """Cast the payload columns of an input in a table to the input's types.
 
     `path` is the CSV file that it was read from.
+
+    `binding` says which columns are the payload of `declared`; `path` is named in
+    errors.
     """
     choice = choose_columns(
         complete_input(declared, binding), binding.column, table.schema

@@ -72,6 +72,9 @@ def keep_events(
     """Select the rows by key that are events, and the keys that have any.
 
     `present` says which structs are there, None: every one.
+
+    `present` has a bool for each row (None: all are there); `payload` is the type of
+    the rows.
     """
     mask = present
     if isinstance(payload, Scalar) and groups.buffer.columns[0].validity is not None:

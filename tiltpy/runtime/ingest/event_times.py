@@ -51,7 +51,11 @@ def read_times(
     table: pa.Table,
     unit: Unit | None,
 ) -> tuple[tuple[Stamps, ...], StampType]:
-    """Read the stamps of rows, or starts and ends, and what kind of times they are."""
+    """Read the stamps of rows, or starts and ends, and what kind of times they are.
+
+    `choice` names the columns of `table`; `unit` is the query's tick. There is one
+    array of ticks for stamps, and two for intervals.
+    """
     low, high = lifetime.before - MAX_TIME, MAX_TIME - lifetime.after
     columns: list[tuple[Stamps, StampType]] = []
     for name in choice.times:
@@ -145,6 +149,9 @@ def _until_next(
     """End each row one tick before the next greater stamp; the last rows are endless.
 
     For a domain those end at their own stamp.
+
+    `stamps` are ticks in order within each segment, `longest` is the most ticks that a
+    row holds, `next_stamp` that of the row behind the last one.
     """
     ends = np.empty(len(stamps), np.int64)
     np.subtract(stamps[1:], 1, out=ends[:-1])

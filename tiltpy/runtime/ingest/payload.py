@@ -36,6 +36,9 @@ def read_payload(
     """Read the columns of a payload (`types.columns`) at their paths in a table.
 
     Fewer where a table without rows does not say the types.
+
+    `unit` is the query's tick, `order` the order in which the rows go in (None: as they
+    lie).
     """
     read = []
     for (column, scalar), path in zip(columns(declared.type), paths, strict=True):
@@ -67,6 +70,8 @@ def payload_column(array: pa.Array, scalar: Scalar, *, input: str, name: str) ->
     """Make a column for a kernel: a view where the types are equal, but of bools.
 
     Strings come as `encode_chunks` makes them.
+
+    `scalar` is the declared type; `input` and `name` are for errors.
     """
     if scalar.kind == "string" and pa.types.is_dictionary(array.type):
         return string_column(array)

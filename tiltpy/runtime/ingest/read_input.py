@@ -147,7 +147,11 @@ def _arrange(
     *,
     allow_sort: bool,
 ) -> Arrangement:
-    """Order the rows by key, if there are keys, then start, ties, and as they came."""
+    """Order the rows by key, if there are keys, then start, ties, and as they came.
+
+    `choice` names the columns of `table`; `stamps` are the rows' starts. Without
+    `allow_sort` rows out of order are refused.
+    """
     time = TimeOrder(
         declared.name,
         choice.times[0] if choice.times else choice.keys[0],
@@ -207,6 +211,9 @@ def _read_payload(
     """Read the payload columns, and which rows are there at all (None: every one).
 
     A row of a struct column may be null as a whole: then it is no event.
+
+    `choice` names the columns of `table`, `order` is that of the rows, `unit` the
+    query's tick.
     """
     payload = read_payload(declared, table, choice.payload, unit, order)
     first = choice.payload[0]

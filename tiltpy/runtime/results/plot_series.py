@@ -55,6 +55,9 @@ def series_of(
     """Make a series, or one for each key, of each payload column of an output's table.
 
     The first columns are its `keys`, whose rows are `shown`, then the two times.
+
+    `name` is the output's, `table` has its snapshots and the key columns `keys`;
+    `shown` are the keys that are drawn, and their rows.
     """
     first = len(keys)
     starts, ends = (_integers(_whole(table.column(first + i))) for i in range(2))
@@ -161,7 +164,10 @@ def require(form: Form) -> None:
 def draw(
     series: Sequence[Sequence[Series]], clock: Clock, form: Form, title: str | None
 ) -> Any:
-    """Draw the figure: of matplotlib, or of Bokeh for `html`."""
+    """Draw the figure: of matplotlib, or of Bokeh for `html`.
+
+    `series` has a tuple for each panel; `clock` says what their times count.
+    """
     require(form)
     from tiltpy.plot.panels import lay_panels  # noqa: PLC0415 - optional
 

@@ -33,7 +33,11 @@ def plot_outputs(
     title: str | None,
     interactive: bool,
 ) -> Any:
-    """Draw `inputs` above `outputs`, over one time axis; see `Result.plot`."""
+    """Draw `inputs` above `outputs`, over one time axis; see `Result.plot`.
+
+    `path` is where to write it, too; `keys` are those to draw (None: all);
+    `interactive` asks for Bokeh.
+    """
     form: Form = "html" if interactive else "png"
     if path is not None:
         path = check_path("path", path)
