@@ -154,7 +154,7 @@ class SlotKind(StrEnum):
     CONTAINS = "contains"
     MATCHES = "matches"
     AMONG = "among"
-    """The same: whether its string is one of those that `object` lists, in JSON."""
+    """A bool for each code (bytes): whether `object` lists its string, in JSON."""
 
 
 OF_STRINGS = (

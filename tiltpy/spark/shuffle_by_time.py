@@ -103,7 +103,7 @@ def _last_partition(back: int) -> Column:
 def _add_neighbours(rows: DataFrame, keys: list[str]) -> DataFrame:
     """Copy rows that hold until the next stamp to every piece they may hold in, too.
 
-    A piece needs, beside the rows of its stretch, those of the last stamp before it,
+    A piece needs, beside the rows of its range, those of the last stamp before it,
     which hold into it, and those of the first stamp behind, which say how long the last
     ones hold. Only stamps that are the last, or the first, beside some piece can be
     such neighbours: there are two for each piece at most.

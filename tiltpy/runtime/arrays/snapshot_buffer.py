@@ -178,7 +178,7 @@ class SnapshotBuffer:
     def find(self, low: int, high: int) -> tuple[int, int]:
         """Find the rows that cover every event that overlaps `(low, high]`.
 
-        Overlapping buffers may have others between them. An empty stretch has no rows.
+        Overlapping buffers may have others between them. An empty range has no rows.
         """
         if self.n == 0 or low >= high:
             return 0, 0

@@ -1,4 +1,4 @@
-"""Parquet datasets that are read piece by piece: some columns, some stretch of time.
+"""Parquet datasets that are read piece by piece: some columns, a time range.
 
 Only the footers of the files are read at once. They say which columns there are, in
 which order of time the files are to be read, and which row groups end before a time.

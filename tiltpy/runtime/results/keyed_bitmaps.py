@@ -23,9 +23,9 @@ Numbers = NDArray[np.int64]
 class KeyRanges:
     """Where the snapshots of some keys stand, which are `n` in all.
 
-    Those of stretch `j`, `counts[j]`, are the rows from `firsts[j]` on; `led[j]` tells
+    Those of range `j`, `counts[j]`, are the rows from `firsts[j]` on; `led[j]` tells
     that there is one of the same key before them, `reach[j]` how far the last of both
-    goes at least. All others, which stand beside stretches, are the rows `beside`.
+    goes at least. All others, which stand beside ranges, are the rows `beside`.
     `heads` and `tails` are the first and the last row of each key that has any, and
     `domains` what they are cut to.
     """
@@ -43,10 +43,10 @@ class KeyRanges:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyBits:
-    """A bit for each cell of some stretches; those of stretch `j` from `begins[j]` on.
+    """A bit for each cell of some time ranges; those of range `j` from `begins[j]` on.
 
     That is a byte; there is one more of them, where the last ends. Behind the cells of
-    each stretch is at least one bit more, and all that are there are 0.
+    each range is at least one bit more, and all that are there are 0.
     """
 
     bits: Bits
@@ -54,7 +54,7 @@ class KeyBits:
 
     @staticmethod
     def of(bits: Bits, cells: Numbers, room: Numbers) -> "KeyBits":
-        """Bits in so many bytes for each stretch, of which the last may be anything."""
+        """Clear the bits behind the `cells` of each range, which takes `room` bytes."""
         begins = np.concatenate([[0], room.cumsum()])
         whole, rest = divmod(cells, 8)
         last = begins[:-1] + whole
@@ -70,10 +70,10 @@ class KeyBits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyedBitmaps:
-    """Snapshots over stretches of cells of the length `period`, the first at `low[j]`.
+    """Snapshots over ranges of cells of the length `period`, the first at `low[j]`.
 
     Without `begins` each cell is one, otherwise they are as in `abi.Stretch`. Those
-    beside the stretches have `starts` and `ends`.
+    beside the ranges have `starts` and `ends`.
     """
 
     low: Times
@@ -98,7 +98,7 @@ class KeyedBitmaps:
         ends[places.beside] = self.ends
         carried = np.full(len(places.firsts), EARLIEST)
         for first, stop in self._groups():
-            self._stretches(first, stop, starts, ends, carried[first:stop])
+            self._write_range_times(first, stop, starts, ends, carried[first:stop])
         led = places.led & (carried > EARLIEST)
         _extend(ends, places.firsts[led] - 1, carried[led])
         some = (places.led | (places.counts > 0)) & (places.reach > EARLIEST)
@@ -114,7 +114,7 @@ class KeyedBitmaps:
         cuts = [*(np.flatnonzero(np.diff(group)) + 1).tolist(), len(group)]
         yield from zip([0, *cuts[:-1]], cuts, strict=True)
 
-    def _stretches(
+    def _write_range_times(
         self, first: int, stop: int, starts: Times, ends: Times, carried: Times
     ) -> None:
         """Compute the times of the time ranges `first` to `stop`.
