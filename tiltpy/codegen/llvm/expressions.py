@@ -23,7 +23,6 @@ from tiltpy.codegen.llvm.lanes import (
     widened,
 )
 from tiltpy.codegen.llvm.operators import emit_binary, emit_call, emit_convert, kind_of
-from tiltpy.codegen.llvm.widths import is_wide_expr
 from tiltpy.loops.build import is_power_of_two
 from tiltpy.loops.nodes import (
     Array,
@@ -45,6 +44,7 @@ from tiltpy.loops.nodes import (
     Var,
     Wide,
 )
+from tiltpy.loops.widths import is_wide_expr
 from tiltpy.types import BOOL
 
 

@@ -19,7 +19,6 @@ from tiltpy.codegen.llvm.instructions import HINTS, Instructions
 from tiltpy.codegen.llvm.lanes import Value, widened
 from tiltpy.codegen.llvm.operators import kind_of
 from tiltpy.codegen.llvm.packing import emit_pack, emit_packing_store
-from tiltpy.codegen.llvm.widths import wide_variables
 from tiltpy.loops.nodes import (
     Assign,
     Branch,
@@ -36,6 +35,7 @@ from tiltpy.loops.nodes import (
     WriteSlot,
     loops,
 )
+from tiltpy.loops.widths import wide_variables
 from tiltpy.types import I64
 
 

@@ -5,6 +5,7 @@ assigned such a value.
 """
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from typing import assert_never
 
 from tiltpy.loops.nodes import (
@@ -41,16 +42,23 @@ from tiltpy.loops.nodes import (
 
 def wide_variables(body: tuple[Stmt, ...]) -> frozenset[Var]:
     """The variables that are wide somewhere."""
-    assignments = list(_assignments(body))
-    found: frozenset[Var] = frozenset()
+    pending = list(_assignments(body))
+    wide: set[Var] = set()
     while True:
-        more = {a.var for a in assignments if is_wide_expr(a.value, found)}
-        if more <= found:
-            return found
-        found |= more
+        known, rest = len(wide), []
+        for assignment in pending:
+            if assignment.var in wide:
+                continue
+            if is_wide_expr(assignment.value, wide):
+                wide.add(assignment.var)
+            else:
+                rest.append(assignment)
+        if len(wide) == known:
+            return frozenset(wide)
+        pending = rest  # once more: a loop hands values back to its beginning
 
 
-def is_wide_expr(expr: LExpr, variables: frozenset[Var]) -> bool:
+def is_wide_expr(expr: LExpr, variables: AbstractSet[Var]) -> bool:
     """Whether an expression has a value for each lane."""
     match expr:
         case Wide() | Lane() | Lanes() | Splat() | Earlier() | Pick():
