@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from tiltpy import compiler
 from tiltpy.runtime.execution import time_run as job
 
 
@@ -26,8 +27,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Nothing is found in the user's cache, and nothing is left there.
 
-    The workers of a parallel run inherit the folder.
+    The workers of a parallel run inherit the folder. Every kernel is verified.
     """
+    compiler.VERIFY_KERNELS = True
     if not hasattr(config, "workerinput"):
         folder = TemporaryDirectory(prefix="tiltpy-cache-")
         os.environ["XDG_CACHE_HOME"] = folder.name

@@ -30,6 +30,9 @@ from tiltpy.forks import Guarded, cached_property
 from tiltpy.ir.cuts import reads
 from tiltpy.ir.keys import output_keys
 from tiltpy.ir.nodes import Query
+from tiltpy.loops.verify import verify_kernel
+from tiltpy.lowering.choice.keyed_plan import Folding
+from tiltpy.lowering.choice.vector_plan import Unfit
 from tiltpy.lowering.keyed.accumulate import lower_fold
 from tiltpy.lowering.keyed.finalize import lower_cells
 from tiltpy.lowering.lowered import LoweredKernel
@@ -51,6 +54,9 @@ from tiltpy.runtime.execution.chunk_call import Kernel
 from tiltpy.types import U32, Scalar, TDom
 
 T = TypeVar("T")
+VERIFY_KERNELS = False
+"""Whether each kernel is verified once it is lowered, as the tests have it: a violation
+is a bug in lowering, whatever the data."""
 LayoutKey = frozenset[tuple[str, Layout]]
 LatticeKey = tuple[tuple[str, Lattice], ...]
 FoldKey = tuple[str, Scalar, bool]
@@ -212,7 +218,7 @@ class Specialised(Guarded):
         self, name: str, lower: Callable[[], LoweredKernel | Refusal]
     ) -> LazyCode | None:
         """The code of a lowered kernel; None where the query has no such form."""
-        lowered = cache(lower)
+        lowered = cache(partial(_lower_and_verify, lower))
         signature = self._once(
             f"{name} signature",
             Signature | None,
@@ -351,6 +357,15 @@ def _lower_grouped(
 
 def _signature(lowered: LoweredKernel | Refusal) -> Signature | None:
     return None if isinstance(lowered, Refusal) else lowered.signature
+
+
+def _lower_and_verify(
+    lower: Callable[[], LoweredKernel | Refusal],
+) -> LoweredKernel | Refusal:
+    lowered = lower()
+    if VERIFY_KERNELS and not isinstance(lowered, Refusal):
+        verify_kernel(lowered.kernel, len(lowered.signature.slots))
+    return lowered
 
 
 def _existing(lower: Callable[[], LoweredKernel | Refusal]) -> LoweredKernel:

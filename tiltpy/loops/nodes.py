@@ -7,8 +7,20 @@ gone: lowering has turned it into a bool beside each value.
 
 A value is *wide* if it has `LANES` entries, one for each of as many neighbouring grid
 points: `Wide`, `Lane`, `Lanes`, `Splat`, `Earlier` and `Pick` are, and whatever is
-computed from a wide operand or assigned such a value. Next to a wide operand another
-counts for all lanes.
+computed from a wide operand or assigned such a value (`widths`). Next to a wide operand
+another counts for all lanes, and so does a constant where only lanes have a meaning.
+
+`verify.verify_kernel` checks these rules, and those that a node states:
+
+- A value is a bool, a number or the code of a string; times are `i64`. Operands of one
+  operator have one type, and nothing is converted but by `Convert`.
+- A variable has one type, and is assigned before it is read, whichever way is taken to
+  there: in both arms of a branch, or ahead of a loop whose body reads it.
+- An array is declared by the kernel, or chosen in the same block or around it, before
+  it is used; its entries are of its type, and only a `written` one is stored to.
+- An index is an `i64`, a condition is a bool. Neither is wide, nor is a bound of a loop
+  or a number for a slot; but the index of a `Load` and the condition of a `Select` may
+  be, which then have a value for each lane.
 """
 
 from dataclasses import dataclass
@@ -19,7 +31,7 @@ from tiltpy.types import Scalar
 
 @dataclass(frozen=True, slots=True)
 class Num:
-    """A constant."""
+    """A constant, which its type can hold; a bool if that is one, and only then."""
 
     value: bool | int | float
     type: Scalar
@@ -27,7 +39,7 @@ class Num:
 
 @dataclass(frozen=True, slots=True)
 class Var:
-    """A variable, assigned before it is read."""
+    """A variable, assigned before it is read and of one type wherever it occurs."""
 
     name: str
     type: Scalar
@@ -35,7 +47,10 @@ class Var:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """An operator of `ops` on operands of one type; `&&` and `||` evaluate both."""
+    """An operator of `ops` on operands of one type; `&&` and `||` evaluate both.
+
+    These are of bools, arithmetic of numbers, `/` of floats, comparisons of any type.
+    """
 
     op: BinaryOp
     left: "LExpr"
@@ -53,7 +68,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """`condition ? then : otherwise`, both evaluated.
+    """`condition ? then : otherwise`, of one type, both evaluated.
 
     `even`: nobody can tell which it will be, so no branch may be made of it.
     """
@@ -75,7 +90,9 @@ class Convert:
 
 @dataclass(frozen=True, slots=True)
 class CallFn:
-    """A math function of `ops.FUNCTIONS`, or one of these of the loop IR alone:
+    """A math function of arguments of one type: floats, unless it is of all numbers.
+
+    One of `ops.FUNCTIONS`, where `min` and `max` take codes too, or one of the loop IR:
 
     `max_key(x)`, `min_key(x)`: a float as a signed integer of its width that orders as
     `max` and `min` do (NaN last, -0 before +0); `from_key(k)`: the float back;
@@ -89,7 +106,10 @@ class CallFn:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """An array; `slot` holds its address. Bitmaps are arrays of bool with `bits`."""
+    """An array; `slot` holds its address. Bitmaps are arrays of bool with `bits`.
+
+    A kernel declares or chooses a name once.
+    """
 
     name: str
     type: Scalar
@@ -111,7 +131,8 @@ class Load:
 class Wide:
     """The `LANES` entries of an array from `index` on (of a bitmap: bits).
 
-    With a `mask` only lanes in which it holds are read, the others are 0; no bitmaps.
+    With a `mask` only lanes in which it holds are read, the others are 0; no bitmaps. A
+    mask is wide, or a constant.
     """
 
     array: Array
@@ -122,7 +143,7 @@ class Wide:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """The number of each lane: 0 to `LANES - 1`."""
+    """The number of each lane, as an integer: 0 to `LANES - 1`."""
 
     type: Scalar
 
@@ -137,7 +158,10 @@ class Splat:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """In the sequence of lanes of `before`, then `now`: those `by` (< `LANES`) back."""
+    """In the sequence of lanes of `before`, then `now`: those `by` back.
+
+    `by` is 1 to `LANES - 1`; at least one of both is wide.
+    """
 
     now: "LExpr"
     before: "LExpr"
@@ -147,7 +171,7 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """A constant for each lane."""
+    """An integer constant for each lane."""
 
     values: tuple[int, ...]
     type: Scalar
@@ -155,7 +179,10 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """In the sequence of lanes of `first`, then `second`: those numbered by `order`."""
+    """In the sequence of lanes of `first`, then `second`: those numbered by `order`.
+
+    At least one of both is wide.
+    """
 
     first: "LExpr"
     second: "LExpr"
@@ -165,7 +192,7 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """The value of one lane."""
+    """The value of one lane, of a wide value or a constant."""
 
     operand: "LExpr"
     lane: int
@@ -174,7 +201,7 @@ class Extract:
 
 @dataclass(frozen=True, slots=True)
 class CountTrue:
-    """In how many lanes a bool holds (i64)."""
+    """In how many lanes a bool holds (i64), which is wide or a constant."""
 
     operand: "LExpr"
     type: Scalar
@@ -212,9 +239,9 @@ class Assign:
 class Store:
     """`array[index] = value`; a wide value goes to `LANES` entries from there on.
 
-    In a bitmap only wide values are stored, at a multiple of `LANES`. `past`: past the
-    caches, for what will not be read soon; `LANES` entries whose address is a multiple
-    of their size.
+    In a bitmap only wide values and constants are stored, to `LANES` bits from a
+    multiple of `LANES` on. `past`: past the caches, for what will not be read soon;
+    `LANES` entries, of no bitmap, whose address is a multiple of their size.
     """
 
     array: Array
@@ -225,7 +252,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Prefetch:
-    """Have an entry of an array brought near, if there is one."""
+    """Have an entry of an array brought near, if there is one; no bits."""
 
     array: Array
     index: LExpr
@@ -233,9 +260,10 @@ class Prefetch:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """The lanes of a wide value in which `mask` holds, one after another.
+    """The lanes of a value in which `mask` holds, one after another.
 
-    They go to `array[index]` and on; all `LANES` entries from there may be written.
+    They go to `array[index]` and on; all `LANES` entries from there may be written. It
+    is no bitmap. The mask is wide, or a constant.
     """
 
     array: Array
@@ -246,7 +274,10 @@ class Pack:
 
 @dataclass(frozen=True, slots=True)
 class Choose:
-    """`array` is one of two from here on, which have its type; it has no slot."""
+    """`array` is one of two from here on, which have its type; it has no slot.
+
+    It is known to the end of the block. Both are written if it is.
+    """
 
     array: Array
     condition: LExpr
@@ -259,7 +290,7 @@ class Pour:
     """The first `count` entries of `source` go to `array[index]` and on.
 
     Past the caches: `count` is a multiple of `LANES`, and both places are aligned to as
-    many entries, or to a line of the cache.
+    many entries, or to a line of the cache. Neither array is a bitmap.
     """
 
     array: Array
@@ -270,7 +301,10 @@ class Pour:
 
 @dataclass(frozen=True, slots=True)
 class While:
-    """Repeat `body` while `condition` holds; `head` runs before each test of it."""
+    """Repeat `body` while `condition` holds; `head` runs before each test of it.
+
+    One of both changes what the condition reads.
+    """
 
     condition: LExpr
     body: tuple["Stmt", ...]
@@ -279,7 +313,11 @@ class While:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """`var` from `start` up to `stop` (exclusive); the body does not assign it."""
+    """`var` from `start` up to `stop` (exclusive), one by one or by whole vectors.
+
+    It is an i64, the body does not assign it, and `stop`, which is computed once, does
+    not read it. Behind the loop it is the first that was not below `stop`.
+    """
 
     var: Var
     start: LExpr
@@ -290,7 +328,7 @@ class For:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """`if condition: then else: otherwise`."""
+    """`if condition: then else: otherwise`; one of both has statements."""
 
     condition: LExpr
     then: tuple["Stmt", ...]
@@ -299,7 +337,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class WriteSlot:
-    """Put an i64 into a slot, for the runtime to read."""
+    """Put an i64 into a slot, for the runtime to read; no array's address is there."""
 
     slot: int
     value: LExpr
@@ -314,9 +352,9 @@ Stmt = (
 class Kernel:
     """One compiled unit: what it reads of its slots, and what it does.
 
-    `numbers` are variables that hold a slot's number on entry. Arrays do not overlap
-    but where both are only read. `wide`: it has wide values already, and no loops in
-    which to look for more.
+    `numbers` are variables (i64) that hold a slot's number on entry. Arrays do not
+    overlap but where both are only read, so only those share a slot. `wide`: it has
+    wide values already, and no loops in which to look for more.
     """
 
     numbers: tuple[tuple[Var, int], ...]

@@ -1,6 +1,7 @@
 """The loop IR as indented pseudo-code, for `explain` and golden files."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import assert_never
 
 from tiltpy.loops.build import INF
@@ -48,6 +49,20 @@ def format_kernel(kernel: Kernel) -> str:
         lines.append("in  " + ", ".join(f"{v.name}: i64" for v, _ in kernel.numbers))
     lines.extend(_block(kernel.body, 0))
     return "\n".join(lines) + "\n"
+
+
+def format_statement(statement: Stmt) -> str:
+    """Format a statement alone: of a loop or a branch the line that begins it."""
+    match statement:
+        case While():
+            statement = replace(statement, body=(), head=())
+        case For():
+            statement = replace(statement, body=())
+        case Branch():
+            statement = replace(statement, then=(), otherwise=())
+        case _:
+            pass
+    return "\n".join(_block((statement,), 0))
 
 
 def _block(body: tuple[Stmt, ...], depth: int) -> Iterator[str]:
