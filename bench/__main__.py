@@ -2,8 +2,9 @@
 
 `python -m bench fusion`, `threads` or `buffers` (and names of workloads, if you like)
 draw the paper's figures 10, 8 and 9 as tables; `memory` is a run over more than fits,
-`median` a look at windows of growing length, `spark` one at Spark. Workloads that no
-kernel is tuned for are the family `offpath`, which has a table of its own.
+`median` a look at windows of growing length, `ablation` has each mechanism on and off,
+`spark` is one at Spark. Workloads that no kernel is tuned for are the family `offpath`,
+which has a table of its own.
 """
 
 import argparse
@@ -17,7 +18,7 @@ from bench.measure import Wanted, measure
 from bench.peers.c.bandwidth import bandwidth
 from bench.peers.offpath import NAMES as OFFPATH_PEERS
 from bench.peers.registry import NAMES, missing
-from bench.reports import buffers, fusion, median, memory, threads
+from bench.reports import ablation, buffers, fusion, median, memory, threads
 from bench.reports.offpath import OffPathTable
 from bench.reports.table import Table
 from bench.workloads.catalogue import ALL
@@ -44,6 +45,7 @@ FIGURES = {
     "buffers": buffers.lines,
     "memory": memory.lines,
     "median": median.lines,
+    "ablation": ablation.lines,
     "spark": _on_spark,
 }
 

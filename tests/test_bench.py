@@ -20,7 +20,7 @@ from bench.measure import Measured, Wanted, tiltpy
 from bench.outcome import Cells, Kept, Outcome, Table, difference
 from bench.peers.duckdb import unkeyed as duckdb_peers
 from bench.peers.peer import Peer
-from bench.reports import buffers, fusion, median, threads
+from bench.reports import ablation, buffers, fusion, median, threads
 from bench.reports.table import Table as Lines
 from bench.subject import Subject
 from bench.timing import Seconds, geometric_mean, rate, speedup, take_turns
@@ -225,6 +225,17 @@ def test_figures_have_a_line_for_each_workload() -> None:
     _, at_once, each = buffers.lines(chosen, WANTED)
     assert len(at_once.split()) == 1 + 2 * 4
     assert len(each.split()) == 2 * 4
+
+
+def test_ablation_has_a_line_for_each_mechanism() -> None:
+    header, *found = ablation.lines([BY_NAME["trading"]], WANTED)
+    assert header.split() == ["mechanism", "lines", "workload", "without", "/", "with"]
+    by_name = {line.split()[0]: line.split()[1:] for line in found}
+    assert by_name.keys() == {one.name for one in ablation.MECHANISMS}
+    assert by_name["vector_kernel"][1] == "trading"
+    assert by_name["row_map"][1:] == ["serves", "none", "of", "1", "workloads"]
+    for one in ablation.MECHANISMS:
+        assert one.lines() > 0 or not one.files
 
 
 def test_rolling_medians_of_ever_longer_windows(

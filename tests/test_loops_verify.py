@@ -586,7 +586,7 @@ def golden_kernels() -> Iterator[tuple[str, LoweredKernel]]:
         yield name, test_lowering.grid_code(text, layouts).lowered
     for name, (text, layout, period, _) in test_grid_lowering.CASES.items():
         found = test_grid_lowering.lowered(text, layout, period)
-        assert found is not None
+        assert isinstance(found, LoweredKernel)
         yield f"grid_{name}", found
     for name in ("TUMBLING", "HOPPING"):
         query = test_grouped_lowering.specialised(getattr(test_grouped_lowering, name))

@@ -87,6 +87,10 @@ class CompiledQuery:
         """How it is compiled."""
         return self._compiler.options
 
+    def kernels(self) -> frozenset[str]:
+        """The kernels that runs have used so far, as the text of their loop IR."""
+        return frozenset(text for one in self._compilers for text in one.kernels())
+
     def run(
         self,
         *,

@@ -11,7 +11,7 @@ Nothing is compiled before data (or `explain`) says which layouts are needed; ke
 are kept for every combination of layouts that a query has met.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TypeVar
@@ -30,9 +30,8 @@ from tiltpy.forks import Guarded, cached_property
 from tiltpy.ir.cuts import reads
 from tiltpy.ir.keys import output_keys
 from tiltpy.ir.nodes import Query
+from tiltpy.loops.printer import format_kernel
 from tiltpy.loops.verify import verify_kernel
-from tiltpy.lowering.choice.keyed_plan import Folding
-from tiltpy.lowering.choice.vector_plan import Unfit
 from tiltpy.lowering.keyed.accumulate import lower_fold
 from tiltpy.lowering.keyed.finalize import lower_cells
 from tiltpy.lowering.lowered import LoweredKernel
@@ -109,6 +108,11 @@ class LazyCode(Guarded):
         self._kept = found
         self._optimize = optimize
         self._code: MachineCode | None = None
+
+    @property
+    def is_made(self) -> bool:
+        """Whether its machine code is there."""
+        return self._code is not None
 
     @property
     def lowered(self) -> LoweredKernel:
@@ -196,6 +200,14 @@ class Specialised(Guarded):
         found = self._lazy("plain", lambda: self._lower(SWEEP_STRATEGIES))
         assert found is not None
         return found
+
+    def made(self) -> Iterator[LazyCode]:
+        """The kernels that have been compiled, or found on disk, so far."""
+        folds = (code for both in self.fold_code.values() for code in both)
+        plain = self.__dict__.get("plain_code", self.general_code)
+        for code in {self.general_code, plain, *self.grid_code.values(), *folds}:
+            if code is not None and code.is_made:
+                yield code
 
     @property
     def seconds(self) -> dict[str, float]:
@@ -443,3 +455,10 @@ class Compiler(Guarded):
                 found = Specialised(self.query, layouts, self.options)
                 self._known[key] = found
             return found
+
+    def kernels(self) -> frozenset[str]:
+        """The kernels that runs have used so far, as the text of their loop IR."""
+        with self._lock:
+            known = tuple(self._known.values())
+        codes = (code for specialised in known for code in specialised.made())
+        return frozenset(format_kernel(code.lowered.kernel) for code in codes)
