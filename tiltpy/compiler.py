@@ -201,7 +201,7 @@ class Specialised(Guarded):
         assert found is not None
         return found
 
-    def made(self) -> Iterator[LazyCode]:
+    def codes(self) -> Iterator[LazyCode]:
         """The kernels that have been compiled, or found on disk, so far."""
         folds = (code for both in self.fold_code.values() for code in both)
         plain = self.__dict__.get("plain_code", self.general_code)
@@ -460,5 +460,5 @@ class Compiler(Guarded):
         """The kernels that runs have used so far, as the text of their loop IR."""
         with self._lock:
             known = tuple(self._known.values())
-        codes = (code for specialised in known for code in specialised.made())
+        codes = (code for specialised in known for code in specialised.codes())
         return frozenset(format_kernel(code.lowered.kernel) for code in codes)
