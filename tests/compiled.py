@@ -26,7 +26,7 @@ from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.time_payloads import output_type
 from tiltpy.runtime.execution import call_batches as rounds
 from tiltpy.runtime.execution import time_run as job
-from tiltpy.runtime.execution.output_group import Part
+from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.ingest.binding import InputBinding
@@ -146,7 +146,7 @@ def run_compiled(case: Case, setting: Setting) -> dict[str, list[Snapshot]]:
     compiler = compiler_of(case.query, options)
     with small_sizes(setting):
         result = run(
-            Part(case.query, compiler.specialised),
+            OutputGroup(case.query, compiler.specialised),
             inputs,
             Request(case.start, case.end, case.bounds),
             RunOptions(setting.workers, setting.chunk, grid=setting.grid),

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from tests.trials import drivers
 from tiltpy.abi import (
     LANES,
-    Lattice,
     Layout,
     Loop,
     Read,
+    SamplingGrid,
     Scratch,
     Shape,
     Signature,
@@ -35,7 +35,7 @@ from tiltpy.interpreter.evaluate import Event, Snapshot, Value, interpret
 from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.runtime.arrays.pool import dtype_of
-from tiltpy.runtime.execution.chunk_call import Kernel
+from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.types import I64, Struct, columns
 
 Number = TypeVar("Number", bound=np.generic)
@@ -57,7 +57,7 @@ class FakeGrid:
     implicit: bool = False
     """Whether every cell is a snapshot."""
 
-    def kernel(self, lattices: Mapping[str, Lattice]) -> Kernel | None:
+    def kernel(self, lattices: Mapping[str, SamplingGrid]) -> Kernel | None:
         query = resolve_boundaries(self.query)
         outputs = [query.definition(name) for name in query.outputs]
         reads: dict[str, Read] = {}

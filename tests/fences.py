@@ -2,8 +2,9 @@
 
 Every array that a kernel reads or writes is cut to exactly the size that the runtime
 says it has, and put right before a page that nobody may touch (with `low`: right behind
-one). A kernel that steps over the end of the process with a fault, so this runs in a
-process of its own. For Linux.
+one). Each call has arrays of its own, so that a step into what belongs to the call
+beside it is a fault, too. A kernel that steps over ends the process with a fault, so
+this runs in a process of its own. For Linux.
 """
 
 import ctypes
@@ -11,7 +12,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,18 +22,20 @@ from tests.random_events import random_event_case, random_event_setting
 from tests.random_grids import random_grid_case, random_grid_setting
 from tests.random_queries import random_case
 from tests.test_properties import check
-from tiltpy.abi import SlotKind
+from tiltpy.abi import LANES, SlotKind
 from tiltpy.runtime.arrays import pool as memory
+from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.pool import dtype_of
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
-from tiltpy.runtime.execution import chunk_call as execute
-from tiltpy.runtime.execution.kernel_arguments import INPUT_NUMBERS, Wiring, wiring_of
-from tiltpy.runtime.execution.row_slices import Part
-from tiltpy.runtime.execution.vector_calls import GridRun
+from tiltpy.runtime.arrays.views import address
+from tiltpy.runtime.concurrency.offload import stop_flag
+from tiltpy.runtime.execution.call_numbers import item
+from tiltpy.runtime.execution.call_queue import CallQueue
+from tiltpy.runtime.execution.call_table import CallTable
+from tiltpy.runtime.execution.row_slices import RowSlices
 from tiltpy.types import Scalar
 
 Number = TypeVar("Number", bound=np.generic)
-Slots = NDArray[np.int64]
 
 PAGE = 4096
 READ_WRITE, PRIVATE_ANONYMOUS = 3, 0x22
@@ -97,14 +100,14 @@ class Fences:
         self.regions.clear()
 
 
-def rows_of(part: Part, call: int) -> SnapshotBuffer:
+def rows_of(slices: RowSlices[Any], call: int) -> SnapshotBuffer:
     """The rows that a call sees, or one that must be readable."""
-    buffer = part.buffer
-    first = min(int(part.first[call]), max(0, buffer.n - 1))
-    rows = slice(first, first + max(1, int(part.count[call])))
+    buffer, first = slices.buffer, item(slices.here, call)
+    rows = slice(first, first + max(1, item(slices.count, call)))
     found: SnapshotBuffer = replace(
         buffer,
         n=rows.stop - first,
+        start=item(slices.start, call),
         starts=None if buffer.starts is None else buffer.starts[rows],
         ends=None if buffer.ends is None else buffer.ends[rows],
         columns=tuple(
@@ -115,30 +118,81 @@ def rows_of(part: Part, call: int) -> SnapshotBuffer:
     return found
 
 
-def fence_inputs(
-    fences: Fences, wiring: Wiring, parts: Mapping[str, Part], own: Slots, call: int
-) -> None:
-    """Have a call, with slots of its own, see its rows between fences."""
-    rows = {name: fences.piece(rows_of(part, call)) for name, part in parts.items()}
-    for index, kind, name, column in wiring.inputs:
-        if kind not in (SlotKind.ROWS, SlotKind.START):
-            own[index] = INPUT_NUMBERS[kind](rows[name], column)
+class FencedCalls:
+    """Makes the calls of a table one by one, each between fences of its own."""
+
+    def __init__(self, fences: Fences, table: CallTable) -> None:
+        self.fences = fences
+        self.table = table
+        self.in_order = {slot.index for slot in table._appended}
+
+    def run(self) -> None:
+        """Make them; what they write is put where it belongs."""
+        stop = stop_flag().place
+        for call, slots in enumerate(self.table.slots):
+            own = slots.copy()
+            self._fence_inputs(own, call)
+            self._fence_scratch(own, call)
+            arrays = self._fence_outputs(own, call)
+            self.table.code.one(address(own), stop)
+            for index in self.table.map.counts.values():
+                slots[index] = own[index]
+                assert own[index] >= 0
+            for index, _ in self.table.map.numbers:
+                slots[index] = own[index]
+            self._put_back(call, arrays)
+
+    def _fence_inputs(self, own: I64Array, call: int) -> None:
+        rows = {
+            name: RowSlices.all_of(self.fences.piece(rows_of(slices, call)), 0)
+            for name, slices in self.table.ranges.slices.items()
+        }
+        for index, kind, name, column in self.table.map.inputs:
+            if kind not in (SlotKind.ROWS, SlotKind.START):
+                own[index] = rows[name].number(kind, column)
+
+    def _fence_scratch(self, own: I64Array, call: int) -> None:
+        for index, _, wanted in self.table.map.scratch:
+            size = item(self.table.ranges.rows_of(wanted.rows, wanted.constant), call)
+            own[index] = address(self.fences.array(dtype_of(wanted.type), size))
+
+    def _fence_outputs(
+        self, own: I64Array, call: int
+    ) -> dict[int, NDArray[np.generic]]:
+        found = {}
+        for slot in self.table.map.outputs:
+            size = item(self.table.ranges.room(slot), call)
+            array = found[slot.index] = self.fences.array(dtype_of(slot.type), size)
+            own[slot.index] = address(array)
+        return found
+
+    def _put_back(self, call: int, arrays: Mapping[int, NDArray[np.generic]]) -> None:
+        slots = self.table.slots
+        for slot in self.table.map.outputs:
+            if slot.index in self.table.needs:
+                continue
+            array, here = arrays[slot.index], int(slots[call, slot.index])
+            size = len(array)
+            if slot.index in self.in_order:
+                size = int(slots[call, self.table.map.counts[slot.loop.name]])
+            elif slot.kind is SlotKind.OUT_VALUES and slot.loop.implicit_times:
+                size -= LANES  # what lies behind may be the next call's
+            assert size <= len(array)
+            ctypes.memmove(here, address(array), size * array.itemsize)
+            if slot.index in self.in_order and call + 1 < len(slots):
+                slots[call + 1, slot.index] += here + size * array.itemsize
 
 
 def put_up(fences: Fences) -> None:
     """Have the runtime take all memory between fences."""
-    make_chunk, slots_of = execute.Chunk.__init__, GridRun.slots
 
-    def fenced_chunk(chunk: execute.Chunk, *given: object, **named: object) -> None:
-        make_chunk(chunk, *given, **named)  # type: ignore[arg-type]
-        chunk.pieces = {n: fences.piece(piece) for n, piece in chunk.pieces.items()}
+    def run_in_order(table: CallTable, memory: memory.ScratchArrays) -> None:
+        del memory
+        FencedCalls(fences, table).run()
 
-    def fenced_slots(run: GridRun) -> Slots:
-        slots = slots_of(run)
-        wiring = wiring_of(run.signature, run.kernel.code)
-        for call, own in enumerate(slots):
-            fence_inputs(fences, wiring, run.parts, own, call)
-        return slots
+    def run_queue(queue: CallQueue) -> None:
+        for table in queue._tables:
+            FencedCalls(fences, table).run()
 
     def allocate(scalar: Scalar, size: int) -> NDArray[np.generic]:
         return fences.array(dtype_of(scalar), size)
@@ -149,8 +203,8 @@ def put_up(fences: Fences) -> None:
         del memory, key
         return allocate(scalar, size)
 
-    execute.Chunk.__init__ = fenced_chunk  # type: ignore[assignment, method-assign]
-    GridRun.slots = fenced_slots  # type: ignore[assignment, method-assign]
+    CallTable.run_in_order = run_in_order  # type: ignore[assignment, method-assign]
+    CallQueue.run = run_queue  # type: ignore[assignment, method-assign]
     memory.allocate = allocate
     memory.ScratchArrays.take = take  # type: ignore[assignment, method-assign]
 

@@ -31,7 +31,7 @@ from tiltpy.interpreter.keys import Key, key_order, same_key
 from tiltpy.ir.keys import keys_of
 from tiltpy.ir.print.query import format_query
 from tiltpy.lifetimes import Interval
-from tiltpy.runtime.execution.output_group import Part
+from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.ingest.binding import InputBinding
@@ -167,7 +167,7 @@ def _laid_out(case: KeyedCase, setting: KeyedSetting) -> Result:
         plain.workers, plain.chunk, grid=plain.grid, direct=setting.direct
     )
     compilers = [Compiler(part, _options(plain)) for part in by_keys(case.query)]
-    parts = [Part(one.query, one.specialised) for one in compilers]
+    parts = [OutputGroup(one.query, one.specialised) for one in compilers]
     if plain.layout is None:
         order = setting.order
         return run_parts(case.query, parts, bindings, request, options, order)

@@ -11,33 +11,35 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
+
 from tests.keyed import KeyedSetting, run_keyed
 from tests.random_keys import KeyedCase
 from tests.test_keyed_properties import CASES
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.key_domains import EARLIEST
-from tiltpy.runtime.execution.time_run import Job
-from tiltpy.runtime.execution.vector_calls import GridRun
+from tiltpy.runtime.execution.time_run import TimeRun
+from tiltpy.runtime.execution.vector_calls import VectorChunks
 from tiltpy.runtime.execution.vector_range import has_covered
-from tiltpy.runtime.keyed.keyed_run import KeyedJob
-from tiltpy.runtime.keyed.sweep_calls import Segments
-from tiltpy.runtime.keyed.vector_calls import GridSegments
-from tiltpy.runtime.preaggregation.finalize import Folded
+from tiltpy.runtime.keyed.keyed_run import KeyedRun
+from tiltpy.runtime.keyed.sweep_calls import SweepBatch
+from tiltpy.runtime.keyed.vector_calls import VectorBatch
+from tiltpy.runtime.preaggregation.finalize import PaneAggregate
 from tiltpy.runtime.results.keyed_bitmaps import KeyedBitmaps
 from tiltpy.types import Struct
 
 Forms = Iterable[str]
 
 
-def of_segments(batch: Segments) -> Forms:
+def of_segments(batch: SweepBatch) -> Forms:
     keys = len(batch.keys)
     yield f"batch: {'one key' if keys == 1 else 'several keys'}"
     loops = batch.signature.loops
     yield f"batch: {'one loop' if len(loops) == 1 else 'several loops'}"
-    owned = [owned.some for owned in batch.owned.values()]
+    owned = [np.atleast_1d(cells.some) for cells in batch.cells.values()]
     if any(some.any() and not some.all() for some in owned):
         yield "batch: an output without cells for a key"
-    if any(one.seam.any() for one in batch.owned.values()):
+    if any(np.any(one.seam) for one in batch.cells.values()):
         yield "batch: cells behind a seam"
     for loop in loops:
         yield f"batch: {loop.shape.value}"
@@ -45,9 +47,9 @@ def of_segments(batch: Segments) -> Forms:
             yield "batch: times of the input's rows"
         if loop.every_cell:
             yield "batch: a snapshot in every cell"
-        if loop.name not in batch.owned:
+        if loop.name not in batch.cells:
             yield "batch: an object that is no output"
-    for part in batch.parts.values():
+    for part in batch.coverage.slices.values():
         yield f"batch: {part.buffer.layout.value} rows"
         if (part.count == 0).any():
             yield "batch: a key without rows in an input"
@@ -57,7 +59,7 @@ def of_segments(batch: Segments) -> Forms:
             yield "batch: validity that does not begin with a byte"
 
 
-def of_grids(batch: GridSegments) -> Forms:
+def of_grids(batch: VectorBatch) -> Forms:
     keys = len(batch.keys)
     yield f"grid batch: {'one key' if keys == 1 else 'several keys'}"
     for loop in batch.signature.loops:
@@ -70,9 +72,9 @@ def of_grids(batch: GridSegments) -> Forms:
             yield "grid batch: snapshots of a cell"
         if isinstance(loop.type, Struct):
             yield "grid batch: structs"
-    for part in batch.parts.values():
+    for part in batch.slices.values():
         yield f"grid batch: {part.buffer.layout.value} rows"
-    if len(batch.parts) > 1:
+    if len(batch.slices) > 1:
         yield "grid batch: several inputs"
 
 
@@ -89,7 +91,7 @@ def of_times(piece: KeyedBitmaps) -> Forms:
             yield "grid batch: a snapshot that goes on into a stretch"
 
 
-def of_keyed(job: KeyedJob) -> Forms:
+def of_keyed(job: KeyedRun) -> Forms:
     if any(isinstance(rows, SnapshotBuffer) for rows in job.inputs.values()):
         yield "an input without keys"
     if len(job.inputs) > 1:
@@ -107,7 +109,7 @@ def of_keyed(job: KeyedJob) -> Forms:
         yield "batches, and keys alone"
 
 
-def of_job(job: Job) -> Forms:
+def of_job(job: TimeRun) -> Forms:
     workers = job.options.workers or 1
     yield f"job: {'one worker' if workers == 1 else 'several workers'}"
     if job.grid is not None:
@@ -115,13 +117,13 @@ def of_job(job: Job) -> Forms:
 
 
 OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
-    (KeyedJob, of_keyed),
-    (Segments, of_segments),
-    (Job, of_job),
-    (GridSegments, of_grids),
+    (KeyedRun, of_keyed),
+    (SweepBatch, of_segments),
+    (TimeRun, of_job),
+    (VectorBatch, of_grids),
     (KeyedBitmaps, of_times),
-    (GridRun, lambda _: ["grid kernel called"]),
-    (Folded, lambda _: ["folded without grouping"]),
+    (VectorChunks, lambda _: ["grid kernel called"]),
+    (PaneAggregate, lambda _: ["folded without grouping"]),
 )
 
 

@@ -22,7 +22,7 @@ from tests.random_queries import (
     random_payload,
 )
 from tests.random_streams import Spans, StreamMaker
-from tiltpy.abi import LANES, Lattice, Layout, TimeLayout
+from tiltpy.abi import LANES, Layout, SamplingGrid, TimeLayout
 from tiltpy.compiler import specialise
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.emit.references import references
@@ -356,7 +356,7 @@ def is_special(query: Query, rows: Mapping[str, Rows]) -> bool:
         time = TimeLayout.SAMPLED if one.sampled else TimeLayout.INTERVALS
         nullable = tuple(one.lost > 0 for _ in columns(one.payload))
         layouts[name] = Layout(time, nullable)
-        lattices[name] = Lattice(one.period, 0)
+        lattices[name] = SamplingGrid(one.period, 0)
     _, optimized = optimize(specialise(query, layouts), frozenset())[-1]
     lowered = lower_vector(optimized, layouts, lattices, DEFAULT_COSTS)
     if not isinstance(lowered, Refusal):

@@ -17,6 +17,7 @@ from typing import Any
 from unittest.mock import patch
 
 from tests.compiled import compiler_of, random_setting, run_compiled
+from tests.fences import rows_of
 from tests.random_events import random_event_case, random_event_setting
 from tests.random_grids import random_grid_case, random_grid_setting
 from tests.random_queries import random_case
@@ -53,8 +54,10 @@ from tiltpy.lowering.vector.outputs import Output
 from tiltpy.lowering.vector.tile_buffers import Temporary
 from tiltpy.plan.nodes import Refusal
 from tiltpy.plan.vector_plan import VectorPlan
-from tiltpy.runtime.execution.chunk_call import Chunk
-from tiltpy.runtime.execution.vector_calls import GridRun
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.execution.call_numbers import greatest, item
+from tiltpy.runtime.execution.sweep_calls import SweepChunks
+from tiltpy.runtime.execution.vector_calls import VectorChunks
 
 Forms = Iterable[str]
 Lower = Callable[..., LoweredKernel | Refusal]
@@ -231,7 +234,7 @@ class Census:
             for name in ("lower", "lower_vector"):
                 wrapped = self._observed(getattr(compiler, name))
                 stack.enter_context(patch.object(compiler, name, wrapped))
-            for called in (Chunk, GridRun):
+            for called in (SweepChunks, VectorChunks):
                 after = _after(called.__init__, self._called)
                 stack.enter_context(patch.object(called, "__init__", after))
             yield
@@ -259,11 +262,11 @@ class Census:
 
         return observed
 
-    def _called(self, chunk: Chunk | GridRun) -> None:
+    def _called(self, chunk: SweepChunks | VectorChunks) -> None:
         signature = chunk.signature
         for loop in signature.loops:
             self._met.add(f"shape: {loop.shape.value}")
-        where = "grid" if isinstance(chunk, GridRun) else "general"
+        where = "grid" if isinstance(chunk, VectorChunks) else "general"
         for slot in signature.slots:
             if slot.kind in OF_STRINGS:
                 asked = "" if slot.kind is SlotKind.CODE else " that is looked up"
@@ -272,19 +275,20 @@ class Census:
             for kind, forms in OBSERVED:
                 if isinstance(one, kind):
                     self._met.update(forms(one))
-            if isinstance(one, VectorPlan) and isinstance(chunk, GridRun):
+            if isinstance(one, VectorPlan) and isinstance(chunk, VectorChunks):
                 self._met.update(_extent(one, chunk))
-            if isinstance(one, RowPane) and isinstance(chunk, Chunk):
+            if isinstance(one, RowPane) and isinstance(chunk, SweepChunks):
                 self._met.update(_most_rows(one, chunk))
-            if isinstance(one, Stepping) and isinstance(chunk, Chunk):
+            if isinstance(one, Stepping) and isinstance(chunk, SweepChunks):
                 self._met.update(_many_rows(one, chunk))
             if isinstance(one, Outlet):
                 self._met.update(_much_kept(one, chunk))
 
 
-def _extent(grid: VectorPlan, chunks: GridRun) -> Forms:
+def _extent(grid: VectorPlan, chunks: VectorChunks) -> Forms:
     """How much of time calls of a grid kernel cover."""
-    for length in set((chunks.high - chunks.low).tolist()):
+    low, high = chunks.calls.low, chunks.calls.high
+    for length in {item(high - low, k) for k in range(chunks.count)}:
         yield from _covered(grid, length)
 
 
@@ -301,34 +305,39 @@ def _covered(grid: VectorPlan, length: int) -> Forms:
         yield "grid: less than a vector"
 
 
-def _most_rows(pane: RowPane, chunk: Chunk) -> Forms:
+def _pieces(chunk: SweepChunks, name: str) -> list[SnapshotBuffer]:
+    """The rows that calls see of an input, if it is one."""
+    slices = chunk.coverage.slices.get(name)
+    return [] if slices is None else [rows_of(slices, k) for k in range(chunk.count)]
+
+
+def _most_rows(pane: RowPane, chunk: SweepChunks) -> Forms:
     """Whether a window of a chunk may have more rows than are folded at once."""
-    piece = chunk.pieces.get(pane.rows.name)
-    if piece is not None:
+    for piece in _pieces(chunk, pane.rows.name):
         starts, _ = piece.times()
         length = pane.window.end - pane.window.start
         if (starts[LANES:] - starts[:-LANES] < length).any():
             yield "row pane: more than a vector"
 
 
-def _many_rows(found: Stepping, chunk: Chunk) -> Forms:
+def _many_rows(found: Stepping, chunk: SweepChunks) -> Forms:
     """Whether there may be rows for a run of short visits, of each object."""
-    pieces = (chunk.pieces.get(step.edge.rows.name) for step in found.steps)
-    if all(piece is not None and piece.n > 2 * found.run for piece in pieces):
+    some = (_pieces(chunk, step.edge.rows.name) for step in found.steps)
+    if all(any(one.n > 2 * found.run for one in pieces) for pieces in some):
         yield "sweep: windows from edge to edge, for a while"
 
 
-def _much_kept(found: Outlet, chunk: Chunk | GridRun) -> Forms:
+def _much_kept(found: Outlet, chunk: SweepChunks | VectorChunks) -> Forms:
     """Whether what is kept of a chunk goes past the caches, perhaps in parts."""
     (loop,) = (one for one in chunk.signature.loops if one.name == found.name)
-    if isinstance(chunk, GridRun):
-        longest = int((chunk.high - chunk.low).max())
+    if isinstance(chunk, VectorChunks):
+        longest = greatest(chunk.calls.high - chunk.calls.low)
         form, rows = "grid", longest // loop.tdom.precision
     elif loop.shape is Shape.ROWS:
-        visits = chunk.visits[loop.name]
-        form, rows = loop.shape.value, visits.last - visits.first
+        first, stop = chunk.coverage.row_range(loop)
+        form, rows = loop.shape.value, greatest(stop - first)
     else:
-        form, rows = "merge", chunk.rows_of(loop.changes, 0) // 2
+        form, rows = "merge", greatest(chunk.coverage.rows_of(loop.changes, 0)) // 2
     if form != "merge":
         yield f"{form}: packed"
     if rows > found.assembly.costs.streamed_snapshots:

@@ -12,7 +12,7 @@ from tests.compiled import Setting
 from tests.plain import check_engines
 from tests.shapes import Census
 from tests.test_row_panes import STREAMS, points
-from tiltpy.abi import Lattice, Layout, TimeLayout
+from tiltpy.abi import Layout, SamplingGrid, TimeLayout
 from tiltpy.compiler import CompileOptions, Specialised
 from tiltpy.frontend.parse import parse
 from tiltpy.ops import REDUCTIONS
@@ -129,5 +129,5 @@ def test_which_are_swept(body: str, *, apart: bool, grid: bool) -> None:
     found = Specialised(
         parse(f"input x : f32\n{body}"), {"x": POINTS}, CompileOptions()
     )
-    lattices = {"x": Lattice(1, 0, apart=apart)}
+    lattices = {"x": SamplingGrid(1, 0, apart=apart)}
     assert (found.lattice_code(lattices) is not None) == grid

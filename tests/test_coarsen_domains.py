@@ -6,7 +6,7 @@ from random import Random
 from tests.compare import assert_same
 from tests.compiled import Setting, run_compiled
 from tests.random_queries import Case, random_case
-from tiltpy.abi import Lattice, Layout, TimeLayout
+from tiltpy.abi import Layout, SamplingGrid, TimeLayout
 from tiltpy.compiler import CompileOptions, Specialised
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event, interpret
@@ -102,5 +102,5 @@ def test_samples_of_many_ticks_have_a_grid_kernel() -> None:
         text = f"input x : f64\nu = TDom(-∞, ∞, 100)\n~o[u] = {call}\noutput ~o"
         layouts = {"x": Layout(TimeLayout.SAMPLED, (False,))}
         kernels = Specialised(parse(text), layouts, CompileOptions(cache=False))
-        lattices = {"x": Lattice(100, 0)}
+        lattices = {"x": SamplingGrid(100, 0)}
         assert kernels.lattice_code(lattices), kernels.vector_refusal(lattices)

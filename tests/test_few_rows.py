@@ -16,7 +16,7 @@ from tests.compiled import NO_STRATEGIES
 from tiltpy.abi import Layout, TimeLayout
 from tiltpy.compiler import CompileOptions, Compiler, Specialised
 from tiltpy.runtime.execution import time_run as job
-from tiltpy.runtime.execution.chunk_call import Kernel
+from tiltpy.runtime.execution.kernel import Kernel
 
 SPECIAL = {
     "at events": "~o[t] = ~x[t] != φ ? mean(~x[t-100:t]) : φ",

@@ -21,7 +21,7 @@ from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event, interpret
 from tiltpy.ir.print.query import format_query
 from tiltpy.lifetimes import Interval
-from tiltpy.runtime.execution.output_group import Part
+from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.ingest.binding import InputBinding
@@ -47,7 +47,7 @@ class Runs:
             return made[0]
 
         request = Request(start, end, self.case.bounds)
-        result = run(Part(query, kernels), self.inputs(), request, options)
+        result = run(OutputGroup(query, kernels), self.inputs(), request, options)
         self.calls += made[0].fake.runs
         return result
 
@@ -187,7 +187,7 @@ def test_larger_inputs_take_grid_kernels_in_chunks_for_all_workers() -> None:
         made.append(FakeKernels(query, layouts, covered=False, implicit=True))
         return made[0]
 
-    result = run(Part(query, kernels), bound, Request(), RunOptions(workers=2))
+    result = run(OutputGroup(query, kernels), bound, Request(), RunOptions(workers=2))
     assert made[0].fake.runs == 1
     values = result.to_arrow()["o"].to_pylist()
     assert values == [2 * i - 1 for i in range(1, count)]

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.test_lowering import GOLDEN, check_golden, described
-from tiltpy.abi import Lattice, Layout, Shape, TimeLayout
+from tiltpy.abi import Layout, SamplingGrid, Shape, TimeLayout
 from tiltpy.compiler import specialise
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.frontend.parse import parse
@@ -46,7 +46,7 @@ CASES = {
 def lowered(text: str, layout: Layout, period: int) -> LoweredKernel | Refusal:
     layouts = {"m": layout}
     _, query = optimize(specialise(parse(text), layouts), frozenset())[-1]
-    return lower_vector(query, layouts, {"m": Lattice(period, 0)}, DEFAULT_COSTS)
+    return lower_vector(query, layouts, {"m": SamplingGrid(period, 0)}, DEFAULT_COSTS)
 
 
 @pytest.mark.parametrize("name", CASES)

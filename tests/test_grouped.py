@@ -19,14 +19,14 @@ from tiltpy.ir.nodes import Query
 from tiltpy.ir.print.query import format_query
 from tiltpy.runtime import run
 from tiltpy.runtime.arrow.timestamps import output_stamp
-from tiltpy.runtime.execution.output_group import Part
+from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.preaggregation import run as direct
 from tiltpy.runtime.preaggregation import time_ordered_rows as looks
 from tiltpy.runtime.preaggregation.run import Grouping, fold_directly, only_input
-from tiltpy.runtime.preaggregation.time_ordered_rows import in_time
+from tiltpy.runtime.preaggregation.time_ordered_rows import read_in_time_order
 from tiltpy.runtime.results.key_columns import Order
 from tiltpy.runtime.results.result import OutputTable
 from tiltpy.runtime.run import run_parts
@@ -67,7 +67,7 @@ def fold(
     """The outputs of a query whose rows are folded as they come; or `Grouping`."""
     declared = only_input(query)
     assert declared is not None
-    rows = in_time(declared, InputBinding(frame), query.unit)
+    rows = read_in_time_order(declared, InputBinding(frame), query.unit)
     assert not isinstance(rows, str)
     compiler = Compiler(query, CompileOptions(optimize=optimize, cache=False))
     options = RunOptions(workers=workers, direct=True)
@@ -75,7 +75,7 @@ def fold(
         patch.object(direct, "PER_ROW", per_row),
         patch.object(direct, "MERGED", 16 * per_row),
     ):
-        part = Part(query, compiler.specialised)
+        part = OutputGroup(query, compiler.specialised)
         found = fold_directly(part, rows, request, options)
     stamp = output_stamp({declared.name: rows.stamps}, query.unit)
     return {table.name: table for table in found.tables(stamp, order)}
@@ -199,7 +199,7 @@ def both(
     request = Request(start, None, bounds or {})
     (output,) = fold(query, frame, request, order=order, per_row=per_row).values()
     compiler = Compiler(query, CompileOptions(cache=False))
-    part = Part(query, compiler.specialised)
+    part = OutputGroup(query, compiler.specialised)
     bindings = {query.inputs[0].name: InputBinding(frame)}
     options = RunOptions(direct=False)
     (grouped,) = run_parts(query, [part], bindings, request, options, order).values()
@@ -346,9 +346,9 @@ def test_few_rows_are_grouped() -> None:
     frame = pa.table({"k": [1], "ts": [1], "x": pa.array([1], pa.int32())})
     declared = only_input(query)
     assert declared is not None
-    rows = in_time(declared, InputBinding(frame), None)
+    rows = read_in_time_order(declared, InputBinding(frame), None)
     assert not isinstance(rows, str)
-    part = Part(query, Compiler(query, CompileOptions(cache=False)).specialised)
+    part = OutputGroup(query, Compiler(query, CompileOptions(cache=False)).specialised)
     with pytest.raises(Grouping, match="~x has few rows"):
         fold_directly(part, rows, Request(), RunOptions())
 
@@ -365,7 +365,7 @@ def test_what_is_not_in_time(lifetime: str, ts: list[int], reason: str) -> None:
     query = tilt.parse(COUNT.replace("point", lifetime)).query
     some = pa.array([1] * len(ts), pa.int32())
     frame = pa.table({"k": some, "ts": pa.array(ts, pa.int64()), "x": some})
-    assert in_time(query.inputs[0], InputBinding(frame), None) == reason
+    assert read_in_time_order(query.inputs[0], InputBinding(frame), None) == reason
 
 
 def test_explain_says_which_way_is_taken() -> None:
@@ -386,9 +386,9 @@ def test_windows_that_slide_over_all_rows_are_grouped() -> None:
     text = "input x by k : f64 time ts sampled 1\n~n[t] = mean(~x[t-50 : t])"
     query = tilt.parse(text).query
     frame = pa.table({"k": ["a"] * 9999, "ts": range(9999), "x": np.arange(9999.0)})
-    rows = in_time(query.inputs[0], InputBinding(frame), None)
+    rows = read_in_time_order(query.inputs[0], InputBinding(frame), None)
     assert not isinstance(rows, str)
-    part = Part(query, Compiler(query, CompileOptions(cache=False)).specialised)
+    part = OutputGroup(query, Compiler(query, CompileOptions(cache=False)).specialised)
     with pytest.raises(Grouping, match="few rows for 9,999 panes, of which windows"):
         fold_directly(part, rows, Request(), RunOptions())
 

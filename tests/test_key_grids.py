@@ -13,8 +13,8 @@ import pytest
 
 import tiltpy as tilt
 from tiltpy.runtime.keyed import keyed_run as keyed
-from tiltpy.runtime.keyed.vector_calls import GridSegments
-from tiltpy.runtime.keyed.vector_ranges import KeyGrids
+from tiltpy.runtime.keyed.vector_calls import VectorBatch
+from tiltpy.runtime.keyed.vector_ranges import KeyVectorRanges
 
 KEYS = 45
 INPUT = "input x{by} : {type} time ts "
@@ -56,15 +56,15 @@ WITHOUT = {("hops that cut", 0.1), ("short rows that last", 0.0)}
 def served() -> Iterator[list[int]]:
     """How many keys the grid kernels serve in each batch."""
     found: list[int] = []
-    make = GridSegments.__init__
+    make = VectorBatch.__init__
 
     def made(
-        batch: GridSegments, grids: KeyGrids, *given: object, **named: object
+        batch: VectorBatch, grids: KeyVectorRanges, *given: object, **named: object
     ) -> None:
         make(batch, grids, *given, **named)  # type: ignore[arg-type]
         found.append(len(batch.keys))
 
-    with patch.object(GridSegments, "__init__", made):
+    with patch.object(VectorBatch, "__init__", made):
         yield found
 
 

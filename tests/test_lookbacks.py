@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -21,7 +22,8 @@ from tests.random_lookbacks import random_far_case
 from tiltpy.interpreter.evaluate import interpret
 from tiltpy.ir.print.query import format_query
 from tiltpy.runtime.arrays import pool as memory
-from tiltpy.runtime.execution.vector_calls import GridCalls
+from tiltpy.runtime.execution.call_numbers import greatest, item
+from tiltpy.runtime.execution.vector_calls import VectorCalls
 from tiltpy.runtime.execution.visit_bounds import Coverage
 
 FAR_CASES = 60
@@ -41,15 +43,16 @@ class Cost:
 def cost() -> Iterator[Cost]:
     """The cost of the runs inside."""
     found = Cost()
-    cover, grid, fits = Coverage.__init__, GridCalls.__init__, memory._would_fit
+    cover, grid, fits = Coverage.__init__, VectorCalls.__init__, memory._would_fit
 
-    def covered(self: Coverage, *given: object) -> None:
+    def covered(self: Coverage[Any], *given: object) -> None:
         cover(self, *given)  # type: ignore[arg-type]
-        found.visits = max(found.visits, self.work, *self.capacity.values(), 0)
+        bounds = [self.work, *self.capacity.values()]
+        found.visits = max(found.visits, *map(greatest, bounds))
 
-    def gridded(self: GridCalls, *given: object) -> None:
+    def gridded(self: VectorCalls[Any], *given: object) -> None:
         grid(self, *given)  # type: ignore[arg-type]
-        ticks = (self.high - self.low).tolist()
+        ticks = (item(self.high - self.low, call) for call in range(self.count))
         each = sum(self.stretch.visits(one) for one in ticks)
         found.visits = max(found.visits, each)
 
@@ -59,7 +62,7 @@ def cost() -> Iterator[Cost]:
 
     with (
         patch.object(Coverage, "__init__", covered),
-        patch.object(GridCalls, "__init__", gridded),
+        patch.object(VectorCalls, "__init__", gridded),
         patch.object(memory, "_would_fit", would_fit),
     ):
         yield found

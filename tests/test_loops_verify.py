@@ -15,7 +15,7 @@ from tests.random_grids import random_grid_case
 from tests.random_keys import random_fold_case, random_keyed_case
 from tests.random_queries import random_case
 from tiltpy import compiler
-from tiltpy.abi import LANES, Grouped, Lattice, Layout, TimeLayout
+from tiltpy.abi import LANES, Grouped, Layout, SamplingGrid, TimeLayout
 from tiltpy.compiler import CompileOptions, Specialised, by_keys
 from tiltpy.frontend.parse import parse
 from tiltpy.ir.nodes import Query
@@ -672,7 +672,7 @@ def lower_all(query: Query, random: Random) -> Iterator[LoweredKernel]:
         fifo = time is not TimeLayout.OVERLAPPING or random.random() < 0.5
         points = time is TimeLayout.INTERVALS and random.random() < 0.5
         layouts[one.name] = Layout(time, nullable, fifo, points)
-        lattices[one.name] = Lattice(1, 0)
+        lattices[one.name] = SamplingGrid(1, 0)
     found = Specialised(query, layouts, CompileOptions(cache=False))
     codes = [found.general_code, found.plain_code, found.lattice_code(lattices)]
     for output in query.outputs:

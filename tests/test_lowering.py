@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.compiled import NO_STRATEGIES
-from tiltpy.abi import Lattice, Layout, Shape, TimeLayout
+from tiltpy.abi import Layout, SamplingGrid, Shape, TimeLayout
 from tiltpy.api import CompiledQuery
 from tiltpy.compiler import CompileOptions, LazyCode, Specialised
 from tiltpy.frontend.parse import parse
@@ -57,7 +57,7 @@ CASES = {
     "lookup_intervals": (LOOKUP, {"m": INTERVALS, "n": NULLABLE}),
     "temporary_contiguous": (TEMPORARY, {"m": CONTIGUOUS, "n": CONTIGUOUS}),
 }
-GRID = {"m": Lattice(1, 0), "n": Lattice(1, 0)}
+GRID = {"m": SamplingGrid(1, 0), "n": SamplingGrid(1, 0)}
 GRID_CASES = {
     "join_sampled": (JOIN, {"m": SAMPLED, "n": SAMPLED}),
     "slide_sampled": (SLIDE, {"m": SAMPLED}),
@@ -136,7 +136,7 @@ def test_general_shapes_can_be_asked_for() -> None:
     compiled = Specialised(query, {"m": SAMPLED}, options)
     (loop,) = compiled.general_code.lowered.signature.loops
     assert loop.shape is Shape.SWEEP
-    assert compiled.grid({"m": Lattice(1, 0)}) is None
+    assert compiled.grid({"m": SamplingGrid(1, 0)}) is None
 
 
 def test_a_map_vectorises() -> None:

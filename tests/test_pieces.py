@@ -16,8 +16,8 @@ from tiltpy.runtime.arrow.timestamps import output_stamp
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.incremental.partition_run import (
+    PartitionRange,
     PieceOutput,
-    Stretch,
     halo,
     run_piece,
 )
@@ -86,7 +86,7 @@ class Pieces:
             self.compiler.specialised,
             self.request,
             self.options,
-            Stretch(low, high, self.bounds),
+            PartitionRange(low, high, self.bounds),
             output_stamp({n: i.stamps for n, i in inputs.items()}, self.query.unit),
         )
 

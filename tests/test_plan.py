@@ -12,7 +12,7 @@ import pytest
 
 import tiltpy as tilt
 from tests.test_lowering import check_golden
-from tiltpy.abi import Lattice, Layout, TimeLayout
+from tiltpy.abi import Layout, SamplingGrid, TimeLayout
 from tiltpy.compiler import CompileOptions, Specialised
 from tiltpy.frontend.parse import parse
 from tiltpy.plan.choose import LOOP_STRATEGIES, STRATEGY_NAMES
@@ -48,13 +48,13 @@ INTERVALS = Layout(TimeLayout.INTERVALS, (False,))
 POINTS = replace(INTERVALS, points=True)
 OVERLAPPING = Layout(TimeLayout.OVERLAPPING, (False,))
 UNORDERED = replace(OVERLAPPING, fifo=False)
-LAYOUTS: Mapping[str, tuple[Layout, Lattice | None]] = {
-    "sampled": (SAMPLED, Lattice(1, 0)),
-    "sampled nullable": (replace(SAMPLED, nullable=(True,)), Lattice(1, 0)),
-    "contiguous, short rows": (CONTIGUOUS, Lattice(1, 0, apart=True)),
+LAYOUTS: Mapping[str, tuple[Layout, SamplingGrid | None]] = {
+    "sampled": (SAMPLED, SamplingGrid(1, 0)),
+    "sampled nullable": (replace(SAMPLED, nullable=(True,)), SamplingGrid(1, 0)),
+    "contiguous, short rows": (CONTIGUOUS, SamplingGrid(1, 0, apart=True)),
     "contiguous, long rows": (CONTIGUOUS, None),
-    "intervals nullable": (replace(INTERVALS, nullable=(True,)), Lattice(1, 0)),
-    "points, dense": (POINTS, Lattice(1, 0, apart=True)),
+    "intervals nullable": (replace(INTERVALS, nullable=(True,)), SamplingGrid(1, 0)),
+    "points, dense": (POINTS, SamplingGrid(1, 0, apart=True)),
     "points, sparse": (POINTS, None),
     "overlapping": (OVERLAPPING, None),
     "ends out of order": (UNORDERED, None),
@@ -76,7 +76,7 @@ def plans(text: str) -> Iterator[str]:
 
 
 def vector_line(
-    compiled: Specialised, refusal: Refusal | None, lattices: Mapping[str, Lattice]
+    compiled: Specialised, refusal: Refusal | None, lattices: Mapping[str, SamplingGrid]
 ) -> str:
     if refusal is not None:
         return f"not vector_kernel: {refusal.reason}"

@@ -19,13 +19,17 @@ from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import make_sampled
 from tiltpy.runtime.concurrency.offload import stop_flag
 from tiltpy.runtime.execution import chunk_sizing as pace
-from tiltpy.runtime.execution.call_queue import Calls
-from tiltpy.runtime.execution.chunk_call import Kernel
-from tiltpy.runtime.execution.output_group import Part
+from tiltpy.runtime.execution.call_queue import CallQueue
+from tiltpy.runtime.execution.kernel import Kernel
+from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.time_domain import Domain, Request
 from tiltpy.runtime.execution.time_run import RunOptions
-from tiltpy.runtime.execution.vector_calls import GridRun
-from tiltpy.runtime.execution.vector_range import Grid, lattice_of, serving
+from tiltpy.runtime.execution.vector_calls import VectorChunks, call_over
+from tiltpy.runtime.execution.vector_range import (
+    VectorRange,
+    find_sampling_grid,
+    find_vector_range,
+)
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import ingest
 from tiltpy.runtime.run import run
@@ -63,7 +67,7 @@ def test_seams_leave_every_cell_as_it_was(
         "x": ingest(declared, InputBinding(frame, time="end", column="x"), unit=None)
     }
     options = RunOptions(workers, chunk, grid=True)
-    result = run(Part(query, kernels), inputs, Request(), options)
+    result = run(OutputGroup(query, kernels), inputs, Request(), options)
     meant = interpret(query, {"x": SAMPLES})
     for name in query.outputs:
         found = snapshots(result[name])
@@ -96,7 +100,7 @@ def test_a_column_in_one_piece(workers: int) -> None:
 
 def smoothed(
     values: np.ndarray[tuple[int], np.dtype[np.float32]],
-) -> tuple[Grid, dict[str, SnapshotBuffer]]:
+) -> tuple[VectorRange, dict[str, SnapshotBuffer]]:
     """A grid kernel that needs scratch, and the rows it is for."""
     query = parse(
         "input x : f32 sampled 1\nt = TDom(-∞, ∞, 100)\n"
@@ -104,11 +108,11 @@ def smoothed(
     )
     rows = {"x": make_sampled(0, 1, len(values), (Column(values),))}
     layouts = {"x": rows["x"].abi_layout()}
-    lattice = lattice_of(rows["x"])
+    lattice = find_sampling_grid(rows["x"])
     assert lattice is not None
     kernel: Kernel | None = Compiler(query).specialised(layouts).grid({"x": lattice})
     assert kernel is not None
-    grid = serving(kernel, rows, {"o": Domain(0, len(values))})
+    grid = find_vector_range(kernel, rows, {"o": Domain(0, len(values))})
     assert grid is not None
     return grid, rows
 
@@ -122,8 +126,9 @@ def test_calls_keep_their_scratch_and_results() -> None:
     multiple = grid.stretch.multiple
     places = [(grid.low + k * multiple, k + 1) for k in (0, 5, 50, 500, 1500)]
     low, many = np.array(places, np.int64).T
-    batch = GridRun(grid.kernel, rows, low, low + many * multiple)
-    calls = Calls([batch.batch()], [scratch])
+    over = call_over(grid.kernel, rows, low, low + many * multiple)
+    batch = VectorChunks(grid.kernel, over)
+    calls = CallQueue([batch.table()], [scratch])
     del scratch
     gc.collect()
     assert len(calls.places) == len(places)
@@ -132,7 +137,7 @@ def test_calls_keep_their_scratch_and_results() -> None:
             calls.run()
         for place in () if at_once else calls.places:
             grid.kernel.code.code().one(int(place), stop_flag().place)
-        ends = zip(low.tolist(), batch.high.tolist(), strict=True)
+        ends = zip(low.tolist(), over.high.tolist(), strict=True)
         for (first, last), (_, pieces, _) in zip(ends, batch.results(), strict=True):
             piece = pieces["o"]
             found = piece.columns[0].values[: piece.n]
@@ -141,6 +146,6 @@ def test_calls_keep_their_scratch_and_results() -> None:
             assert piece.n == last - first
             assert np.allclose(found, window - means, atol=1e-4)
             found[:] = 0
-    del batch, calls, pieces, piece, found
+    del batch, over, calls, pieces, piece, found
     gc.collect()
     assert POOL.in_use == before

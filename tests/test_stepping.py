@@ -14,7 +14,7 @@ from tests.compiled import Setting
 from tests.plain import check_engines
 from tests.shapes import Census
 from tests.test_row_panes import STREAMS
-from tiltpy.abi import Lattice, Layout, TimeLayout
+from tiltpy.abi import Layout, SamplingGrid, TimeLayout
 from tiltpy.compiler import CompileOptions, Specialised
 from tiltpy.frontend.parse import parse
 
@@ -111,5 +111,5 @@ def test_which_are_stepped(
     """Rows that are some ticks long, and windows that are long."""
     query = parse(f"input x : f32\n~o[t] = {body}")
     found = Specialised(query, {"x": layout}, CompileOptions())
-    lattices = {"x": Lattice(1, 0, apart=apart)}
+    lattices = {"x": SamplingGrid(1, 0, apart=apart)}
     assert (found.lattice_code(lattices) is not None) == grid

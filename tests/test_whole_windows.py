@@ -24,7 +24,7 @@ from tiltpy.interpreter.evaluate import Event, Value
 from tiltpy.interpreter.scalars import Number
 from tiltpy.ir.print.query import format_query
 from tiltpy.lowering.vector.sorting_network import selecting
-from tiltpy.runtime.execution import chunk_call as execute
+from tiltpy.runtime.execution import visit_bounds
 
 NAN, INF = math.nan, math.inf
 
@@ -336,7 +336,7 @@ def test_windows_over_one_element_share_the_ranks() -> None:
 
 
 def test_more_rows_than_can_be_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execute, "MOST_RANKED", 90)
+    monkeypatch.setattr(visit_bounds, "MOST_RANKED", 90)
     query = tilt.parse("input x : f64 sampled 1\n~o[t] = median(~x[t-9:t])")
     values = tilt.sampled(np.zeros(1000), 0, 1)
     with pytest.raises(DataError, match=r"~x could have 1,000 rows .* shorter chunk"):

@@ -60,7 +60,7 @@ class Layout:
 
 
 LANES = 16
-"""Neighbouring grid points that a grid kernel computes at once, whatever the CPU.
+"""Neighbouring grid points that a vector kernel computes at once, whatever the CPU.
 
 LLVM splits them where registers are narrower: so the order in which floats are added,
 and every bit of a result, is the same on all of them.
@@ -72,8 +72,8 @@ MOST_CELLS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Lattice:
-    """Where an input's rows start, for a grid kernel: at `phase + k * period`.
+class SamplingGrid:
+    """Where an input's rows start, for a vector kernel: at `phase + k * period`.
 
     A sampled input has a row for each `k`. Rows of other lengths that are short, in a
     buffer without overlap, have period 1: the kernel spreads them over the ticks.
@@ -118,12 +118,12 @@ class SlotKind(StrEnum):
     OUT_COUNT = "out_count"
     """Written by the kernel: how many snapshots it found."""
     OUT_BEGINS = "out_begins"
-    """Grid kernels: a bit for each cell, 1 where a snapshot begins. Its value is the
+    """Vector kernels: a bit for each cell, 1 where a snapshot begins. Its value is the
     next of `OUT_VALUES`."""
     OUT_COVERED = "out_covered"
-    """Grid kernels: a bit for each cell, 1 where there is a snapshot at all."""
+    """Vector kernels: a bit for each cell, 1 where there is a snapshot at all."""
     LOW = "low"
-    """Grid kernels (without an object): the stretch is `(LOW, HIGH]`."""
+    """Vector kernels (without an object): the stretch is `(LOW, HIGH]`."""
     HIGH = "high"
     SCRATCH = "scratch"
     """The address of scratch array number `column`."""
@@ -173,7 +173,7 @@ class Slot:
     column: int = 0
 
 
-Rows = tuple[tuple[str, int], ...]
+RowCount = tuple[tuple[str, int], ...]
 """A number of rows: for each named object, a factor of its rows."""
 
 
@@ -196,7 +196,7 @@ class Scratch:
     """A temporary array of `sum(rows) + constant` entries."""
 
     type: Scalar
-    rows: Rows
+    rows: RowCount
     constant: int = 0
 
 
@@ -209,7 +209,7 @@ class Shape(StrEnum):
 
     `ROWS`: one visit a row of its one input. `SWEEP`: the general merge of cursors,
     `ROW_PANES` one whose windows are each folded over their rows, without a sweep. The
-    others are those of grid kernels, which visit every grid point. `MAP` needs
+    others are those of vector kernels, which visit every grid point. `MAP` needs
     one value of each object, `STENCIL` its neighbours too, `PANES` folds many finer
     cells for each of its own. `GROUPED` visits rows in order of time, whatever their
     keys, and `KEYS` what it has made for each (see `Grouped`).
@@ -248,7 +248,7 @@ class Loop:
     type: Type
     shape: Shape
     reads: tuple[Read, ...]
-    changes: Rows
+    changes: RowCount
     every_cell: bool
     implicit_times: bool
     structures: tuple[str, ...] = ()
@@ -265,7 +265,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """What one call of a grid kernel covers: the times `(LOW, HIGH]`.
+    """What one call of a vector kernel covers: the times `(LOW, HIGH]`.
 
     Both are `phase` modulo `multiple`, and every output owns exactly the cells whose
     grid points lie between. The kernel reads `(LOW + low, HIGH + high]` of each input;
@@ -336,7 +336,7 @@ class Grouped:
 class Signature:
     """All that the runtime needs to call a kernel. Loops are in order of dependency.
 
-    With a `stretch` it is that of a grid kernel: `loops` are its outputs alone, their
+    With a `stretch` it is that of a vector kernel: `loops` are its outputs alone, their
     `reads` and `changes` are empty, and the rows of `""` in a scratch array's size are
     the `multiple`s in the stretch. With `grouped` it is one of two that fold by key;
     then they are the keys in the range.
@@ -349,5 +349,5 @@ class Signature:
     stretch: Stretch | None = None
     grouped: Grouped | None = None
     special: bool = False
-    """Of a general kernel: whether it has loops of more special forms than plain sweeps
+    """Of a sweep kernel: whether it has loops of more special forms than plain sweeps
     (`lower`), which pay off where there are many rows."""

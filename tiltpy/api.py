@@ -25,11 +25,11 @@ from tiltpy.passes.analyses.row_inputs import row_inputs
 from tiltpy.run_arguments import Arguments, read_options, run_time_bounds
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.hidden_rows import HiddenRows
-from tiltpy.runtime.execution.output_group import Part
+from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.quick_work import reads_quickly
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import Progress, RunOptions
-from tiltpy.runtime.execution.vector_range import lattice_of
+from tiltpy.runtime.execution.vector_range import find_sampling_grid
 from tiltpy.runtime.execution.visit_warnings import LoopVisits
 from tiltpy.runtime.incremental.sizes import size_of
 from tiltpy.runtime.incremental.span_run import stream
@@ -76,7 +76,9 @@ class CompiledQuery:
             self._compiler if part is query else Compiler(part, options)
             for part in by_keys(query)
         )
-        self._parts = [Part(one.query, one.specialised) for one in self._compilers]
+        self._parts = [
+            OutputGroup(one.query, one.specialised) for one in self._compilers
+        ]
 
     def __reduce__(self) -> tuple[Any, ...]:
         name = self.query.definitions[0].span.source.name.removesuffix(PRINTED)
@@ -330,7 +332,7 @@ class CompiledQuery:
             bound = offload(bind_all)
             rows = {name: one.most_rows() for name, one in bound.items()}
             layouts = {name: one.abi_layout() for name, one in rows.items()}
-            every = {name: lattice_of(one) for name, one in rows.items()}
+            every = {name: find_sampling_grid(one) for name, one in rows.items()}
             lattices = {name: one for name, one in every.items() if one is not None}
         if format != "stages":
             compiled = self._compiler.specialised(layouts)
@@ -352,7 +354,7 @@ class CompiledQuery:
                 and not isinstance(folds, list)
                 and not run_time_bounds(self.query)
             ):
-                whole = Part(part.query, part.specialised)
+                whole = OutputGroup(part.query, part.specialised)
                 visits = job_of(whole, bound, Request(), RunOptions()).visits().values()
             texts.append(
                 explain(part.query, compiled, on, folds, visits, llvm=llvm, asm=asm)

@@ -18,7 +18,7 @@ from tiltpy.interpreter.evaluate import Value, evaluate, whole_state
 from tiltpy.ir.nodes import Expr, Query, Reduce, UserReduction
 from tiltpy.ir.reductions import END, NEWER, OLDER, START, STATE
 from tiltpy.runtime.arrow.timestamps import output_stamp
-from tiltpy.runtime.execution.output_group import Part
+from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.ingest.read_input import InputRows
@@ -60,7 +60,7 @@ def check_agreement(
             else:
                 alone = replace(query, outputs=(name,))
                 compiler = Compiler(alone, compiling)
-                part = Part(alone, compiler.specialised)
+                part = OutputGroup(alone, compiler.specialised)
                 made = run(part, bound, request, options)
                 known[name] = rows_of_output(made[name], KEYS)
         _check_use(own, node, known[name], partial(show_time, stamp=stamp))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TypeVar
 
-from tiltpy.abi import Grouped, Lattice, Layout, Signature, TimeLayout
+from tiltpy.abi import Grouped, Layout, SamplingGrid, Signature, TimeLayout
 from tiltpy.codegen.cache.compile_cache import NOTHING_KEPT, Kept, kept
 from tiltpy.codegen.jit import (
     Drivers,
@@ -49,7 +49,7 @@ from tiltpy.plan.choose import (
 from tiltpy.plan.keyed_plan import PaneAggregationPlan
 from tiltpy.plan.nodes import LoopChoice, Misfit, Refusal
 from tiltpy.runtime.concurrency.offload import offload
-from tiltpy.runtime.execution.chunk_call import Kernel
+from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.types import U32, Scalar, TDom
 
 T = TypeVar("T")
@@ -57,7 +57,7 @@ VERIFY_KERNELS = False
 """Whether each kernel is verified once it is lowered, as the tests have it: a violation
 is a bug in lowering, whatever the data."""
 LayoutKey = frozenset[tuple[str, Layout]]
-LatticeKey = tuple[tuple[str, Lattice], ...]
+SamplingGridKey = tuple[tuple[str, SamplingGrid], ...]
 FoldKey = tuple[str, Scalar, bool]
 """An output, the type of its keys, and whether its counts are narrow."""
 
@@ -167,7 +167,7 @@ class Specialised(Guarded):
         )
         assert general is not None
         self.general_code = general
-        self.grid_code: dict[LatticeKey, LazyCode | None] = {}
+        self.grid_code: dict[SamplingGridKey, LazyCode | None] = {}
         """The kernels for regular rows, for each combination of lattices met."""
         self.fold_code: dict[FoldKey, tuple[LazyCode, LazyCode]] = {}
         """Those that fold by key, and make cells of it."""
@@ -249,7 +249,7 @@ class Specialised(Guarded):
         """
         return (self.plain_code if few else self.general_code).kernel()
 
-    def grid(self, lattices: Mapping[str, Lattice]) -> Kernel | None:
+    def grid(self, lattices: Mapping[str, SamplingGrid]) -> Kernel | None:
         """The kernel that visits every grid point of inputs on these lattices.
 
         None where the query has no such form, or the strategy is disabled.
@@ -257,7 +257,7 @@ class Specialised(Guarded):
         code = self.lattice_code(lattices)
         return None if code is None else code.kernel()
 
-    def vector_refusal(self, lattices: Mapping[str, Lattice]) -> Refusal | None:
+    def vector_refusal(self, lattices: Mapping[str, SamplingGrid]) -> Refusal | None:
         """Why there is no such kernel, if there is none."""
         if "vector_kernel" in self._options.disabled_strategies:
             return DISABLED
@@ -265,7 +265,7 @@ class Specialised(Guarded):
         lowered = lower_vector(self.query, self.layouts, lattices, costs)
         return lowered if isinstance(lowered, Refusal) else None
 
-    def lattice_code(self, lattices: Mapping[str, Lattice]) -> LazyCode | None:
+    def lattice_code(self, lattices: Mapping[str, SamplingGrid]) -> LazyCode | None:
         """The machine code of that kernel."""
         if "vector_kernel" in self._options.disabled_strategies:
             return None
@@ -335,7 +335,7 @@ class Specialised(Guarded):
 def _lower_on(
     query: Query,
     layouts: Mapping[str, Layout],
-    lattices: Mapping[str, Lattice],
+    lattices: Mapping[str, SamplingGrid],
     costs: Costs,
     *,
     fused: bool,

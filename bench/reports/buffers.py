@@ -21,13 +21,16 @@ from tiltpy.runtime.arrays import time_layout as layout
 from tiltpy.runtime.arrays.pool import ScratchArrays
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity
 from tiltpy.runtime.concurrency.offload import stop_flag
-from tiltpy.runtime.execution.call_batches import Task
-from tiltpy.runtime.execution.call_queue import Calls
-from tiltpy.runtime.execution.chunk_call import Chunk, Kernel
+from tiltpy.runtime.execution.call_batches import ChunkTask
+from tiltpy.runtime.execution.call_queue import CallQueue
+from tiltpy.runtime.execution.kernel import Kernel
+from tiltpy.runtime.execution.row_slices import RowSlices
+from tiltpy.runtime.execution.supports import support_of
+from tiltpy.runtime.execution.sweep_calls import SweepChunks
 from tiltpy.runtime.execution.time_domain import Request, cells_of, output_domain
-from tiltpy.runtime.execution.vector_calls import GridRun
-from tiltpy.runtime.execution.vector_range import lattice_of, serving
-from tiltpy.runtime.execution.visit_bounds import Coverage, support_of
+from tiltpy.runtime.execution.vector_calls import VectorChunks, call_over
+from tiltpy.runtime.execution.vector_range import find_sampling_grid, find_vector_range
+from tiltpy.runtime.execution.visit_bounds import Coverage
 
 SIZES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 MOST = 1_000
@@ -43,8 +46,8 @@ class Buffers:
     `one` makes one of them, `events` says how many a run processes.
     """
 
-    tasks: Sequence[Task]
-    calls: Calls
+    tasks: Sequence[ChunkTask]
+    calls: CallQueue
     one: Callable[[int, int], object]
     rounds: int
     events: int
@@ -97,45 +100,47 @@ class Kernels:
         self.domain = output_domain(
             self.tdom, (one.bounds() for one in self.rows.values()), Request()
         )
-        lattices = {name: lattice_of(one) for name, one in self.rows.items()}
+        lattices = {name: find_sampling_grid(one) for name, one in self.rows.items()}
         known = {name: one for name, one in lattices.items() if one is not None}
         grid = self.specialised.grid(known)
         domains = {output: self.domain}
-        self.grid = None if grid is None else serving(grid, self.rows, domains)
+        self.grid = (
+            None if grid is None else find_vector_range(grid, self.rows, domains)
+        )
 
     def buffers(self, size: int) -> Buffers:
         """Buffers of a size, or of the next one that a kernel's blocks fit into."""
         period = max(one.period for one in self.rows.values())
         kernel, tasks, ticks = self._tasks(size * period)
-        calls = Calls([task.batch() for task in tasks], [ScratchArrays()])
+        calls = CallQueue([task.table() for task in tasks], [ScratchArrays()])
         events = len(calls.places) * ticks // period * len(self.rows)
         rounds = max(1, EVENTS // events)
         return Buffers(tasks, calls, kernel.code.code().one, rounds, rounds * events)
 
-    def _tasks(self, ticks: int) -> tuple[Kernel, Sequence[Task], int]:
+    def _tasks(self, ticks: int) -> tuple[Kernel, Sequence[ChunkTask], int]:
         """A kernel, the buffers one after the other that it computes, their ticks."""
         if self.grid is not None:
             low, high = self.grid.low, self.grid.high
             ticks += -ticks % self.grid.stretch.multiple
             starts = np.arange(low, high - ticks + 1, ticks)[:MOST]
-            run = GridRun(self.grid.kernel, self.rows, starts, starts + ticks)
+            kernel = self.grid.kernel
+            calls = call_over(kernel, self.rows, starts, starts + ticks)
+            run = VectorChunks(kernel, calls)
             return self.grid.kernel, [run], ticks
         kernel = self.specialised.general()
         ticks += -ticks % self.tdom.precision
         low, high = self.domain.start, self.domain.end
-        chunks = []
-        for start in range(low, high - ticks + 1, ticks)[:MOST]:
-            cells = cells_of(self.tdom, self.domain, start, start + ticks)
-            assert cells is not None
-            own, request = {self.output: cells}, Request()
-            support = support_of(kernel.signature, self.rows, request)
-            chunks.append(
-                Chunk(
-                    kernel,
-                    Coverage(kernel.signature, self.rows, own, request, support),
-                )
-            )
-        return kernel, chunks, ticks
+        starts = np.arange(low, high - ticks + 1, ticks)[:MOST]
+        zero, request = np.zeros_like(starts), Request()
+        coverage = Coverage(
+            kernel.signature,
+            zero,
+            {name: RowSlices.all_of(one, zero) for name, one in self.rows.items()},
+            {self.output: cells_of(self.tdom, self.domain, starts, starts + ticks)},
+            request,
+            support_of(kernel.signature, self.rows, request),
+        )
+        return kernel, [SweepChunks(kernel, coverage)], ticks
 
 
 def snapshots(stream: Stream) -> SnapshotBuffer:

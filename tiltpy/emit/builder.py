@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tiltpy.abi import OF_STRINGS, Layout, Rows, Scratch, Slot, SlotKind
+from tiltpy.abi import OF_STRINGS, Layout, RowCount, Scratch, Slot, SlotKind
 from tiltpy.costs import DEFAULT_COSTS, Costs
 from tiltpy.ir.nodes import UserReduction
 from tiltpy.loops.build import TRUE
@@ -82,7 +82,7 @@ class Assembly:
         return self.number(slot.kind, slot.object, slot.column)
 
     def temporary(
-        self, name: str, scalar: Scalar, rows: Rows, constant: int = 0
+        self, name: str, scalar: Scalar, rows: RowCount, constant: int = 0
     ) -> Array:
         """A scratch array of its own."""
         self.scratch.append(Scratch(scalar, rows, constant))

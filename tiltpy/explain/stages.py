@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from tiltpy.abi import LANES, Lattice, Loop, Shape, TimeLayout
+from tiltpy.abi import LANES, Loop, SamplingGrid, Shape, TimeLayout
 from tiltpy.aggregates.user_defined import way_of
 from tiltpy.compiler import Compiler, LazyCode, Specialised
 from tiltpy.emit.references import reductions
@@ -15,18 +15,18 @@ from tiltpy.loops.printer import format_kernel
 from tiltpy.plan.nodes import LoopPlan, Refusal
 from tiltpy.plan.print import describe_plan, format_choices
 from tiltpy.runtime.concurrency.offload import offload
-from tiltpy.runtime.execution.output_group import Part
+from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.visit_warnings import LoopVisits, describe
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.preaggregation.run import Grouping, only_input, plan_folds
-from tiltpy.runtime.preaggregation.time_ordered_rows import in_time
+from tiltpy.runtime.preaggregation.time_ordered_rows import read_in_time_order
 from tiltpy.types import Boundary
 
 
 def explain(
     source: Query,
     compiled: Specialised,
-    lattices: Mapping[str, Lattice] | None = None,
+    lattices: Mapping[str, SamplingGrid] | None = None,
     folds: "Sequence[PreaggregatedOutput] | str | None" = None,
     visits: Iterable[LoopVisits] = (),
     *,
@@ -96,7 +96,7 @@ def _layouts(source: Query, compiled: Specialised) -> Iterator[str]:
 
 def _plan(
     compiled: Specialised,
-    lattices: Mapping[str, Lattice] | None,
+    lattices: Mapping[str, SamplingGrid] | None,
     refusal: Refusal | None,
 ) -> Iterator[str]:
     """Say what computes the outputs: a vector kernel where it can, else a sweep."""
@@ -162,11 +162,11 @@ def explain_preaggregation(
     declared = only_input(part.query)
     if declared is None:
         return "the outputs look at more than windows of one input by key"
-    rows = in_time(declared, bindings[declared.name], part.query.unit)
+    rows = read_in_time_order(declared, bindings[declared.name], part.query.unit)
     if isinstance(rows, str):
         return rows
     try:
-        plan = plan_folds(Part(part.query, part.specialised), rows)
+        plan = plan_folds(OutputGroup(part.query, part.specialised), rows)
     except Grouping as reason:
         return str(reason)
     compiled = part.specialised(plan.layouts)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import lcm
 
-from tiltpy.abi import LANES, Lattice, Layout, TimeLayout
+from tiltpy.abi import LANES, Layout, SamplingGrid, TimeLayout
 from tiltpy.costs import Costs
 from tiltpy.emit.axes import Axis, Step, common_low, step, whole_vectors
 from tiltpy.emit.references import reductions, references
@@ -56,7 +56,7 @@ class VectorPlan:
         self,
         query: Query,
         layouts: Mapping[str, Layout],
-        lattices: Mapping[str, Lattice],
+        lattices: Mapping[str, SamplingGrid],
         costs: Costs,
         *,
         fused: bool,

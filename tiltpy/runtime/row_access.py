@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, Times
+from tiltpy.runtime.arrays.dtypes import Times
+from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.results.result import OutputTable

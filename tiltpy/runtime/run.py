@@ -6,25 +6,25 @@ from tiltpy.ir.nodes import Query
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.encode_strings import encode
 from tiltpy.runtime.arrow.timestamps import OutputStamp, StampType, output_stamp
-from tiltpy.runtime.execution.chunk_call import Kernels
 from tiltpy.runtime.execution.hidden_rows import HiddenRows
-from tiltpy.runtime.execution.key_domains import Rows
-from tiltpy.runtime.execution.output_group import Part
+from tiltpy.runtime.execution.kernel import Kernels
+from tiltpy.runtime.execution.key_domains import RowsByKey
+from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.time_domain import Request
-from tiltpy.runtime.execution.time_run import Job, RunOptions
+from tiltpy.runtime.execution.time_run import RunOptions, TimeRun
 from tiltpy.runtime.execution.visit_warnings import Announcement
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.keys import Groups, Keys, align
 from tiltpy.runtime.ingest.read_input import InputRows, ingest
-from tiltpy.runtime.keyed.keyed_run import KeyedJob
+from tiltpy.runtime.keyed.keyed_run import KeyedRun
 from tiltpy.runtime.preaggregation.run import (
-    Direct,
     FoldKernels,
     Grouping,
+    PreaggregatedRun,
     fold_directly,
     only_input,
 )
-from tiltpy.runtime.preaggregation.time_ordered_rows import in_time
+from tiltpy.runtime.preaggregation.time_ordered_rows import read_in_time_order
 from tiltpy.runtime.results.key_columns import KeyColumns, Order
 from tiltpy.runtime.results.result import OutputTable, Result
 from tiltpy.types import Unit
@@ -52,7 +52,7 @@ def bind_inputs(
 
 def run_parts(
     query: Query,
-    parts: Sequence[Part[FoldKernels]],
+    parts: Sequence[OutputGroup[FoldKernels]],
     bindings: Mapping[str, InputBinding],
     request: Request,
     options: RunOptions,
@@ -63,7 +63,7 @@ def run_parts(
 
     `hidden` counts the rows that no output for each row shows.
     """
-    direct: dict[Part[FoldKernels], Direct] = {}
+    direct: dict[OutputGroup[FoldKernels], PreaggregatedRun] = {}
     stamps: dict[str, StampType] = {}
     grouped: set[str] = set()
     for part in parts:
@@ -96,17 +96,17 @@ def run_parts(
 
 
 def _directly(
-    part: Part[FoldKernels],
+    part: OutputGroup[FoldKernels],
     bindings: Mapping[str, InputBinding],
     unit: Unit | None,
     request: Request,
     options: RunOptions,
-) -> Direct | None:
+) -> PreaggregatedRun | None:
     """A part's outputs without grouping any rows, where that can be."""
     declared = only_input(part.query)
     if declared is None or options.direct is False:
         return None
-    rows = in_time(declared, bindings[declared.name], unit)
+    rows = read_in_time_order(declared, bindings[declared.name], unit)
     if isinstance(rows, str):
         return None
     try:
@@ -116,7 +116,7 @@ def _directly(
 
 
 def run(
-    part: Part[Kernels],
+    part: OutputGroup[Kernels],
     inputs: Mapping[str, InputRows],
     request: Request,
     options: RunOptions,
@@ -134,7 +134,7 @@ def run(
     job = job_of(part, inputs, request, options)
     if job.beyond_rows:
         Announcement(query).expect(job.visits())
-    if isinstance(job, KeyedJob):
+    if isinstance(job, KeyedRun):
         return _run_by_key(query, job, order, stamp)
     found = job.run()
     return Result(
@@ -148,11 +148,11 @@ def run(
 
 
 def job_of(
-    part: Part[Kernels],
+    part: OutputGroup[Kernels],
     inputs: Mapping[str, InputRows],
     request: Request,
     options: RunOptions,
-) -> Job | KeyedJob:
+) -> TimeRun | KeyedRun:
     """What a run of a part over its bound inputs has to do."""
     rows: dict[str, SnapshotBuffer] = {}
     by_key: dict[str, tuple[Keys, Groups]] = {}
@@ -164,16 +164,16 @@ def job_of(
     if not by_key:
         coded, strings = encode(part.vocabulary, rows)
         kernels = part.compile_for({n: one.abi_layout() for n, one in coded.items()})
-        return Job(kernels, coded, strings, request, options)
+        return TimeRun(kernels, coded, strings, request, options)
     keys, groups = align(by_key)
     aligned = {name: one.buffer for name, one in groups.items()}
     coded, strings = encode(part.vocabulary, {**rows, **aligned})
     own = {name: _with_rows(groups.get(name), one) for name, one in coded.items()}
-    return KeyedJob(part.query, part.compile_for, own, keys, strings, request, options)
+    return KeyedRun(part.query, part.compile_for, own, keys, strings, request, options)
 
 
 def _run_by_key(
-    query: Query, job: KeyedJob, order: Order, stamp: OutputStamp
+    query: Query, job: KeyedRun, order: Order, stamp: OutputStamp
 ) -> Result:
     """The outputs where some of the inputs are by key."""
     found = job.run()
@@ -186,7 +186,7 @@ def _run_by_key(
     return Result(tables)
 
 
-def _with_rows(groups: Groups | None, rows: SnapshotBuffer) -> Rows:
+def _with_rows(groups: Groups | None, rows: SnapshotBuffer) -> RowsByKey:
     """The same keys over rows with other codes of strings."""
     if groups is None or groups.buffer is rows:
         return groups or rows

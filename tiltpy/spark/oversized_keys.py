@@ -13,10 +13,10 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tiltpy.errors import TiltError
 from tiltpy.passes import resolve_boundaries
+from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
 from tiltpy.runtime.arrays.views import values_of
 from tiltpy.runtime.incremental.span_run import stream
 from tiltpy.runtime.ingest.binding import InputBinding
@@ -115,7 +115,7 @@ class _KeyRows:
         own = pa.Table.from_batches([first]).slice(0, 0)
         return rows_of(own, self.number, self.task.inputs[self.number])
 
-    def times(self, table: pa.Table) -> NDArray[np.int64]:
+    def times(self, table: pa.Table) -> I64Array:
         """Read the times of rows, which stand in their order as numbers."""
         column = table.column(self.time).combine_chunks()
         stored = np.dtype(f"i{column.type.bit_width // 8}")
@@ -147,9 +147,9 @@ def _sort_by_files(rows: _KeyRows, folder: Path) -> Iterator[pa.Table]:
             yield table.sort_by(rows.time)
 
 
-def _matches_value(column: pa.ChunkedArray, value: pa.Array) -> NDArray[np.bool_]:
+def _matches_value(column: pa.ChunkedArray, value: pa.Array) -> BoolArray:
     """Find where a column has a value; a null is one too, and so is NaN."""
     both = pa.chunked_array([value, *column.chunks]).combine_chunks()
     codes = both.dictionary_encode(null_encoding="encode").indices.to_numpy()
-    equal: NDArray[np.bool_] = codes[1:] == codes[0]
+    equal: BoolArray = codes[1:] == codes[0]
     return equal

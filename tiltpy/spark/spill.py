@@ -15,13 +15,13 @@ from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+
+from tiltpy.runtime.arrays.dtypes import I64Array
 
 FILES = 32
 """Files that rows are shared out among."""
 TIMES = 2
 """How often that is done, at most."""
-Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class BatchFiles:
         self.sizes = [0] * count
         self._writers = [pa.ipc.new_file(str(one.path), schema) for one in self.files]
 
-    def write(self, table: pa.Table, numbers: Numbers) -> None:
+    def write(self, table: pa.Table, numbers: I64Array) -> None:
         """Put each row of a table into the file with its number."""
         for number in np.unique(numbers).tolist():
             rows = pa.array(np.flatnonzero(numbers == number))
@@ -139,7 +139,7 @@ def _drain(held: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield held.pop(0)
 
 
-def hash_rows(table: pa.Table, columns: Sequence[str]) -> Numbers:
+def hash_rows(table: pa.Table, columns: Sequence[str]) -> I64Array:
     """Hash each row by some columns: rows alike in them have one hash."""
     hashed = np.zeros(table.num_rows, np.int64)
     for name in columns:

@@ -8,9 +8,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltpy.errors import TiltError
+from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrow.timestamps import from_ticks
-from tiltpy.runtime.execution.output_group import Part
-from tiltpy.runtime.incremental.partition_run import PieceOutput, Stretch, run_piece
+from tiltpy.runtime.execution.output_group import OutputGroup
+from tiltpy.runtime.incremental.partition_run import (
+    PartitionRange,
+    PieceOutput,
+    run_piece,
+)
 from tiltpy.runtime.run import run
 from tiltpy.spark.oversized_keys import stream_keys
 from tiltpy.spark.spill import read_shares
@@ -76,7 +81,7 @@ def group_worker(task: SparkTask) -> Callable[[Batches], Batches]:
 
 def _run_keys(task: SparkTask, table: pa.Table) -> pa.Table:
     query, compiler = compiler_of(task.text, task.options, by_key=True)
-    part = Part(query, compiler.specialised)
+    part = OutputGroup(query, compiler.specialised)
     try:
         rows = ingest_inputs(task, query, table)
         result = run(part, rows, task.request, task.run_options, stamp=task.stamp)
@@ -150,7 +155,7 @@ def _partitions_of(
         for one, first, last in zip(task.inputs, times[::2], times[1::2], strict=True):
             span = None if first is None or last is None else (first, last)
             bounds[one.name] = span
-        stretch = Stretch(low, high, bounds)
+        stretch = PartitionRange(low, high, bounds)
         try:
             outputs = run_piece(
                 query,
@@ -181,7 +186,7 @@ def _description(
     return [table.column(name)[int(row)].as_py() for name in description_columns(count)]
 
 
-def _groups(table: pa.Table, names: list[str]) -> list[NDArray[np.int64]]:
+def _groups(table: pa.Table, names: list[str]) -> list[I64Array]:
     """Group the numbers of the rows that have the same values in some columns."""
     codes = np.zeros(table.num_rows, np.int64)
     for name in names:

@@ -13,7 +13,7 @@ one row at most (see `edges`). A loop whose object is φ wherever another one is
 from dataclasses import replace
 from typing import assert_never
 
-from tiltpy.abi import Loop, Read, Rows, Shape, SlotKind
+from tiltpy.abi import Loop, Read, RowCount, Shape, SlotKind
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.output_arrays import Written, write_snapshot
 from tiltpy.emit.references import uses_time
@@ -238,7 +238,7 @@ class Sweep:
         windows = strict_windows(self.definition)
         return (*points, *(Read(w.object, w.start, w.end) for w in windows))
 
-    def _changes(self, reads: tuple[Read, ...]) -> Rows:
+    def _changes(self, reads: tuple[Read, ...]) -> RowCount:
         """How often anything changes; at rows of one tick, one snapshot for each."""
         if self.plan.one_tick is not None:
             return ((self.plan.one_tick.object, 1),)

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 
 from tiltpy.abi import (
     LANES,
-    Lattice,
     Layout,
     Loop,
     Read,
-    Rows,
+    RowCount,
+    SamplingGrid,
     Shape,
     Signature,
     SlotKind,
@@ -45,7 +45,7 @@ from tiltpy.types import I64, Struct
 def lower_vector(
     query: Query,
     layouts: Mapping[str, Layout],
-    lattices: Mapping[str, Lattice],
+    lattices: Mapping[str, SamplingGrid],
     costs: Costs,
     *,
     fused: bool = True,
@@ -143,7 +143,7 @@ class _VectorKernel:
             self.block.name("start", start),
         )
 
-    def _capacity(self, period: int) -> tuple[Rows, int]:
+    def _capacity(self, period: int) -> tuple[RowCount, int]:
         """How many cells a tile has: with whole stretches, by its multiples."""
         if self.tile is not None:
             return (), self.tile // period

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tiltpy.abi import LANES, Rows
+from tiltpy.abi import LANES, RowCount
 from tiltpy.emit.axes import Axis
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.cell_arrays import Stored
@@ -30,7 +30,7 @@ class Temporary:
         definition: TemporalExpr,
         outcome: Outcome,
         history: int,
-        size: tuple[Rows, int],
+        size: tuple[RowCount, int],
     ) -> "Temporary":
         """The arrays for what a loop has found, `size` cells a tile."""
         name, kind = definition.name, definition.type

@@ -1,4 +1,4 @@
-"""What a grid kernel wrote: a bit for each cell, and the values of its snapshots.
+"""What a vector kernel wrote: a bit for each cell, and the values of its snapshots.
 
 The times of the snapshots follow from the bits. They are made when somebody asks for
 them: a result that is only counted, or whose values alone are read, never needs any.
@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tiltpy.runtime.arrays.dtypes import Bits, Times
 from tiltpy.runtime.arrays.pool import allocate
-from tiltpy.runtime.arrays.snapshot_buffer import TILE, Bits, Column, Times
+from tiltpy.runtime.arrays.snapshot_buffer import TILE, Column
 from tiltpy.types import I64
 
 

@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from tiltpy.abi import Layout, TimeLayout
 from tiltpy.runtime.arrays.dictionary import Strings
+from tiltpy.runtime.arrays.dtypes import Bits, BoolArray, Times
 from tiltpy.runtime.arrays.pool import allocate, dtype_of
 from tiltpy.types import I64, MAX_TIME, Type, columns
 
 TILE = 1 << 15
 """Items of a temporary that stays in the cache."""
-Times = NDArray[np.int64]
-Bits = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +39,7 @@ class Column:
         offset = self.offset + start if self.validity is not None else 0
         return Column(values, self.validity, offset, self.strings)
 
-    def valid(self, count: int) -> NDArray[np.bool_]:
+    def valid(self, count: int) -> BoolArray:
         """Unpack which of the first `count` rows are not null."""
         if self.validity is None:
             return np.ones(count, np.bool_)
@@ -209,7 +208,7 @@ class SnapshotBuffer:
         return self._ends_so_far[0]
 
 
-def pack_validity(valid: NDArray[np.uint8] | NDArray[np.bool_]) -> Bits | None:
+def pack_validity(valid: NDArray[np.uint8] | BoolArray) -> Bits | None:
     """Pack one byte per row (0 is null) into Arrow's bitmap.
 
     None where no row is null.

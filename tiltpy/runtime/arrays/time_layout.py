@@ -12,16 +12,15 @@ every segment, and neighbours on the two sides of a break are not compared.
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tiltpy.abi import TimeLayout
-from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, Times
+from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
+from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.types import MAX_OFFSET
 
 PIECE = 1 << 15
-Breaks = NDArray[np.int64]
+Breaks = I64Array
 NO_BREAKS: Breaks = np.zeros(0, np.int64)
-Mask = NDArray[np.bool_]
 
 
 def cache_blocks(rows: int) -> Iterator[slice]:
@@ -35,7 +34,7 @@ def shift_by_one(rows: slice) -> slice:
     return slice(rows.start + 1, rows.stop + 1)
 
 
-def any_within_segments(broken: Mask, rows: slice, breaks: Breaks) -> bool:
+def any_within_segments(broken: BoolArray, rows: slice, breaks: Breaks) -> bool:
     """Tell whether any pair of neighbours is broken, but for those at `breaks`."""
     if len(breaks):
         low, high = breaks.searchsorted([rows.start + 1, rows.stop + 1])

@@ -6,11 +6,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tiltpy.runtime.arrays.dtypes import Bits
 from tiltpy.runtime.arrays.pool import dtype_of
-from tiltpy.runtime.arrays.snapshot_buffer import Bits, Column
+from tiltpy.runtime.arrays.snapshot_buffer import Column
 from tiltpy.types import Scalar
 
 Number = TypeVar("Number", bound=np.generic)
+
+
+def address(array: NDArray[np.generic] | None) -> int:
+    """Where an array's first item lies. (numpy takes six times as long to say so.)"""
+    assert array is not None
+    return int(pa.py_buffer(array).address)
 
 
 def arrow_type(scalar: Scalar) -> pa.DataType:
@@ -46,7 +53,7 @@ def validity_of(array: pa.Array) -> tuple[Bits | None, int]:
     return np.frombuffer(array.buffers()[0], np.uint8), array.offset
 
 
-def bools_of(array: pa.Array) -> NDArray[np.uint8]:
+def bools_of(array: pa.Array) -> Bits:
     """Unpack the values of a bool array, a byte each (Arrow has bits: a copy)."""
     bits = Column(np.empty(0), *_bits(array)).valid(len(array))
     return bits.view(np.uint8)

@@ -54,7 +54,7 @@ class ParquetScan:
             return file.schema_arrow
 
     def batches(
-        self, used: Sequence[str], rows: int, times: "TimeRange | None" = None
+        self, used: Sequence[str], rows: int, times: "ScanRange | None" = None
     ) -> Iterator[RowBatch]:
         """Read the rows of some columns, `rows` at most at once, in time order.
 
@@ -75,7 +75,7 @@ class ParquetScan:
                     yield RowBatch(table, str(path), first)
                     first += table.num_rows
 
-    def _in_order(self, times: "TimeRange | None") -> Sequence[Path]:
+    def _in_order(self, times: "ScanRange | None") -> Sequence[Path]:
         if times is None or len(self.paths) == 1:
             return self.paths
         starts = {}
@@ -196,7 +196,7 @@ def _tables(
 
 
 @dataclass(frozen=True, slots=True)
-class TimeRange:
+class ScanRange:
     """Which rows are needed: events that end after `low` (ticks), or all of them.
 
     `column` orders the rows. An event ends by `ends`, at most `longest` ticks after the

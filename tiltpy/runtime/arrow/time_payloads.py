@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltpy.errors import DataError
+from tiltpy.runtime.arrays.dtypes import BoolArray
 from tiltpy.runtime.arrays.snapshot_buffer import Column
 from tiltpy.runtime.arrays.views import column_array, values_of
 from tiltpy.runtime.arrow.timestamps import (
@@ -23,7 +24,6 @@ from tiltpy.runtime.arrow.timestamps import (
 from tiltpy.runtime.arrow.validation import advise_type
 from tiltpy.types import NANOSECONDS, Scalar, Unit
 
-Mask = NDArray[np.bool_]
 Integers = NDArray[np.integer]
 
 
@@ -52,7 +52,7 @@ def ticks_column(column: TickColumn) -> pa.Array:
         return array
     letter = "u" if pa.types.is_unsigned_integer(array.type) else "i"
     raw = values_of(array, np.dtype(f"{letter}{array.type.bit_width // 8}"))
-    there: Mask | None = None
+    there: BoolArray | None = None
     if array.null_count:
         there = array.is_valid().to_numpy(zero_copy_only=False)
         raw = np.where(there, raw, 0)

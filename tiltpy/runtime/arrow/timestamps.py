@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltpy.errors import DataError
-from tiltpy.runtime.arrays.snapshot_buffer import Times
+from tiltpy.runtime.arrays.dtypes import Times
 from tiltpy.runtime.arrays.time_layout import PIECE, cache_blocks, shift_by_one
 from tiltpy.runtime.arrays.views import array_of, values_of
 from tiltpy.types import MAX_TIME, NANOSECONDS, Unit

@@ -1,9 +1,9 @@
 """Rounds of a run: some chunks, computed by all workers together.
 
-All calls of a round are prepared before the first one, those of the other workers too,
-and then made without Python in between: what it needs has left the caches when a kernel
-is done, so that between two chunks it would cost a tenth of them, and two threads that
-want it would wait for each other.
+All calls of a round are prepared before any of them runs, and then made without Python
+in between. Preparing a call between two kernels costs about 10 % of a chunk: by then
+the interpreter's working set has been evicted from the caches, and two threads would
+wait for each other.
 
 A round ends where its outputs could be large: their memory is taken before the first
 call. What they do not need of it is never touched.
@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from tiltpy.runtime.arrays.pool import ScratchArrays
-from tiltpy.runtime.execution.call_queue import Batch, Calls
+from tiltpy.runtime.execution.call_queue import CallQueue
+from tiltpy.runtime.execution.call_table import CallTable
 from tiltpy.runtime.execution.stitch import Piece
 from tiltpy.runtime.execution.time_domain import Cells
 
@@ -22,12 +23,12 @@ ROUND = 64
 MUCH = 1 << 23
 """Snapshots that a round of several chunks may have."""
 
-Done = tuple[int, Mapping[str, Piece], Mapping[str, Cells]]
+Done = tuple[int, Mapping[str, Piece], Mapping[str, Cells[int]]]
 """How many chunks are done, their outputs' pieces, and the cells of those pieces that
 may have more than their own."""
 
 
-class Task(Protocol):
+class ChunkTask(Protocol):
     """One chunk, or several, that a kernel computes."""
 
     @property
@@ -38,16 +39,16 @@ class Task(Protocol):
     def most(self) -> int:
         """How many snapshots they may have, where memory is taken for all of them."""
 
-    def batch(self) -> Batch:
+    def table(self) -> CallTable:
         """The calls of the kernel, prepared."""
 
     def results(self) -> Iterator[Done]:
         """What was written, when they have been made."""
 
 
-def in_rounds(tasks: Iterable[Task]) -> Iterator[Sequence[Task]]:
+def in_rounds(tasks: Iterable[ChunkTask]) -> Iterator[Sequence[ChunkTask]]:
     """The chunks in rounds."""
-    some: list[Task] = []
+    some: list[ChunkTask] = []
     count = most = 0
     for task in tasks:
         if some and (count + task.count > ROUND or most + task.most > MUCH):
@@ -60,12 +61,14 @@ def in_rounds(tasks: Iterable[Task]) -> Iterator[Sequence[Task]]:
         yield some
 
 
-def compute(tasks: Sequence[Task], scratch: Sequence[ScratchArrays]) -> Iterator[Done]:
+def compute(
+    tasks: Sequence[ChunkTask], scratch: Sequence[ScratchArrays]
+) -> Iterator[Done]:
     """A round: what the chunks found, in order.
 
     There is a thread for each of the scratch memories, the caller's among them.
     """
     threads = scratch[: sum(task.count for task in tasks)]
-    Calls([task.batch() for task in tasks], threads).run()
+    CallQueue([task.table() for task in tasks], threads).run()
     for task in tasks:
         yield from task.results()

@@ -1,118 +1,94 @@
 """Calls of kernels that threads share out among themselves, in machine code."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 import numpy as np
 
+from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.pool import Array, ScratchArrays
+from tiltpy.runtime.arrays.views import address
 from tiltpy.runtime.concurrency.offload import StopFlag, stop_flag
 from tiltpy.runtime.concurrency.threads import StopWork
 from tiltpy.runtime.concurrency.workers import run_all
-from tiltpy.runtime.execution.kernel_arguments import Code, Numbers, address
+from tiltpy.runtime.execution.call_table import CallTable, ScratchNeed
+from tiltpy.runtime.execution.kernel import Code
 from tiltpy.types import Scalar
 
 
-@dataclass(frozen=True, slots=True)
-class Needed:
-    """Scratch for a slot: by which name a thread keeps it, of what, and how much."""
+class CallQueue:
+    """The calls of some tables, made one after the other without Python in between.
 
-    key: tuple[str, int]
-    type: Scalar
-    size: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Batch:
-    """Calls of one kernel: a row of slots for each.
-
-    `counts` are the slots with each output's number of snapshots, `needed` is the
-    scratch that each of the calls needs, by slot. `owner` keeps what the other slots
-    say where to find.
-    """
-
-    code: Code
-    slots: Numbers
-    counts: Mapping[str, int]
-    needed: Mapping[int, Needed]
-    owner: object
-
-
-class Calls:
-    """Calls of kernels, made one after the other without Python in between.
-
-    There is a thread for each memory of `scratch`: whoever is done takes the next call.
-    The caller's thread uses the slots of the batches themselves, each other one has a
-    copy, with the scratch that is its.
+    There is a thread for each memory of `scratch`; threads claim the next call from a
+    shared counter. The caller's thread uses the slots of the tables themselves, each
+    other one has a copy, with the scratch that is its.
     """
 
     def __init__(
-        self, batches: Sequence[Batch], scratch: Sequence[ScratchArrays]
+        self, tables: Sequence[CallTable], scratch: Sequence[ScratchArrays]
     ) -> None:
-        self._batches = batches
+        self._tables = tables
         self._scratch: list[Array] = []
-        self._slots: list[list[Numbers]] = []
-        """Those of the batches, for each thread."""
-        most = _most(batch.needed for batch in batches)
+        self._slots: list[list[I64Array]] = []
+        """The slots of each table, for each thread."""
+        needs = _largest(need for table in tables for need in table.needs.values())
         for thread, memory in enumerate(scratch):
-            slots = [batch.slots for batch in batches]
-            if thread:
+            slots = [table.slots for table in tables]
+            if thread and needs:
                 slots = [own.copy() for own in slots]
-            arrays = {key: memory.take(key, *of) for key, of in most.items()}
-            places = {key: address(array) for key, array in arrays.items()}
-            for own, batch in zip(slots, batches, strict=True):
-                for index, one in batch.needed.items():
-                    own[:, index] = places[one.key]
-            self._scratch += arrays.values()
+            places = {}
+            for key, of in needs.items():
+                array = memory.take(key, *of)
+                self._scratch.append(array)
+                places[key] = address(array)
+            for own, table in zip(slots, tables, strict=True):
+                for index, need in table.needs.items():
+                    own[:, index] = places[need.key]
             self._slots.append(slots)
-        self._pairs = [
-            np.array(
-                [
-                    pair
-                    for batch, own in zip(batches, slots, strict=True)
-                    for pair in _pairs(batch.code, own)
-                ],
-                np.int64,
-            )
-            for slots in self._slots
-        ]
+        self._pairs = [_pairs(tables, slots) for slots in self._slots]
 
     def run(self) -> None:
-        """Make them all. The batches' slots then say how much was written."""
-        make(self._batches[0].code, self._pairs, self)
+        """Make them all. The tables' slots then say how much was written."""
+        _make(self._tables[0].code, self._pairs, self)
         first, *others = self._slots
         for slots in others:
-            for batch, own, other in zip(self._batches, first, slots, strict=True):
-                for index in batch.counts.values():
+            for table, own, other in zip(self._tables, first, slots, strict=True):
+                for index in table.map.counts.values():
                     np.maximum(own[:, index], other[:, index], out=own[:, index])
 
     @property
-    def places(self) -> Numbers:
+    def places(self) -> I64Array:
         """The addresses of the calls' slots."""
         return self._pairs[0][:, 1]
 
 
-def _pairs(code: Code, slots: Numbers) -> Iterator[tuple[int, int]]:
-    """The calls of a kernel for rows of slots: its address, and theirs."""
-    kernel, first, step = code.place, address(slots), slots.strides[0]
-    return ((kernel, first + row * step) for row in range(len(slots)))
+def _pairs(tables: Sequence[CallTable], slots: Sequence[I64Array]) -> I64Array:
+    """The calls of some tables: the kernel's address and that of the slots, of each."""
+    pairs = np.empty((sum(map(len, slots)), 2), np.int64)
+    first = 0
+    for table, own in zip(tables, slots, strict=True):
+        stop = first + len(own)
+        pairs[first:stop, 0] = table.code.place
+        pairs[first:stop, 1] = address(own)
+        if len(own) > 1:
+            pairs[first:stop, 1] += np.arange(len(own)) * own.strides[0]
+        first = stop
+    return pairs
 
 
-def _most(
-    needed: Iterable[Mapping[int, Needed]],
+def _largest(
+    needs: Iterable[ScratchNeed],
 ) -> dict[tuple[str, int], tuple[Scalar, int]]:
-    """What is enough for each of some calls."""
-    most: dict[tuple[str, int], tuple[Scalar, int]] = {}
-    for needs in needed:
-        for one in needs.values():
-            _, size = most.get(one.key, (one.type, 0))
-            most[one.key] = one.type, max(size, one.size)
-    return most
+    """The type and the size of scratch that is enough for each of some calls."""
+    largest: dict[tuple[str, int], tuple[Scalar, int]] = {}
+    for need in needs:
+        _, size = largest.get(need.key, (need.type, 0))
+        largest[need.key] = need.type, max(size, need.size)
+    return largest
 
 
-def make(code: Code, pairs: Sequence[Numbers], owner: object) -> None:
-    """Make calls, each of which some thread takes: `pairs` has one array for each.
+def _make(code: Code, pairs: Sequence[I64Array], owner: object) -> None:
+    """Make calls, each of which some thread takes: `pairs` has an array of each thread.
 
     A call is an address of a kernel, and one of slots. `code` is that of any kernel.
     `owner` keeps all memory of the calls: each thread holds it, for one may still be at
@@ -129,7 +105,7 @@ def make(code: Code, pairs: Sequence[Numbers], owner: object) -> None:
 
 
 def _take(
-    code: Code, pairs: Numbers, taken: Numbers, flag: StopFlag, owner: object
+    code: Code, pairs: I64Array, taken: I64Array, flag: StopFlag, owner: object
 ) -> None:
     """Make the calls that no other thread takes."""
     code.many(address(pairs), len(pairs), address(taken), flag.place)

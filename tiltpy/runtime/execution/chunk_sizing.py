@@ -14,7 +14,7 @@ from math import lcm
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.dense_output import alignment
 from tiltpy.runtime.execution.time_domain import MAX_CHUNKS
-from tiltpy.runtime.execution.vector_range import Grid
+from tiltpy.runtime.execution.vector_range import VectorRange
 
 Work = Callable[[int, int], int]
 """A bound on the visits that a chunk `(low, high]` makes, its halo included."""
@@ -52,7 +52,7 @@ def general_interval(
     *,
     ranked: bool,
 ) -> int | None:
-    """An interval for general kernels; None: no cut is needed.
+    """An interval for sweep kernels; None: no cut is needed.
 
     `ranked`: a loop keeps structures of windows.
     """
@@ -65,10 +65,10 @@ def general_interval(
         low = max(low, min(span[0] for span in spans))
         high = max(low, min(high, max(span[1] for span in spans)))
     interval = max(1, (high - low) // chunks)
-    return lengthened(interval, low, high, work, total // HALOS)
+    return lengthen(interval, low, high, work, total // HALOS)
 
 
-def lengthened(interval: int, low: int, high: int, work: Work, limit: int) -> int:
+def lengthen(interval: int, low: int, high: int, work: Work, limit: int) -> int:
     """A power of two times an interval: chunks do little of others' work again.
 
     `limit` bounds that, in visits. What chunks do in all is estimated from some.
@@ -85,6 +85,11 @@ def lengthened(interval: int, low: int, high: int, work: Work, limit: int) -> in
     return interval
 
 
+def is_too_much(work: int, *, ranked: bool) -> bool:
+    """Whether a chunk with that much work is cut, if that does little of it twice."""
+    return work > TOO_MUCH * (MOST_RANKED if ranked else MOST)
+
+
 def split(
     low: int, high: int, work: Work, rows: Mapping[str, SnapshotBuffer], *, ranked: bool
 ) -> Iterator[int]:
@@ -93,7 +98,7 @@ def split(
     Its rows are halved until there is little, or what both halves must do is more.
     """
     total = work(low, high)
-    if total <= TOO_MUCH * (MOST_RANKED if ranked else MOST) or high - low < 2:
+    if not is_too_much(total, ranked=ranked) or high - low < 2:
         return
     middle = _middle(low, high, rows, total)
     if HALOS * (work(low, middle) + work(middle, high) - total) > total:
@@ -115,8 +120,8 @@ def _middle(low: int, high: int, rows: Mapping[str, SnapshotBuffer], total: int)
     return min(max(start, low + 1), high - 1)
 
 
-def grid_interval(grid: Grid, rows: Mapping[str, SnapshotBuffer]) -> int | None:
-    """An interval for a grid kernel; None: no cut is needed.
+def grid_interval(grid: VectorRange, rows: Mapping[str, SnapshotBuffer]) -> int | None:
+    """An interval for a vector kernel; None: no cut is needed.
 
     It is a multiple of the kernel's own, and of what lets chunks write side by side.
     """

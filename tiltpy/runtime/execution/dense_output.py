@@ -1,8 +1,8 @@
-"""The full outputs of a grid kernel: chunks write them side by side into one array.
+"""Outputs of a vector kernel with a value in each cell: one array for all chunks.
 
-So there is one allocation for each, and one column in the result. A grid kernel writes
-whole vectors: what its last one has too much must not lie in another chunk's cells, so
-all chunks but the last have to be a number of vectors long.
+So there is one allocation for each, and one column in the result. A vector kernel
+writes whole vectors: what its last one has too much must not lie in another chunk's
+cells, so all chunks but the last have to be a multiple of a vector long.
 """
 
 from math import lcm
@@ -12,15 +12,15 @@ from tiltpy.runtime.arrays import pool as memory
 from tiltpy.runtime.arrays.pool import Array, dtype_of
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import make_sampled
-from tiltpy.runtime.execution.kernel_arguments import Numbers, address
+from tiltpy.runtime.execution.call_numbers import N
 from tiltpy.types import columns
 
 CACHE_LINE = 64
 """Bytes; stores past the caches write a whole one at a time."""
 
 
-class Sheet:
-    """Memory for the full outputs over `(low, high]`: `values` by output and column."""
+class DenseOutput:
+    """Memory for dense outputs over `(low, high]`: `values` by output and column."""
 
     def __init__(self, signature: Signature, low: int, high: int) -> None:
         self.low = low
@@ -32,11 +32,9 @@ class Sheet:
                     values = memory.allocate(scalar, cells + LANES)
                     self.values[loop.name, number] = values
 
-    def places(self, loop: Loop, number: int, low: Numbers) -> Numbers:
-        """Where the values of chunks go that begin at these times."""
-        values = self.values[loop.name, number]
-        first = (low - self.low) // loop.tdom.precision
-        return address(values) + values.itemsize * first
+    def first(self, loop: Loop, low: N) -> N:
+        """The entries of an output from which on chunks write that begin at `low`."""
+        return (low - self.low) // loop.tdom.precision
 
     def part(self, loop: Loop, number: int, low: int, high: int) -> Array:
         """The values of the cells in `(low, high]`."""

@@ -12,9 +12,9 @@ import numpy as np
 
 from tiltpy.abi import TimeLayout
 from tiltpy.ir.nodes import Query
+from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.time_domain import Request
-from tiltpy.runtime.ingest.group_by_code import Numbers
 from tiltpy.runtime.ingest.keys import Groups
 from tiltpy.types import TDom
 
@@ -49,7 +49,7 @@ class HiddenRows:
                 self.counts[name] = self.counts.get(name, 0) + count
 
     def _hidden(
-        self, rows: SnapshotBuffer, offsets: Numbers | None, domains: Sequence[TDom]
+        self, rows: SnapshotBuffer, offsets: I64Array | None, domains: Sequence[TDom]
     ) -> int:
         """How many rows have the stamp of the next one, where an output is wanted."""
         assert rows.ends is not None

@@ -4,18 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.execution.time_domain import Domain, Request
+from tiltpy.runtime.execution.call_numbers import ceil_to
+from tiltpy.runtime.execution.time_domain import Cells, Domain, Request
 from tiltpy.runtime.ingest.keys import Groups
 from tiltpy.types import TDom
 
-Times = NDArray[np.int64]
-Rows = Groups | SnapshotBuffer
+RowsByKey = Groups | SnapshotBuffer
 """An input's rows: by key, or the same ones for every key."""
-LATEST = np.int64(2**63 - 1)
-EARLIEST = np.int64(-(2**63))
+LATEST = 2**63 - 1
+EARLIEST = -(2**63)
 """What is neither a time nor a grid point."""
 
 
@@ -30,11 +30,11 @@ class Domains:
     end: Times
 
     @property
-    def wanted(self) -> NDArray[np.bool_]:
+    def wanted(self) -> BoolArray:
         """Of which keys there is something to compute."""
         return self.start < self.end
 
-    def of(self, keys: NDArray[np.int64]) -> "Domains":
+    def of(self, keys: I64Array) -> "Domains":
         """Those of some keys."""
         return Domains(self.start[keys], self.end[keys])
 
@@ -43,33 +43,15 @@ class Domains:
         return Domain(int(self.start[key]), int(self.end[key]))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Owned:
-    """The cells of an output that each of some calls computes, by their grid points.
-
-    They are `first[k]` to `last[k]`, none where that is before the first. `seam[k]`
-    tells that the output has a cell before them.
-    """
-
-    first: Times
-    last: Times
-    seam: NDArray[np.bool_]
-
-    @property
-    def some(self) -> NDArray[np.bool_]:
-        """Which calls have any."""
-        return self.first <= self.last
-
-    @staticmethod
-    def all_of(tdom: TDom, domains: Domains) -> "Owned":
-        """All cells of each domain."""
-        first = tdom_ceil(tdom, domains.start + 1)
-        last = np.where(domains.wanted, tdom_ceil(tdom, domains.end), first - 1)
-        return Owned(first, last, np.zeros(len(first), np.bool_))
+def cells_by_key(tdom: TDom, domains: Domains) -> Cells[I64Array]:
+    """All cells of an output over the domain of each key."""
+    first = ceil_to(tdom, domains.start + 1)
+    last = np.where(domains.wanted, ceil_to(tdom, domains.end), first - 1)
+    return Cells(first, last, np.zeros(len(first), np.bool_))
 
 
 def key_domains(
-    tdom: TDom, inputs: Sequence[Rows], count: int, request: Request
+    tdom: TDom, inputs: Sequence[RowsByKey], count: int, request: Request
 ) -> Domains:
     """The domains of an output that refers to these inputs; `count` keys.
 
@@ -78,14 +60,12 @@ def key_domains(
     first, last, there = _spans(inputs, count)
     start, end = request.limits(tdom)
     low = first if start is None else np.full(count, start)
-    high = tdom_ceil(tdom, last) if end is None else np.full(count, end)
+    high = ceil_to(tdom, last) if end is None else np.full(count, end)
     wanted = there & (low < high)
     return Domains(np.where(wanted, low, 0), np.where(wanted, high, 0))
 
 
-def _spans(
-    inputs: Sequence[Rows], count: int
-) -> tuple[Times, Times, NDArray[np.bool_]]:
+def _spans(inputs: Sequence[RowsByKey], count: int) -> tuple[Times, Times, BoolArray]:
     """The smallest start and the largest end for each key, and which keys have rows."""
     first, last = np.full(count, LATEST), np.full(count, EARLIEST)
     there = np.zeros(count, np.bool_)
@@ -103,12 +83,7 @@ def _spans(
     return np.where(there, first, 0), np.where(there, last, 0), there
 
 
-def tdom_ceil(tdom: TDom, times: Times) -> Times:
-    """The first grid points at or after some times."""
-    return times + (tdom.offset - times) % tdom.precision
-
-
-def rows_by_key(inputs: Mapping[str, Rows], count: int) -> Times:
+def rows_by_key(inputs: Mapping[str, RowsByKey], count: int) -> Times:
     """How many rows of all keyed inputs each key has."""
     total = np.zeros(count, np.int64)
     for rows in inputs.values():

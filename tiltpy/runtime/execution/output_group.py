@@ -6,12 +6,12 @@ from typing import Generic, TypeVar
 from tiltpy.abi import Layout
 from tiltpy.ir.nodes import Query
 from tiltpy.runtime.arrow.encode_strings import Vocabulary
-from tiltpy.runtime.execution.chunk_call import Kernels
+from tiltpy.runtime.execution.kernel import Kernels
 
 K_co = TypeVar("K_co", bound=Kernels, covariant=True)
 
 
-class Part(Generic[K_co]):
+class OutputGroup(Generic[K_co]):
     """A query whose outputs have the same keys, or none, and its kernels.
 
     What is asked of it in each run is found once: the names of its inputs, and what it

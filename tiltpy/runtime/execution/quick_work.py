@@ -20,7 +20,7 @@ from tiltpy.types import Unit
 QUICK = 10**8
 """Nanoseconds that kernels may run in the caller's thread."""
 GRID_VISIT = 50
-"""Nanoseconds that a visit of a grid kernel takes at most: its windows are folded in
+"""Nanoseconds that a visit of a vector kernel takes at most: its windows are folded in
 lanes, pane by pane or as they slide, and those that are folded anew are short."""
 QUICK_ROWS = 1 << 13
 """Rows below which a step over all of them takes less than a millisecond."""
@@ -33,7 +33,7 @@ FRAMES = ("pandas", "polars")
 
 
 def general_cost(visits: int, rows: int) -> int:
-    """A bound on the nanoseconds of a general kernel that makes so many visits.
+    """A bound on the nanoseconds of a sweep kernel that makes so many visits.
 
     As if each visit went through all rows, a nanosecond each, and took another
     microsecond: nobody knows how many rows its windows have.
@@ -42,7 +42,7 @@ def general_cost(visits: int, rows: int) -> int:
 
 
 def grid_cost(visits: int) -> int:
-    """A bound on the nanoseconds of a grid kernel that makes so many visits."""
+    """A bound on the nanoseconds of a vector kernel that makes so many visits."""
     return visits * GRID_VISIT
 
 

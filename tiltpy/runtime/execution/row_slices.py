@@ -1,180 +1,196 @@
-"""The rows that many keys have of an input, as columns: a number for each key."""
+"""The rows of an input that calls see: a slice of a buffer for each call."""
 
-from dataclasses import dataclass
-from typing import Literal, assert_never
+from collections.abc import Callable
+from typing import Any, Generic, Literal, assert_never
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tiltpy.abi import SlotKind, TimeLayout
+from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.execution.kernel_arguments import INPUT_NUMBERS
-from tiltpy.runtime.execution.key_domains import Rows, Times
+from tiltpy.runtime.arrays.views import address
+from tiltpy.runtime.execution.call_numbers import N, choose, least, most
+from tiltpy.runtime.execution.key_domains import RowsByKey
 from tiltpy.runtime.ingest.keys import Groups
 
-Stretches = tuple[Times, Times]
-"""From where to where, for each key or call; nothing where the first is beyond the
-second."""
+TimeRanges = tuple[Times, Times]
+"""The bounds `(low[k], high[k]]` of a time range of each call; empty where the first is
+beyond the second."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Part:
-    """Of each key `count` rows from `first` on; `start` is where the first one starts.
+class RowSlices(Generic[N]):
+    """Of each call `count` rows of a buffer, from `first` on.
 
-    `start` is anything where the rows' starts are stored.
+    `start` is when the first of them starts, or anything where starts are stored.
+    `keyed`: the buffer has rows of several keys, each of which is in order by itself.
     """
 
-    buffer: SnapshotBuffer
-    first: Times
-    count: Times
-    start: Times
+    __slots__ = ("_here", "buffer", "count", "first", "keyed", "start")
 
-    def number(self, kind: SlotKind, column: int) -> Times | int:
-        """What stands in the slot that tells of the rows, or of their column."""
-        buffer = self.buffer
-        match kind:
-            case SlotKind.ROWS:
-                return self.count
-            case SlotKind.START:
-                return self.start
-            case SlotKind.STARTS | SlotKind.ENDS:
-                return INPUT_NUMBERS[kind](buffer, column) + 8 * self._here
-            case SlotKind.VALUES:
-                size = buffer.columns[column].values.itemsize
-                return INPUT_NUMBERS[kind](buffer, column) + size * self._here
-            case SlotKind.VALIDITY_OFFSET:
-                return buffer.columns[column].offset + self._here
-            case _:
-                return INPUT_NUMBERS[kind](buffer, column)
+    def __init__(
+        self, buffer: SnapshotBuffer, first: N, count: N, start: N, *, keyed: bool
+    ) -> None:
+        self.buffer = buffer
+        self.first: N = first
+        self.count: N = count
+        self.start: N = start
+        self.keyed = keyed
+        self._here: N | None = None
 
     @property
-    def _here(self) -> Times:
-        """The first row of each key, or one that can be read."""
-        return clipped(self.first, max(0, self.buffer.n - 1))
+    def here(self) -> N:
+        """The first row of each slice, or one that can be read."""
+        if self._here is None:
+            self._here = most(least(self.first, self.buffer.n - 1), 0)
+        return self._here
 
-    def times(self, first: Times, stop: Times) -> tuple[Times, Times]:
-        """The starts and ends of the rows `[first[k], stop[k])` of each key `k`.
+    @staticmethod
+    def all_of(buffer: SnapshotBuffer, zero: N) -> "RowSlices[N]":
+        """All rows for each call; `zero` is the number 0 of each."""
+        n, start = zero + buffer.n, zero + buffer.start
+        return RowSlices(buffer, zero, n, start, keyed=False)
 
-        They may be the input's own arrays.
+    def number(self, kind: SlotKind, column: int) -> N | int:
+        """What the slot of this kind says of the rows, or of their column."""
+        number: N | int = ROW_NUMBERS[kind](self, column)
+        return number
+
+    def narrow(self, low: N, high: N) -> "RowSlices[N]":
+        """The rows that cover every event which overlaps `(low, high]`."""
+        first, stop = self.find(low, high)
+        begin, start = self.first + first, self._start_of(first)
+        return RowSlices(self.buffer, begin, stop - first, start, keyed=self.keyed)
+
+    def find(self, low: N, high: N) -> tuple[N, N]:
+        """Where the rows are that cover every event which overlaps `(low, high]`.
+
+        They are counted from the first of each slice. See `SnapshotBuffer.find`.
         """
-        places = _ranges(self.first + first, self.first + stop)
         buffer = self.buffer
-        if buffer.starts is not None and buffer.ends is not None:
-            return buffer.starts[places], buffer.ends[places]
-        rows: Times = (
-            np.arange(places.start, places.stop)
-            if isinstance(places, slice)
-            else places
-        )
-        of = np.repeat(np.arange(len(first)), stop - first)
         if buffer.layout is TimeLayout.SAMPLED:
-            starts = self.start[of] + (rows - self.first[of]) * buffer.period
-            return starts, starts + buffer.period
-        assert buffer.ends is not None
-        ends = buffer.ends[places]
-        begun = rows == self.first[of]
-        return np.where(begun, self.start[of], buffer.ends[rows - 1]), ends
-
-
-def part_of(
-    rows: Rows,
-    keys: NDArray[np.int64],
-    needed: Stretches | None,
-    *,
-    near: bool = False,
-    spare: bool = False,
-) -> Part:
-    """What each key has of an input: its own rows, or those of all keys it needs.
-
-    `near`: of its own, too, those that it needs alone, which are few of them. `spare`:
-    regular ones may be followed by those of the next key.
-    """
-    none = np.zeros(len(keys), np.int64)
-    if isinstance(rows, Groups):
-        first, stop = rows.offsets[keys], rows.offsets[keys + 1]
-        if spare and rows.buffer.layout is TimeLayout.SAMPLED:
-            stop = np.full_like(stop, rows.buffer.n)
-        whole = Part(rows.buffer, first, stop - first, rows.firsts[keys])
-        if not near:
-            return whole
-    else:
-        whole = Part(rows, none, none + rows.n, none + rows.start)
-    if needed is None:
-        return Part(whole.buffer, none, none, none)
-    first, stop = find_in_parts(whole, *needed)
-    return Part(whole.buffer, whole.first + first, stop - first, _starts(whole, first))
-
-
-def find_in_parts(part: Part, low: Times, high: Times) -> Stretches:
-    """The rows of each key that cover every event which overlaps `(low, high]`.
-
-    They are counted from the first of its key. See `SnapshotBuffer.find`.
-    """
-    buffer = part.buffer
-    if buffer.layout is TimeLayout.SAMPLED:
-        first = (low - part.start) // buffer.period
-        stop = -((part.start - high) // buffer.period)
-    else:
-        begin, end = part.first, part.first + part.count
-        first = _bisect(buffer.ordered_ends(), begin, end, low, "right") - begin
-        if buffer.starts is not None:
-            stop = _bisect(buffer.starts, begin, end, high, "left") - begin
+            first = (low - self.start) // buffer.period
+            stop = -((self.start - high) // buffer.period)
         else:
-            assert buffer.ends is not None
-            stop = 1 + _bisect(buffer.ends, begin, end, high, "left") - begin
-            stop = np.where(part.start < high, stop, 0)
-    some = low < high
-    first = np.where(some, clipped(first, part.count), 0)
-    stop = np.where(some, np.minimum(stop, part.count), 0)
-    return first, np.maximum(first, stop)
+            first = self._search(buffer.ordered_ends(), low, "right")
+            if buffer.starts is not None:
+                stop = self._search(buffer.starts, high, "left")
+            else:
+                assert buffer.ends is not None
+                stop = 1 + self._search(buffer.ends, high, "left")
+                stop = choose(self.start < high, stop, 0)
+        some = low < high
+        first = choose(some, most(least(first, self.count), 0), 0)
+        stop = choose(some, least(stop, self.count), 0)
+        return first, most(stop, first)
+
+    def _search(self, times: Times, wanted: N, side: Literal["left", "right"]) -> N:
+        """`searchsorted` of a time in the slice of each call."""
+        if isinstance(self.first, int):
+            own = times[self.first : self.first + self.count]
+            return int(own.searchsorted(wanted, side))
+        stop = self.first + self.count
+        if self.keyed:
+            return _bisect(times, self.first, stop, wanted, side) - self.first
+        rows: I64Array = times[: self.buffer.n].searchsorted(wanted, side)
+        return most(least(rows, stop), self.first) - self.first
+
+    def _start_of(self, first: N) -> N:
+        """When the row `first` of each slice starts, if that is not stored."""
+        buffer = self.buffer
+        match buffer.layout:
+            case TimeLayout.SAMPLED:
+                return self.start + first * buffer.period
+            case TimeLayout.CONTIGUOUS:
+                assert buffer.ends is not None
+                row = most(self.first + first - 1, 0)
+                if isinstance(row, int):
+                    return int(buffer.ends[row]) if first > 0 else self.start
+                return choose(first > 0, buffer.ends[row], self.start)
+            case TimeLayout.INTERVALS | TimeLayout.OVERLAPPING:
+                return self.start
+            case _:
+                assert_never(buffer.layout)
 
 
-def clipped(rows: Times, most: Times | int) -> Times:
-    """The rows from 0 to `most`. (numpy's own asks its types for their limits.)"""
-    found: Times = np.maximum(np.minimum(rows, most), 0)
-    return found
+def _value_address(rows: RowSlices[Any], column: int) -> Any:
+    values = rows.buffer.columns[column].values
+    return address(values) + values.itemsize * rows.here
 
 
-def _starts(part: Part, first: Times) -> Times:
-    """Where the row `first[k]` of each key starts, if that is not stored."""
-    buffer = part.buffer
-    match buffer.layout:
-        case TimeLayout.SAMPLED:
-            return part.start + first * buffer.period
-        case TimeLayout.CONTIGUOUS:
-            assert buffer.ends is not None
-            before = buffer.ends[np.maximum(part.first + first - 1, 0)]
-            return np.where(first > 0, before, part.start)
-        case TimeLayout.INTERVALS | TimeLayout.OVERLAPPING:
-            return part.start
-        case _:
-            assert_never(buffer.layout)
+ROW_NUMBERS: dict[SlotKind, Callable[[RowSlices[Any], int], Any]] = {
+    SlotKind.ROWS: lambda rows, _: rows.count,
+    SlotKind.START: lambda rows, _: rows.start,
+    SlotKind.PERIOD: lambda rows, _: rows.buffer.period,
+    SlotKind.STARTS: lambda rows, _: address(rows.buffer.starts) + 8 * rows.here,
+    SlotKind.ENDS: lambda rows, _: address(rows.buffer.ends) + 8 * rows.here,
+    SlotKind.VALUES: _value_address,
+    SlotKind.VALIDITY: lambda rows, j: address(rows.buffer.columns[j].validity),
+    SlotKind.VALIDITY_OFFSET: lambda rows, j: rows.buffer.columns[j].offset + rows.here,
+}
+"""What stands in the slots that describe the rows of an input, or their column `j`."""
+
+
+def row_times(rows: RowSlices[I64Array], first: Times, stop: Times) -> TimeRanges:
+    """The starts and ends of the rows `[first[k], stop[k])` of the slice of each call.
+
+    They may be the input's own arrays.
+    """
+    places = _places(rows.first + first, rows.first + stop)
+    buffer = rows.buffer
+    if buffer.starts is not None and buffer.ends is not None:
+        return buffer.starts[places], buffer.ends[places]
+    numbers: I64Array = (
+        np.arange(places.start, places.stop) if isinstance(places, slice) else places
+    )
+    call = np.repeat(np.arange(len(first)), stop - first)
+    if buffer.layout is TimeLayout.SAMPLED:
+        starts = rows.start[call] + (numbers - rows.first[call]) * buffer.period
+        return starts, starts + buffer.period
+    assert buffer.ends is not None
+    begins = numbers == rows.first[call]
+    starts = np.where(begins, rows.start[call], buffer.ends[numbers - 1])
+    return starts, buffer.ends[places]
+
+
+def slice_by_key(
+    rows: RowsByKey, keys: I64Array, *, spare: bool = False
+) -> RowSlices[I64Array]:
+    """All rows of an input that calls for these keys may see.
+
+    `spare`: sampled ones may be followed by those of the next keys.
+    """
+    if not isinstance(rows, Groups):
+        return RowSlices.all_of(rows, np.zeros(len(keys), np.int64))
+    first, stop = rows.offsets[keys], rows.offsets[keys + 1]
+    if spare and rows.buffer.layout is TimeLayout.SAMPLED:
+        stop = np.full_like(stop, rows.buffer.n)
+    return RowSlices(rows.buffer, first, stop - first, rows.firsts[keys], keyed=True)
 
 
 def _bisect(
     times: Times,
-    first: Times,
-    stop: Times,
+    first: I64Array,
+    stop: I64Array,
     wanted: Times,
     side: Literal["left", "right"],
-) -> Times:
-    """`searchsorted` of one time in each of many stretches of an array."""
+) -> I64Array:
+    """`searchsorted` of one time in each of many ranges of an array."""
     low, high = first.copy(), stop.copy()
     while (active := low < high).any():
         middle = (low + high) >> 1
-        found = times[np.where(active, middle, 0)]
-        below = found < wanted if side == "left" else found <= wanted
+        probes = times[np.where(active, middle, 0)]
+        below = probes < wanted if side == "left" else probes <= wanted
         low = np.where(active & below, middle + 1, low)
         high = np.where(active & ~below, middle, high)
     return low
 
 
-def _ranges(first: Times, stop: Times) -> slice | NDArray[np.int64]:
-    """The places `first[k]` to `stop[k]`, one stretch after the other."""
+def _places(first: I64Array, stop: I64Array) -> slice | I64Array:
+    """The rows `[first[k], stop[k])`, one range after the other."""
     if (first[1:] == stop[:-1]).all():
         return slice(int(first[0]), int(stop[-1]))
     sizes = stop - first
     ends = np.cumsum(sizes)
     shifts = np.repeat(first - (ends - sizes), sizes)
-    places: Times = np.arange(len(shifts)) + shifts
-    return places
+    rows: I64Array = np.arange(len(shifts)) + shifts
+    return rows

@@ -3,7 +3,7 @@
 A piece holds every snapshot that overlaps its chunk. One that begins before the chunk
 stands in the piece before it already: there it is made longer, and the piece starts
 with its next row. A sweep starts one cell early to know where its first snapshot
-begins; a grid kernel says that its first cell goes on. Rows are never moved.
+begins; a vector kernel says that its first cell goes on. Rows are never moved.
 """
 
 from dataclasses import replace
@@ -16,7 +16,7 @@ from tiltpy.runtime.arrays.bitmap_snapshots import BitmapSnapshots
 from tiltpy.runtime.arrays.pool import Array
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import make_sampled
-from tiltpy.runtime.execution.kernel_arguments import address
+from tiltpy.runtime.arrays.views import address
 from tiltpy.runtime.execution.time_domain import Cells, Domain
 from tiltpy.runtime.ingest.drop_nulls import keep_rows
 from tiltpy.types import Scalar, TDom, Type
@@ -49,7 +49,7 @@ class Stitcher:
         self.pieces: list[Piece] = []
         self.carried: int | None = None
 
-    def add(self, piece: Piece, cells: Cells | None) -> None:
+    def add(self, piece: Piece, cells: Cells[int] | None) -> None:
         """Append a chunk's piece; `cells` are its own, if the piece may have others."""
         if isinstance(piece, BitmapSnapshots):
             end = piece.carried()
@@ -60,7 +60,7 @@ class Stitcher:
         if piece.n:
             self.pieces.append(piece)
 
-    def _trim(self, piece: SnapshotBuffer, cells: Cells) -> SnapshotBuffer:
+    def _trim(self, piece: SnapshotBuffer, cells: Cells[int]) -> SnapshotBuffer:
         """Drop what other chunks own, and join what continues over the seam."""
         seam = cells.first - self.tdom.precision
         first, stop = piece.find(seam, cells.last)

@@ -6,12 +6,22 @@ cells out among them without asking for an output's precision.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Generic
 
 import numpy as np
 
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query, TemporalExpr
-from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer, Times
+from tiltpy.runtime.arrays.dtypes import Times
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.execution.call_numbers import (
+    N,
+    Truth,
+    ceil_to,
+    floor_to,
+    least,
+    most,
+)
 from tiltpy.types import MAX_TIME, Bound, TDom
 
 
@@ -110,29 +120,44 @@ def output_domain(
     return EMPTY if start is None or end is None else Domain(start, end)
 
 
-@dataclass(frozen=True, slots=True)
-class Cells:
-    """The grid points `first` to `last` of an output that a chunk owns.
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells(Generic[N]):
+    """The grid points of an output that calls own, from `first` to `last`.
 
-    `seam` tells that the output has a cell before `first`, `final` that it has none
-    after `last`.
+    A call owns none if its first is beyond its last. `seam` tells that the output has
+    a cell before `first`, `final` that it has none after `last`. Numbers of one call,
+    or columns of many.
     """
 
-    first: int
-    last: int
-    seam: bool
-    final: bool
+    first: N
+    last: N
+    seam: Truth
+    final: Truth = False
+
+    @property
+    def some(self) -> Truth:
+        """Which calls own any."""
+        return self.first <= self.last
+
+    def of(self, call: int) -> "Cells[int]":
+        """Those of one call."""
+        if isinstance(self.first, int):
+            return self
+        seam, final = (
+            flag if isinstance(flag, bool) else bool(flag[call])
+            for flag in (self.seam, self.final)
+        )
+        return Cells(int(self.first[call]), int(self.last[call]), seam, final)
 
 
-def cells_of(tdom: TDom, domain: Domain, low: int, high: int) -> Cells | None:
-    """The cells of an output whose grid points lie in the chunk `(low, high]`."""
-    if domain.is_empty:
-        return None
+def cells_of(tdom: TDom, domain: Domain, low: N, high: N) -> Cells[N]:
+    """The cells of an output whose grid points lie in `(low, high]`, for each call."""
     begin, stop = tdom.ceil(domain.start + 1), tdom.ceil(domain.end)
-    first, last = max(begin, tdom.ceil(low + 1)), min(tdom.floor(high), stop)
-    if first > last:
-        return None
-    return Cells(first, last, seam=first > begin, final=last == stop)
+    if domain.is_empty:
+        stop = begin - 1
+    first = most(ceil_to(tdom, low + 1), begin)
+    last = least(floor_to(tdom, high), stop)
+    return Cells(first, last, first > begin, last == stop)
 
 
 MAX_CHUNKS = 1 << 15

@@ -16,39 +16,53 @@ from collections.abc import (
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.runtime.arrays.dictionary import Strings
+from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.pool import ScratchArrays
-from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer, Times
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.concurrency.offload import offload
-from tiltpy.runtime.execution.call_batches import ROUND, Done, Task, compute, in_rounds
-from tiltpy.runtime.execution.chunk_call import Chunk, Kernels
+from tiltpy.runtime.execution.call_batches import (
+    ChunkTask,
+    Done,
+    compute,
+    in_rounds,
+)
+from tiltpy.runtime.execution.call_numbers import greatest, total
 from tiltpy.runtime.execution.chunk_sizing import (
     AGAIN,
     LEAST,
     general_interval,
     grid_interval,
-    lengthened,
+    is_too_much,
+    lengthen,
     split,
 )
-from tiltpy.runtime.execution.dense_output import Sheet
+from tiltpy.runtime.execution.dense_output import DenseOutput
+from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.quick_work import are_quick, general_cost, grid_cost
-from tiltpy.runtime.execution.row_slices import Stretches
+from tiltpy.runtime.execution.row_slices import TimeRanges
+from tiltpy.runtime.execution.run_coverage import AT_ONCE, RunCoverage
 from tiltpy.runtime.execution.stitch import Piece, Stitcher
+from tiltpy.runtime.execution.sweep_calls import SweepChunks
 from tiltpy.runtime.execution.time_domain import (
     Request,
     Wanted,
-    cells_of,
     cut_chunks,
     output_domain,
 )
-from tiltpy.runtime.execution.vector_calls import GridRun
-from tiltpy.runtime.execution.vector_range import Grid, lattice_of, serving
-from tiltpy.runtime.execution.visit_bounds import MAX_CELLS, Coverage, support_of
+from tiltpy.runtime.execution.vector_calls import VectorCalls, VectorChunks, call_over
+from tiltpy.runtime.execution.vector_range import (
+    VectorRange,
+    find_sampling_grid,
+    find_vector_range,
+)
+from tiltpy.runtime.execution.visit_bounds import MAX_CELLS, Coverage
 from tiltpy.runtime.execution.visit_warnings import LoopVisits
 
 SMALL_ROWS = 1 << 12
@@ -56,19 +70,18 @@ SMALL_ROWS = 1 << 12
 compiled, and nothing is cut, where that costs more than it gains."""
 
 FEW_ROWS = 1 << 12
-"""Rows for the general kernel below which a whole run has the plain one, that takes
+"""Rows for the sweep kernel below which a whole run has the baseline kernel: that takes
 half the time to compile."""
 
 LITTLE_CHUNKS = 3
-"""A stretch for a grid kernel and what lies beside it: where that is little in all, to
-start another thread takes longer."""
+"""One for a vector kernel and those beside it: where that is little in all, starting
+another thread takes longer."""
 
 LONG_CHUNK = 1 << 24
-"""Ticks beyond which a chunk for a grid kernel is cut anyway: such polls no flag."""
+"""Ticks beyond which a chunk for a vector kernel is cut anyway: such polls no flag."""
 
-AT_ONCE = ROUND // 2
-"""Chunks for a grid kernel that are prepared together."""
-
+Chunks = Coverage[int] | Coverage[I64Array] | TimeRanges
+"""What calls of the sweep kernel cover, or time ranges for the vector kernel."""
 Progress = Callable[[int, int], None]
 
 
@@ -78,7 +91,7 @@ class RunOptions:
 
     `workers`: threads, by default one per CPU. `chunk`: the chunk interval in ticks.
     `allow_sort`: whether rows out of time order are sorted. `progress` is called with
-    the chunks done and their number. `grid`: whether grid kernels are used wherever
+    the chunks done and their number. `grid`: whether vector kernels are used wherever
     they can be, or never; by default where the rows are enough to pay for them. So does
     `direct` say of rows by key whether they are folded as they come.
     """
@@ -91,7 +104,7 @@ class RunOptions:
     direct: bool | None = None
 
 
-class Job:
+class TimeRun:
     """One run over buffers, of all outputs or of the stretches that are `wanted`."""
 
     def __init__(
@@ -117,25 +130,27 @@ class Job:
         self.grid = None if small and not options.grid else self._grid()
         whole = wanted is None and options.chunk is None and options.grid is None
         self.general = kernels.general(few=whole and self._beside() < FEW_ROWS)
-        self.support = support_of(self.general.signature, rows, request)
-        self._covered: dict[tuple[int, int], Coverage] = {}
-        self.sheet: Sheet | None = None
+        tdoms = {name: one.tdom for name, one in self.outputs.items()}
+        self.coverage = RunCoverage(
+            self.general.signature, rows, tdoms, self.wanted, request
+        )
+        self.dense: DenseOutput | None = None
 
     def _beside(self) -> int:
-        """How many rows there are for the general kernel."""
+        """How many rows there are for the sweep kernel."""
         if self.grid is None:
             return self.total
         low, high = self.grid.low, self.grid.high
         inside = (buffer.find(low, high) for buffer in self.rows.values())
         return self.total - sum(stop - first for first, stop in inside)
 
-    def _grid(self) -> Grid | None:
-        """The grid kernel for the inputs' rows, and where it serves."""
+    def _grid(self) -> VectorRange | None:
+        """The vector kernel for the inputs' rows, and where it serves."""
         if self.options.grid is False:
             return None
         lattices = {}
         for name in {one for reach in self.reach.values() for one in reach}:
-            lattice = lattice_of(self.rows[name])
+            lattice = find_sampling_grid(self.rows[name])
             if lattice is None:
                 return None
             lattices[name] = lattice
@@ -145,7 +160,7 @@ class Job:
         domains = {name: one.domain for name, one in self.wanted.items()}
         low = max(one.low for one in self.wanted.values())
         high = min(one.high for one in self.wanted.values())
-        found = serving(kernel, self.rows, domains)
+        found = find_vector_range(kernel, self.rows, domains)
         found = None if found is None else found.within(low, high)
         return found if found is None or found.pays(self.rows) else None
 
@@ -183,36 +198,40 @@ class Job:
         else:
             offload(work, self.options.progress)
 
-    def _costs(self, chunks: Iterable[Coverage | Stretches]) -> Iterator[int]:
-        """Bounds on the time of each chunk, in nanoseconds."""
+    def _costs(self, chunks: Iterable[Chunks]) -> Iterator[int]:
+        """Bounds on the time of chunks, in nanoseconds."""
         if self.grid is not None:
             yield grid_cost(self.grid.stretch.visits(self.grid.high - self.grid.low))
-        for one in chunks:
-            if isinstance(one, Coverage):
-                yield general_cost(one.work, one.rows_read)
+        for some in chunks:
+            if isinstance(some, Coverage):
+                yield general_cost(total(some.work), greatest(some.rows_read))
 
     def _stitch(
-        self, chunks: Sequence[Coverage | Stretches], stitchers: Mapping[str, Stitcher]
+        self, chunks: Sequence[Chunks], stitchers: Mapping[str, Stitcher]
     ) -> None:
-        total = sum(len(one[0]) if isinstance(one, tuple) else 1 for one in chunks)
+        count = sum(
+            some.count if isinstance(some, Coverage) else len(some[0])
+            for some in chunks
+        )
         done = 0
-        for count, pieces, cells in self._results(chunks, total):
+        for more, pieces, cells in self._results(chunks, count):
             for name, piece in pieces.items():
                 stitchers[name].add(piece, cells.get(name))
-            done += count
+            done += more
             if self.options.progress is not None:
-                self.options.progress(done, total)
+                self.options.progress(done, count)
 
-    def _chunks(self) -> Iterator[Coverage | Stretches]:
-        """The chunks in order; `AT_ONCE` or fewer for the grid kernel together."""
+    def _chunks(self) -> Iterator[Chunks]:
+        """The chunks in order; `AT_ONCE` or fewer of one kernel together."""
         cuts = self._cuts()
         low, high = cuts[:-1], cuts[1:]
         if len(low) == 0:
             return
-        fit = np.zeros(len(low), np.bool_)
-        if self.grid is not None:
-            fit = self.grid.fit(low, high)
-            self.sheet = self.grid.sheet(low[fit], high[fit])
+        if self.grid is None:
+            yield from self.coverage.of_chunks(low, high)
+            return
+        fit = self.grid.fit(low, high)
+        self.dense = self.grid.dense_output(low[fit], high[fit])
         turns = (1 + np.flatnonzero(fit[1:] != fit[:-1])).tolist()
         for first, stop in zip([0, *turns], [*turns, len(fit)], strict=True):
             if fit[first]:
@@ -220,41 +239,13 @@ class Job:
                     own = slice(some, min(some + AT_ONCE, stop))
                     yield low[own], high[own]
             else:
-                yield from self._owned(low[first:stop], high[first:stop])
-
-    def _owned(self, low: Times, high: Times) -> Iterator[Coverage]:
-        """Chunks for the general kernel, with the cells of the outputs in each."""
-        for start, end in zip(low.tolist(), high.tolist(), strict=True):
-            coverage = self.coverage(start, end)
-            if coverage.cells:
-                yield coverage
-
-    def coverage(self, low: int, high: int) -> Coverage:
-        """What a call of the general kernel covers that owns a stretch of time.
-
-        Who cuts chunks asks first, and then who makes the calls.
-        """
-        covered = self._covered.get((low, high))
-        if covered is None:
-            covered = self._covered[low, high] = self._cover(low, high)
-        return covered
-
-    def _cover(self, low: int, high: int) -> Coverage:
-        owned = {}
-        for name, one in self.wanted.items():
-            first, last = max(low, one.low), min(high, one.high)
-            own = cells_of(self.outputs[name].tdom, one.domain, first, last)
-            if own is not None:
-                owned[name] = own
-        return Coverage(
-            self.general.signature, self.rows, owned, self.request, self.support
-        )
+                yield from self.coverage.of_chunks(low[first:stop], high[first:stop])
 
     def work(self, low: int, high: int) -> int:
         """A bound on the visits in a chunk, by the kernel that computes most of it."""
         if self.grid is not None:
             return self.grid.stretch.visits(high - low)
-        return self.coverage(low, high).work
+        return self.coverage.of(low, high).work
 
     @property
     def beyond_rows(self) -> bool:
@@ -267,10 +258,10 @@ class Job:
             return {}
         low = min(one.low for one in self.wanted.values())
         high = max(one.high for one in self.wanted.values())
-        calls, gridded = [self.coverage(low, high)], 0
+        calls, gridded = [self.coverage.of(low, high)], 0
         if self.grid is not None:
-            calls = [self.coverage(low, self.grid.low)]
-            calls.append(self.coverage(self.grid.high, high))
+            calls = [self.coverage.of(low, self.grid.low)]
+            calls.append(self.coverage.of(self.grid.high, high))
             gridded = self.grid.stretch.visits(self.grid.high - self.grid.low)
         return {
             loop.name: LoopVisits(
@@ -295,7 +286,7 @@ class Job:
             phase = self.grid.low  # so that all chunks but the last are of one length
         elif interval is not None:
             limit = max(AGAIN, self.work(low, high))
-            interval = lengthened(interval, low, high, self.work, limit)
+            interval = lengthen(interval, low, high, self.work, limit)
         else:
             interval = general_interval(low, high, self.work, self.rows, ranked=ranked)
         cuts = cut_chunks(
@@ -311,9 +302,14 @@ class Job:
             return cuts
         more = [
             cut
-            for start, end in pairwise(cuts.tolist())
+            for (start, end), work in zip(
+                pairwise(cuts.tolist()), self.coverage.works(cuts), strict=True
+            )
+            if is_too_much(work, ranked=ranked)
             for cut in split(start, end, self.work, self.rows, ranked=ranked)
         ]
+        if not more:
+            return cuts
         return np.sort(np.concatenate((cuts, np.array(more, np.int64))))
 
     def _cells(self, low: int, high: int) -> int:
@@ -321,7 +317,7 @@ class Job:
         most = 0
         for loop in self.general.signature.loops:
             if loop.every_cell:
-                cells = self.coverage(low, high).visits(loop)
+                cells = self.coverage.of(low, high).visits(loop)
                 if cells > MAX_CELLS:
                     why = "sees where windows cut rows" if loop.cut else ""
                     raise DataError(
@@ -333,30 +329,32 @@ class Job:
         return most
 
     def _edges(self) -> list[int]:
-        """Where a grid kernel begins and ceases to serve, if there is one.
+        """Where a vector kernel begins and ceases to serve, if there is one.
 
-        Between them it is used, beside them the general one.
+        Between them it is used, beside them the sweep kernel.
         """
         return [] if self.grid is None else [self.grid.low, self.grid.high]
 
-    def _results(
-        self, chunks: Sequence[Coverage | Stretches], total: int
-    ) -> Generator[Done]:
-        little = self.total < LEAST and total <= LITTLE_CHUNKS
+    def _results(self, chunks: Sequence[Chunks], count: int) -> Generator[Done]:
+        little = self.total < LEAST and count <= LITTLE_CHUNKS
         workers = self.options.workers or (1 if little else default_workers())
-        scratch = [ScratchArrays() for _ in range(min(workers, total))]
+        scratch = [ScratchArrays() for _ in range(min(workers, count))]
         for tasks in in_rounds(map(self._task, chunks)):
             yield from compute(tasks, scratch)
 
-    def _task(self, chunk: Coverage | Stretches) -> Task:
+    def _task(self, chunks: Chunks) -> ChunkTask:
         """How chunks are computed."""
-        if isinstance(chunk, tuple):
-            assert self.grid is not None
-            low, high = chunk
-            return GridRun(
-                self.grid.kernel, self.rows, low, high, self.sheet, self.strings
-            )
-        return Chunk(self.general, chunk, self.strings)
+        if isinstance(chunks, Coverage):
+            return SweepChunks(self.general, chunks, self.strings)
+        assert self.grid is not None
+        low, high = chunks
+        kernel = self.grid.kernel
+        calls: VectorCalls[Any] = (
+            call_over(kernel, self.rows, int(low[0]), int(high[0]))
+            if len(low) == 1
+            else call_over(kernel, self.rows, low, high)
+        )
+        return VectorChunks(kernel, calls, self.dense, self.strings)
 
 
 def default_workers() -> int:

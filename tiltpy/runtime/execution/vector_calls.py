@@ -1,127 +1,90 @@
-"""Calls of a grid kernel, as columns: a number for each call.
-
-Nothing is done in Python for each call where outputs have a value for each cell.
-"""
+"""Calls of a vector kernel, and the chunks of a run that it computes."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import Any, Generic
 
 import numpy as np
 
-from tiltpy.abi import LANES, Loop, SlotKind
-from tiltpy.abi import Rows as RowCount
-from tiltpy.runtime.arrays import pool as memory
+from tiltpy.abi import LANES, Loop, RowCount, SlotKind
 from tiltpy.runtime.arrays.bitmap_snapshots import BitmapSnapshots
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.pool import Array
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import make_sampled
-from tiltpy.runtime.execution.call_queue import Batch, Needed
-from tiltpy.runtime.execution.chunk_call import Kernel
-from tiltpy.runtime.execution.dense_output import Sheet
-from tiltpy.runtime.execution.kernel_arguments import (
-    Numbers,
-    OutputSlot,
-    address,
-    wiring_of,
-    written_column,
-)
-from tiltpy.runtime.execution.key_domains import Rows, Times
-from tiltpy.runtime.execution.row_slices import Part, part_of
+from tiltpy.runtime.execution.call_batches import Done
+from tiltpy.runtime.execution.call_numbers import N, item
+from tiltpy.runtime.execution.call_table import CallTable, is_sparse
+from tiltpy.runtime.execution.dense_output import DenseOutput
+from tiltpy.runtime.execution.kernel import Kernel
+from tiltpy.runtime.execution.row_slices import RowSlices
+from tiltpy.runtime.execution.slot_map import BITS, OutputSlot
 from tiltpy.runtime.execution.stitch import Piece
-from tiltpy.runtime.execution.time_domain import Cells
-from tiltpy.types import columns
-
-LINE = 64
-"""Items that take whole cache lines."""
-BITS = SlotKind.OUT_BEGINS, SlotKind.OUT_COVERED
 
 
-class GridCalls:
-    """Calls over the stretches `(low[k], high[k]]`, with rows of the key `keys[k]`.
+class VectorCalls(Generic[N]):
+    """Calls over the time ranges `(low, high]`: ints for one call, columns for many.
 
-    `rows` are those of the inputs, which need not have keys.
+    `rows` are those that calls may see of each input, of which they get what they need.
     """
 
     def __init__(
         self,
         kernel: Kernel,
-        rows: Mapping[str, Rows],
-        keys: Numbers,
-        low: Times,
-        high: Times,
-        strings: Strings = NO_STRINGS,
+        rows: Mapping[str, RowSlices[N]],
+        low: N,
+        high: N,
     ) -> None:
         assert kernel.signature.stretch is not None
-        self.kernel = kernel
         self.signature = kernel.signature
         self.stretch = kernel.signature.stretch
-        self.keys = keys
-        self.low = low
-        self.high = high
-        self.strings = strings
-        self.parts: dict[str, Part] = {
-            read.object: part_of(
-                rows[read.object],
-                keys,
-                (low + read.low, high + read.high),
-                near=True,
-                spare=True,
-            )
+        self.low: N = low
+        self.high: N = high
+        self.count = 1 if isinstance(low, int) else len(low)
+        self.slices: dict[str, RowSlices[N]] = {
+            read.object: rows[read.object].narrow(low + read.low, high + read.high)
             for read in self.stretch.reads
         }
 
-    def cells(self, loop: Loop) -> Times:
+    def cells(self, loop: Loop) -> N:
         """How many cells of an output each call computes."""
         return (self.high - self.low) // loop.tdom.precision
 
-    def rows_of(self, rows: RowCount, constant: int) -> Times:
-        """The values of a row count: `""` is how many multiples a stretch has."""
+    def bytes_of(self, loop: Loop) -> N:
+        """The bytes of a bitmap of each call's cells, and of what is written behind."""
+        return (self.cells(loop) + 7) // 8 + 8
+
+    def number(self, kind: SlotKind, name: str, column: int) -> N:
+        """Return where the time range of each call begins or ends."""
+        del name, column
+        assert kind in (SlotKind.LOW, SlotKind.HIGH)
+        return self.low if kind is SlotKind.LOW else self.high
+
+    def rows_of(self, rows: RowCount, constant: int) -> N:
+        """The values of a row count: `""` are the multiples in a time range."""
         assert all(name == "" for name, _ in rows)
         multiples = (self.high - self.low) // self.stretch.multiple
         return constant + sum(factor for _, factor in rows) * multiples
 
-    def room(self, slot: OutputSlot) -> Times:
-        """How many entries each call may write."""
+    def room(self, slot: OutputSlot) -> N:
+        """How many entries each call may write to the array of a slot."""
         if slot.kind in BITS:
             return self.bytes_of(slot.loop)
         return self.cells(slot.loop) + LANES
 
-    def bytes_of(self, loop: Loop) -> Times:
-        """For the bits of each stretch, and those that are written behind them."""
-        return (self.cells(loop) + 7) // 8 + 8
 
-    def slots(self) -> Numbers:
-        """A row for each call, of which those for scratch and outputs are to be filled.
-
-        The inputs' rows must live as long as the calls.
-        """
-        wiring = wiring_of(self.signature, self.kernel.code)
-        slots = wiring.rows(self.parts, len(self.keys), self.strings)
-        for index, kind, _ in wiring.others:
-            assert kind in (SlotKind.LOW, SlotKind.HIGH)
-            slots[:, index] = self.low if kind is SlotKind.LOW else self.high
-        return slots
+def call_over(
+    kernel: Kernel, rows: Mapping[str, SnapshotBuffer], low: N, high: N
+) -> VectorCalls[N]:
+    """Calls of a vector kernel over `(low, high]` that may see all rows."""
+    zero = low - low
+    whole = {name: RowSlices.all_of(one, zero) for name, one in rows.items()}
+    return VectorCalls(kernel, whole, low, high)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Shared:
-    """An array of which call `k` writes `sizes[k]` items from `firsts[k]` on."""
+class VectorChunks:
+    """Chunks of a run that lie side by side, as calls of a vector kernel.
 
-    array: Array
-    firsts: Numbers
-    sizes: Numbers
-
-    def of(self, call: int) -> Array:
-        """What a call may write."""
-        first = int(self.firsts[call])
-        return self.array[first : first + int(self.sizes[call])]
-
-
-class GridRun(GridCalls):
-    """Chunks of a run that lie side by side.
-
-    Full outputs go to their place in the sheet. Without one, as for other outputs, each
+    Dense outputs go to their place in `dense`. Without it, as for other outputs, each
     call has room for all its cells.
     """
 
@@ -131,95 +94,100 @@ class GridRun(GridCalls):
     def __init__(
         self,
         kernel: Kernel,
-        rows: Mapping[str, SnapshotBuffer],
-        low: Times,
-        high: Times,
-        sheet: Sheet | None = None,
+        calls: VectorCalls[Any],
+        dense: DenseOutput | None = None,
         strings: Strings = NO_STRINGS,
     ) -> None:
-        super().__init__(kernel, rows, np.zeros_like(low), low, high, strings)
-        self._sheet = sheet
-        self._shared: dict[tuple[SlotKind, str, int], Shared] = {}
-        self._counts: dict[str, Numbers] = {}
+        self.kernel = kernel
+        self.signature = kernel.signature
+        self.calls = calls
+        self.count = calls.count
+        self.strings = strings
+        self._dense = dense
+        self._table: CallTable | None = None
 
-    @property
-    def count(self) -> int:
-        """How many chunks there are."""
-        return len(self.low)
-
-    def batch(self) -> Batch:
+    def table(self) -> CallTable:
         """The calls, prepared."""
-        code = self.kernel.code
-        wiring, slots = wiring_of(self.signature, code), self.slots()
-        needed = {}
-        for index, number, wanted in wiring.scratch:
-            size = int(self.rows_of(wanted.rows, wanted.constant).max())
-            needed[index] = Needed(("grid", number), wanted.type, size)
-        for slot in wiring.outputs:
-            slots[:, slot.index] = self._places(slot)
-        for name, index in wiring.counts.items():
-            self._counts[name] = slots[:, index]
-        return Batch(code.code(), slots, wiring.counts, needed, self)
+        table = self._table = CallTable(self.kernel, self.calls, self.strings)
+        for slot in table.map.outputs:
+            if self._is_dense(slot.loop) and slot.kind is SlotKind.OUT_VALUES:
+                assert self._dense is not None
+                array = self._dense.values[slot.loop.name, slot.column]
+                table.put_at(slot, array, self._dense.first(slot.loop, self.calls.low))
+            else:
+                table.put_apart(slot)
+        table.fill()
+        return table
 
-    def _places(self, slot: OutputSlot) -> Numbers:
-        """Where each call writes what belongs to a slot."""
-        full = slot.kind is SlotKind.OUT_VALUES and slot.loop.implicit_times
-        if full and self._sheet is not None:
-            return self._sheet.places(slot.loop, slot.column, self.low)
-        sizes = self.room(slot)
-        ends = (-(-sizes // LINE) * LINE).cumsum()  # each begins with a cache line
-        array = memory.allocate(slot.type, int(ends[-1]))
-        firsts = np.concatenate((ends[:1] * 0, ends[:-1]))
-        self._shared[slot.key] = Shared(array, firsts, sizes)
-        return address(array) + array.itemsize * firsts
+    def _is_dense(self, loop: Loop) -> bool:
+        """Whether the calls write an output's values side by side."""
+        return loop.implicit_times and self._dense is not None
 
-    def results(self) -> Iterator[tuple[int, dict[str, Piece], dict[str, Cells]]]:
+    def results(self) -> Iterator[Done]:
         """What the calls wrote: of how many chunks, and the outputs' pieces.
 
-        Outputs that are full, without a null, are one piece.
+        Dense outputs without a null are one piece.
         """
-        full = {} if self._sheet is None else self._full(self._sheet)
-        others = [loop for loop in self.signature.loops if loop.name not in full]
+        table = self._table
+        assert table is not None
+        whole = self._whole(table)
+        others = [loop for loop in self.signature.loops if loop.name not in whole]
         if not others:
-            yield self.count, full, {}
+            yield self.count, whole, {}
             return
-        for number in range(self.count):
-            own = {loop.name: self._piece(loop, number) for loop in others}
-            yield 1, full | own, {}
-            full = {}
+        counts = {loop.name: self._counts(table, loop) for loop in others}
+        for call in range(self.count):
+            own = {
+                loop.name: self._piece(table, loop, call, counts[loop.name])
+                for loop in others
+            }
+            yield 1, whole | own, {}
+            whole = {}
 
-    def _full(self, sheet: Sheet) -> dict[str, Piece]:
-        """What all calls wrote to the sheet of outputs that have nothing else."""
-        low, high = int(self.low[0]), int(self.high[-1])
-        with_others = {name for _, name, _ in self._shared}
+    def _whole(self, table: CallTable) -> dict[str, Piece]:
+        """What all calls wrote of dense outputs that have nothing but values."""
+        if self._dense is None:
+            return {}
+        low, high = item(self.calls.low, 0), item(self.calls.high, self.count - 1)
+        nulls = {
+            name for kind, name, _ in table.arrays if kind is SlotKind.OUT_VALIDITY
+        }
         return {
-            loop.name: sheet.piece(loop, low, high)
+            loop.name: self._dense.piece(loop, low, high)
             for loop in self.signature.loops
-            if loop.implicit_times and loop.name not in with_others
+            if loop.implicit_times and loop.name not in nulls
         }
 
-    def _piece(self, loop: Loop, number: int) -> Piece:
-        """What a call wrote of an output."""
-        low, high = int(self.low[number]), int(self.high[number])
-        period = loop.tdom.precision
-        cells = (high - low) // period
-
-        def array(kind: SlotKind, column: int = 0) -> Array | None:
-            shared = self._shared.get((kind, loop.name, column))
-            return None if shared is None else shared.of(number)
-
-        count = cells if loop.implicit_times else int(self._counts[loop.name][number])
-        payload = []
-        for column in range(len(columns(loop.type))):
-            values = array(SlotKind.OUT_VALUES, column)
-            if values is None:
-                assert self._sheet is not None
-                values = self._sheet.part(loop, column, low, high)
-            validity = array(SlotKind.OUT_VALIDITY, column)
-            payload.append(written_column(values, validity, count))
+    def _counts(self, table: CallTable, loop: Loop) -> list[int]:
+        """How many snapshots of an output each call wrote."""
         if loop.implicit_times:
-            return make_sampled(low, period, cells, tuple(payload))
-        begins, covered = array(SlotKind.OUT_BEGINS), array(SlotKind.OUT_COVERED)
+            cells = self.calls.cells(loop)
+            return [item(cells, call) for call in range(self.count)]
+        counts: list[int] = table.counts(loop.name).tolist()
+        return counts
+
+    def _piece(
+        self, table: CallTable, loop: Loop, call: int, counts: list[int]
+    ) -> Piece:
+        """Return what a call wrote of an output."""
+        low, period, count = (
+            item(self.calls.low, call),
+            loop.tdom.precision,
+            counts[call],
+        )
+        values = table.arrays[SlotKind.OUT_VALUES, loop.name, 0].array
+        copy = not self._is_dense(loop) and is_sparse(values, sum(counts))
+        payload = table.payload(loop, call, count, copy=copy)
+        cells = (item(self.calls.high, call) - low) // period
+        if loop.implicit_times:
+            return make_sampled(low, period, cells, payload)
+
+        def bits(kind: SlotKind) -> Array | None:
+            array = table.arrays.get((kind, loop.name, 0))
+            size = (cells + 7) // 8 + 8
+            return None if array is None else array.of(call, size, copy=False)
+
+        begins, covered = map(bits, BITS)
         assert begins is not None
         return BitmapSnapshots(
             low,
@@ -228,5 +196,5 @@ class GridRun(GridCalls):
             begins.view(np.uint8),
             None if covered is None else covered.view(np.uint8),
             count,
-            tuple(payload),
+            payload,
         )

@@ -1,32 +1,29 @@
-"""Where a grid kernel serves.
+"""The time range of a run over which a vector kernel applies.
 
-A grid kernel visits every grid point of a stretch and takes no look at times, so all
-its samples must be there, and its outputs must own just the cells of the stretch.
+A vector kernel visits every grid point of a time range without looking at times, so
+all its samples must exist, and its outputs must own just the cells of the range.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tiltpy.abi import (
     APART,
     MOST_CELLS,
-    Lattice,
     Loop,
+    SamplingGrid,
     Signature,
     SlotKind,
     Stretch,
     TimeLayout,
 )
-from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer, Times
-from tiltpy.runtime.execution.chunk_call import Kernel
-from tiltpy.runtime.execution.dense_output import Sheet, whole_vectors
+from tiltpy.runtime.arrays.dtypes import BoolArray, Times
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.execution.dense_output import DenseOutput, whole_vectors
+from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.time_domain import Domain
 from tiltpy.types import ENDLESS
 
-Flags = NDArray[np.bool_]
 FIRST_TIME = ENDLESS - 2**63 + 1
 """The first time from which a kernel can count ticks up to `ENDLESS`."""
 
@@ -34,41 +31,41 @@ LITTLE = 1 << 16
 """Visits beyond what rows pay for that take no time worth a look."""
 
 
-def lattice_of(buffer: SnapshotBuffer) -> Lattice | None:
-    """How a grid kernel takes an input's rows; None where they are not for it."""
+def find_sampling_grid(buffer: SnapshotBuffer) -> SamplingGrid | None:
+    """How a vector kernel takes an input's rows; None where they are not for it."""
     bounds = buffer.bounds()
     if bounds is None:
         return None
     match buffer.layout:
         case TimeLayout.SAMPLED:
-            return Lattice(buffer.period, buffer.start % buffer.period)
+            return SamplingGrid(buffer.period, buffer.start % buffer.period)
         case TimeLayout.CONTIGUOUS | TimeLayout.INTERVALS:
             ticks = bounds[1] - bounds[0]
             if ticks > MOST_CELLS * buffer.n:
                 return None
-            return Lattice(1, 0, apart=ticks >= APART * buffer.n)
+            return SamplingGrid(1, 0, apart=ticks >= APART * buffer.n)
         case _:
             return None
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
-    """A grid kernel and the stretch `(low, high]` of a run in which it serves."""
+class VectorRange:
+    """A vector kernel and the stretch `(low, high]` of a run in which it serves."""
 
     kernel: Kernel
     stretch: Stretch
     low: int
     high: int
 
-    def fit(self, low: Times, high: Times) -> Flags:
+    def fit(self, low: Times, high: Times) -> BoolArray:
         """Which of some chunks `(low[k], high[k]]` it can compute."""
         multiple, phase = self.stretch.multiple, self.stretch.phase
         inside = (self.low <= low) & (high <= self.high)
         aligned = ((low - phase) % multiple == 0) & ((high - phase) % multiple == 0)
-        found: Flags = inside & aligned
+        found: BoolArray = inside & aligned
         return found
 
-    def within(self, low: int, high: int) -> "Grid | None":
+    def within(self, low: int, high: int) -> "VectorRange | None":
         """The same in a part of its stretch; None where nothing is left."""
         multiple, phase = self.stretch.multiple, self.stretch.phase
         low, high = max(self.low, low), min(self.high, high)
@@ -88,7 +85,7 @@ class Grid:
         visits = self.stretch.visits(self.high - self.low)
         return visits <= MOST_CELLS * most + LITTLE
 
-    def sheet(self, low: Times, high: Times) -> Sheet | None:
+    def dense_output(self, low: Times, high: Times) -> DenseOutput | None:
         """Memory for the full outputs of chunks that it can compute.
 
         None where one of them would write into the cells of the next.
@@ -96,12 +93,12 @@ class Grid:
         step = whole_vectors(self.kernel.signature)
         if len(low) == 0 or ((low - low[0]) % step).any():
             return None
-        return Sheet(self.kernel.signature, int(low[0]), int(high[-1]))
+        return DenseOutput(self.kernel.signature, int(low[0]), int(high[-1]))
 
 
-def serving(
+def find_vector_range(
     kernel: Kernel, rows: Mapping[str, SnapshotBuffer], domains: Mapping[str, Domain]
-) -> Grid | None:
+) -> VectorRange | None:
     """The kernel with the largest stretch in which it serves; None without one."""
     signature, stretch = kernel.signature, kernel.signature.stretch
     assert stretch is not None
@@ -129,7 +126,7 @@ def serving(
         highs.append(max(high for _, high in seen))
     low = max(lows) + (stretch.phase - max(lows)) % stretch.multiple
     high = min(highs) - (min(highs) - stretch.phase) % stretch.multiple
-    return Grid(kernel, stretch, low, high) if low < high else None
+    return VectorRange(kernel, stretch, low, high) if low < high else None
 
 
 def has_covered(signature: Signature, loop: Loop) -> bool:

@@ -1,271 +1,326 @@
-"""Bounds on the work of a general kernel: the cells and rows that its loops visit.
+"""Bounds on the work of a sweep kernel: the cells and rows that its loops visit.
 
 From facts that cost nothing to find: where the rows of each input lie in time, how many
-there are in a stretch (two searches), and what the signature says of each loop. The
-bounds give the sizes of a call's arrays, the lengths of chunks (`pace`), and what a run
-says beforehand of loops that visit very many cells (`announce`).
+there are in a time range (two searches), and what the signature says of each loop. The
+bounds give the sizes of a call's arrays, the lengths of chunks (`chunk_sizing`), and
+what a run says beforehand of loops that visit very many cells (`visit_warnings`).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import Generic
 
 import numpy as np
 
-from tiltpy.abi import LANES, MOST_CELLS, Loop, Read, Rows, Shape, Signature, TimeLayout
-from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer, Times
+from tiltpy.abi import (
+    LANES,
+    MOST_CELLS,
+    MOST_RANKED,
+    Loop,
+    Read,
+    RowCount,
+    Shape,
+    Signature,
+    SlotKind,
+    TimeLayout,
+)
+from tiltpy.errors import DataError
+from tiltpy.forks import cached_property
+from tiltpy.runtime.arrays.dtypes import Times
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.execution.call_numbers import (
+    N,
+    ceil_to,
+    choose,
+    greatest,
+    least,
+    most,
+    multiply,
+    share_of,
+)
+from tiltpy.runtime.execution.key_domains import EARLIEST, LATEST
+from tiltpy.runtime.execution.row_slices import RowSlices
+from tiltpy.runtime.execution.slot_map import OutputSlot
+from tiltpy.runtime.execution.supports import FAR
 from tiltpy.runtime.execution.time_domain import Cells, Request
-from tiltpy.types import MAX_TIME, TDom
-
-FAR = MAX_TIME + MAX_TIME // 2
-"""Later than all times; a whole lookback away from it still has 64 bits."""
 
 MAX_CELLS = 1 << 36
 """Cells of an object that is evaluated at every one of them: minutes of work."""
 
-Points = tuple[Times, Times]
-"""The first and the last grid points of an object, for each of some keys."""
 
+class Coverage(Generic[N]):
+    """What calls of a sweep kernel cover: grid points of each loop, rows of each input.
 
-def supports(
-    signature: Signature, bounds: Mapping[str, Points], request: Request, count: int
-) -> dict[str, Points]:
-    """Between which grid points each loop's object may have snapshots, for each key.
+    `zero` is the number 0 of each call: an int for one call, a column for many. `rows`
+    are those that calls may see of each input, of which they get what they need; an
+    input's rows in `whole` they get as they are. `cells` are what calls own of the
+    outputs. `support`: between which grid points objects may have snapshots at all, for
+    loops that visit every cell.
 
-    `bounds` are the first start and the last end of each input's rows, `(FAR, -FAR)`
-    where it has none. An object that is φ without a snapshot of another one has none
-    where that has none; so no loop goes further back than the rows do, however far its
-    readers look.
-    """
-    covered = dict(bounds)
-    found: dict[str, Points] = {}
-    for loop in signature.loops:
-        first, last = np.full(count, -FAR), np.full(count, FAR)
-        for read in loop.strict:
-            low, high = covered[read.object]
-            first = np.maximum(first, np.minimum(low - read.high + 1, FAR))
-            last = np.minimum(last, np.maximum(high - read.low - 1, -FAR))
-        start, end = request.resolve(loop.tdom.start), request.resolve(loop.tdom.end)
-        if start is not None:
-            first = np.maximum(first, start + 1)
-        if end is not None:
-            last = np.minimum(last, loop.tdom.ceil(end))
-        first = _ceil(loop.tdom, first)
-        last = last - (last - loop.tdom.offset) % loop.tdom.precision
-        some = first <= last
-        first, last = np.where(some, first, FAR), np.where(some, last, -FAR)
-        found[loop.name] = first, last
-        low = np.maximum(first - loop.tdom.precision, -FAR)
-        covered[loop.name] = np.where(some, low, FAR), last
-    return found
-
-
-def _ceil(tdom: TDom, times: Times) -> Times:
-    found: Times = times + (tdom.offset - times) % tdom.precision
-    return found
-
-
-def support_of(
-    signature: Signature, rows: Mapping[str, SnapshotBuffer], request: Request
-) -> dict[str, "Extent"]:
-    """The grid points between which the objects of one run may have snapshots.
-
-    Only loops that visit every cell must know.
-    """
-    if not any(loop.every_cell for loop in signature.loops):
-        return {}
-    bounds = {}
-    for name, buffer in rows.items():
-        low, high = buffer.bounds() or (FAR, -FAR)
-        if buffer.domain_end is not None:  # a last row may hold on
-            high = FAR
-        bounds[name] = np.array([low]), np.array([high])
-    found = supports(signature, bounds, request, 1)
-    return {
-        name: Extent(int(low[0]), int(high[0])) for name, (low, high) in found.items()
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """What a loop visits: grid points `first..last`, or for rows `[first, last)`."""
-
-    first: int
-    last: int
-
-    @property
-    def is_empty(self) -> bool:
-        return self.first > self.last
-
-
-NOTHING = Extent(1, 0)
-
-
-class Coverage:
-    """What one call covers: grid points of each loop, rows of each input.
-
-    `cells` are those that it owns of the outputs, `support` is where objects may have
-    snapshots at all. `capacity` bounds the visits of each loop, and the snapshots that
-    it writes.
+    `extents` are the grid points that loops visit, from the first to the last, none
+    where the first is beyond the last. `capacity` bounds the visits of each loop, and
+    the snapshots that it writes.
     """
 
     def __init__(
         self,
         signature: Signature,
-        rows: Mapping[str, SnapshotBuffer],
-        cells: Mapping[str, Cells],
+        zero: N,
+        rows: Mapping[str, RowSlices[N]],
+        cells: Mapping[str, Cells[N]],
         request: Request,
-        support: Mapping[str, Extent],
+        support: Mapping[str, tuple[N | int, N | int]],
+        whole: Mapping[str, RowSlices[N]] | None = None,
     ) -> None:
         self.signature = signature
-        self.rows = rows
-        self.cells = cells
+        self.count = 1 if isinstance(zero, int) else len(zero)
+        self.zero: N = zero
+        self.rows: Mapping[str, RowSlices[N]] = rows
+        self.cells: Mapping[str, Cells[N]] = cells
         self.request = request
-        self.support = support
-        self.extents: dict[str, Extent] = {}
-        needs: dict[str, list[tuple[int, int]]] = {}
+        self.support: Mapping[str, tuple[N | int, N | int]] = support
+        self.extents: dict[str, tuple[N, N]] = {}
+        needs: dict[str, tuple[N, N]] = {}
         for loop in reversed(signature.loops):
-            extent = self._extent(loop, needs.get(loop.name, []))
+            extent = self._extent(loop, needs.get(loop.name))
             self.extents[loop.name] = extent
-            if not extent.is_empty:
-                for read in loop.reads:
-                    stretch = (extent.first + read.low, extent.last + read.high)
-                    needs.setdefault(read.object, []).append(stretch)
-        self.ranges: dict[str, tuple[int, int]] = {}
-        for name, buffer in rows.items():
-            some = needs.get(name, [(0, 0)])
-            low, high = min(low for low, _ in some), max(high for _, high in some)
-            self.ranges[name] = buffer.find(low, high)
-        self.capacity: dict[str, int] = {}
+            for read in loop.reads:
+                needs[read.object] = _widen(needs.get(read.object), extent, read)
+        nothing = zero, zero
+        self.slices: dict[str, RowSlices[N]] = {
+            name: some.narrow(*needs.get(name, nothing)) for name, some in rows.items()
+        }
+        if whole is not None:
+            self.slices.update(whole)
+            self.rows = {**rows, **whole}
+        self.capacity: dict[str, N] = {}
+        self._row_ranges: dict[str, tuple[N, N]] = {}
         for loop in signature.loops:
             self.capacity[loop.name] = self._capacity(loop)
-        self.rows_read = sum(stop - first for first, stop in self.ranges.values())
-        """How many rows of all inputs the call reads."""
-        self.work = self._work()
-        """The visits, or the rows read, of which there are most."""
 
-    def _extent(self, loop: Loop, needs: list[tuple[int, int]]) -> Extent:
+    def _extent(self, loop: Loop, needed: tuple[N, N] | None) -> tuple[N, N]:
         """The cells that are owned or that other loops read, and the seam cell."""
         own = self.cells.get(loop.name)
-        firsts, lasts = [], []
-        if own is not None:
-            seam = own.seam and loop.shape is not Shape.ROWS
-            firsts.append(own.first - loop.tdom.precision * seam)
-            lasts.append(own.last)
-        for low, high in needs:
-            firsts.append(loop.tdom.ceil(low + 1))
-            lasts.append(loop.tdom.ceil(high))
-        if not firsts:
-            return NOTHING
-        first, last = min(firsts), max(lasts)
+        nothing = self.zero + 1, self.zero
+        if own is None and needed is None:
+            return nothing
+        if own is None:
+            first, last = self.zero + LATEST, self.zero + EARLIEST
+        else:
+            first, last = own.first, own.last
+            some = own.some
+            if loop.shape is not Shape.ROWS:
+                seam: N = choose(own.seam, loop.tdom.precision, 0)
+                first = first - seam
+            first, last = choose(some, first, LATEST), choose(some, last, EARLIEST)
+        if needed is not None:
+            low, high = needed
+            some = low < high
+            low, high = ceil_to(loop.tdom, low + 1), ceil_to(loop.tdom, high)
+            first = least(first, choose(some, low, LATEST))
+            last = most(last, choose(some, high, EARLIEST))
         start = self.request.resolve(loop.tdom.start)
         end = self.request.resolve(loop.tdom.end)
         if start is not None:
-            first = max(first, loop.tdom.ceil(start + 1))
+            first = most(first, loop.tdom.ceil(start + 1))
         if end is not None:
-            last = min(last, loop.tdom.ceil(end))
+            last = least(last, loop.tdom.ceil(end))
         if start is not None and end is not None and start >= end:
-            return NOTHING
+            return nothing
         if loop.every_cell:  # others pass over what is empty in one visit
-            support = self.support[loop.name]
-            first, last = max(first, support.first), min(last, support.last)
-        return Extent(first, last) if first <= last else NOTHING
+            begin, stop = self.support[loop.name]
+            first, last = most(first, begin), least(last, stop)
+        some = first <= last
+        return choose(some, first, 1), choose(some, last, 0)
 
-    def rows_of(self, rows: Rows, constant: int) -> int:
-        """The value of a row count."""
-        return constant + sum(factor * self._count(name) for name, factor in rows)
+    def rows_of(self, rows: RowCount, constant: int) -> N:
+        """The values of a row count."""
+        count = self.zero + constant
+        for name, factor in rows:
+            count = count + factor * self._count(name)
+        return count
 
-    def _count(self, name: str) -> int:
-        if name not in self.ranges:
-            return self.capacity[name]
-        first, stop = self.ranges[name]
-        return stop - first
+    def _count(self, name: str) -> N:
+        slices = self.slices.get(name)
+        return self.capacity[name] if slices is None else slices.count
 
-    def _capacity(self, loop: Loop) -> int:
-        extent = self.extents[loop.name]
-        if extent.is_empty:
-            return 1
-        cells = (extent.last - extent.first) // loop.tdom.precision + 2
-        if loop.every_cell:
-            return min(cells, self._visited(loop, extent))
-        changes = self.rows_of(loop.changes, LANES)
-        return changes if loop.shape is Shape.ROWS else min(cells, changes)
+    def _capacity(self, loop: Loop) -> N:
+        first, last = self.extents[loop.name]
+        if loop.shape is Shape.ROWS:
+            visits = self.rows_of(loop.changes, LANES)
+        else:
+            cells = (last - first) // loop.tdom.precision + 2
+            visits = least(cells, self._changes(loop))
+        return choose(first > last, 1, visits)
 
-    def _visited(self, loop: Loop, extent: Extent) -> int:
-        """How many cells a loop over all of them visits, by what it passes over."""
-        within = [self._under(loop, extent, read) for read in loop.skips]
-        most = FAR
-        if within:
-            most = min(within) + self.rows_of(loop.changes, LANES)
+    def _changes(self, loop: Loop) -> N:
+        """A bound on the visits of a loop by its changes, or by what it passes over."""
+        if not loop.every_cell:
+            return self.rows_of(loop.changes, LANES)
+        bound = self.zero + FAR
+        if loop.skips:
+            for read in loop.skips:
+                bound = least(bound, self._cells_under(loop, read))
+            bound = bound + self.rows_of(loop.changes, LANES)
         if loop.cut:
-            edges = sum(2 * self._under(loop, extent, read) for read in loop.cut)
-            most = min(most, edges + self.rows_of(loop.changes, LANES))
-        return most
+            edges = self.rows_of(loop.changes, LANES)
+            for read in loop.cut:
+                under = least(self._cells_under(loop, read), FAR // 8)
+                edges = least(edges + 2 * under, FAR)
+            bound = least(bound, edges)
+        return bound
 
-    def _under(self, loop: Loop, extent: Extent, read: Read) -> int:
-        """In how many cells one time of a stretch is under a row of an input."""
-        if read.object not in self.ranges:
-            return FAR
-        buffer = self.rows[read.object]
-        first, stop = buffer.find(extent.first + read.low, extent.last + read.high)
-        (ticks,) = ticks_of(buffer, np.array([first]), np.array([stop])).tolist()
-        return int(ticks) // loop.tdom.precision + stop - first
+    def _cells_under(self, loop: Loop, read: Read) -> N:
+        """In how many cells one time of a time range is under a row of an input."""
+        if read.object not in self.slices:
+            return self.zero + FAR
+        rows, (first, last) = self.rows[read.object], self.extents[loop.name]
+        begin, stop = rows.find(first + read.low, last + read.high)
+        ticks = ticks_of(rows.buffer, rows.first + begin, rows.first + stop)
+        cells: N = ticks // loop.tdom.precision + stop - begin
+        return cells
 
-    def _work(self) -> int:
-        most = self.rows_read
+    def check_ranked(self) -> None:
+        """Refuse what structures of windows cannot number with 32 bits."""
+        if not any(loop.structures for loop in self.signature.loops):
+            return
+        counts = {name: rows.count for name, rows in self.slices.items()}
+        for name, numbers in (counts | self.capacity).items():
+            count = greatest(numbers)
+            if count > MOST_RANKED:
+                raise DataError(
+                    f"~{name} could have {count:,} rows in a chunk, and median, mode "
+                    f"and their like take {MOST_RANKED:,}; give a shorter chunk"
+                )
+
+    # -- how much work that is --------------------------------------------------------
+
+    @cached_property
+    def rows_read(self) -> N:
+        """How many rows of all inputs each call reads."""
+        count = self.zero
+        for rows in self.slices.values():
+            count = count + rows.count
+        return count
+
+    @cached_property
+    def work(self) -> N:
+        """The visits, or the rows read, of which there are most, of each call."""
+        bound = self.rows_read
         for loop in self.signature.loops:
             if loop.anew:
-                most = max(most, self.again(loop))
+                bound = most(bound, self.again(loop))
             if loop.every_cell:
-                most = max(most, self.visits(loop))
-        return most
+                bound = most(bound, self.visits(loop))
+        return bound
 
-    def again(self, loop: Loop) -> int:
-        """How many rows of inputs a loop goes through that folds its windows anew."""
-        rows = sum(self._in_window(loop, read) for read in loop.anew)
+    def visits(self, loop: Loop) -> N:
+        """How many visits a loop makes, at most."""
+        first, last = self.extents[loop.name]
+        if loop.shape is Shape.ROWS:
+            bound = self.rows_of(loop.changes, 0)
+        else:
+            cells = (last - first) // loop.tdom.precision + 1
+            bound = least(cells, self.capacity[loop.name])
+        return choose(first > last, 0, bound)
+
+    def again(self, loop: Loop) -> N:
+        """How many rows of inputs a loop goes through that recomputes its windows.
+
+        Windows have as many rows as in the middle of the loop's grid points. Of an
+        object that is made on the way nobody knows (`again_made`).
+        """
+        first, last = self.extents[loop.name]
+        now = first + (last - first) // 2
+        rows = self.zero
+        for read in loop.anew:
+            slices = self.rows.get(read.object)
+            if slices is not None:
+                begin, stop = slices.find(now + read.low, now + read.high)
+                rows = rows + stop - begin
         return self.visits(loop) * rows
 
-    def again_made(self, loop: Loop) -> int:
+    def again_made(self, loop: Loop) -> N:
         """How many snapshots of other objects it goes through so, at most.
 
         As if those that an object may have were spread evenly over its time. It may
         have few: chunks that are cut by this would make all of it again and again.
         """
-        rows = sum(self._made_in_window(read) for read in loop.anew)
-        return self.visits(loop) * rows
+        snapshots = self.zero
+        for read in loop.anew:
+            if read.object not in self.rows:
+                snapshots = snapshots + self._made_in_window(read)
+        return multiply(self.visits(loop), snapshots)
 
-    def _made_in_window(self, read: Read) -> int:
-        if read.object in self.ranges:
-            return 0
-        (made,) = (one for one in self.signature.loops if one.name == read.object)
-        extent, most = self.extents[made.name], self.visits(made)
-        span = extent.last - extent.first + made.tdom.precision
-        return min(most, -(-most * (read.high - read.low) // span)) if most else 0
+    def _made_in_window(self, read: Read) -> N:
+        made = self._loop(read.object)
+        first, last = self.extents[made.name]
+        span = most(last - first, 0) + made.tdom.precision
+        return share_of(self.visits(made), read.high - read.low, span)
 
-    def _in_window(self, loop: Loop, read: Read) -> int:
-        """How many rows a window has in the middle of its loop's grid points.
+    # -- what stands in the slots -----------------------------------------------------
 
-        Of an object that is made on the way nobody knows (`again_made`).
-        """
-        extent = self.extents[loop.name]
-        if extent.is_empty or read.object not in self.ranges:
-            return 0
-        now = (extent.first + extent.last) // 2
-        first, stop = self.rows[read.object].find(now + read.low, now + read.high)
-        return stop - first
+    def row_range(self, loop: Loop) -> tuple[N, N]:
+        """The rows that a map over rows visits, counted from the first of each call."""
+        known = self._row_ranges.get(loop.name)
+        if known is not None:
+            return known
+        own = self.cells.get(loop.name)
+        if own is None:
+            return self.zero, self.zero
+        low = own.first - 1
+        rows = self.slices[loop.reads[0].object]
+        found = rows.find(low, choose(own.some, own.last, low))
+        self._row_ranges[loop.name] = found
+        return found
 
-    def visits(self, loop: Loop) -> int:
-        """How many visits a loop makes, at most."""
-        extent = self.extents[loop.name]
-        if extent.is_empty:
-            return 0
-        if loop.shape is Shape.ROWS:
-            return self.rows_of(loop.changes, 0)
-        cells = (extent.last - extent.first) // loop.tdom.precision + 1
-        return min(cells, self.capacity[loop.name])
+    def _loop(self, name: str) -> Loop:
+        for loop in self.signature.loops:
+            if loop.name == name:
+                return loop
+        raise AssertionError(f"no loop of ~{name}")
+
+    def number(self, kind: SlotKind, name: str, column: int) -> N | int:
+        """Return where the loop of an object begins or ends, or what cuts its rows."""
+        del column
+        loop = self._loop(name)
+        match kind:
+            case SlotKind.FIRST | SlotKind.LAST:
+                rows = loop.shape is Shape.ROWS
+                bounds = self.row_range(loop) if rows else self.extents[name]
+                return bounds[kind is SlotKind.LAST]
+            case SlotKind.CLIP_LOW:
+                start = self.request.resolve(loop.tdom.start)
+                return EARLIEST if start is None else start
+            case SlotKind.CLIP_HIGH:
+                end = self.request.resolve(loop.tdom.end)
+                return LATEST if end is None else end
+            case _:
+                raise AssertionError(f"no number of a loop: {kind}")
+
+    def room(self, slot: OutputSlot) -> N:
+        """How many entries each call may write to the array of a slot."""
+        return self.zero + 1 if slot.is_implied else self.capacity[slot.loop.name]
 
 
-def ticks_of(buffer: SnapshotBuffer, first: Times, stop: Times) -> Times:
-    """How many ticks rows `[first[k], stop[k])` of a buffer cover, at most."""
+def _widen(known: tuple[N, N] | None, extent: tuple[N, N], read: Read) -> tuple[N, N]:
+    """The time range that is needed of an object, with what a loop reads of it."""
+    first, last = extent
+    some = first <= last
+    low = choose(some, first + read.low, LATEST)
+    high = choose(some, last + read.high, EARLIEST)
+    if known is None:
+        return low, high
+    return least(known[0], low), most(known[1], high)
+
+
+def ticks_of(buffer: SnapshotBuffer, first: N, stop: N) -> N:
+    """How many ticks the rows from `first` to `stop` of a buffer cover, at most."""
+    if isinstance(first, int):
+        return int(_ticks_of(buffer, np.array([first]), np.array([stop]))[0])
+    return _ticks_of(buffer, first, stop)
+
+
+def _ticks_of(buffer: SnapshotBuffer, first: Times, stop: Times) -> Times:
     count = stop - first
     if buffer.points:
         return count

@@ -31,8 +31,9 @@ FEWER = (
 class LoopVisits:
     """How many visits a loop makes at most; and at how many rows of its windows.
 
-    `gridded` are those that a grid kernel makes instead, and `made` counts snapshots in
-    its windows of objects that are made on the way, if they have as many as they can.
+    `gridded` are those that a vector kernel makes instead, and `made` counts snapshots
+    in its windows of objects that are made on the way, if they have as many as they
+    can.
     """
 
     loop: Loop

@@ -10,11 +10,12 @@ from dataclasses import replace
 import numpy as np
 
 from tiltpy.abi import TimeLayout
+from tiltpy.runtime.arrays.dtypes import BoolArray
 from tiltpy.runtime.arrays.pool import allocate
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity
 from tiltpy.runtime.arrays.time_layout import lay_out, make_sampled
 from tiltpy.runtime.arrow.encode_strings import with_one_dictionary
-from tiltpy.runtime.ingest.drop_nulls import Mask, keep_rows
+from tiltpy.runtime.ingest.drop_nulls import keep_rows
 from tiltpy.types import ENDLESS, I64, Scalar, Type, columns
 
 SPARSE = 2
@@ -50,7 +51,7 @@ def drop_before(buffer: SnapshotBuffer, time: int, payload: Type) -> SnapshotBuf
     """The buffer without rows that end by a time; a view where they come first."""
     if buffer.layout is TimeLayout.OVERLAPPING:
         assert buffer.ends is not None
-        kept: Mask = buffer.ends[: buffer.n] > time
+        kept: BoolArray = buffer.ends[: buffer.n] > time
         return buffer if kept.all() else keep_rows(buffer, kept, payload)
     first, stop = buffer.find(time, ENDLESS)
     return buffer.slice(first, stop) if first < stop else SnapshotBuffer.empty(payload)

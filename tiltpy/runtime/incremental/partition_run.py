@@ -14,7 +14,7 @@ from tiltpy.runtime.arrays.bitmap_snapshots import BitmapSnapshots
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.encode_strings import Vocabulary, encode
 from tiltpy.runtime.arrow.timestamps import OutputStamp
-from tiltpy.runtime.execution.chunk_call import Kernels
+from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.stitch import Piece, Stitcher
 from tiltpy.runtime.execution.time_domain import (
     Cells,
@@ -23,7 +23,7 @@ from tiltpy.runtime.execution.time_domain import (
     cells_of,
     output_domain,
 )
-from tiltpy.runtime.execution.time_run import Job, RunOptions
+from tiltpy.runtime.execution.time_run import RunOptions, TimeRun
 from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.results.result import OutputTable
 from tiltpy.types import Scalar
@@ -32,7 +32,7 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class PartitionRange:
     """What to compute: `(low, high]`, and the bounds of each input's events, if any.
 
     The bounds are those of all rows of the run, and decide the outputs' domains.
@@ -59,7 +59,7 @@ class PieceOutput:
 
 
 VECTORS = 128
-"""Cells that grid kernels read beyond what they need, at most."""
+"""Cells that vector kernels read beyond what they need, at most."""
 
 
 def halo(query: Query, *, same_bits: bool = False) -> dict[str, tuple[int, int]]:
@@ -67,7 +67,7 @@ def halo(query: Query, *, same_bits: bool = False) -> dict[str, tuple[int, int]]
 
     From the boundaries of the query, for the cells of the piece and the one on either
     side that its seams need. An input that nothing refers to is not in it. With
-    `same_bits` there is more: grid kernels read beyond what they need, and must serve
+    `same_bits` there is more: vector kernels read beyond what they need, and must serve
     up to the seams if sums are to round as in a whole run.
     """
     rounding = sum(one.tdom.precision for one in query.definitions)
@@ -95,7 +95,7 @@ def run_piece(
     compile_for: Callable[[Mapping[str, Layout]], Kernels],
     request: Request,
     options: RunOptions,
-    stretch: Stretch,
+    stretch: PartitionRange,
     stamp: OutputStamp,
 ) -> dict[str, PieceOutput]:
     """Compute a piece of every output over the rows that it needs, halo included.
@@ -115,7 +115,7 @@ def run_piece(
     wanted = {n: one.wanted for n, one in parts.items() if one.wanted is not None}
     if wanted:
         stitchers = {name: parts[name].stitcher for name in wanted}
-        Job(kernels, coded, strings, request, options, wanted).stitch(stitchers)
+        TimeRun(kernels, coded, strings, request, options, wanted).stitch(stitchers)
     found = {}
     for name, part in parts.items():
         pieces, opened = part.pieces()
@@ -133,13 +133,14 @@ class _Part:
         definition: TemporalExpr,
         spans: Iterable[Span | None],
         request: Request,
-        stretch: Stretch,
+        stretch: PartitionRange,
     ) -> None:
         self.definition = definition
         tdom = definition.tdom
         domain = output_domain(tdom, spans, request)
         self.stitcher = Stitcher(tdom, domain)
-        self.cells: Cells | None = cells_of(tdom, domain, stretch.low, stretch.high)
+        cells = cells_of(tdom, domain, stretch.low, stretch.high)
+        self.cells: Cells[int] | None = cells if cells.some else None
         self.wanted: Wanted | None = None
         if self.cells is not None:
             # One cell more tells whether the last snapshot goes on.

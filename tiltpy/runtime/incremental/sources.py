@@ -17,7 +17,7 @@ from tiltpy.ir.nodes import Input
 from tiltpy.lifetimes import Lifetime
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrays.views import values_of
-from tiltpy.runtime.arrow.parquet_scan import ParquetScan, RowBatch, TimeRange
+from tiltpy.runtime.arrow.parquet_scan import ParquetScan, RowBatch, ScanRange
 from tiltpy.runtime.arrow.read_frame import flat_column, plain_type
 from tiltpy.runtime.arrow.select_columns import choose_columns
 from tiltpy.runtime.arrow.timestamps import (
@@ -49,7 +49,7 @@ class Reading:
     low: int | None = None
 
 
-class Feed(Protocol):
+class EventSource(Protocol):
     """An input's rows, a piece at a time."""
 
     stamps: StampType
@@ -62,7 +62,9 @@ class Feed(Protocol):
         """The next rows; none where they have to wait."""
 
 
-def open_feed(declared: Input, binding: InputBinding, reading: Reading) -> Feed:
+def open_source(
+    declared: Input, binding: InputBinding, reading: Reading
+) -> EventSource:
     """The feed of an input from whatever is bound to it.
 
     That is a scan of Parquet files, an iterator of frames, of arrays for samples, or
@@ -71,7 +73,7 @@ def open_feed(declared: Input, binding: InputBinding, reading: Reading) -> Feed:
     settled = complete_input(declared, binding)
     if binding.samples is not None:
         return _SampleFeed(settled, binding, binding.samples, reading)
-    return _RowFeed(settled, binding, reading)
+    return _RowSource(settled, binding, reading)
 
 
 class _SampleFeed:
@@ -131,7 +133,7 @@ def _parts(
             )
 
 
-class _RowFeed:
+class _RowSource:
     """Rows with stamps, or with starts and ends."""
 
     def __init__(
@@ -254,12 +256,12 @@ class _RowFeed:
             )
 
 
-def time_range(lifetime: Lifetime, column: str, reading: Reading) -> TimeRange:
+def time_range(lifetime: Lifetime, column: str, reading: Reading) -> ScanRange:
     """Which rows of an input are needed."""
     unit, low = reading.unit, reading.low
     end = lifetime.columns[1] if lifetime.columns else column
     held = lifetime.needs_next_row
-    return TimeRange(column, end, unit, lifetime.after, held=held, low=low)
+    return ScanRange(column, end, unit, lifetime.after, held=held, low=low)
 
 
 def _joined(batches: list[RowBatch]) -> pa.Table | None:

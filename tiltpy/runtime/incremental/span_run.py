@@ -20,19 +20,19 @@ from tiltpy.runtime.arrow.encode_strings import Vocabulary, encode
 from tiltpy.runtime.arrow.parquet_scan import rows_of
 from tiltpy.runtime.arrow.timestamps import OutputStamp, output_stamp
 from tiltpy.runtime.concurrency.offload import offload
-from tiltpy.runtime.execution.chunk_call import Kernels
 from tiltpy.runtime.execution.hidden_rows import HiddenRows
+from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.stitch import Piece, Stitcher
 from tiltpy.runtime.execution.time_domain import Domain, Request, Wanted, output_domain
-from tiltpy.runtime.execution.time_run import Job, RunOptions
-from tiltpy.runtime.execution.vector_range import Grid
+from tiltpy.runtime.execution.time_run import RunOptions, TimeRun
+from tiltpy.runtime.execution.vector_range import VectorRange
 from tiltpy.runtime.execution.visit_warnings import Announcement
-from tiltpy.runtime.incremental.sources import Reading, open_feed
+from tiltpy.runtime.incremental.sources import Reading, open_source
 from tiltpy.runtime.incremental.state import (
-    HeldRows,
-    output_states,
+    InputBuffer,
     row_bytes,
     split_last,
+    start_outputs,
 )
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.results.result import OutputTable, Result
@@ -108,16 +108,16 @@ class _Stream:
         self.options = replace(options, progress=None)
         self.progress = options.progress
         self.memory = memory
-        self.outputs = output_states(query)
+        self.outputs = start_outputs(query)
         widest = max((row_bytes(one.type) for one in query.inputs), default=1)
         batch = min(max(memory // (8 * COPIES * widest), 1), MOST_BATCH)
         self.inputs = {}
         for one in query.inputs:
             low = self._low(one.name)
             reading = Reading(batch, query.unit, low)
-            feed = open_feed(one, bindings[one.name], reading)
+            feed = open_source(one, bindings[one.name], reading)
             look = partial(_look, hidden, one.name)
-            self.inputs[one.name] = HeldRows(one.type, feed, look)
+            self.inputs[one.name] = InputBuffer(one.type, feed, look)
         self.rows = 0
         """How many rows there are to read, of inputs that know."""
         if self.progress is not None:
@@ -129,7 +129,7 @@ class _Stream:
         """Bytes of rows to read for a span."""
         self.fresh = 0
         """Bytes of rows that were read since the last span."""
-        self.grid: Grid | None = None
+        self.grid: VectorRange | None = None
         self.every_cell: int | None = None
         """The precision of an object that has a snapshot in every cell, if any has."""
 
@@ -276,7 +276,7 @@ class _Stream:
             held_rows = {name: held.rows() for name, held in self.inputs.items()}
             kernels = self._kernels(held_rows)
             rows, strings = encode(self.vocabulary, held_rows)
-            job = Job(kernels, rows, strings, self.request, self.options, wanted)
+            job = TimeRun(kernels, rows, strings, self.request, self.options, wanted)
             if job.beyond_rows:
                 self.announcement.expect(job.visits())
             job.stitch(stitchers)

@@ -18,7 +18,7 @@ from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_v
 from tiltpy.runtime.execution.stitch import Piece
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.incremental.concat import drop_before, gather
-from tiltpy.runtime.incremental.sources import Feed
+from tiltpy.runtime.incremental.sources import EventSource
 from tiltpy.types import STRING, Boundary, Type, columns
 
 BOTH_TIMES = 16
@@ -27,11 +27,11 @@ STRING_BYTES = 16
 """The bytes that a string is taken to have where nobody has seen it."""
 
 
-class HeldRows:
+class InputBuffer:
     """An input: its feed, and the rows of it that are still needed."""
 
     def __init__(
-        self, payload: Type, feed: Feed, look: Callable[[SnapshotBuffer], None]
+        self, payload: Type, feed: EventSource, look: Callable[[SnapshotBuffer], None]
     ) -> None:
         self.payload = payload
         self.feed = feed
@@ -73,7 +73,7 @@ class HeldRows:
 
 
 @dataclass(slots=True)
-class OutputState:
+class OutputProgress:
     """An output, up to what time it is done, and its last piece.
 
     The piece is kept: the next one may begin with more of its last snapshot.
@@ -118,14 +118,14 @@ class OutputState:
         return seam - self.reach[name].back.ticks - self.rounding
 
 
-def output_states(query: Query) -> dict[str, OutputState]:
+def start_outputs(query: Query) -> dict[str, OutputProgress]:
     """The outputs of a query that has its boundaries, nothing done yet."""
     rounding = sum(one.tdom.precision for one in query.definitions)
     found = {}
     for name, reach in query.boundaries:
         definition = query.definition(name)
         assert definition is not None
-        found[name] = OutputState(definition, dict(reach), rounding)
+        found[name] = OutputProgress(definition, dict(reach), rounding)
     return found
 
 

@@ -10,22 +10,20 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tiltpy.abi import TimeLayout
+from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity
 from tiltpy.runtime.arrays.time_layout import PIECE, lay_out
 from tiltpy.runtime.ingest.group_by_code import offsets_of
 from tiltpy.runtime.ingest.keys import Groups, Keys
 from tiltpy.types import Scalar, Type
 
-Mask = NDArray[np.bool_]
-
 SPARSE = 2
 """Regular rows with holes stay regular where at least one in so many is there."""
 
 
-def keep_rows(buffer: SnapshotBuffer, mask: Mask, payload: Type) -> SnapshotBuffer:
+def keep_rows(buffer: SnapshotBuffer, mask: BoolArray, payload: Type) -> SnapshotBuffer:
     """Copy some rows, in the layout that they have without the others."""
     if not mask.any():
         return SnapshotBuffer.empty(payload)
@@ -35,7 +33,7 @@ def keep_rows(buffer: SnapshotBuffer, mask: Mask, payload: Type) -> SnapshotBuff
     return replace(kept, points=buffer.points, domain_end=buffer.domain_end)
 
 
-def keep_values(column: Column, mask: Mask) -> Column:
+def keep_values(column: Column, mask: BoolArray) -> Column:
     """Copy some rows of a column."""
     values = column.values[: len(mask)][mask]
     if column.validity is None:
@@ -67,7 +65,7 @@ def drop_nulls_at_edges(buffer: SnapshotBuffer, scalar: Scalar) -> SnapshotBuffe
 
 
 def keep_events(
-    keys: Keys, groups: Groups, present: Mask | None, payload: Type
+    keys: Keys, groups: Groups, present: BoolArray | None, payload: Type
 ) -> tuple[Keys, Groups]:
     """Select the rows by key that are events, and the keys that have any.
 
@@ -97,7 +95,7 @@ def keep_events(
     return left, Groups.of(buffer, offsets, starts[offsets[:-1]], groups.lasts[there])
 
 
-def _with_holes(events: Mask, offsets: NDArray[np.int64]) -> Mask:
+def _with_holes(events: BoolArray, offsets: I64Array) -> BoolArray:
     """Select the events, and all rows between those of a key if at most `SPARSE`."""
     rows = np.flatnonzero(events)
     begins, ends = rows.searchsorted(offsets[:-1]), rows.searchsorted(offsets[1:])

@@ -7,17 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.lifetimes import Lifetime
-from tiltpy.runtime.arrays.snapshot_buffer import (
-    Column,
-    SnapshotBuffer,
-    Times,
-    space_equally,
-)
+from tiltpy.runtime.arrays.dtypes import I64Array, Times
+from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, space_equally
 from tiltpy.runtime.arrays.time_layout import (
     NO_BREAKS,
     Breaks,
@@ -175,9 +170,9 @@ def _until_next(
     return replace(buffer, domain_end=int(stamps[last].max()))
 
 
-def _find_tied(stamps: Times, breaks: Breaks) -> NDArray[np.int64]:
+def _find_tied(stamps: Times, breaks: Breaks) -> I64Array:
     """Find the rows with the stamp of the next row, if that is in their segment."""
     same = stamps[1:] == stamps[:-1]
     same[breaks - 1] = False
-    rows: NDArray[np.int64] = same.nonzero()[0]
+    rows: I64Array = same.nonzero()[0]
     return rows

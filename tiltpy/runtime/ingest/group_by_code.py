@@ -8,13 +8,11 @@ no others lie together, as a rule; where they do not, these few are sorted again
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.time_layout import cache_blocks, shift_by_one
 from tiltpy.runtime.arrow.timestamps import find_disorder
 from tiltpy.runtime.ingest.packed_sort import Codes, Rows, excess_bits, sort_packed
-
-Numbers = NDArray[np.int64]
 
 RUN = 8
 """Runs of one code that are so long on the average are moved as a whole."""
@@ -29,7 +27,7 @@ class GroupedRows:
     """
 
     order: Rows | None
-    offsets: Numbers
+    offsets: I64Array
     codes: Codes
 
 
@@ -48,14 +46,14 @@ def group_rows(codes: Codes, size: int) -> GroupedRows:
     )
 
 
-def offsets_of(counts: Numbers) -> Numbers:
+def offsets_of(counts: I64Array) -> I64Array:
     """Sum up row counts to where each segment begins, and where the last one ends."""
     offsets = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=offsets[1:])
     return offsets
 
 
-def _find_heads(codes: Codes, most: int) -> Numbers | None:
+def _find_heads(codes: Codes, most: int) -> I64Array | None:
     """Find the rows whose code is not that of the row before.
 
     None if more than `most`.
@@ -70,7 +68,7 @@ def _find_heads(codes: Codes, most: int) -> Numbers | None:
     return np.concatenate(blocks)
 
 
-def _group_runs(codes: Codes, heads: Numbers) -> GroupedRows:
+def _group_runs(codes: Codes, heads: I64Array) -> GroupedRows:
     """Runs of one code, put in the order of their codes."""
     firsts = codes[heads]
     runs = np.argsort(firsts, kind="stable")

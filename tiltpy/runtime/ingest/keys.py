@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from tiltpy.abi import TimeLayout
 from tiltpy.errors import DataError
-from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, Times
+from tiltpy.runtime.arrays.dtypes import I64Array, Times
+from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import lay_out, make_contiguous, make_sampled
-from tiltpy.runtime.ingest.group_by_code import Numbers, group_rows, offsets_of
+from tiltpy.runtime.ingest.group_by_code import group_rows, offsets_of
 from tiltpy.runtime.ingest.key_codes import encode_keys
 from tiltpy.runtime.ingest.key_types import common_type
 from tiltpy.types import Type
@@ -50,7 +51,7 @@ class Groups:
     """
 
     buffer: SnapshotBuffer
-    offsets: Numbers
+    offsets: I64Array
     firsts: Times
     lasts: Times
     _segments: dict[int, SnapshotBuffer] = field(default_factory=dict, repr=False)
@@ -58,7 +59,7 @@ class Groups:
     @staticmethod
     def of(
         buffer: SnapshotBuffer,
-        offsets: Numbers,
+        offsets: I64Array,
         firsts: Times,
         latest: Times | None = None,
     ) -> "Groups":
@@ -198,7 +199,7 @@ def _concat_keys(
     return pa.concat_arrays(columns)
 
 
-def _scatter_groups(groups: Groups, numbers: Numbers, size: int) -> Groups:
+def _scatter_groups(groups: Groups, numbers: I64Array, size: int) -> Groups:
     """Move groups to the numbers of their keys among all.
 
     They stay where they are all.

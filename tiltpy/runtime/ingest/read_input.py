@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tiltpy.ir.nodes import Input
+from tiltpy.runtime.arrays.dtypes import BoolArray
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import make_sampled
 from tiltpy.runtime.arrow.read_frame import flat_column
@@ -35,8 +35,6 @@ from tiltpy.runtime.ingest.sort_order import (
     arrange_by_time,
 )
 from tiltpy.types import Scalar, Type, Unit
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +189,7 @@ def _samples(declared: Input, binding: InputBinding, unit: Unit | None) -> Input
 
 
 def _events(
-    buffer: SnapshotBuffer, present: Mask | None, payload: Type
+    buffer: SnapshotBuffer, present: BoolArray | None, payload: Type
 ) -> SnapshotBuffer:
     """Select the rows that are events."""
     if present is not None:
@@ -207,7 +205,7 @@ def _read_payload(
     table: pa.Table,
     order: Rows | None,
     unit: Unit | None,
-) -> tuple[tuple[Column, ...], Mask | None]:
+) -> tuple[tuple[Column, ...], BoolArray | None]:
     """Read the payload columns, and which rows are there at all (None: every one).
 
     A row of a struct column may be null as a whole: then it is no event.

@@ -3,10 +3,9 @@
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from tiltpy.errors import DataError
-from tiltpy.runtime.arrays.snapshot_buffer import Times
+from tiltpy.runtime.arrays.dtypes import BoolArray, Times
 from tiltpy.runtime.arrays.views import values_of
 from tiltpy.runtime.arrow.timestamps import Stamps
 from tiltpy.runtime.ingest.group_by_code import RUN, group_rows
@@ -42,7 +41,7 @@ def find_row_order(
 
 def order_ties(
     order: Rows | None,
-    same: NDArray[np.bool_],
+    same: BoolArray,
     ties: tuple[tuple[str, pa.Array], ...],
     *,
     input: str,

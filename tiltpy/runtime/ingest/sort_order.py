@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from tiltpy.errors import DataError
-from tiltpy.runtime.arrays.snapshot_buffer import Times
+from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.time_layout import (
     NO_BREAKS,
     Breaks,
@@ -15,7 +15,7 @@ from tiltpy.runtime.arrays.time_layout import (
     shift_by_one,
 )
 from tiltpy.runtime.arrow.timestamps import Stamps
-from tiltpy.runtime.ingest.group_by_code import GroupedRows, Numbers, group_rows
+from tiltpy.runtime.ingest.group_by_code import GroupedRows, group_rows
 from tiltpy.runtime.ingest.key_codes import KeyCodes
 from tiltpy.runtime.ingest.keys import Keys
 from tiltpy.runtime.ingest.packed_sort import Rows, fits_packed, sort_packed
@@ -65,7 +65,7 @@ class Arrangement:
 
     order: Rows | None
     keys: Keys | None = None
-    offsets: Numbers | None = None
+    offsets: I64Array | None = None
 
     @property
     def breaks(self) -> Breaks:

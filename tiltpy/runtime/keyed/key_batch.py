@@ -1,75 +1,83 @@
-"""A batch of keys: the calls of both kernels for them, and what they make together."""
+"""Evaluates a batch of keys with both kernels and merges their outputs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tiltpy.abi import Loop, SlotKind
 from tiltpy.runtime.arrays.dictionary import Strings
+from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.pool import ScratchArrays
-from tiltpy.runtime.execution.chunk_call import Kernel
-from tiltpy.runtime.execution.kernel_arguments import written_column
-from tiltpy.runtime.execution.key_domains import EARLIEST, Domains, Owned, Rows, Times
-from tiltpy.runtime.execution.time_domain import Request
-from tiltpy.runtime.keyed.snapshots import Snapshots
-from tiltpy.runtime.keyed.sweep_calls import Segments
-from tiltpy.runtime.keyed.vector_calls import Edges, GridSegments, Written
-from tiltpy.runtime.keyed.vector_ranges import KeyGrids
+from tiltpy.runtime.execution.call_table import (
+    CallTable,
+    OutputArray,
+    is_sparse,
+    join_column,
+)
+from tiltpy.runtime.execution.kernel import Kernel
+from tiltpy.runtime.execution.key_domains import (
+    EARLIEST,
+    Domains,
+    RowsByKey,
+    cells_by_key,
+)
+from tiltpy.runtime.execution.time_domain import Cells, Request
+from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
+from tiltpy.runtime.keyed.sweep_calls import SweepBatch
+from tiltpy.runtime.keyed.vector_calls import RangeEdges, VectorBatch
+from tiltpy.runtime.keyed.vector_ranges import KeyVectorRanges
 from tiltpy.runtime.results.key_columns import KeySnapshots
 from tiltpy.runtime.results.keyed_bitmaps import KeyedBitmaps, KeyRanges
 from tiltpy.types import columns
-
-Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyBatch:
     """Some keys of a run, each over all of its domain.
 
-    `grids` tells where a grid kernel serves them, if it serves any.
+    `grids` tells where a vector kernel serves them, if it serves any.
     """
 
     general: Kernel
-    inputs: Mapping[str, Rows]
+    inputs: Mapping[str, RowsByKey]
     domains: Mapping[str, Domains]
-    keys: Numbers
-    grids: KeyGrids | None
+    keys: I64Array
+    grids: KeyVectorRanges | None
     request: Request
     strings: Strings
 
     def run(self, scratch: ScratchArrays) -> dict[str, KeySnapshots]:
         """The pieces of the outputs."""
         if self.grids is None or not self.grids.some.any():
-            return self._alone(scratch)
-        return self._with_grids(self.grids, scratch)
+            return self._sweep_all(scratch)
+        return self._with_vectors(self.grids, scratch)
 
-    def _alone(self, scratch: ScratchArrays) -> dict[str, KeySnapshots]:
+    def _sweep_all(self, scratch: ScratchArrays) -> dict[str, KeySnapshots]:
         owned = {
-            loop.name: Owned.all_of(loop.tdom, self.domains[loop.name])
+            loop.name: cells_by_key(loop.tdom, self.domains[loop.name])
             for loop in self.general.signature.loops
             if loop.name in self.domains
         }
         found = {}
-        for name, made in self._segments(owned, self.keys, scratch).items():
+        for name, made in self._sweep(owned, self.keys, scratch).items():
             cut = made.cut(self.domains[name])
             found[name] = KeySnapshots((cut.buffer(),), self.keys, cut.counts)
         return found
 
-    def _segments(
+    def _sweep(
         self,
-        owned: Mapping[str, Owned],
-        keys: Numbers,
+        cells: Mapping[str, Cells[I64Array]],
+        keys: I64Array,
         scratch: ScratchArrays,
         *,
         near: bool = False,
-    ) -> dict[str, Snapshots]:
-        """What calls of the general kernel make."""
-        batch = Segments(
+    ) -> dict[str, KeyedSnapshots]:
+        """Make calls of the sweep kernel."""
+        batch = SweepBatch(
             self.general.signature,
             self.inputs,
-            owned,
+            cells,
             keys,
             self.request,
             self.strings,
@@ -77,50 +85,53 @@ class KeyBatch:
         )
         return batch.run(self.general, scratch)
 
-    # -- with a grid kernel -----------------------------------------------------------
+    # -- with a vector kernel ---------------------------------------------------------
 
-    def _with_grids(
-        self, grids: KeyGrids, scratch: ScratchArrays
+    def _with_vectors(
+        self, grids: KeyVectorRanges, scratch: ScratchArrays
     ) -> dict[str, KeySnapshots]:
         loops = {loop.name: loop for loop in grids.kernel.signature.loops}
-        edges = Edges.of(grids)
+        edges = RangeEdges.of(grids)
         owned = {
-            name: edges.owned(loop.tdom, self.domains[name], grids)
+            name: edges.cells(loop.tdom, self.domains[name], grids)
             for name, loop in loops.items()
         }
-        made = self._segments(owned, self.keys[edges.keys], scratch, near=True)
+        made = self._sweep(owned, self.keys[edges.keys], scratch, near=True)
         beside = {
             name: Beside.of(made[name], owned[name], loop, edges)
             for name, loop in loops.items()
         }
         served = np.flatnonzero(grids.some)
-        calls = GridSegments(
+        calls = VectorBatch(
             grids.of(served), self.inputs, self.keys[served], self.strings
         )
-        free = {name: one.free() for name, one in beside.items()}
-        left = {name: one.left() for name, one in beside.items()}
-        written = calls.run(free, left, scratch)
+        free = {name: one.count_between() for name, one in beside.items()}
+        left = {name: one.count_behind() for name, one in beside.items()}
+        table = calls.run(free, left, scratch)
         return {
-            name: self._piece(calls, loop, written[name], beside[name])
+            name: self._piece(calls, loop, table, beside[name])
             for name, loop in loops.items()
         }
 
     def _piece(
-        self, calls: GridSegments, loop: Loop, written: Written, beside: "Beside"
+        self, calls: VectorBatch, loop: Loop, table: CallTable, beside: "Beside"
     ) -> KeySnapshots:
         """An output's snapshots: those of the calls, and those beside them."""
-        places, totals = beside.places(written.counts, self.domains[loop.name])
+        counts = table.counts(loop.name).copy()
+        places, totals = beside.places(counts, self.domains[loop.name])
         rows, made = places.beside, beside.made
         payload = []
         for number in range(len(columns(loop.type))):
-            values = written.arrays[SlotKind.OUT_VALUES, number]
-            flags = written.arrays.get((SlotKind.OUT_VALIDITY, number))
+            values = table.arrays[SlotKind.OUT_VALUES, loop.name, number].array
+            nulls = table.arrays.get((SlotKind.OUT_VALIDITY, loop.name, number))
+            flags = None if nulls is None else nulls.array
             column = made.columns[number]
             values[rows] = column.values[: len(rows)]
             if flags is not None:
                 flags[rows] = column.valid(len(rows))
-            payload.append(written_column(values, flags, places.n))
-        begins, covered = calls.bits(loop, written)
+            own = OutputArray(values).of(0, places.n, copy=is_sparse(values, places.n))
+            payload.append(join_column(own, flags, places.n))
+        begins, covered = calls.bits(loop, table)
         piece = KeyedBitmaps(
             calls.low,
             loop.tdom.precision,
@@ -136,21 +147,24 @@ class KeyBatch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Beside:
-    """The snapshots beside the stretches of a grid kernel, by call.
+    """The snapshots beside the stretches of a vector kernel, by call.
 
     `reach[j]` is where the one ends that goes on from stretch `j`; it is none of them.
     """
 
-    made: Snapshots
-    edges: Edges
+    made: KeyedSnapshots
+    edges: RangeEdges
     reach: Times
 
     @staticmethod
-    def of(made: Snapshots, owned: Owned, loop: Loop, edges: Edges) -> "Beside":
+    def of(
+        made: KeyedSnapshots, owned: Cells[I64Array], loop: Loop, edges: RangeEdges
+    ) -> "Beside":
         """What calls made, without those that begin before their seam."""
         behind = edges.before + 1
         begun = made.counts.cumsum() - made.counts
         reach = np.full(len(behind), EARLIEST)
+        assert not isinstance(owned.seam, bool)
         some = np.flatnonzero(owned.seam[behind] & (made.counts[behind] > 0))
         rows = begun[behind[some]]
         seams = owned.first[behind[some]] - loop.tdom.precision
@@ -160,24 +174,27 @@ class Beside:
         if before.any():
             mask = np.ones(len(made.starts), np.bool_)
             mask[rows[before]] = False
-            made = made.kept(mask)
+            made = made.keep(mask)
         return Beside(made, edges, reach)
 
-    def _led(self) -> Numbers:
-        """How many of them stand before each stretch."""
-        found: Numbers = self.made.counts.cumsum()[self.edges.before]
+    def _count_before(self) -> I64Array:
+        """How many of them stand before each time range."""
+        found: I64Array = self.made.counts.cumsum()[self.edges.before]
         return found
 
-    def free(self) -> Numbers:
-        """How many stand between each stretch and the one before it."""
-        return np.diff(self._led(), prepend=0)
+    def count_between(self) -> I64Array:
+        """How many stand between each time range and the one before it."""
+        return np.diff(self._count_before(), prepend=0)
 
-    def left(self) -> int:
-        """How many stand behind the last stretch."""
-        return int(self.made.counts.sum() - self._led()[-1])
+    def count_behind(self) -> int:
+        """How many stand behind the last time range."""
+        return int(self.made.counts.sum() - self._count_before()[-1])
 
-    def places(self, counts: Numbers, domains: Domains) -> tuple[KeyRanges, Numbers]:
-        """Where all stand with so many in each stretch; how many each key has."""
+    def places(self, counts: I64Array, domains: Domains) -> tuple[KeyRanges, I64Array]:
+        """Output offsets of both kernels' snapshots, and the row count of each key.
+
+        `counts` are the snapshots of the vector kernel's calls, in order of the calls.
+        """
         own, before = self.made.counts, self.edges.before
         follow = np.zeros_like(own)
         follow[before] = counts
@@ -187,7 +204,7 @@ class Beside:
         places = KeyRanges(
             int(totals.sum()),
             counts,
-            self._led() + counts.cumsum() - counts,
+            self._count_before() + counts.cumsum() - counts,
             own[before] > 0,
             self.reach,
             np.arange(len(moved)) + moved,

@@ -1,12 +1,11 @@
-"""A run by key: each key's rows are objects of their own, and the work is shared out.
+"""A run by key: the rows of each key are temporal objects of their own.
 
-Keys go together, in batches whose calls are made in machine code (see `key_batch`): of
-the general kernel, and of a grid kernel where their rows are regular or short. A key
-with very many rows, or with many that it does not serve, is a run of its own, with its
-chunks and grid kernels. Batches and keys are shared out among the workers; a key with
-as many rows as all the workers can share is computed by all of them together, so that
-one hot key keeps nobody waiting. Which way a key takes depends on the data alone, never
-on the workers.
+Small keys are evaluated in batches (`key_batch`): by the sweep kernel, and by a vector
+kernel where their rows are sampled or short. A key with very many rows, or with many
+that no vector kernel serves, is a `TimeRun` of its own, with its own chunks. Workers
+share batches and keys; a key with as many rows as all of them can share is computed by
+all together, so that one hot key keeps nobody waiting. How a key is evaluated depends
+on the data alone, never on the number of workers.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,76 +14,74 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tiltpy.abi import Layout, Loop, TimeLayout
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query
 from tiltpy.runtime.arrays.dictionary import Strings
+from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
 from tiltpy.runtime.arrays.pool import ThreadScratch
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.concurrency.workers import map_ordered
-from tiltpy.runtime.execution.chunk_call import Kernels
+from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.key_domains import (
     Domains,
-    Owned,
-    Rows,
+    RowsByKey,
+    cells_by_key,
     key_domains,
     rows_by_key,
 )
 from tiltpy.runtime.execution.quick_work import are_quick, general_cost
 from tiltpy.runtime.execution.stitch import events_of
 from tiltpy.runtime.execution.time_domain import LONGEST_CHUNK, Request, Wanted
-from tiltpy.runtime.execution.time_run import Job, RunOptions, default_workers
-from tiltpy.runtime.execution.vector_range import lattice_of
-from tiltpy.runtime.execution.visit_bounds import FAR
+from tiltpy.runtime.execution.time_run import RunOptions, TimeRun, default_workers
+from tiltpy.runtime.execution.vector_range import find_sampling_grid
 from tiltpy.runtime.execution.visit_warnings import LoopVisits
 from tiltpy.runtime.ingest.keys import Groups, Keys
 from tiltpy.runtime.keyed.key_batch import KeyBatch
-from tiltpy.runtime.keyed.sweep_calls import Segments
-from tiltpy.runtime.keyed.vector_ranges import KeyGrids, key_grids
+from tiltpy.runtime.keyed.sweep_calls import SweepBatch
+from tiltpy.runtime.keyed.vector_ranges import KeyVectorRanges, find_vector_ranges
 from tiltpy.runtime.results.key_columns import KeySnapshots
 
-Numbers = NDArray[np.int64]
 Pieces = dict[str, list[KeySnapshots]]
 CompileFor = Callable[[Mapping[str, Layout]], Kernels]
 
 MANY = 1 << 15
 """Rows, or cells of a loop over all of them, from which on a key is a run of its own,
-unless a grid kernel serves it: to start one takes as long as some thousand rows. In all
-as many must be served."""
+unless a vector kernel serves it: to start one takes as long as some thousand rows. As
+many must be served in all."""
 ALL_WORKERS = 1 << 21
 """Rows from which on all workers share a key."""
 BATCH_ROWS = 1 << 17
 BATCH_KEYS = 1 << 12
 """How much goes into a batch, at most: so that its arrays stay in the cache."""
 LEAST = 1 << 8
-"""Rows from which on a key may be served by a grid kernel: it goes over the halo of
-each key, and leaves its edges to calls of the general one."""
+"""Rows from which on a key may be served by a vector kernel: it goes over the halo of
+each key, and leaves its edges to calls of the sweep kernel."""
 FASTER = 1 << 3
 """How many times as many rows it visits in some time."""
 FEW_PHASES = 4
-"""Regular rows of so many different phases get a grid kernel of each."""
+"""Regular rows of so many different phases get a vector kernel for each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Task:
+class KeyTask:
     """Some keys: a batch of small ones, or one with many rows."""
 
-    keys: Numbers
+    keys: I64Array
     alone: bool
     rows: int
 
 
-class KeyedJob:
+class KeyedRun:
     """One run of outputs that have the same keys."""
 
     def __init__(
         self,
         query: Query,
         compile_for: CompileFor,
-        inputs: Mapping[str, Rows],
+        inputs: Mapping[str, RowsByKey],
         keys: Keys,
         strings: Strings,
         request: Request,
@@ -102,7 +99,7 @@ class KeyedJob:
         self.kernels = compile_for(layouts)
         self.reach = {n: dict(r) for n, r in self.kernels.query.boundaries}
         self.domains = {name: self._domains(name) for name in query.outputs}
-        self.grids: KeyGrids | None = None
+        self.grids: KeyVectorRanges | None = None
         self.scratch = ThreadScratch()
 
     def _domains(self, name: str) -> Domains:
@@ -119,7 +116,7 @@ class KeyedJob:
             return self._run(tasks)
         return offload(partial(self._run, tasks), self.options.progress)
 
-    def _run(self, tasks: Sequence[Task]) -> Pieces:
+    def _run(self, tasks: Sequence[KeyTask]) -> Pieces:
         workers = self.options.workers or default_workers()
         found: dict[int, Mapping[str, KeySnapshots]] = {}
         shared = [n for n, t in enumerate(tasks) if t.rows < ALL_WORKERS]
@@ -150,7 +147,7 @@ class KeyedJob:
 
     # -- who does what ----------------------------------------------------------------
 
-    def _tasks(self) -> Iterator[Task]:
+    def _tasks(self) -> Iterator[KeyTask]:
         """The keys for which something is wanted, in order."""
         wanted = np.zeros(self.count, np.bool_)
         for domains in self.domains.values():
@@ -173,10 +170,10 @@ class KeyedJob:
         new = alone[1:] | alone[:-1] | (batch[1:] != batch[:-1])
         for part in np.split(np.arange(len(keys)), np.flatnonzero(new) + 1):
             rows = int(work[keys[part]].sum())
-            yield Task(keys[part], bool(alone[part[0]]), rows)
+            yield KeyTask(keys[part], bool(alone[part[0]]), rows)
 
-    def _grids(self, work: Numbers, candidates: NDArray[np.bool_]) -> KeyGrids | None:
-        """Where a grid kernel serves keys, if it is worth compiling."""
+    def _grids(self, work: I64Array, candidates: BoolArray) -> KeyVectorRanges | None:
+        """Where a vector kernel serves keys, if it is worth compiling."""
         if self.options.grid is False:
             return None
         if not self.options.grid:
@@ -184,7 +181,9 @@ class KeyedJob:
             if work[candidates].sum() < MANY:
                 return None
         rows = rows_by_key(self.inputs, self.count)
-        found = key_grids(self.kernels, self.inputs, self.domains, rows, candidates)
+        found = find_vector_ranges(
+            self.kernels, self.inputs, self.domains, rows, candidates
+        )
         if found is None or self.options.grid:
             return found
         enough = found.pays(work)
@@ -193,7 +192,7 @@ class KeyedJob:
         found = found.only(enough)
         return found if work[found.some].sum() >= MANY else None
 
-    def _work(self) -> Numbers:
+    def _work(self) -> I64Array:
         """How many rows, or cells, there are to visit for each key."""
         work = rows_by_key(self.inputs, self.count)
         for rows in self.inputs.values():
@@ -211,7 +210,7 @@ class KeyedJob:
         loops = self.kernels.general().signature.loops
         return any(loop.beyond_rows for loop in loops)
 
-    def _visits(self) -> Iterator[tuple[Loop, Numbers, Numbers, Numbers]]:
+    def _visits(self) -> Iterator[tuple[Loop, I64Array, I64Array, I64Array]]:
         """How many visits a loop makes for each key, and of rows in its windows.
 
         At most; of rows as many as there are in the middle of its time, first of those
@@ -220,18 +219,17 @@ class KeyedJob:
         signature = self.kernels.general().signature
         every = np.arange(self.count)
         owned = {
-            loop.name: Owned.all_of(loop.tdom, self.domains[loop.name])
+            loop.name: cells_by_key(loop.tdom, self.domains[loop.name])
             for loop in signature.loops
             if loop.name in self.domains
         }
-        calls = Segments(
+        calls = SweepBatch(
             signature, self.inputs, owned, every, self.request, self.strings
         )
         for loop in signature.loops:
-            visits = calls.visits_of(loop)
-            made = visits * calls.made_in_windows(loop).astype(np.float64)
-            made = np.minimum(made, FAR).astype(np.int64)  # which has 64 bits
-            yield loop, visits, visits * calls.in_windows(loop), made
+            bound = calls.coverage
+            again, made = bound.again(loop), bound.again_made(loop)
+            yield loop, bound.visits(loop), again, made
 
     def visits(self) -> dict[str, LoopVisits]:
         """How many visits each loop makes in all, at most."""
@@ -245,7 +243,7 @@ class KeyedJob:
             for loop, visits, again, made in self._visits()
         }
 
-    def _long(self) -> NDArray[np.bool_]:
+    def _long(self) -> BoolArray:
         """Which keys must be cut, for differences of times in a kernel to fit."""
         long = np.zeros(self.count, np.bool_)
         for domains in self.domains.values():
@@ -253,7 +251,7 @@ class KeyedJob:
             long |= half > LONGEST_CHUNK // 2
         return long
 
-    def _cut(self, interval: int) -> NDArray[np.bool_]:
+    def _cut(self, interval: int) -> BoolArray:
         """Which keys are cut, as every run is at multiples of a given interval."""
         cut = np.zeros(self.count, np.bool_)
         for domains in self.domains.values():
@@ -261,7 +259,7 @@ class KeyedJob:
             cut |= (start < end) & (start // interval != (end - 1) // interval)
         return cut
 
-    def _task(self, task: Task, workers: int) -> Mapping[str, KeySnapshots]:
+    def _task(self, task: KeyTask, workers: int) -> Mapping[str, KeySnapshots]:
         if task.alone:
             key = int(task.keys[0])
             try:
@@ -283,7 +281,7 @@ class KeyedJob:
     # -- a key with many rows ---------------------------------------------------------
 
     def _alone(
-        self, key: int, numbers: Numbers, workers: int
+        self, key: int, numbers: I64Array, workers: int
     ) -> Mapping[str, KeySnapshots]:
         """The outputs of one key, computed as a run of its own."""
         rows = {
@@ -303,7 +301,7 @@ class KeyedJob:
         if self.options.grid is None and not self._pays(rows):
             options = replace(options, grid=False)
         kernels = self.compile_for(layouts)
-        job = Job(kernels, rows, self.strings, self.request, options, wanted)
+        job = TimeRun(kernels, rows, self.strings, self.request, options, wanted)
         found = {}
         for name, pieces in job.run().items():
             definition = self.query.definition(name)
@@ -314,14 +312,14 @@ class KeyedJob:
         return found
 
     def _pays(self, rows: Mapping[str, SnapshotBuffer]) -> bool:
-        """Whether a grid kernel for a key's rows is worth compiling.
+        """Whether a vector kernel for a key's rows is worth compiling.
 
         Regular rows need one for each phase that they are in.
         """
         if sum(one.n for one in rows.values()) >= ALL_WORKERS:
             return True
         for name, one in rows.items():
-            lattice = lattice_of(one)
+            lattice = find_sampling_grid(one)
             if lattice is not None and lattice.period > 1:
                 groups = self.inputs[name]
                 if isinstance(groups, Groups) and phases(groups) > FEW_PHASES:
@@ -337,7 +335,7 @@ def phases(groups: Groups) -> int:
     return len(np.unique(groups.firsts[some] % groups.buffer.period))
 
 
-def layout_of(rows: Rows) -> Layout:
+def layout_of(rows: RowsByKey) -> Layout:
     """What a kernel is specialised for that reads an input by key, or as it is."""
     buffer = rows.buffer if isinstance(rows, Groups) else rows
     return buffer.abi_layout()

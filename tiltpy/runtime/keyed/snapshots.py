@@ -6,16 +6,16 @@ What `stitch` does for the pieces of one output is done here for all keys togeth
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tiltpy.abi import TimeLayout
+from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
-from tiltpy.runtime.execution.key_domains import Domains, Times
+from tiltpy.runtime.execution.key_domains import Domains
 from tiltpy.runtime.ingest.drop_nulls import keep_values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Snapshots:
+class KeyedSnapshots:
     """Some snapshots, of which the next `counts[k]` are those of key `k`.
 
     `shared`: the times may be an input's own, which are never written.
@@ -24,7 +24,7 @@ class Snapshots:
     starts: Times
     ends: Times
     columns: tuple[Column, ...]
-    counts: NDArray[np.int64]
+    counts: I64Array
     shared: bool = False
 
     def buffer(self) -> SnapshotBuffer:
@@ -32,31 +32,31 @@ class Snapshots:
         layout, n = TimeLayout.INTERVALS, len(self.starts)
         return SnapshotBuffer(layout, n, 0, 1, self.starts, self.ends, self.columns)
 
-    def kept(self, mask: NDArray[np.bool_]) -> "Snapshots":
-        """Some of them."""
+    def keep(self, mask: BoolArray) -> "KeyedSnapshots":
+        """Keep those that a mask selects."""
         if mask.all():
             return self
         counts = np.bincount(self._keys()[mask], minlength=len(self.counts))
         columns = tuple(keep_values(column, mask) for column in self.columns)
-        return Snapshots(self.starts[mask], self.ends[mask], columns, counts)
+        return KeyedSnapshots(self.starts[mask], self.ends[mask], columns, counts)
 
-    def _keys(self) -> NDArray[np.int64]:
+    def _keys(self) -> I64Array:
         return np.repeat(np.arange(len(self.counts)), self.counts)
 
-    def without_nulls(self) -> "Snapshots":
-        """Those of a scalar whose value is not null: the others are none."""
+    def drop_nulls(self) -> "KeyedSnapshots":
+        """Drop those of a scalar whose value is null: they are no snapshots."""
         (column,) = self.columns
         if column.validity is None:
             return self
-        return self.kept(column.valid(len(self.starts)))
+        return self.keep(column.valid(len(self.starts)))
 
-    def within(self, low: Times, high: Times) -> "Snapshots":
-        """Those that overlap their key's stretch `(low[k], high[k]]`."""
+    def keep_overlapping(self, low: Times, high: Times) -> "KeyedSnapshots":
+        """Keep those that overlap their key's time range `(low[k], high[k]]`."""
         keys = self._keys()
-        return self.kept((self.ends > low[keys]) & (self.starts < high[keys]))
+        return self.keep((self.ends > low[keys]) & (self.starts < high[keys]))
 
-    def cut(self, domains: Domains) -> "Snapshots":
-        """With each key's first and last one cut to its domain."""
+    def cut(self, domains: Domains) -> "KeyedSnapshots":
+        """Cut each key's first and last one to its domain."""
         some = np.flatnonzero(self.counts)
         stops = np.cumsum(self.counts)[some]
         begins, finals = stops - self.counts[some], stops - 1
@@ -68,4 +68,4 @@ class Snapshots:
             starts, ends = starts.copy(), ends.copy()
         starts[begins] = np.maximum(starts[begins], start)
         ends[finals] = np.minimum(ends[finals], end)
-        return Snapshots(starts, ends, self.columns, self.counts)
+        return KeyedSnapshots(starts, ends, self.columns, self.counts)

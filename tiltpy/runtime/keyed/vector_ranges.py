@@ -1,8 +1,8 @@
-"""Which stretch of each key's time a grid kernel serves, for all keys at once.
+"""The time range of each key over which a vector kernel applies, for all keys at once.
 
-What `grid.serving` finds for one run is found here as columns: a number for each key.
-There is one kernel for all: keys whose rows stand on another lattice than most are left
-to the general kernel.
+`find_vector_ranges` is the columnar form of `vector_range.find_vector_range`: one entry
+per key. All keys share one kernel: those whose rows are on another sampling grid than
+most are left to the sweep kernel.
 """
 
 from collections.abc import Mapping
@@ -10,21 +10,24 @@ from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tiltpy.abi import APART, MOST_CELLS, Lattice, Read, Signature, TimeLayout
+from tiltpy.abi import APART, MOST_CELLS, Read, SamplingGrid, Signature, TimeLayout
+from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.execution.chunk_call import Kernel, Kernels
-from tiltpy.runtime.execution.key_domains import Domains, Rows, Times, tdom_ceil
-from tiltpy.runtime.execution.vector_range import FIRST_TIME, has_covered, lattice_of
+from tiltpy.runtime.execution.call_numbers import ceil_to
+from tiltpy.runtime.execution.kernel import Kernel, Kernels
+from tiltpy.runtime.execution.key_domains import Domains, RowsByKey
+from tiltpy.runtime.execution.vector_range import (
+    FIRST_TIME,
+    find_sampling_grid,
+    has_covered,
+)
 from tiltpy.runtime.ingest.keys import Groups
-
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class KeyGrids:
-    """A grid kernel and the stretch `(low[k], high[k]]` in which it serves key `k`.
+class KeyVectorRanges:
+    """A vector kernel and the stretch `(low[k], high[k]]` in which it serves key `k`.
 
     It does not serve a key at all where low and high are the same.
     """
@@ -34,34 +37,34 @@ class KeyGrids:
     high: Times
 
     @property
-    def some(self) -> Flags:
+    def some(self) -> BoolArray:
         """Which keys it serves."""
         return self.low < self.high
 
-    def of(self, keys: NDArray[np.int64]) -> "KeyGrids":
+    def of(self, keys: I64Array) -> "KeyVectorRanges":
         """Those of some keys."""
-        return KeyGrids(self.kernel, self.low[keys], self.high[keys])
+        return KeyVectorRanges(self.kernel, self.low[keys], self.high[keys])
 
-    def pays(self, rows: Times) -> Flags:
+    def pays(self, rows: Times) -> BoolArray:
         """For which keys it visits few cells for the rows that they have."""
         stretch = self.kernel.signature.stretch
         assert stretch is not None
         visits = (self.high - self.low + stretch.around) // stretch.finest
         return visits <= MOST_CELLS * rows
 
-    def only(self, mask: Flags) -> "KeyGrids":
+    def only(self, mask: BoolArray) -> "KeyVectorRanges":
         """The same, but for the other keys."""
         low, high = np.where(mask, self.low, 0), np.where(mask, self.high, 0)
-        return KeyGrids(self.kernel, low, high)
+        return KeyVectorRanges(self.kernel, low, high)
 
 
-def key_grids(
+def find_vector_ranges(
     kernels: Kernels,
-    inputs: Mapping[str, Rows],
+    inputs: Mapping[str, RowsByKey],
     domains: Mapping[str, Domains],
     rows: Times,
-    candidates: Flags,
-) -> KeyGrids | None:
+    candidates: BoolArray,
+) -> KeyVectorRanges | None:
     """The kernel for the lattices that most rows stand on; None where it is for none.
 
     `rows` says how many each key has. Only `candidates` are served.
@@ -75,17 +78,17 @@ def key_grids(
         return None
     low, high = _stretches(kernel.signature, inputs, domains)
     there &= low < high
-    return KeyGrids(kernel, np.where(there, low, 0), np.where(there, high, 0))
+    return KeyVectorRanges(kernel, np.where(there, low, 0), np.where(there, high, 0))
 
 
 def _lattices(
-    inputs: Mapping[str, Rows], rows: Times, there: Flags
-) -> dict[str, Lattice] | None:
+    inputs: Mapping[str, RowsByKey], rows: Times, there: BoolArray
+) -> dict[str, SamplingGrid] | None:
     """How a kernel takes the inputs' rows; `there` keeps the keys that it is for."""
     found = {}
     for name, one in inputs.items():
         if isinstance(one, SnapshotBuffer):
-            lattice = lattice_of(one)
+            lattice = find_sampling_grid(one)
         else:
             lattice = _most(one, rows, there)
         if lattice is None:
@@ -94,7 +97,7 @@ def _lattices(
     return found
 
 
-def _most(groups: Groups, rows: Times, there: Flags) -> Lattice | None:
+def _most(groups: Groups, rows: Times, there: BoolArray) -> SamplingGrid | None:
     """The lattice of most rows of an input by key."""
     buffer, counts = groups.buffer, np.diff(groups.offsets)
     there &= counts > 0
@@ -113,22 +116,24 @@ def _most(groups: Groups, rows: Times, there: Flags) -> Lattice | None:
     most = int(kinds[np.bincount(of, rows[there]).argmax()])
     there &= which == most
     if buffer.layout is TimeLayout.SAMPLED:
-        return Lattice(buffer.period, most)
-    return Lattice(1, 0, apart=bool(most))
+        return SamplingGrid(buffer.period, most)
+    return SamplingGrid(1, 0, apart=bool(most))
 
 
 def _stretches(
-    signature: Signature, inputs: Mapping[str, Rows], domains: Mapping[str, Domains]
+    signature: Signature,
+    inputs: Mapping[str, RowsByKey],
+    domains: Mapping[str, Domains],
 ) -> tuple[Times, Times]:
-    """Where a kernel serves each key (see `grid.serving`)."""
+    """Where a kernel serves each key (see `find_vector_range`)."""
     stretch = signature.stretch
     assert stretch is not None
     lows, highs = [np.array([FIRST_TIME])], []
     for loop in signature.loops:
         one = domains[loop.name]
-        first = tdom_ceil(loop.tdom, one.start + 1)
+        first = ceil_to(loop.tdom, one.start + 1)
         lows += [first if has_covered(signature, loop) else first - 1, one.start]
-        highs.append(tdom_ceil(loop.tdom, one.end))
+        highs.append(ceil_to(loop.tdom, one.end))
     firsts, lasts = [], []
     for read in stretch.reads:
         rows = inputs[read.object]
@@ -146,7 +151,7 @@ def _stretches(
     return low + (phase - low) % multiple, high - (high - phase) % multiple
 
 
-def _bounds(rows: Rows) -> tuple[Times, Times, bool]:
+def _bounds(rows: RowsByKey) -> tuple[Times, Times, bool]:
     """From where to where an input has rows, and whether without gaps."""
     if isinstance(rows, Groups):
         gapless = rows.buffer.layout is not TimeLayout.INTERVALS
@@ -157,7 +162,7 @@ def _bounds(rows: Rows) -> tuple[Times, Times, bool]:
     return begin, end, rows.layout is not TimeLayout.INTERVALS
 
 
-def _spared(rows: Rows, read: Read) -> Times | int:
+def _spared(rows: RowsByKey, read: Read) -> Times | int:
     """How far behind a key's rows may be read, where it makes no difference."""
     if not isinstance(rows, Groups) or rows.buffer.layout is not TimeLayout.SAMPLED:
         return 0

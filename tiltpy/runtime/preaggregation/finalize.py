@@ -9,21 +9,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tiltpy.abi import SlotKind, TimeLayout
-from tiltpy.runtime.arrays.pool import Array, ThreadScratch, allocate
-from tiltpy.runtime.arrays.snapshot_buffer import Column, Times, pack_validity
+from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
+from tiltpy.runtime.arrays.pool import Array, ThreadScratch
+from tiltpy.runtime.arrays.snapshot_buffer import Column, pack_validity
 from tiltpy.runtime.concurrency.workers import map_ordered
-from tiltpy.runtime.execution.chunk_call import Kernel
-from tiltpy.runtime.execution.kernel_arguments import address, wiring_of
-from tiltpy.runtime.execution.key_domains import tdom_ceil
+from tiltpy.runtime.execution.call_numbers import ceil_to
+from tiltpy.runtime.execution.call_table import CallTable
+from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import default_workers
-from tiltpy.runtime.preaggregation.pane_states import Matrices, Numbers
+from tiltpy.runtime.preaggregation.pane_states import Matrices, PaneCalls
 from tiltpy.types import TDom, Type, columns
-
-Mask = NDArray[np.bool_]
 
 CELLS = 1 << 18
 """Cells of all keys together that are made at a time, about."""
@@ -34,11 +32,11 @@ ROWS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Snapshots:
+class PaneSnapshots:
     """The snapshots of some keys, key after key: `counts[i]` of key `keys[i]`."""
 
-    keys: Numbers
-    counts: Numbers
+    keys: I64Array
+    counts: I64Array
     starts: Times
     ends: Times
     columns: tuple[Column, ...]
@@ -48,12 +46,12 @@ class Snapshots:
 class Events:
     """Which keys have events, when the first begins, and when the last pane ends."""
 
-    keys: Numbers
+    keys: I64Array
     starts: Times
     ends: Times
 
 
-class Folded:
+class PaneAggregate:
     """An output as matrices of states, and the kernel that knows what they mean."""
 
     def __init__(
@@ -79,7 +77,7 @@ class Folded:
         self.high = (panes - self.shift - grouped.low - 1) // grouped.stride + 1
         """Cells that see no pane, and nor do those before `low` and after `high`."""
 
-    def snapshots(self) -> list[Snapshots]:
+    def snapshots(self) -> list[PaneSnapshots]:
         """All snapshots, in order of keys; threads share the blocks out."""
         blocks = list(self._blocks())
         size = sum(block.cells for block in blocks)
@@ -104,9 +102,9 @@ class Folded:
             begin = some.stop
             yield _Block(keys[some], starts[some], ends[some], first[some], last[some])
 
-    def _cell(self, times: Times) -> Numbers:
+    def _cell(self, times: Times) -> I64Array:
         """The cells in which times lie."""
-        found: Numbers = -((self.tdom.offset - times) // self.tdom.precision)
+        found: I64Array = -((self.tdom.offset - times) // self.tdom.precision)
         return found
 
     # Where each key's output is
@@ -120,7 +118,7 @@ class Folded:
         ends = edge + last[keys] * grouped.pane
         return Events(keys, self._starts(first, keys), ends)
 
-    def _panes(self) -> tuple[Numbers, Numbers]:
+    def _panes(self) -> tuple[I64Array, I64Array]:
         """The first and the last pane in which each key has an event, or -1."""
         count = self.matrices.keys.count
         first, last = np.full(count, -1), np.full(count, -1)
@@ -138,7 +136,7 @@ class Folded:
             last[any_there] = high - 1 - there[::-1].argmax(axis=0)[any_there]
         return first, last
 
-    def _starts(self, first: Numbers, keys: Numbers) -> Times:
+    def _starts(self, first: I64Array, keys: I64Array) -> Times:
         """When the first event of each key begins, which is in that pane."""
         found = np.zeros(len(first), np.int64)
         panes = np.unique(first[keys])
@@ -155,7 +153,7 @@ class Folded:
         starts: Times = self._starts_of(found[keys])
         return starts
 
-    def _are_events(self, rows: Numbers) -> Mask | slice:
+    def _are_events(self, rows: I64Array) -> BoolArray | slice:
         """Which rows are events."""
         if not self.matrices.grouped.nulls:
             return slice(None)
@@ -163,15 +161,15 @@ class Folded:
         assert column.validity is not None
         places = column.offset + rows
         bits = column.validity[places >> 3] >> (places & 7).astype(np.uint8)
-        there: Mask = (bits & 1).astype(np.bool_)
+        there: BoolArray = (bits & 1).astype(np.bool_)
         return there
 
-    def _codes(self, rows: Numbers) -> Numbers:
+    def _codes(self, rows: I64Array) -> I64Array:
         keys = self.matrices.keys
-        codes: Numbers = keys.values[rows].astype(np.int64) - keys.least
+        codes: I64Array = keys.values[rows].astype(np.int64) - keys.least
         return codes
 
-    def _starts_of(self, rows: Numbers) -> Times:
+    def _starts_of(self, rows: I64Array) -> Times:
         """When some rows begin."""
         buffer = self.matrices.rows
         if buffer.layout is TimeLayout.SAMPLED:
@@ -189,12 +187,12 @@ class Folded:
         count = len(events.keys)
         starts = events.starts if start is None else np.full(count, start)
         if end is None:
-            return starts, tdom_ceil(self.tdom, events.ends)
+            return starts, ceil_to(self.tdom, events.ends)
         return starts, np.full(count, end)
 
     # Cells and snapshots
 
-    def _block(self, block: "_Block") -> Snapshots:
+    def _block(self, block: "_Block") -> PaneSnapshots:
         """The snapshots of some keys."""
         low, high = block.low, block.high
         keys, starts, ends = block.keys, block.starts, block.ends
@@ -224,7 +222,7 @@ class Folded:
             else Column(values[place])
             for values, there in made.columns
         )
-        return Snapshots(keys, counts, start, end, payload)
+        return PaneSnapshots(keys, counts, start, end, payload)
 
     def _make(self, low_key: int, high_key: int, low: int, high: int) -> "_Cells":
         """Have the kernel make the cells of some keys."""
@@ -237,30 +235,28 @@ class Folded:
             SlotKind.KEY_LOW: low_key,
             SlotKind.KEY_HIGH: high_key,
         }
-        call = self.matrices.call(self.kernel, numbers)
-        wiring = wiring_of(self.kernel.signature, self.kernel.code)
-        for index, number, wanted in wiring.scratch:
-            array = self.scratch.own.take(("", number), wanted.type, width)
-            call.slots[index] = address(array)
-        for slot in wiring.outputs:
-            call.put(slot, allocate(slot.type, size))
-        call.run()
+        calls = PaneCalls(self.matrices, numbers, size=size, width=width)
+        table = CallTable(self.kernel, calls, self.matrices.strings)
+        for slot in table.map.outputs:
+            table.put_apart(slot)
+        table.fill()
+        table.run_in_order(self.scratch.own)
         name, shape = self.matrices.name, (high - low, width)
 
-        def flags(kind: SlotKind) -> Mask:
-            return call.arrays[kind, name, 0][:size].view(np.bool_).reshape(shape)
+        def flags(kind: SlotKind) -> BoolArray:
+            array = table.arrays[kind, name, 0].array
+            return array[:size].view(np.bool_).reshape(shape)
 
+        payload = []
+        for number in range(len(columns(self.type))):
+            nulls = table.arrays.get((SlotKind.OUT_VALIDITY, name, number))
+            values = table.arrays[SlotKind.OUT_VALUES, name, number].array
+            payload.append((values, None if nulls is None else nulls.array))
         return _Cells(
             width,
             flags(SlotKind.OUT_COVERED),
             flags(SlotKind.OUT_BEGINS),
-            tuple(
-                (
-                    call.arrays[SlotKind.OUT_VALUES, name, j],
-                    call.arrays.get((SlotKind.OUT_VALIDITY, name, j)),
-                )
-                for j in range(len(columns(self.type)))
-            ),
+            tuple(payload),
         )
 
 
@@ -268,11 +264,11 @@ class Folded:
 class _Block:
     """Some keys, where their output is wanted, and the cells that see it."""
 
-    keys: Numbers
+    keys: I64Array
     starts: Times
     ends: Times
-    first: Numbers
-    last: Numbers
+    first: I64Array
+    last: I64Array
 
     @property
     def low(self) -> int:
@@ -295,6 +291,6 @@ class _Cells:
     """Matrices `[cell][key]` of `width` keys: values, and where they are valid."""
 
     width: int
-    covered: Mask
-    begins: Mask
+    covered: BoolArray
+    begins: BoolArray
     columns: tuple[tuple[Array, Array | None], ...]

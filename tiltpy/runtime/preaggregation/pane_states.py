@@ -6,24 +6,26 @@ kernel visits the events in order of time and adds each to its key's state (see
 `abi.Grouped`). What the matrices say is made of them when somebody asks (`folded`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tiltpy.abi import Grouped, Signature, SlotKind, TimeLayout
+from tiltpy.abi import Grouped, RowCount, Signature, SlotKind, TimeLayout
 from tiltpy.runtime.arrays.dictionary import Strings
-from tiltpy.runtime.arrays.pool import allocate
+from tiltpy.runtime.arrays.dtypes import I64Array
+from tiltpy.runtime.arrays.pool import ScratchArrays, allocate
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import PIECE
-from tiltpy.runtime.execution.call_queue import make
-from tiltpy.runtime.execution.chunk_call import Kernel
-from tiltpy.runtime.execution.kernel_arguments import Call, address, wiring_of
+from tiltpy.runtime.arrays.views import address
+from tiltpy.runtime.execution.call_queue import CallQueue
+from tiltpy.runtime.execution.call_table import CallTable
+from tiltpy.runtime.execution.kernel import Kernel
+from tiltpy.runtime.execution.row_slices import RowSlices
+from tiltpy.runtime.execution.slot_map import OutputSlot
 from tiltpy.types import Scalar
-
-Numbers = NDArray[np.int64]
 
 ROWS = 1 << 18
 """Rows in a call, about."""
@@ -49,7 +51,7 @@ class CodedKeys:
     scalar: Scalar
     least: int
     count: int
-    columns: Callable[[Numbers], tuple[pa.Array, ...]]
+    columns: Callable[[I64Array], tuple[pa.Array, ...]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +63,7 @@ class Panes:
     """
 
     first: int
-    rows: Numbers
+    rows: I64Array
 
     def __len__(self) -> int:
         return len(self.rows) - 1
@@ -136,45 +138,70 @@ class Matrices:
         (kind, *_), (entries, *_) = self.grouped.states, self.arrays
         return entries.view(f"u{kind.bits // 8}")
 
-    def call(self, kernel: Kernel, numbers: dict[SlotKind, int]) -> Call:
-        """A call of one of the kernels, with these numbers in its slots."""
-        wiring = wiring_of(kernel.signature, kernel.code)
-        call = wiring.call(kernel.code, {self.grouped.input: self.rows}, self.strings)
-        known = {
-            SlotKind.KEYS: address(self.keys.values),
-            SlotKind.LEAST: self.keys.least,
-            SlotKind.KEY_COUNT: self.keys.count,
-            SlotKind.PANE_ROWS: address(self.panes.rows),
-            SlotKind.PANE_COUNT: len(self.panes),
-            SlotKind.LOST: 0,
-            **numbers,
-        }
-        for index, slot in enumerate(kernel.signature.slots):
-            if slot.kind is SlotKind.STATES:
-                call.slots[index] = address(self.arrays[slot.column])
-            elif slot.kind in known:
-                call.slots[index] = known[slot.kind]
-        return call
-
     def fill(self, fold: Kernel, workers: int) -> bool:
-        """Fold all rows; whether no key was out of the range.
+        """Aggregate all rows; whether no key was out of the range.
 
-        Calls are made in machine code, stretches of panes that threads share out among
-        themselves.
+        Each call has some panes, and threads share the calls out among themselves.
         """
-        call = self.call(fold, {})
-        kinds = [slot.kind for slot in fold.signature.slots]
         edges = self._edges()
-        slots = np.repeat(call.slots[None], len(edges) - 1, axis=0)
-        slots[:, kinds.index(SlotKind.FIRST)] = edges[:-1]
-        slots[:, kinds.index(SlotKind.LAST)] = edges[1:]
-        places = np.arange(len(slots)) * slots.strides[0] + address(slots)
-        pairs = np.stack((np.full(len(slots), call.code.place), places), axis=1)
-        make(call.code, [pairs] * min(workers, len(slots)), (self, call, slots))
-        return not slots[:, kinds.index(SlotKind.LOST)].any()
+        calls = PaneCalls(
+            self, {SlotKind.FIRST: edges[:-1], SlotKind.LAST: edges[1:]}, len(edges) - 1
+        )
+        table = CallTable(fold, calls, self.strings)
+        table.fill()
+        CallQueue([table], [ScratchArrays()] * min(workers, calls.count)).run()
+        return not table.column(SlotKind.LOST).any()
 
-    def _edges(self) -> Numbers:
-        """Where stretches of panes begin that have about as many rows each."""
+    def _edges(self) -> I64Array:
+        """The panes with which calls begin that have about as many rows each."""
         rows = self.panes.rows
         wanted = np.arange(0, max(1, int(rows[-1])), ROWS)
         return np.unique(np.append(rows[:-1].searchsorted(wanted), len(self.panes)))
+
+
+class PaneCalls:
+    """Calls of a kernel over the states of panes; `numbers` tells them apart.
+
+    `size` is how many entries each writes to any output, `width` how many keys it has.
+    """
+
+    def __init__(
+        self,
+        matrices: Matrices,
+        numbers: Mapping[SlotKind, I64Array | int],
+        count: int = 1,
+        *,
+        size: int = 0,
+        width: int = 0,
+    ) -> None:
+        self.count = count
+        self.slices = {matrices.grouped.input: RowSlices.all_of(matrices.rows, 0)}
+        self._matrices = matrices
+        self._size = size
+        self._width = width
+        self._numbers: dict[SlotKind, I64Array | int] = {
+            SlotKind.KEYS: address(matrices.keys.values),
+            SlotKind.LEAST: matrices.keys.least,
+            SlotKind.KEY_COUNT: matrices.keys.count,
+            SlotKind.PANE_ROWS: address(matrices.panes.rows),
+            SlotKind.PANE_COUNT: len(matrices.panes),
+            SlotKind.LOST: 0,
+            **numbers,
+        }
+
+    def number(self, kind: SlotKind, name: str, column: int) -> I64Array | int:
+        """Return what stands in a slot of keys, panes or states."""
+        del name
+        if kind is SlotKind.STATES:
+            return address(self._matrices.arrays[column])
+        return self._numbers[kind]
+
+    def rows_of(self, rows: RowCount, constant: int) -> int:
+        """The size of a scratch array: an entry for each key."""
+        del rows, constant
+        return self._width
+
+    def room(self, slot: OutputSlot) -> int:
+        """How many entries a call writes to the array of a slot."""
+        del slot
+        return self._size

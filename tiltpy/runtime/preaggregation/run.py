@@ -20,12 +20,12 @@ from tiltpy.runtime.arrays.pool import physical_memory
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.encode_strings import encode
 from tiltpy.runtime.arrow.timestamps import OutputStamp
-from tiltpy.runtime.execution.chunk_call import Kernel, Kernels
-from tiltpy.runtime.execution.output_group import Part
+from tiltpy.runtime.execution.kernel import Kernel, Kernels
+from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import SMALL_ROWS, RunOptions, default_workers
 from tiltpy.runtime.ingest.keys import Keys
-from tiltpy.runtime.preaggregation.finalize import Folded, Snapshots
+from tiltpy.runtime.preaggregation.finalize import PaneAggregate, PaneSnapshots
 from tiltpy.runtime.preaggregation.pane_states import (
     MERGED,
     PER_ROW,
@@ -35,7 +35,7 @@ from tiltpy.runtime.preaggregation.pane_states import (
     cut_panes,
     pane_count,
 )
-from tiltpy.runtime.preaggregation.time_ordered_rows import InTime
+from tiltpy.runtime.preaggregation.time_ordered_rows import TimeOrderedRows
 from tiltpy.runtime.results.key_columns import KeyColumns, Order
 from tiltpy.runtime.results.result import OutputTable
 from tiltpy.runtime.results.table import OutputRows, Pending
@@ -81,13 +81,13 @@ def only_input(query: Query) -> Input | None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Direct:
+class PreaggregatedRun:
     """The outputs of a query, folded: their tables can be made."""
 
     query: Query
-    rows: InTime
+    rows: TimeOrderedRows
     strings: Strings
-    folded: dict[str, Folded]
+    folded: dict[str, PaneAggregate]
 
     @property
     def rows_of(self) -> str:
@@ -106,8 +106,8 @@ class Direct:
 class _Pending(Pending):
     """The snapshots of an output that was folded."""
 
-    folded: Folded
-    rows: InTime
+    folded: PaneAggregate
+    rows: TimeOrderedRows
     order: Order
 
     def key_fields(self) -> list[tuple[str, pa.DataType]]:
@@ -127,14 +127,17 @@ class _Pending(Pending):
         return OutputRows([_piece(part) for part in parts], columns)
 
 
-def _piece(part: Snapshots) -> SnapshotBuffer:
+def _piece(part: PaneSnapshots) -> SnapshotBuffer:
     layout, count = TimeLayout.INTERVALS, len(part.starts)
     return SnapshotBuffer(layout, count, 0, 1, part.starts, part.ends, part.columns)
 
 
 def fold_directly(
-    part: Part[FoldKernels], rows: InTime, request: Request, options: RunOptions
-) -> Direct:
+    part: OutputGroup[FoldKernels],
+    rows: TimeOrderedRows,
+    request: Request,
+    options: RunOptions,
+) -> PreaggregatedRun:
     """Fold the rows of the only input of a query; or `Grouping` says why not."""
     query, plan = part.query, plan_folds(part, rows, few=bool(options.direct))
     workers = options.workers or default_workers()
@@ -144,10 +147,10 @@ def fold_directly(
         definition = query.definition(fold.name)
         assert definition is not None
         tdom, of = definition.tdom, definition.type
-        found[fold.name] = Folded(matrices, cells, tdom, of, request)
+        found[fold.name] = PaneAggregate(matrices, cells, tdom, of, request)
     if options.progress is not None:
         options.progress(1, 1)
-    return Direct(query, rows, plan.strings, found)
+    return PreaggregatedRun(query, rows, plan.strings, found)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,7 +163,9 @@ class Plan:
     folds: list["Fold"]
 
 
-def plan_folds(part: Part[FoldKernels], rows: InTime, *, few: bool = False) -> Plan:
+def plan_folds(
+    part: OutputGroup[FoldKernels], rows: TimeOrderedRows, *, few: bool = False
+) -> Plan:
     """See whether everything fits, `few` rows too; or `Grouping` says what does not."""
     (declared,) = part.query.inputs
     if rows.buffer.n < SMALL_ROWS and not few:
@@ -195,11 +200,13 @@ class Fold:
     panes: Panes
     keys: CodedKeys
     most: int
-    rows: InTime
+    rows: TimeOrderedRows
     kernels: FoldKernels
 
     @staticmethod
-    def of(name: str, way: Grouped, rows: InTime, kernels: FoldKernels) -> "Fold":
+    def of(
+        name: str, way: Grouped, rows: TimeOrderedRows, kernels: FoldKernels
+    ) -> "Fold":
         """The output with its panes and keys; or `Grouping`."""
         bounds = rows.buffer.bounds()
         assert bounds is not None
@@ -248,7 +255,7 @@ class Fold:
             keys = _keys(self.way, self.rows, self.most, len(self.panes))
 
 
-def _keys(way: Grouped, rows: InTime, most: int, panes: int) -> CodedKeys:
+def _keys(way: Grouped, rows: TimeOrderedRows, most: int, panes: int) -> CodedKeys:
     keys = rows.keys(most)
     if keys is None:
         raise Grouping(

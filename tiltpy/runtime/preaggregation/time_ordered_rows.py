@@ -2,6 +2,7 @@
 
 What the direct way needs of an input (`folding`). Nothing is moved: columns are views,
 and keys stay as they are where they are integers of a narrow range. That range is taken
+from tiltpy.runtime.arrays.dtypes import I64Array
 from a sample of the rows; a look at all of them follows only where it was wrong.
 """
 
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 
 from tiltpy.forks import cached_property
 from tiltpy.ir.nodes import Input
+from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import make_sampled
 from tiltpy.runtime.arrays.views import values_of
@@ -30,14 +32,14 @@ from tiltpy.runtime.ingest.payload import read_payload
 from tiltpy.runtime.ingest.read_once import read_rows
 from tiltpy.runtime.ingest.samples import check_reach
 from tiltpy.runtime.ingest.sort_by_time import find_row_order
-from tiltpy.runtime.preaggregation.pane_states import CodedKeys, Numbers
+from tiltpy.runtime.preaggregation.pane_states import CodedKeys
 from tiltpy.types import NAMED, Unit
 
 SAMPLE = 1 << 12
 """Rows in each part of a sample: the first ones, the last, and some all over."""
 
 
-class InTime:
+class TimeOrderedRows:
     """Rows in order of time, the names of their keys, and the kind of their times."""
 
     def __init__(
@@ -111,7 +113,7 @@ class InTime:
         dtype = np.dtype(f"{letter}{first.type.bit_width // 8}")
         return None if dtype == np.uint64 else first.view(pa.from_numpy_dtype(dtype))
 
-    def _sample(self) -> Numbers:
+    def _sample(self) -> I64Array:
         rows = self.buffer.n
         ends = np.arange(min(rows, SAMPLE))
         spread = np.arange(0, rows, max(1, rows // SAMPLE))
@@ -132,7 +134,7 @@ def _is_integer(kind: pa.DataType) -> bool:
     )
 
 
-def _near(plain: pa.Array, sample: Numbers) -> tuple[int, int]:
+def _near(plain: pa.Array, sample: I64Array) -> tuple[int, int]:
     """The least and the greatest of some integers, and a little more on both sides."""
     bounds = pc.min_max(plain.take(pa.array(sample)))
     low, high = bounds["min"].as_py(), bounds["max"].as_py()
@@ -146,7 +148,7 @@ def _in_range(plain: pa.Array, low: int, high: int, kind: pa.DataType) -> CodedK
     """Integers that are their own numbers."""
     dtype = np.dtype(plain.type.to_pandas_dtype())
 
-    def columns(keys: Numbers) -> tuple[pa.Array, ...]:
+    def columns(keys: I64Array) -> tuple[pa.Array, ...]:
         return (pa.array((keys + low).astype(dtype)).view(kind),)
 
     scalar = NAMED[f"{dtype.kind}{8 * dtype.itemsize}"]
@@ -157,7 +159,7 @@ def _coded(found: KeyCodes) -> CodedKeys:
     kind = found.codes.dtype
     assert kind.itemsize < 8, "there would be more keys than rows"
 
-    def columns(keys: Numbers) -> tuple[pa.Array, ...]:
+    def columns(keys: I64Array) -> tuple[pa.Array, ...]:
         return found.decode(keys.astype(kind))
 
     return CodedKeys(
@@ -165,16 +167,20 @@ def _coded(found: KeyCodes) -> CodedKeys:
     )
 
 
-def in_time(declared: Input, binding: InputBinding, unit: Unit | None) -> InTime | str:
+def read_in_time_order(
+    declared: Input, binding: InputBinding, unit: Unit | None
+) -> TimeOrderedRows | str:
     """The rows of an input by key as they come, or why they must be put together.
 
     What a binding remembers is not read again. Errors are those of `ingest`.
     """
-    key = InTime, declared, unit
+    key = TimeOrderedRows, declared, unit
     return binding.memoize(key, lambda: _read(declared, binding, unit))
 
 
-def _read(declared: Input, binding: InputBinding, unit: Unit | None) -> InTime | str:
+def _read(
+    declared: Input, binding: InputBinding, unit: Unit | None
+) -> TimeOrderedRows | str:
     settled = complete_input(declared, binding)
     lifetime = settled.lifetime
     assert lifetime is not None
@@ -208,7 +214,7 @@ def _read(declared: Input, binding: InputBinding, unit: Unit | None) -> InTime |
         key = KeyCodes, choice.keys
         return binding.memoize(key, lambda: encode_keys(columns()))
 
-    return InTime(buffer, kind, declared.keys, columns, codes)
+    return TimeOrderedRows(buffer, kind, declared.keys, columns, codes)
 
 
 def _in_order(

@@ -7,14 +7,13 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from tiltpy.runtime.arrays.dictionary import MOST_BYTES
+from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.execution.stitch import Piece
 from tiltpy.runtime.ingest.keys import Keys
 from tiltpy.runtime.results.keyed_bitmaps import KeyedBitmaps
 
-Numbers = NDArray[np.int64]
 Order = Literal["key", "time"]
 """What a keyed output's rows are in order of, first."""
 
@@ -24,8 +23,8 @@ class KeySnapshots:
     """Snapshots of some keys, key after key: `counts[i]` of key `numbers[i]`."""
 
     pieces: Sequence[Piece | KeyedBitmaps]
-    numbers: Numbers
-    counts: Numbers
+    numbers: I64Array
+    counts: I64Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,8 +32,8 @@ class KeyColumns:
     """The keys of an output's snapshots: `counts[i]` times `numbers[i]`, in order."""
 
     keys: Keys
-    numbers: Numbers
-    counts: Numbers
+    numbers: I64Array
+    counts: I64Array
     order: Order = "key"
 
     @staticmethod
@@ -45,7 +44,7 @@ class KeyColumns:
         counts = np.concatenate([none, *(one.counts for one in pieces)])
         return KeyColumns(keys, numbers, counts, order)
 
-    def offsets(self) -> Numbers:
+    def offsets(self) -> I64Array:
         """Find where the snapshots of each key begin, and the last ones end."""
         totals = np.zeros(len(self.keys) + 1, np.int64)
         np.add.at(totals, self.numbers + 1, self.counts)

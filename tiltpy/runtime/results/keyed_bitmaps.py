@@ -1,4 +1,4 @@
-"""What many keys have of an output: what a grid kernel wrote, and what is beside it.
+"""What many keys have of an output: what a vector kernel wrote, and what is beside it.
 
 Values stand key after key; times follow from bits, and are made when somebody asks for
 them, as those of `BitmapSnapshots` are. What `stitch` does where two pieces of one
@@ -9,14 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tiltpy.runtime.arrays.dtypes import Bits, BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.pool import allocate
-from tiltpy.runtime.arrays.snapshot_buffer import TILE, Bits, Column, Times
+from tiltpy.runtime.arrays.snapshot_buffer import TILE, Column
 from tiltpy.runtime.execution.key_domains import EARLIEST, Domains
 from tiltpy.types import I64
-
-Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,13 +29,13 @@ class KeyRanges:
     """
 
     n: int
-    counts: Numbers
-    firsts: Numbers
-    led: NDArray[np.bool_]
+    counts: I64Array
+    firsts: I64Array
+    led: BoolArray
     reach: Times
-    beside: Numbers
-    heads: Numbers
-    tails: Numbers
+    beside: I64Array
+    heads: I64Array
+    tails: I64Array
     domains: Domains
 
 
@@ -50,10 +48,10 @@ class KeyBits:
     """
 
     bits: Bits
-    begins: Numbers
+    begins: I64Array
 
     @staticmethod
-    def of(bits: Bits, cells: Numbers, room: Numbers) -> "KeyBits":
+    def of(bits: Bits, cells: I64Array, room: I64Array) -> "KeyBits":
         """Clear the bits behind the `cells` of each range, which takes `room` bytes."""
         begins = np.concatenate([[0], room.cumsum()])
         whole, rest = divmod(cells, 8)
@@ -151,7 +149,7 @@ class KeyedBitmaps:
         ends[at] = np.delete(stops, extra) if len(extra) else stops
 
 
-def _set(bits: Bits) -> Numbers:
+def _set(bits: Bits) -> I64Array:
     """Find the numbers of the bits that are set."""
     flags = np.unpackbits(bits, bitorder="little")
     return np.flatnonzero(flags.view(np.bool_))
@@ -164,6 +162,6 @@ def _stops(begins: Bits, covered: Bits) -> Bits:
     return stops & (begins | ~covered)
 
 
-def _extend(ends: Times, rows: Numbers, reach: Times) -> None:
+def _extend(ends: Times, rows: I64Array, reach: Times) -> None:
     """Have some snapshots last until then, at least."""
     ends[rows] = np.maximum(ends[rows], reach)

@@ -10,15 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from tiltpy.errors import TiltError
 from tiltpy.plot.series import MOST_KEYS
+from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrow.display import PHI, format_values
 from tiltpy.runtime.ingest.keys import Keys
 from tiltpy.runtime.results.key_columns import KeyColumns
-
-Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +67,7 @@ class KeySelection:
                 "key columns, as a tuple where there are several"
             )
 
-    def _numbers(self, keys: Keys) -> Numbers:
+    def _numbers(self, keys: Keys) -> I64Array:
         """Find the numbers of the chosen keys among those of an output."""
         numbers = [np.zeros(0, np.int64)]
         for number, wanted in enumerate(self._wanted or ()):
@@ -81,7 +79,7 @@ class KeySelection:
         return np.concatenate(numbers)
 
 
-def _match_keys(keys: Keys, values: Sequence[object]) -> Numbers:
+def _match_keys(keys: Keys, values: Sequence[object]) -> I64Array:
     """Find the numbers of the keys that look like this."""
     same = np.ones(len(keys), np.bool_)
     for column, value in zip(keys.columns, values, strict=True):

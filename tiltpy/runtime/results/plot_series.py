@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tiltpy.errors import TiltError
 from tiltpy.plot.series import Clock, Series
+from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
 from tiltpy.runtime.arrays.views import bools_of, values_of
 from tiltpy.runtime.arrow.files import replace_files
 from tiltpy.runtime.arrow.timestamps import OutputStamp, stamp_type
@@ -130,11 +131,11 @@ def _rank_values(column: pa.Array) -> tuple[NDArray[Any], tuple[str, ...]]:
     return rank[codes], tuple(words[one] for one in order)
 
 
-def _valid(column: pa.Array) -> NDArray[np.bool_]:
+def _valid(column: pa.Array) -> BoolArray:
     return bools_of(column.is_valid()).view(np.bool_)
 
 
-def _integers(array: pa.Array) -> NDArray[np.int64]:
+def _integers(array: pa.Array) -> I64Array:
     """Convert to integers what Arrow keeps as such: times and durations."""
     width = np.dtype(f"i{array.type.bit_width // 8}")
     return values_of(array, width).astype(np.int64, copy=False)

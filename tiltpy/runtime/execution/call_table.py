@@ -1,0 +1,230 @@
+"""The calls of a kernel as a table: a row of argument slots for each call.
+
+What fills a column is a number that is the same for all calls, or an array with one for
+each. So chunks, keys, the calls of vector kernels and pane folds are prepared without a
+loop over them, and made in machine code. A chunk is a call whose key is 0.
+
+A call writes each of its outputs into a part of an array that is its own, behind what
+the call before has written, or into a scratch array that all calls of a thread share.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from tiltpy.abi import LANES, Loop, RowCount, SlotKind
+from tiltpy.runtime.arrays import pool as memory
+from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
+from tiltpy.runtime.arrays.dtypes import I64Array
+from tiltpy.runtime.arrays.pool import Array, ScratchArrays
+from tiltpy.runtime.arrays.snapshot_buffer import Column, pack_validity
+from tiltpy.runtime.arrays.views import address
+from tiltpy.runtime.concurrency.offload import stop_flag
+from tiltpy.runtime.concurrency.threads import StopWork
+from tiltpy.runtime.execution.call_numbers import greatest, item, total
+from tiltpy.runtime.execution.kernel import Kernel
+from tiltpy.runtime.execution.row_slices import RowSlices
+from tiltpy.runtime.execution.slot_map import ArrayKey, OutputSlot, map_slots
+from tiltpy.types import Scalar, columns
+
+CACHE_LINE = 64
+"""Items that take whole cache lines: no two calls write into the same one."""
+
+
+class CallRanges(Protocol):
+    """What calls cover. Numbers of one call are ints, those of many are columns."""
+
+    @property
+    def count(self) -> int:
+        """How many calls there are."""
+
+    @property
+    def slices(self) -> Mapping[str, RowSlices[Any]]:
+        """The rows that they see of each input."""
+
+    def number(self, kind: SlotKind, name: str, column: int) -> I64Array | int:
+        """Return what stands in a slot that says which part of the work a call does."""
+
+    def rows_of(self, rows: RowCount, constant: int) -> I64Array | int:
+        """The values of a row count."""
+
+    def room(self, slot: OutputSlot) -> I64Array | int:
+        """How many entries each call may write to the array of a slot."""
+
+
+@dataclass(slots=True)
+class ScratchNeed:
+    """Scratch for a slot: its name in a thread's memory, its type, its size."""
+
+    key: tuple[str, int]
+    type: Scalar
+    size: int
+
+
+@dataclass(slots=True)
+class OutputArray:
+    """An array of which call `k` writes entries from `firsts[k]` on."""
+
+    array: Array
+    firsts: I64Array | int = 0
+
+    def of(self, call: int, count: int, *, copy: bool) -> Array:
+        """The first `count` entries of a call, and one in any case."""
+        first = item(self.firsts, call)
+        entries = self.array[first : first + max(1, count)]
+        return entries.copy() if copy else entries
+
+
+class CallTable:
+    """Calls of one kernel over `ranges`: `slots[k]` are the arguments of call `k`.
+
+    Outputs have to be put somewhere before `fill`. The table keeps all memory that the
+    slots point to.
+    """
+
+    def __init__(
+        self, kernel: Kernel, ranges: CallRanges, strings: Strings = NO_STRINGS
+    ) -> None:
+        self.kernel = kernel
+        self.ranges = ranges
+        self.strings = strings
+        self.map = map_slots(kernel)
+        self.code = kernel.code.code()
+        self.count = ranges.count
+        self.arrays: dict[ArrayKey, OutputArray] = {}
+        self.needs: dict[int, ScratchNeed] = {}
+        self.slots: I64Array
+        self._appended: list[OutputSlot] = []
+        self._numbers: list[I64Array | int] = [0] * self.map.size
+
+    # -- where outputs go -------------------------------------------------------------
+
+    def put_apart(self, slot: OutputSlot, line: int = CACHE_LINE) -> None:
+        """Have each call write to entries of its own, from a multiple of `line` on."""
+        sizes = self.ranges.room(slot)
+        if isinstance(sizes, int):
+            self.put_at(slot, memory.allocate(slot.type, sizes), 0)
+        else:
+            sizes = -(-sizes // line) * line
+            ends = sizes.cumsum()
+            self.put_at(slot, memory.allocate(slot.type, int(ends[-1])), ends - sizes)
+
+    def put_at(self, slot: OutputSlot, array: Array, firsts: I64Array | int) -> None:
+        """Have call `k` write to an array from entry `firsts[k]` on."""
+        self.arrays[slot.key] = OutputArray(array, firsts)
+        self._numbers[slot.index] = address(array) + array.itemsize * firsts
+
+    def put_in_order(
+        self,
+        slot: OutputSlot,
+        most: I64Array | int,
+        free: I64Array | int = 0,
+        behind: int = 0,
+    ) -> None:
+        """Have each call write behind the one before: only for `run_in_order`.
+
+        Call `k` writes at most `most[k]` entries, and leaves `free[k]` of them free
+        before; `behind` are left free after the last call's.
+        """
+        size = total(most) + total(free) + behind
+        array = memory.allocate(slot.type, size + LANES)
+        self.arrays[slot.key] = OutputArray(array)
+        self._numbers[slot.index] = array.itemsize * free
+        self._appended.append(slot)
+
+    def put_in_scratch(self, slot: OutputSlot) -> None:
+        """Have all calls write to scratch: nobody reads it afterwards."""
+        key = f"{slot.loop.name}.{slot.kind.value}", slot.column
+        size = greatest(self.ranges.room(slot))
+        self.needs[slot.index] = ScratchNeed(key, slot.type, size)
+
+    # -- the slots --------------------------------------------------------------------
+
+    def fill(self) -> None:
+        """Fill all slots but those of scratch, which are a thread's."""
+        numbers, ranges, slices = self._numbers, self.ranges, self.ranges.slices
+        for index, kind, name, column in self.map.inputs:
+            numbers[index] = slices[name].number(kind, column)
+        for index, kind, string in self.map.strings:
+            answer = self.strings.slot(kind, string)
+            numbers[index] = answer if isinstance(answer, int) else address(answer)
+        for index, slot in self.map.numbers:
+            numbers[index] = ranges.number(slot.kind, slot.object, slot.column)
+        name = "" if self.kernel.signature.stretch is None else "vector"
+        for index, column, scratch in self.map.scratch:
+            size = greatest(ranges.rows_of(scratch.rows, scratch.constant))
+            self.needs[index] = ScratchNeed((name, column), scratch.type, size)
+        if self.count == 1 and not any(isinstance(n, np.ndarray) for n in numbers):
+            self.slots = np.array([numbers], np.int64)
+        else:
+            self.slots = np.empty((self.count, len(numbers)), np.int64)
+            for index, number in enumerate(numbers):
+                self.slots[:, index] = number
+        for output in self._appended:
+            self.slots[0, output.index] += address(self.arrays[output.key].array)
+
+    def take_scratch(self, memory: ScratchArrays) -> None:
+        """Have all calls use the scratch of a thread."""
+        for index, need in self.needs.items():
+            array = memory.take(need.key, need.type, need.size)
+            self.slots[:, index] = address(array)
+
+    def run_in_order(self, scratch: ScratchArrays) -> None:
+        """Make the calls one after the other, in this thread."""
+        self.take_scratch(scratch)
+        outputs = [
+            (
+                slot.index,
+                self.map.counts[slot.loop.name],
+                self.arrays[slot.key].array.itemsize,
+            )
+            for slot in self._appended
+        ]
+        described, flag = np.array(outputs, np.int64), stop_flag()
+        calls, (rows, width) = address(self.slots), self.slots.shape
+        self.code.appended(
+            calls, rows, width, address(described), len(outputs), flag.place
+        )
+        if flag.is_set:
+            raise StopWork
+
+    # -- what the calls wrote ---------------------------------------------------------
+
+    def counts(self, output: str) -> I64Array:
+        """How many snapshots of an output each call wrote."""
+        return self.slots[:, self.map.counts[output]]
+
+    def column(self, kind: SlotKind) -> I64Array:
+        """What stands in the only slot of a kind, for each call."""
+        (index,) = (index for index, slot in self.map.numbers if slot.kind is kind)
+        return self.slots[:, index]
+
+    def payload(
+        self, loop: Loop, call: int, count: int, *, copy: bool
+    ) -> tuple[Column, ...]:
+        """The first `count` values that a call wrote, by payload column."""
+        payload = []
+        for number in range(len(columns(loop.type))):
+            values = self.arrays[SlotKind.OUT_VALUES, loop.name, number]
+            nulls = self.arrays.get((SlotKind.OUT_VALIDITY, loop.name, number))
+            flags = None if nulls is None else nulls.of(call, count, copy=False)
+            own = values.of(call, count, copy=copy)
+            payload.append(join_column(own, flags, count))
+        return tuple(payload)
+
+
+def join_column(values: Array, flags: Array | None, count: int) -> Column:
+    """A column of `count` values that a loop wrote; `flags` has a byte for each.
+
+    It is 0 where the value is null.
+    """
+    if flags is None:
+        return Column(values)
+    return Column(values, pack_validity(flags[:count].view(np.uint8)))
+
+
+def is_sparse(array: Array, count: int) -> bool:
+    """Whether so little of an array was written that a copy is better than a view."""
+    return 4 * max(1, count) < array.size

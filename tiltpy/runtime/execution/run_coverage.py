@@ -1,0 +1,135 @@
+"""What calls of the sweep kernel cover in a run over time: chunk by chunk, or many."""
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+import numpy as np
+
+from tiltpy.abi import Signature
+from tiltpy.runtime.arrays.dtypes import I64Array, Times
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.execution.call_batches import MUCH, ROUND
+from tiltpy.runtime.execution.call_numbers import N, least, most
+from tiltpy.runtime.execution.row_slices import RowSlices
+from tiltpy.runtime.execution.supports import support_of
+from tiltpy.runtime.execution.time_domain import Cells, Request, Wanted, cells_of
+from tiltpy.runtime.execution.visit_bounds import Coverage
+from tiltpy.types import TDom
+
+AT_ONCE = ROUND // 2
+"""Chunks that are prepared together."""
+MOST_KNOWN = 4
+"""Columns that are remembered at most."""
+COLUMNS = 12
+"""Chunks from which on columns are prepared in less time than ints one by one."""
+
+
+class RunCoverage:
+    """The coverage of calls that own time ranges of a run, of all outputs `wanted`."""
+
+    def __init__(
+        self,
+        signature: Signature,
+        rows: Mapping[str, SnapshotBuffer],
+        tdoms: Mapping[str, TDom],
+        wanted: Mapping[str, Wanted],
+        request: Request,
+    ) -> None:
+        self._signature = signature
+        self._rows = rows
+        self._tdoms = tdoms
+        self._wanted = wanted
+        self._request = request
+        self._support = support_of(signature, rows, request)
+        self._known: dict[tuple[int, int], Coverage[int]] = {}
+        self._known_columns: list[tuple[Times, Times, Coverage[I64Array]]] = []
+
+    def of(self, low: int, high: int) -> Coverage[int]:
+        """What a call covers that owns the time range `(low, high]`.
+
+        Who cuts chunks asks first, and then who makes the calls.
+        """
+        known = self._known.get((low, high))
+        if known is None:
+            known = self._known[low, high] = self._cover(0, low, high)
+        return known
+
+    def works(self, cuts: Times) -> list[int]:
+        """A bound on the visits of each chunk between two cuts."""
+        low, high = cuts[:-1], cuts[1:]
+        if len(low) < COLUMNS:
+            times = cuts.tolist()
+            return [self.of(start, end).work for start, end in pairwise(times)]
+        works: list[int] = []
+        for first in range(0, len(low), AT_ONCE):
+            own = slice(first, first + AT_ONCE)
+            works += self._columns(low[own], high[own]).work.tolist()
+        return works
+
+    def _columns(self, low: Times, high: Times) -> Coverage[I64Array]:
+        """What chunks `(low[k], high[k]]` cover: remembered for who makes the calls."""
+        for known_low, known_high, coverage in self._known_columns:
+            if np.array_equal(known_low, low) and np.array_equal(known_high, high):
+                return coverage
+        coverage = self._cover(np.zeros_like(low), low, high)
+        if len(self._known_columns) < MOST_KNOWN:
+            self._known_columns.append((low, high, coverage))
+        return coverage
+
+    def of_chunks(
+        self, low: Times, high: Times
+    ) -> Iterator[Coverage[int] | Coverage[I64Array]]:
+        """What chunks `(low[k], high[k]]` cover that own any cells, in order."""
+        if len(low) < COLUMNS:
+            for start, end in zip(low.tolist(), high.tolist(), strict=True):
+                coverage = self.of(start, end)
+                if coverage.cells:
+                    yield coverage
+            return
+        for first in range(0, len(low), AT_ONCE):
+            own = slice(first, first + AT_ONCE)
+            yield from self._of_many(low[own], high[own])
+
+    def _of_many(self, low: Times, high: Times) -> Iterator[Coverage[I64Array]]:
+        """What some chunks cover, in several parts where they could write much."""
+        some = np.zeros(len(low), np.bool_)
+        for cells in self._cells(low, high).values():
+            some |= cells.some
+        if not some.all():
+            low, high = low[some], high[some]
+        if not len(low):
+            return
+        coverage = self._columns(low, high)
+        written = np.zeros_like(low)
+        for name in coverage.cells:
+            written += coverage.capacity[name]
+        batch = (written.cumsum() - 1) // MUCH
+        cuts = 1 + np.flatnonzero(batch[1:] != batch[:-1])
+        if not len(cuts):
+            yield coverage
+            return
+        for part in np.split(np.arange(len(low)), cuts):
+            yield self._cover(np.zeros(len(part), np.int64), low[part], high[part])
+
+    def _cover(self, zero: N, low: N, high: N) -> Coverage[N]:
+        rows = {name: RowSlices.all_of(one, zero) for name, one in self._rows.items()}
+        cells = {
+            name: own
+            for name, own in self._cells(low, high).items()
+            if not isinstance(own.some, bool) or own.some
+        }
+        return Coverage(
+            self._signature, zero, rows, cells, self._request, self._support
+        )
+
+    def _cells(self, low: N, high: N) -> dict[str, Cells[N]]:
+        """The cells of each output that calls own over `(low, high]`."""
+        return {
+            name: cells_of(
+                self._tdoms[name],
+                one.domain,
+                most(low, one.low),
+                least(high, one.high),
+            )
+            for name, one in self._wanted.items()
+        }

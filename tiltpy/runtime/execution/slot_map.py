@@ -1,0 +1,88 @@
+"""A signature's slots by where their contents come from."""
+
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from tiltpy.abi import OF_STRINGS, Loop, Scratch, Signature, Slot, SlotKind
+from tiltpy.runtime.execution.kernel import Executable, Kernel
+from tiltpy.runtime.execution.row_slices import ROW_NUMBERS
+from tiltpy.types import BOOL, I64, U8, Scalar, columns
+
+WRITTEN_TYPES = {
+    SlotKind.OUT_STARTS: I64,
+    SlotKind.OUT_ENDS: I64,
+    SlotKind.OUT_VALIDITY: BOOL,
+    SlotKind.OUT_BEGINS: U8,
+    SlotKind.OUT_COVERED: U8,
+}
+"""The types of what loops write besides values."""
+TIMES = SlotKind.OUT_STARTS, SlotKind.OUT_ENDS
+BITS = SlotKind.OUT_BEGINS, SlotKind.OUT_COVERED
+
+ArrayKey = tuple[SlotKind, str, int]
+"""An array that a loop writes: its kind, the loop's name, the payload column."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputSlot:
+    """A slot with the address of an array that a loop writes."""
+
+    index: int
+    kind: SlotKind
+    loop: Loop
+    column: int
+    type: Scalar
+
+    @property
+    def key(self) -> ArrayKey:
+        return self.kind, self.loop.name, self.column
+
+    @property
+    def is_implied(self) -> bool:
+        """Whether nothing is written: the loop's times follow from its visits."""
+        return self.loop.implicit_times and self.kind in TIMES
+
+
+class SlotMap:
+    """The slots of a signature by origin; built once for each kernel.
+
+    Each list has the index of a slot, and what is needed to fill it. `numbers` are
+    those that say which part of the work a call does.
+    """
+
+    def __init__(self, signature: Signature) -> None:
+        self.size = len(signature.slots) or 1
+        self.inputs: list[tuple[int, SlotKind, str, int]] = []
+        self.outputs: list[OutputSlot] = []
+        self.scratch: list[tuple[int, int, Scratch]] = []
+        self.counts: dict[str, int] = {}
+        self.strings: list[tuple[int, SlotKind, str]] = []
+        self.numbers: list[tuple[int, Slot]] = []
+        loops = {loop.name: loop for loop in signature.loops}
+        for index, slot in enumerate(signature.slots):
+            kind, name, column = slot.kind, slot.object, slot.column
+            if kind in ROW_NUMBERS:
+                self.inputs.append((index, kind, name, column))
+            elif kind in OF_STRINGS:
+                self.strings.append((index, kind, name))
+            elif kind is SlotKind.SCRATCH:
+                self.scratch.append((index, column, signature.scratch[column]))
+            elif kind is SlotKind.OUT_COUNT:
+                self.counts[name] = index
+            elif kind in WRITTEN_TYPES or kind is SlotKind.OUT_VALUES:
+                loop = loops[name]
+                scalar = WRITTEN_TYPES.get(kind) or columns(loop.type)[column][1]
+                self.outputs.append(OutputSlot(index, kind, loop, column, scalar))
+            else:
+                self.numbers.append((index, slot))
+
+
+_MAPS: WeakKeyDictionary[Executable, SlotMap] = WeakKeyDictionary()
+
+
+def map_slots(kernel: Kernel) -> SlotMap:
+    """The slot map of a kernel, kept as long as its code."""
+    known = _MAPS.get(kernel.code)
+    if known is None:
+        known = _MAPS[kernel.code] = SlotMap(kernel.signature)
+    return known

@@ -1,0 +1,91 @@
+"""Between which grid points temporal objects may have snapshots at all."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from tiltpy.abi import Signature
+from tiltpy.runtime.arrays.dtypes import I64Array
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.execution.call_numbers import ceil_to, floor_to
+from tiltpy.runtime.execution.key_domains import RowsByKey
+from tiltpy.runtime.execution.row_slices import TimeRanges
+from tiltpy.runtime.execution.time_domain import Request
+from tiltpy.runtime.ingest.keys import Groups
+from tiltpy.types import MAX_TIME
+
+FAR = MAX_TIME + MAX_TIME // 2
+"""Later than all times; a whole lookback away from it still has 64 bits."""
+
+
+def _supports(
+    signature: Signature, bounds: Mapping[str, TimeRanges], request: Request, count: int
+) -> dict[str, TimeRanges]:
+    """Between which grid points each loop's object may have snapshots, for each key.
+
+    `bounds` are the first start and the last end of each input's rows, `(FAR, -FAR)`
+    where it has none. An object that is φ without a snapshot of another one has none
+    where that has none; so no loop goes further back than the rows do, however far its
+    readers look.
+    """
+    covered = dict(bounds)
+    found: dict[str, TimeRanges] = {}
+    for loop in signature.loops:
+        first, last = np.full(count, -FAR), np.full(count, FAR)
+        for read in loop.strict:
+            low, high = covered[read.object]
+            first = np.maximum(first, np.minimum(low - read.high + 1, FAR))
+            last = np.minimum(last, np.maximum(high - read.low - 1, -FAR))
+        start, end = request.resolve(loop.tdom.start), request.resolve(loop.tdom.end)
+        if start is not None:
+            first = np.maximum(first, start + 1)
+        if end is not None:
+            last = np.minimum(last, loop.tdom.ceil(end))
+        first = ceil_to(loop.tdom, first)
+        last = floor_to(loop.tdom, last)
+        some = first <= last
+        first, last = np.where(some, first, FAR), np.where(some, last, -FAR)
+        found[loop.name] = first, last
+        low = np.maximum(first - loop.tdom.precision, -FAR)
+        covered[loop.name] = np.where(some, low, FAR), last
+    return found
+
+
+def support_by_key(
+    signature: Signature,
+    inputs: Mapping[str, RowsByKey],
+    keys: I64Array,
+    request: Request,
+) -> Mapping[str, TimeRanges]:
+    """The grid points between which the objects of each key may have snapshots.
+
+    Only loops that visit every cell must know.
+    """
+    if not any(loop.every_cell for loop in signature.loops):
+        return {}
+    bounds = {name: _bounds(rows, keys) for name, rows in inputs.items()}
+    return _supports(signature, bounds, request, len(keys))
+
+
+def _bounds(rows: RowsByKey, keys: I64Array) -> TimeRanges:
+    """The first start and the last end of each key's rows."""
+    if isinstance(rows, Groups):
+        some = rows.offsets[keys] < rows.offsets[keys + 1]
+        low, high = rows.firsts[keys], rows.lasts[keys]
+        if rows.buffer.domain_end is not None:  # last rows may hold on
+            high = np.full(len(keys), FAR)
+        return np.where(some, low, FAR), np.where(some, high, -FAR)
+    first, last = rows.bounds() or (FAR, -FAR)
+    if rows.domain_end is not None:
+        last = FAR
+    return np.full(len(keys), first), np.full(len(keys), last)
+
+
+def support_of(
+    signature: Signature, rows: Mapping[str, SnapshotBuffer], request: Request
+) -> dict[str, tuple[int, int]]:
+    """The grid points between which the objects of one run may have snapshots."""
+    found = support_by_key(signature, rows, np.zeros(1, np.int64), request)
+    return {
+        name: (int(first[0]), int(last[0])) for name, (first, last) in found.items()
+    }

@@ -1,0 +1,105 @@
+"""Chunks that a sweep kernel computes: a call for each."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tiltpy.abi import Loop, Shape, SlotKind, TimeLayout
+from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.execution.call_batches import Done
+from tiltpy.runtime.execution.call_numbers import item, total
+from tiltpy.runtime.execution.call_table import CallTable, is_sparse
+from tiltpy.runtime.execution.kernel import Kernel
+from tiltpy.runtime.execution.slot_map import TIMES
+from tiltpy.runtime.execution.time_domain import Cells
+from tiltpy.runtime.execution.visit_bounds import Coverage
+
+
+class SweepChunks:
+    """Chunks as calls of a sweep kernel, each over what `coverage` says."""
+
+    def __init__(
+        self, kernel: Kernel, coverage: Coverage[Any], strings: Strings = NO_STRINGS
+    ) -> None:
+        coverage.check_ranked()
+        self.kernel = kernel
+        self.signature = kernel.signature
+        self.coverage = coverage
+        self.count = coverage.count
+        self.strings = strings
+        self._table: CallTable | None = None
+
+    @property
+    def most(self) -> int:
+        """How many snapshots of their outputs there may be."""
+        return sum(total(self.coverage.capacity[name]) for name in self.coverage.cells)
+
+    def table(self) -> CallTable:
+        """The calls, prepared."""
+        table = self._table = CallTable(self.kernel, self.coverage, self.strings)
+        for slot in table.map.outputs:
+            if slot.loop.name in self.signature.outputs:
+                table.put_apart(slot)
+            else:
+                table.put_in_scratch(slot)
+        table.fill()
+        return table
+
+    def results(self) -> Iterator[Done]:
+        """What each call wrote, of each output of which it owns cells."""
+        assert self._table is not None
+        outputs = [
+            _ChunkOutput(loop, self.coverage, self._table)
+            for loop in self.signature.loops
+            if loop.name in self.coverage.cells and loop.name in self.signature.outputs
+        ]
+        for call in range(self.count):
+            pieces: dict[str, SnapshotBuffer] = {}
+            cells: dict[str, Cells[int]] = {}
+            for output in outputs:
+                own = output.cells.of(call)
+                if own.some:
+                    pieces[output.loop.name] = output.snapshots_of(call)
+                    cells[output.loop.name] = own
+            yield 1, pieces, cells
+
+
+class _ChunkOutput:
+    """What the calls of a table wrote of an output."""
+
+    def __init__(self, loop: Loop, coverage: Coverage[Any], table: CallTable) -> None:
+        self.loop = loop
+        self.cells: Cells[Any] = coverage.cells[loop.name]
+        self.coverage = coverage
+        self.table = table
+        counts = table.counts(loop.name)
+        self.counts: list[int] = counts.tolist()
+        values = table.arrays[SlotKind.OUT_VALUES, loop.name, 0].array
+        self.copy = is_sparse(values, sum(self.counts))
+        if loop.implicit_times and loop.shape is Shape.ROWS:
+            self.first, self.stop = coverage.row_range(loop)
+
+    def snapshots_of(self, call: int) -> SnapshotBuffer:
+        """The snapshots that a call wrote."""
+        loop, count = self.loop, self.counts[call]
+        payload = self.table.payload(loop, call, count, copy=self.copy)
+        if loop.implicit_times and loop.shape is Shape.ROWS:
+            rows = self.coverage.slices[loop.reads[0].object]
+            begin = item(rows.first, call)
+            first, stop = item(self.first, call), item(self.stop, call)
+            source = rows.buffer.slice(begin + first, begin + stop)
+            return source.with_columns(payload)
+        if loop.implicit_times:
+            period = loop.tdom.precision
+            start = item(self.coverage.extents[loop.name][0], call) - period
+            layout = TimeLayout.SAMPLED
+            return SnapshotBuffer(layout, count, start, period, None, None, payload)
+        starts, ends = (
+            self.table.arrays[kind, loop.name, 0]
+            .of(call, count, copy=self.copy)
+            .view(np.int64)
+            for kind in TIMES
+        )
+        return SnapshotBuffer(TimeLayout.INTERVALS, count, 0, 1, starts, ends, payload)
