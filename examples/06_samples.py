@@ -41,7 +41,7 @@ def main() -> None:
     price = tilt.sampled(days["AdjClose"], start=0, period=1)
     for name, text in QUERIES.items():
         stages = tilt.parse(text).explain(inputs={"price": price})
-        shape = re.search(r"== grid kernel ==\n(.+)", stages)
+        shape = re.search(r"== vector kernel ==\n(.+)", stages)
         assert shape is not None
         print(f"{name:19}{shape[1]}")
         assert shape[1] == EXPECTED[name]
