@@ -20,8 +20,8 @@ from tiltpy.types import Unit
 QUICK = 10**8
 """Nanoseconds that kernels may run in the caller's thread."""
 GRID_VISIT = 50
-"""Nanoseconds that a visit of a vector kernel takes at most: its windows are folded in
-lanes, pane by pane or as they slide, and those that are folded anew are short."""
+"""Nanoseconds that a visit of a vector kernel takes for an output, at most: its windows
+are folded in lanes, pane by pane or as they slide, and those folded anew are short."""
 QUICK_ROWS = 1 << 13
 """Rows below which a step over all of them takes less than a millisecond."""
 KNOWN_ROWS = 1 << 10
@@ -41,9 +41,9 @@ def general_cost(visits: int, rows: int) -> int:
     return visits * (1000 + rows)
 
 
-def grid_cost(visits: int) -> int:
-    """A bound on the nanoseconds of a vector kernel that makes so many visits."""
-    return visits * GRID_VISIT
+def grid_cost(visits: int, outputs: int) -> int:
+    """Bound the nanoseconds of a vector kernel by its visits, for each output."""
+    return visits * outputs * GRID_VISIT
 
 
 def are_quick(costs: Iterable[int]) -> bool:

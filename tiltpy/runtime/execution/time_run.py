@@ -201,7 +201,8 @@ class TimeRun:
     def _costs(self, chunks: Iterable[Chunks]) -> Iterator[int]:
         """Bounds on the time of chunks, in nanoseconds."""
         if self.grid is not None:
-            yield grid_cost(self.grid.stretch.visits(self.grid.high - self.grid.low))
+            visits = self.grid.stretch.visits(self.grid.high - self.grid.low)
+            yield grid_cost(visits, len(self.outputs))
         for some in chunks:
             if isinstance(some, Coverage):
                 yield general_cost(total(some.work), greatest(some.rows_read))
