@@ -42,7 +42,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How long tiltpy and its peers took for so many events, in turns.
+    """Times of tiltpy and its peers for `events` events, in turns.
 
     `wrong` says where a peer's result is not tiltpy's; such a peer is not timed.
     """
@@ -58,7 +58,7 @@ class Comparison:
         return Spread(tuple(self.events / one.processor / 1e6 for one in turns))
 
     def ratio(self) -> Spread | None:
-        """How many times the rate of the best peer tiltpy reaches, turn by turn."""
+        """Divide the rate of tiltpy by that of the best peer, turn by turn."""
         peers = [name for name in self.turns if name != TILTPY]
         if not peers:
             return None

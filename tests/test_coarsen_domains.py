@@ -104,3 +104,4 @@ def test_samples_of_many_ticks_have_a_grid_kernel() -> None:
         kernels = Specialised(parse(text), layouts, CompileOptions(cache=False))
         lattices = {"x": SamplingGrid(100, 0)}
         assert kernels.lattice_code(lattices), kernels.vector_refusal(lattices)
+        assert kernels.vector_refusal(lattices) is None

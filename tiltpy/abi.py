@@ -67,10 +67,6 @@ and every bit of a result, is the same on all of them.
 """
 
 
-MOST_CELLS = 16
-"""Cells that a row may have, on the average, for a visit to each of them to pay off."""
-
-
 @dataclass(frozen=True, slots=True)
 class SamplingGrid:
     """Where an input's rows start, for a vector kernel: at `phase + k * period`.
@@ -83,10 +79,6 @@ class SamplingGrid:
     phase: int
     apart: bool = False
     """Whether there are some ticks to a row, on the average."""
-
-
-APART = 3
-"""How many: then a visit to each row may take longer than one to each tick."""
 
 
 class SlotKind(StrEnum):

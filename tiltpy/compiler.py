@@ -162,9 +162,7 @@ class Specialised(Guarded):
             "query", Query, "passes", lambda: self.stages[-1][1]
         )
         """The optimised query, with its boundaries."""
-        general = self._lazy(
-            "general", partial(self._lower, options.disabled_strategies)
-        )
+        general = self._lazy("general", lambda: self._lower(self.choices))
         assert general is not None
         self.general_code = general
         self.grid_code: dict[SamplingGridKey, LazyCode | None] = {}
@@ -178,26 +176,23 @@ class Specialised(Guarded):
         """The query after each pass."""
         return optimize(self._source, self._options.disabled_passes)
 
-    def loops(self, disabled: Iterable[str]) -> tuple[LoopChoice, ...]:
-        """Plan the loops of the sweep kernel without some strategies."""
-        return plan_loops(self.query, self.layouts, self._options.costs, disabled)
-
-    @property
+    @cached_property
     def choices(self) -> tuple[LoopChoice, ...]:
         """The plan of the sweep kernel for many rows."""
-        return self.loops(self._options.disabled_strategies)
+        return self._plan(self._options.disabled_strategies)
 
-    def _lower(self, disabled: Iterable[str]) -> LoweredKernel:
-        return lower(
-            self.query, self.layouts, self.loops(disabled), self._options.costs
-        )
+    def _plan(self, disabled: Iterable[str]) -> tuple[LoopChoice, ...]:
+        return plan_loops(self.query, self.layouts, self._options.costs, disabled)
+
+    def _lower(self, choices: tuple[LoopChoice, ...]) -> LoweredKernel:
+        return lower(self.query, self.layouts, choices, self._options.costs)
 
     @cached_property
     def plain_code(self) -> LazyCode:
         """Plain sweeps alone: `general_code` itself where that has nothing else."""
         if not self.general_code.signature.special:
             return self.general_code
-        found = self._lazy("plain", lambda: self._lower(SWEEP_STRATEGIES))
+        found = self._lazy("plain", lambda: self._lower(self._plan(SWEEP_STRATEGIES)))
         assert found is not None
         return found
 
@@ -213,10 +208,8 @@ class Specialised(Guarded):
     def seconds(self) -> dict[str, float]:
         """How long the stages took, when they were run for what is used now."""
         found = dict(self._seconds)
-        folds = (code for both in self.fold_code.values() for code in both)
-        plain = self.__dict__.get("plain_code", self.general_code)
-        for code in {self.general_code, plain, *self.grid_code.values(), *folds}:
-            for stage, seconds in code.seconds.items() if code is not None else ():
+        for code in self.codes():
+            for stage, seconds in code.seconds.items():
                 found[stage] = found.get(stage, 0.0) + seconds
         return found
 
@@ -261,6 +254,8 @@ class Specialised(Guarded):
         """Why there is no such kernel, if there is none."""
         if "vector_kernel" in self._options.disabled_strategies:
             return DISABLED
+        if self.lattice_code(lattices) is not None:
+            return None
         costs = self._options.costs
         lowered = lower_vector(self.query, self.layouts, lattices, costs)
         return lowered if isinstance(lowered, Refusal) else None

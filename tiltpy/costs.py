@@ -49,6 +49,9 @@ class Costs:
     cells_per_row: int = 16
     """Cells that a row may have, on the average, for a visit to each of them to pay off
     (sliding sum, sparse)."""
+    ticks_apart: int = 3
+    """Ticks to a row, on the average, from which on a visit to each row may take less
+    than one to each tick (z-score, contiguous)."""
     long_chain: int = 4
     """Objects of a loop, each made of the one before, that no processor looks through
     (RSI)."""

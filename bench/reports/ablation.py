@@ -29,7 +29,7 @@ NEVER = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Mechanism:
-    """What is switched off by some options, and the files that exist for it alone."""
+    """A mechanism, options that switch it off, and the files that exist for it."""
 
     name: str
     off: tilt.CompileOptions

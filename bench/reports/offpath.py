@@ -49,7 +49,7 @@ class OffPathTable:
 
     @property
     def agrees(self) -> bool:
-        """Whether every peer found what tiltpy found."""
+        """Tell whether every peer has the result of tiltpy."""
         return not any(one.wrong for one in self.lines)
 
 

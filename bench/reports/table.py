@@ -68,7 +68,7 @@ class Table:
 
     @property
     def agrees(self) -> bool:
-        """Whether every peer found what tiltpy found."""
+        """Tell whether every peer has the result of tiltpy."""
         return not any(found.unlike for found in self.lines)
 
     def _ratios(self) -> list[tuple[str, str, str]]:

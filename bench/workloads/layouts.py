@@ -1,4 +1,4 @@
-"""How events lie in time, and what their values are: all drawn from one seed.
+"""Streams of events in each layout: times and values, drawn from one seed.
 
 Values are multiples of 1/8 and small, so that sums of floats are exact in any order and
 a peer must give the same bits. There are as many events as asked for in all, however

@@ -17,6 +17,7 @@ from tiltpy.ir.nodes import (
 from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.plan.definedness import strict_points
 from tiltpy.plan.facts import ObjectFacts
+from tiltpy.plan.nodes import Refusal
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,13 @@ class LoopFacts:
     def every_cell(self) -> bool:
         """Whether each grid point has a snapshot of its own."""
         return uses_time(self.definition)
+
+    @property
+    def grid_refusal(self) -> Refusal | None:
+        """Why a scan of changes at any tick does not serve: grid points decide."""
+        if not self.every_tick:
+            return Refusal(f"it has a precision of {self.definition.tdom.precision}")
+        return Refusal("it uses the time as a number") if self.every_cell else None
 
     @cached_property
     def strict(self) -> tuple[CutPoint, ...]:

@@ -1,4 +1,4 @@
-"""How fast memory is, which nothing that reads and writes all of it can beat."""
+"""Memory bandwidth, which nothing that reads and writes all of it can beat."""
 
 from dataclasses import dataclass
 from time import perf_counter
@@ -18,7 +18,7 @@ class Bandwidth:
 
 
 def bandwidth(threads: int, megabytes: int = 256, repeat: int = 7) -> Bandwidth:
-    """What the memory of this machine gives, at its best."""
+    """The best bandwidths of this machine's memory, in bytes a second."""
     entries = megabytes * 2**20 // 4
     source, target = memory(entries, np.float32), memory(entries, np.float32)
     pieces = [

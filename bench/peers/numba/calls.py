@@ -1,4 +1,4 @@
-"""How loops are called: what they read, the memory they write to, what that means.
+"""Calls of loops: what they read, the memory they write to, what that means.
 
 Loops write to memory that they are given, the same in each run: a run costs no page
 faults. Their inputs are laid out as they like them, beforehand.

@@ -23,10 +23,8 @@ TOTALS = frozenset(rule.name for rule in REDUCTIONS.values() if rule.additive)
 
 def edge_scan(facts: LoopFacts, operands: Operands) -> EdgeScan | Refusal:
     """Serve windows over rows in order, where each visit is a snapshot of its own."""
-    if not facts.every_tick:
-        return Refusal(f"it has a precision of {facts.definition.tdom.precision}")
-    if facts.every_cell:
-        return Refusal("it uses the time as a number")
+    if facts.grid_refusal is not None:
+        return facts.grid_refusal
     if not facts.windows:
         return Refusal("it has no windows")
     if not operands.stepped:

@@ -33,10 +33,8 @@ DEEPEST = LANES
 
 def event_scan(facts: LoopFacts, operands: Operands) -> EventScan | Refusal:
     """Serve an object that sees one point stream at its events, and windows."""
-    if not facts.every_tick:
-        return Refusal(f"it has a precision of {facts.definition.tdom.precision}")
-    if facts.every_cell:
-        return Refusal("it uses the time as a number")
+    if facts.grid_refusal is not None:
+        return facts.grid_refusal
     point = operands.one_tick
     if point is None:
         return Refusal("no event of one tick decides where it is")

@@ -12,10 +12,8 @@ from tiltpy.plan.nodes import CursorPlan, MergeScan, MergeSource, Operands, Refu
 
 def merge_scan(facts: LoopFacts, operands: Operands) -> MergeScan | Refusal:
     """Serve an object that sees points alone, each of whose bounds cuts it."""
-    if not facts.every_tick:
-        return Refusal(f"it has a precision of {facts.definition.tdom.precision}")
-    if facts.every_cell:
-        return Refusal("it uses the time as a number")
+    if facts.grid_refusal is not None:
+        return facts.grid_refusal
     if facts.windows:
         return Refusal("it has windows")
     if not operands.always_cuts:

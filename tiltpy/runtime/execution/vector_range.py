@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tiltpy.abi import (
-    APART,
-    MOST_CELLS,
     Loop,
     SamplingGrid,
     Signature,
@@ -17,6 +15,7 @@ from tiltpy.abi import (
     Stretch,
     TimeLayout,
 )
+from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.runtime.arrays.dtypes import BoolArray, Times
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.dense_output import DenseOutput, whole_vectors
@@ -41,9 +40,11 @@ def find_sampling_grid(buffer: SnapshotBuffer) -> SamplingGrid | None:
             return SamplingGrid(buffer.period, buffer.start % buffer.period)
         case TimeLayout.CONTIGUOUS | TimeLayout.INTERVALS:
             ticks = bounds[1] - bounds[0]
-            if ticks > MOST_CELLS * buffer.n:
+            if ticks > DEFAULT_COSTS.cells_per_row * buffer.n:
                 return None
-            return SamplingGrid(1, 0, apart=ticks >= APART * buffer.n)
+            return SamplingGrid(
+                1, 0, apart=ticks >= DEFAULT_COSTS.ticks_apart * buffer.n
+            )
         case _:
             return None
 
@@ -83,7 +84,7 @@ class VectorRange:
             first, stop = rows[read.object].find(*needed)
             most = max(most, stop - first)
         visits = self.stretch.visits(self.high - self.low)
-        return visits <= MOST_CELLS * most + LITTLE
+        return visits <= DEFAULT_COSTS.cells_per_row * most + LITTLE
 
     def dense_output(self, low: Times, high: Times) -> DenseOutput | None:
         """Memory for the full outputs of chunks that it can compute.

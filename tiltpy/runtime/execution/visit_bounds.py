@@ -13,7 +13,6 @@ import numpy as np
 
 from tiltpy.abi import (
     LANES,
-    MOST_CELLS,
     MOST_RANKED,
     Loop,
     Read,
@@ -23,6 +22,7 @@ from tiltpy.abi import (
     SlotKind,
     TimeLayout,
 )
+from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
 from tiltpy.forks import cached_property
 from tiltpy.runtime.arrays.dtypes import Times
@@ -333,7 +333,9 @@ def _ticks_of(buffer: SnapshotBuffer, first: Times, stop: Times) -> Times:
     part = buffer.slice(low, high)
     if buffer.layout is not TimeLayout.OVERLAPPING and len(first) == 1:
         span = part.row(part.n - 1)[1] - part.row(0)[0]
-        if span <= MOST_CELLS * part.n:  # about as good, and found at once
+        if (
+            span <= DEFAULT_COSTS.cells_per_row * part.n
+        ):  # about as good, and found at once
             return np.array([span])
     starts, ends = part.times()
     # Of events that overlap the sum may be beyond 64 bits.

@@ -11,7 +11,8 @@ from functools import reduce
 
 import numpy as np
 
-from tiltpy.abi import APART, MOST_CELLS, Read, SamplingGrid, Signature, TimeLayout
+from tiltpy.abi import Read, SamplingGrid, Signature, TimeLayout
+from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.call_numbers import ceil_to
@@ -50,7 +51,7 @@ class KeyVectorRanges:
         stretch = self.kernel.signature.stretch
         assert stretch is not None
         visits = (self.high - self.low + stretch.around) // stretch.finest
-        return visits <= MOST_CELLS * rows
+        return visits <= DEFAULT_COSTS.cells_per_row * rows
 
     def only(self, mask: BoolArray) -> "KeyVectorRanges":
         """The same, but for the other keys."""
@@ -106,8 +107,8 @@ def _most(groups: Groups, rows: Times, there: BoolArray) -> SamplingGrid | None:
             which = groups.firsts % buffer.period
         case TimeLayout.CONTIGUOUS | TimeLayout.INTERVALS:
             ticks = groups.lasts // 2 - groups.firsts // 2
-            there &= 2 * ticks < MOST_CELLS * counts
-            which = (2 * ticks >= APART * counts).astype(np.int64)
+            there &= 2 * ticks < DEFAULT_COSTS.cells_per_row * counts
+            which = (2 * ticks >= DEFAULT_COSTS.ticks_apart * counts).astype(np.int64)
         case _:
             return None
     if not there.any():

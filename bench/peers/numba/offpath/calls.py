@@ -1,4 +1,4 @@
-"""How the loops are called: what they read, where they write, and what that means.
+"""Calls of the loops: what they read, where they write, and what that means.
 
 Memory for results is there before, and written to, as for the other loops.
 """

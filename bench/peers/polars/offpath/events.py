@@ -1,4 +1,4 @@
-"""What is asked of Polars over events with stamps `ts`, and by key."""
+"""Polars expressions over events with stamps `ts`, and by key."""
 
 import warnings
 from collections.abc import Callable, Mapping

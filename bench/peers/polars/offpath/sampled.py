@@ -1,4 +1,4 @@
-"""What is asked of Polars over signals: a row is a sample, times are implied."""
+"""Polars expressions over signals: a row is a sample, times are implied."""
 
 from collections.abc import Callable, Mapping
 
