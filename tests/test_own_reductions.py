@@ -218,6 +218,16 @@ def test_a_cut_bound_that_moves_is_another_snapshot() -> None:
     assert plain == [(2, 6, 5.0)]
 
 
+def test_a_fold_over_elements_that_never_count_needs_no_loop() -> None:
+    # `v == φ` holds of no element, so no bound that moves is ever seen.
+    text = TWAP + "~o[t] = twap(v for v in ~x[t-13 : t] if v == φ)"
+    query = parse("input x : f64\n" + text)
+    events = {"x": [Event(0, 3, 1.0), Event(2, 9, 4.0)]}
+    case = Case(query, events, 0, 20, {})
+    setting = Setting(layout=TimeLayout.OVERLAPPING, optimize=False)
+    assert run_compiled(case, setting) == {"o": []}
+
+
 def test_what_edges_cut_is_merged_with_what_lies_between() -> None:
     random = Random(4)  # noqa: S311
     rows, now = [], 0

@@ -6,7 +6,7 @@ from tiltpy.abi import OF_STRINGS, Layout, RowCount, Scratch, Slot, SlotKind
 from tiltpy.costs import DEFAULT_COSTS, Costs
 from tiltpy.ir.nodes import UserReduction
 from tiltpy.loops.build import TRUE
-from tiltpy.loops.nodes import Array, Assign, Branch, LExpr, Num, Stmt, Var
+from tiltpy.loops.nodes import Array, Assign, Branch, For, LExpr, Num, Stmt, Var
 from tiltpy.types import I64, Scalar
 
 
@@ -112,8 +112,10 @@ class Block:
         return self.assembly.costs
 
     def add(self, *statements: Stmt) -> None:
-        """Append statements."""
-        self.statements.extend(statements)
+        """Append statements, without loops over rows that do nothing."""
+        self.statements.extend(
+            each for each in statements if not isinstance(each, For) or each.body
+        )
 
     def set(self, var: Var, value: LExpr) -> None:
         """Append an assignment."""
