@@ -10,14 +10,16 @@ from unittest.mock import patch
 import pytest
 
 from tests import test_grid_lowering, test_grouped_lowering, test_lowering
+from tests.compiled import Setting, run_compiled
 from tests.random_events import random_event_case
 from tests.random_grids import random_grid_case
 from tests.random_keys import random_fold_case, random_keyed_case
-from tests.random_queries import random_case
+from tests.random_queries import Case, random_case
 from tiltpy import compiler
 from tiltpy.abi import LANES, Grouped, Layout, SamplingGrid, TimeLayout
 from tiltpy.compiler import CompileOptions, Specialised, by_keys
 from tiltpy.frontend.parse import parse
+from tiltpy.interpreter.evaluate import Event
 from tiltpy.ir.nodes import Query
 from tiltpy.loops.build import FALSE, TRUE, add, f64, i64, load, lt, number, select
 from tiltpy.loops.nodes import (
@@ -130,6 +132,7 @@ SOUND = (
     value(select(M, W, f64(1.0))),
     Assign(J, add(CountTrue(M, I64), CountTrue(TRUE, I64))),
     Assign(D, Extract(Pick(W, Splat(D, F64), ORDER, F64), 0, F64)),
+    Assign(D, Extract(D, 1, F64)),
     Assign(W, Earlier(W, f64(0.0), 1, F64)),
     Assign(W, Wide(X, i64(0), F64, M)),
     Assign(Var("l", I32), Bin("+", Lanes(ORDER, I32), Lane(I32), I32)),
@@ -434,10 +437,6 @@ BROKEN: dict[str, tuple[Kernel, str]] = {
         kernel(value(Extract(WIDE, LANES, F64))),
         f"a lane is one of {LANES}: {LANES}",
     ),
-    "lane of a scalar": (
-        kernel(value(Extract(N, 0, I64))),
-        "lanes are those of a wide value, or all alike of a constant",
-    ),
     "count of numbers": (
         kernel(value(CountTrue(LANE, I64))),
         "lanes are counted of a bool: i64, not bool",
@@ -703,6 +702,21 @@ def test_the_kernels_of_random_queries_pass(kind: str, *, deep: bool) -> None:
                 verify_kernel(lowered.kernel, len(lowered.signature.slots))
                 count += 1
     assert count > CASES
+
+
+def test_moments_of_what_no_row_decides_pass() -> None:
+    query = parse("""
+        input x : u8
+        t = TDom(-∞, ∞, 1)
+        t7 = TDom(-∞, ∞, 7)
+        ~y[t] = ~x[t] + 1
+        ~o[t7] = var(u8(1) - 7 for v in ~y[t7-7 : t7])
+        output ~o
+    """)
+    events = {"x": [Event(at, at + 1, at % 9) for at in range(60)]}
+    setting = Setting(small=True, disabled_passes=frozenset({"fuse_operators"}))
+    found = run_compiled(Case(query, events, 0, 60, {}), setting)
+    assert [row[2] for row in found["o"]] == [0.0] * len(found["o"]) != []
 
 
 # Where it is called

@@ -192,7 +192,7 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """The value of one lane, of a wide value or a constant."""
+    """The value of one lane. A scalar has the same value in each."""
 
     operand: "LExpr"
     lane: int

@@ -259,7 +259,10 @@ class _KernelVerifier:
                 wide = self.expression(first) | self.expression(second)
                 self._require(wide, "of two values that lanes come from one is wide")
                 return True
-            case Extract(operand=operand) | CountTrue(operand=operand):
+            case Extract(operand=operand):
+                self.expression(operand)
+                return False
+            case CountTrue(operand=operand):
                 self._lanes(operand)
                 return False
             case _:
