@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := tiltpy tests examples $(wildcard bench)
 # The tests of Spark need a Java, and have a process of their own: they mostly wait.
-SPARK_TESTS = JAVA_HOME="$$($(BIN)/python -m tests.java)" && export JAVA_HOME && \
+SPARK_TESTS = JAVA_HOME="$$($(BIN)/python -m tests.project.java)" && export JAVA_HOME && \
 	$(BIN)/python -m pytest tests/spark
 TESTS = $(BIN)/python -m pytest tests --ignore tests/spark -n 2
 

@@ -12,8 +12,8 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 
-from tests.random_held import as_intervals, hold_on
-from tests.random_queries import Case
+from tests.random.held_rows import as_intervals, hold_on
+from tests.random.queries import Case
 from tiltpy.abi import TimeLayout
 from tiltpy.compiler import CompileOptions, Compiler
 from tiltpy.costs import DEFAULT_COSTS, Costs

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from tests.compare import assert_same
 from tests.compiled import Setting, run_compiled
-from tests.random_queries import Case
+from tests.random.queries import Case
 from tiltpy.interpreter.evaluate import Event, Snapshot, interpret
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.verify.invariants import verify_source

@@ -21,9 +21,9 @@ from tests.compiled import (
     snapshots,
 )
 from tests.one_shot import Kind, frame_of
-from tests.random_key_columns import key_array
-from tests.random_key_rows import KeyedInput
-from tests.random_keys import KeyedCase
+from tests.random.key_columns import key_array
+from tests.random.key_rows import KeyedInput
+from tests.random.keyed_queries import KeyedCase
 from tiltpy.abi import TimeLayout
 from tiltpy.compiler import CompileOptions, Compiler, by_keys
 from tiltpy.interpreter.evaluate import Snapshot

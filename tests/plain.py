@@ -8,7 +8,7 @@ import pyarrow as pa
 import tiltpy as tilt
 from tests.compare import assert_same
 from tests.compiled import ARROW, Setting, run_compiled
-from tests.random_queries import Case
+from tests.random.queries import Case
 from tiltpy.frontend.parse import parse
 from tiltpy.inputs import BoundFrame
 from tiltpy.interpreter.evaluate import Event, Snapshot, Value, interpret

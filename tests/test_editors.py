@@ -4,20 +4,18 @@ import json
 import re
 import tomllib
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pytest
 from pygments.token import Comment, Error, Keyword, Name, Number, Operator, String
 
-from tests import query_texts
+from tests import ROOT, query_texts
 from tiltpy.editors.lexer import TiltLexer
 from tiltpy.editors.rules import keywords, rules
 from tiltpy.editors.textmate import textmate_grammar
 from tiltpy.frontend.surface.names import RESERVED
 from tiltpy.frontend.text.grammar import grammar_text, terminals
 
-ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "grammar" / "tilt.tmLanguage.json"
 
 

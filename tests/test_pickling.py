@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from datetime import timedelta
 from multiprocessing import get_context
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -14,14 +13,14 @@ import polars
 import pyarrow as pa
 import pytest
 
-import tests
 import tiltpy as tilt
+from tests import ROOT
 from tests.compiled import NO_STRATEGIES
-from tests.random_events import random_event_case
-from tests.random_grids import random_grid_case
-from tests.random_keys import random_fold_case, random_keyed_case
-from tests.random_payloads import random_payload_case
-from tests.random_queries import random_case
+from tests.random.events import random_event_case
+from tests.random.grids import random_grid_case
+from tests.random.keyed_queries import random_fold_case, random_keyed_case
+from tests.random.payloads import random_payload_case
+from tests.random.queries import random_case
 from tiltpy.api import CompiledQuery
 from tiltpy.errors import DataError, QueryError, QueryErrors
 from tiltpy.ir.nodes import Query
@@ -30,7 +29,6 @@ from tiltpy.limits import MAX_STATEMENTS
 from tiltpy.passes import PASS_NAMES
 
 T = TypeVar("T")
-ROOT = Path(tests.__file__).parent.parent
 QUERIES = 25
 """Of each kind."""
 DEEPER = 200

@@ -6,7 +6,7 @@
 
 An object parameter takes a temporal object, a field of one (`trades.price`), or an
 expression over the caller's time domain, which becomes an object. This file is written
-by `pytest tests/test_library.py --update-golden`.
+by `pytest tests/semantics/test_library.py --update-golden`.
 """
 
 from tiltpy.frontend.python.expressions import Expression, Value, call

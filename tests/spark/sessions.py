@@ -17,9 +17,9 @@ from pathlib import Path
 import pyspark
 from pyspark.sql import SparkSession
 
-from tests.java import found_or_installed
+from tests import ROOT
+from tests.project.java import found_or_installed
 
-ROOT = Path(__file__).parent.parent.parent
 LOCAL = "local[2]"
 
 PATIENCE = 900

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import tiltpy.spark.session
-from tests.test_examples import OVER_SPARK
+from tests.project.test_examples import OVER_SPARK
 
 
 @pytest.mark.parametrize("path", OVER_SPARK, ids=lambda path: path.stem)

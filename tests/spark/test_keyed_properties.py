@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 import tiltpy as tilt
 from tests.compare import is_rough, same_number
 from tests.keyed import binding_of, table_of
-from tests.random_key_rows import KeyedInput
-from tests.random_keys import KeyedCase, random_keyed_case
+from tests.random.key_rows import KeyedInput
+from tests.random.keyed_queries import KeyedCase, random_keyed_case
 from tiltpy.inputs import BoundFrame
 from tiltpy.ir.keys import keys_of
 from tiltpy.ir.print.query import format_query

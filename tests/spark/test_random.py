@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 import tiltpy as tilt
 from tests.compare import TOLERANCE, is_rough, same_number
 from tests.compiled import table_of
-from tests.random_queries import Case, random_case
+from tests.random.queries import Case, random_case
 from tiltpy.api import CompiledQuery
 from tiltpy.compiler import CompileOptions
 from tiltpy.ir.nodes import Input

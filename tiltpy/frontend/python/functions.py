@@ -2,7 +2,8 @@
 
 Functions of integers compute in f64 and return it (f32 stays f32), but for `abs` and
 `sign`, which keep the type. All are φ where an argument is. This file is written from
-the table in `tiltpy/ops.py` by `pytest tests/test_python_functions.py --update-golden`.
+the table in `tiltpy/ops.py` by `pytest --update-golden
+tests/frontend/test_python_functions.py`.
 """
 
 from tiltpy.frontend.python.expressions import Expression, Value, call

@@ -4,7 +4,7 @@ Each takes a window, like `x[t - "10s" : t]`, or an expression of a window's ele
 like `w.price * w.size`; `where` is a condition over the same element. Over no snapshot
 the result is φ. Those of the events alive at a time take a point reference of an input,
 like `sum_active(x[t])`, or an expression of it. This file is written from the table in
-`tiltpy/ops.py` by `pytest tests/test_python_functions.py --update-golden`.
+`tiltpy/ops.py` by `pytest --update-golden tests/frontend/test_python_functions.py`.
 """
 
 from tiltpy.frontend.python.expressions import Expression, Value

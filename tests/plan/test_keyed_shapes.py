@@ -1,0 +1,55 @@
+"""The random queries by key take every way: how often is printed with `-s`."""
+
+from collections import Counter
+
+from tests.plan.keyed_shapes import count_ways
+from tests.semantics.test_keyed_properties import CASES
+
+SEEDS, DEEP_SEEDS = 40, 1_000
+
+REACHED = (
+    "an input without keys",
+    "several inputs",
+    "several outputs",
+    "nothing wanted",
+    "several batches",
+    "batches, and keys alone",
+    "batch: one key",
+    "batch: several keys",
+    "batch: one loop",
+    "batch: several loops",
+    "batch: sweep",
+    "batch: an object that is no output",
+    "batch: a snapshot in every cell",
+    "batch: a key without rows in an input",
+    "batch: sampled rows",
+    "batch: contiguous rows",
+    "batch: intervals rows",
+    "batch: overlapping rows",
+    "batch: cells behind a seam",
+    "grid batch: one key",
+    "grid batch: several keys",
+    "grid batch: sampled rows",
+    "grid batch: a snapshot in every cell",
+    "grid batch: snapshots of a cell",
+    "grid batch: snapshots longer than a cell",
+    "grid batch: structs",
+    "grid batch: map",
+    "grid batch: stencil",
+    "job: one worker",
+    "job: several workers",
+    "job: grid kernel",
+    "grid kernel called",
+    "folded without grouping",
+)
+
+
+def test_random_queries_by_key_take_every_way(*, deep: bool) -> None:
+    counts: Counter[str] = Counter()
+    for kind, draw in CASES.items():
+        seeds = 10 if kind == "grids" else 20 if kind == "regular" else SEEDS
+        counts += count_ways(draw(n) for n in range(DEEP_SEEDS if deep else seeds))
+    for way, count in sorted(counts.items()):
+        print(f"{count:6} {way}")
+    missing = [way for way in REACHED if not counts[way]]
+    assert not missing, f"not reached: {missing}"

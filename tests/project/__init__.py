@@ -1,0 +1,1 @@
+"""Checks of the repository: names, the map, installation, examples."""

@@ -1,0 +1,1 @@
+"""Generators of random queries, events and settings, all seeded."""

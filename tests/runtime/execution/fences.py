@@ -1,0 +1,234 @@
+"""`python -m tests.runtime.execution.fences FIRST LAST`: queries over fenced memory.
+
+Every array that a kernel reads or writes is cut to exactly the size that the runtime
+says it has, and put right before a page that nobody may touch (with `low`: right behind
+one). Each call has arrays of its own, so that a step into what belongs to the call
+beside it is a fault, too. A kernel that steps over ends the process with a fault, so
+this runs in a process of its own. For Linux.
+"""
+
+import ctypes
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from random import Random
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.compiled import random_setting
+from tests.random.events import random_event_case, random_event_setting
+from tests.random.grids import random_grid_case, random_grid_setting
+from tests.random.queries import random_case
+from tests.semantics.test_properties import check
+from tiltpy.abi import LANES, SlotKind
+from tiltpy.runtime.arrays import pool as memory
+from tiltpy.runtime.arrays.dtypes import I64Array
+from tiltpy.runtime.arrays.pool import dtype_of
+from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
+from tiltpy.runtime.arrays.views import address
+from tiltpy.runtime.concurrency.offload import stop_flag
+from tiltpy.runtime.execution.call_numbers import item
+from tiltpy.runtime.execution.call_queue import CallQueue
+from tiltpy.runtime.execution.call_table import CallTable
+from tiltpy.runtime.execution.row_slices import RowSlices
+from tiltpy.types import Scalar
+
+Number = TypeVar("Number", bound=np.generic)
+
+PAGE = 4096
+READ_WRITE, PRIVATE_ANONYMOUS = 3, 0x22
+
+_system = ctypes.CDLL(None)
+_system.mmap.restype = ctypes.c_void_p
+_system.mmap.argtypes = [
+    ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long
+]  # fmt: skip
+_system.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+_system.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+
+
+class Fences:
+    """Memory between pages that nobody may touch."""
+
+    def __init__(self, *, low: bool) -> None:
+        self.low = low
+        self.regions: list[tuple[int, int]] = []
+
+    def array(self, dtype: np.dtype[Number], count: int) -> NDArray[Number]:
+        """An array of that many items, or of the one that must be readable."""
+        size = max(1, count) * dtype.itemsize
+        pages = -(-size // PAGE)
+        region = (pages + 2) * PAGE
+        base = _system.mmap(None, region, READ_WRITE, PRIVATE_ANONYMOUS, -1, 0)
+        end = base + (pages + 1) * PAGE
+        for fence in (base, end):
+            assert _system.mprotect(fence, PAGE, 0) == 0
+        self.regions.append((base, region))
+        start = base + PAGE if self.low else end - size
+        memory = memoryview((ctypes.c_char * size).from_address(start))
+        return np.frombuffer(memory, dtype)
+
+    def copy(self, array: NDArray[Number]) -> NDArray[Number]:
+        """The same items between fences."""
+        fenced = self.array(array.dtype, array.size)
+        fenced[: array.size] = array
+        return fenced
+
+    def column(self, column: Column, rows: int) -> Column:
+        values, validity = self.copy(column.values[:rows]), column.validity
+        if validity is None:
+            return Column(values)
+        first, offset = divmod(column.offset, 8)
+        bits = validity[first : first + (offset + rows + 7) // 8]
+        return Column(values, self.copy(bits), offset)
+
+    def piece(self, piece: SnapshotBuffer) -> SnapshotBuffer:
+        rows = max(1, piece.n)
+        return replace(
+            piece,
+            starts=None if piece.starts is None else self.copy(piece.starts[:rows]),
+            ends=None if piece.ends is None else self.copy(piece.ends[:rows]),
+            columns=tuple(self.column(column, rows) for column in piece.columns),
+        )
+
+    def open(self) -> None:
+        """Give all of it back."""
+        for base, region in self.regions:
+            _system.munmap(base, region)
+        self.regions.clear()
+
+
+def rows_of(slices: RowSlices[Any], call: int) -> SnapshotBuffer:
+    """The rows that a call sees, or one that must be readable."""
+    buffer, first = slices.buffer, item(slices.here, call)
+    rows = slice(first, first + max(1, item(slices.count, call)))
+    found: SnapshotBuffer = replace(
+        buffer,
+        n=rows.stop - first,
+        start=item(slices.start, call),
+        starts=None if buffer.starts is None else buffer.starts[rows],
+        ends=None if buffer.ends is None else buffer.ends[rows],
+        columns=tuple(
+            replace(one, values=one.values[rows], offset=one.offset + first)
+            for one in buffer.columns
+        ),
+    )
+    return found
+
+
+class FencedCalls:
+    """Makes the calls of a table one by one, each between fences of its own."""
+
+    def __init__(self, fences: Fences, table: CallTable) -> None:
+        self.fences = fences
+        self.table = table
+        self.in_order = {slot.index for slot in table._appended}
+
+    def run(self) -> None:
+        """Make them; what they write is put where it belongs."""
+        stop = stop_flag().place
+        for call, slots in enumerate(self.table.slots):
+            own = slots.copy()
+            self._fence_inputs(own, call)
+            self._fence_scratch(own, call)
+            arrays = self._fence_outputs(own, call)
+            self.table.code.one(address(own), stop)
+            for index in self.table.map.counts.values():
+                slots[index] = own[index]
+                assert own[index] >= 0
+            for index, _ in self.table.map.numbers:
+                slots[index] = own[index]
+            self._put_back(call, arrays)
+
+    def _fence_inputs(self, own: I64Array, call: int) -> None:
+        rows = {
+            name: RowSlices.all_of(self.fences.piece(rows_of(slices, call)), 0)
+            for name, slices in self.table.ranges.slices.items()
+        }
+        for index, kind, name, column in self.table.map.inputs:
+            if kind not in (SlotKind.ROWS, SlotKind.START):
+                own[index] = rows[name].number(kind, column)
+
+    def _fence_scratch(self, own: I64Array, call: int) -> None:
+        for index, _, wanted in self.table.map.scratch:
+            size = item(self.table.ranges.rows_of(wanted.rows, wanted.constant), call)
+            own[index] = address(self.fences.array(dtype_of(wanted.type), size))
+
+    def _fence_outputs(
+        self, own: I64Array, call: int
+    ) -> dict[int, NDArray[np.generic]]:
+        found = {}
+        for slot in self.table.map.outputs:
+            size = item(self.table.ranges.room(slot), call)
+            array = found[slot.index] = self.fences.array(dtype_of(slot.type), size)
+            own[slot.index] = address(array)
+        return found
+
+    def _put_back(self, call: int, arrays: Mapping[int, NDArray[np.generic]]) -> None:
+        slots = self.table.slots
+        for slot in self.table.map.outputs:
+            if slot.index in self.table.needs:
+                continue
+            array, here = arrays[slot.index], int(slots[call, slot.index])
+            size = len(array)
+            if slot.index in self.in_order:
+                size = int(slots[call, self.table.map.counts[slot.loop.name]])
+            elif slot.kind is SlotKind.OUT_VALUES and slot.loop.implicit_times:
+                size -= LANES  # what lies behind may be the next call's
+            assert size <= len(array)
+            ctypes.memmove(here, address(array), size * array.itemsize)
+            if slot.index in self.in_order and call + 1 < len(slots):
+                slots[call + 1, slot.index] += here + size * array.itemsize
+
+
+def put_up(fences: Fences) -> None:
+    """Have the runtime take all memory between fences."""
+
+    def run_in_order(table: CallTable, memory: memory.ScratchArrays) -> None:
+        del memory
+        FencedCalls(fences, table).run()
+
+    def run_queue(queue: CallQueue) -> None:
+        for table in queue._tables:
+            FencedCalls(fences, table).run()
+
+    def allocate(scalar: Scalar, size: int) -> NDArray[np.generic]:
+        return fences.array(dtype_of(scalar), size)
+
+    def take(
+        memory: memory.ScratchArrays, key: tuple[str, int], scalar: Scalar, size: int
+    ) -> NDArray[np.generic]:
+        del memory, key
+        return allocate(scalar, size)
+
+    CallTable.run_in_order = run_in_order  # type: ignore[assignment, method-assign]
+    CallQueue.run = run_queue  # type: ignore[assignment, method-assign]
+    memory.allocate = allocate
+    memory.ScratchArrays.take = take  # type: ignore[assignment, method-assign]
+
+
+def main() -> None:
+    first, last = int(sys.argv[1]), int(sys.argv[2])
+    fences = Fences(low="low" in sys.argv)
+    put_up(fences)
+    for seed in range(first, last):
+        specials, random = seed % 3 == 0, Random(seed)  # noqa: S311
+        if seed % 4 == 2:
+            case = random_event_case(seed, exact=True, specials=specials)
+            setting = random_event_setting(random)
+        elif seed % 2:
+            case = random_grid_case(seed, exact=True, specials=specials)
+            setting = random_grid_setting(random, case)
+        else:
+            case = random_case(seed, exact=True, specials=specials)
+            setting = random_setting(random, span=80)
+        print(f"seed {seed}, {setting}", file=sys.stderr, flush=True)
+        difference = check(case, replace(setting, workers=1), exact=True)
+        assert difference is None, difference
+        fences.open()
+
+
+if __name__ == "__main__":
+    main()

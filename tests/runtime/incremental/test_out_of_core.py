@@ -1,0 +1,239 @@
+"""Runs over inputs that are read piece by piece say what runs over all of them say."""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tiltpy as tilt
+from tests.compare import first_difference
+from tests.compiled import (
+    Setting,
+    random_setting,
+    small_sizes,
+    snapshots,
+    table_of,
+)
+from tests.datasets import joined, prices
+from tests.random.queries import Case, random_case
+from tiltpy.compiler import CompileOptions, Compiler
+from tiltpy.interpreter.evaluate import Event, Snapshot, interpret
+from tiltpy.ir.print.query import format_query
+from tiltpy.lifetimes import Interval
+from tiltpy.passes import resolve_boundaries
+from tiltpy.runtime.execution.time_domain import Request
+from tiltpy.runtime.execution.time_run import RunOptions
+from tiltpy.runtime.incremental.span_run import stream
+from tiltpy.runtime.ingest.binding import InputBinding
+from tiltpy.types import Scalar
+
+MB = 1 << 20
+Row = Event | tuple[int, int, None]
+
+
+# Random queries, in spans and batches of any length
+
+
+def with_nulls(events: Sequence[Event], random: Random) -> list[Row]:
+    """Rows without a payload before, between and after the events."""
+    if not events:
+        return []
+    first, rows = events[0].start, list[Row]()
+    rows += [
+        (first - k, first - k + 1, None) for k in range(random.randint(0, 4), 0, -1)
+    ]
+    until = first
+    for event in events:
+        if event.start > until:
+            rows.append((until, event.start, None))
+        rows.append(event)
+        until = max(until, event.end)
+    return rows + [
+        (until + k, until + k + 3, None) for k in range(random.randint(0, 6))
+    ]
+
+
+def in_batches(table: pa.Table, random: Random) -> Iterator[pa.Table]:
+    cuts = sorted(
+        random.randint(0, table.num_rows) for _ in range(random.randint(0, 8))
+    )
+    for first, stop in pairwise([0, *cuts, table.num_rows]):
+        yield table.slice(first, stop - first)
+
+
+def run_streamed(
+    case: Case, setting: Setting, random: Random
+) -> dict[str, list[Snapshot]]:
+    bindings = {}
+    for one in case.query.inputs:
+        rows: list[Row] = list(case.events[one.name])
+        if setting.nulls and isinstance(one.type, Scalar):
+            rows = with_nulls(case.events[one.name], random)
+        batches = in_batches(table_of(one, rows), random)
+        bindings[one.name] = InputBinding(batches, lifetime=Interval("start", "end"))
+    options = CompileOptions(
+        setting.disabled_passes,
+        setting.disabled,
+        setting.optimize,
+        cache=False,
+        costs=setting.costs,
+    )
+    found: dict[str, list[Snapshot]] = {name: [] for name in case.query.outputs}
+    with small_sizes(setting):
+        parts = stream(
+            resolve_boundaries(case.query),
+            bindings,
+            Compiler(case.query, options).specialised,
+            Request(case.start, case.end, case.bounds),
+            RunOptions(setting.workers, setting.chunk, grid=setting.grid),
+            memory=16 * MB,
+            span=random.choice((1, 100, 300, 1000)),
+        )
+        for part in parts:
+            for name in found:
+                found[name] += snapshots(part[name])
+    return found
+
+
+@pytest.mark.parametrize("batch", range(8))
+def test_streamed_runs_equal_the_interpreter(batch: int, *, deep: bool) -> None:
+    """Whatever the batches, the spans, the nulls and the kernels."""
+    for seed in range(batch, 20_000 if deep else 200, 8):
+        case = random_case(seed, exact=True, specials=seed % 3 == 0)
+        random = Random(seed)  # noqa: S311
+        setting = random_setting(random, span=80)
+        expected = interpret(
+            case.query, case.events, start=case.start, end=case.end, bounds=case.bounds
+        )
+        found = run_streamed(case, setting, random)
+        for name in case.query.outputs:
+            difference = first_difference(
+                found[name], expected[name], case.query, name, exact=True
+            )
+            text = f"seed {seed}, {setting}, ~{name}: {difference}"
+            assert difference is None, f"{text}\n{format_query(case.query)}"
+
+
+def test_several_inputs_of_different_rates_and_ends() -> None:
+    """A dense one, one with a row now and then, one that ends early, one held."""
+    query = tilt.parse(
+        "input x : f64 point time t\ninput y : f64 until_next time t\n"
+        "input z : f64 duration 40 time t\n"
+        "~o[t] = ~x[t] + ~y[t]\n~s[t] = exists(~z[t]) ? sum(~x[t-5:t+7]) : φ\n"
+        "~n[t] = exists(~z[t-3])"
+    )
+    random = np.random.default_rng(3)
+
+    def rows(count: int, most: int) -> pa.Table:
+        stamps = np.cumsum(random.integers(1, most, count))
+        return pa.table({"t": stamps, "v": random.integers(0, 9, count) / 8.0})
+
+    frames = {"x": rows(20_000, 4), "y": rows(70, 900), "z": rows(30, 500)}
+    expected = query.run(**frames)
+    for seed in range(3):
+        cut = Random(seed)  # noqa: S311
+        parts = list(
+            query.stream(
+                x=(frames["x"].slice(k, 500) for k in range(0, 20_000, 500)),
+                y=in_batches(frames["y"], cut),
+                z=in_batches(frames["z"], cut),
+                memory="1MB",
+            )
+        )
+        for name in query.query.outputs:
+            found = joined(iter(parts), name)
+            assert found.equals(expected[name].to_arrow().combine_chunks())
+
+
+def test_readers_of_record_batches_and_plain_frames() -> None:
+    table = prices(3000)
+    query = tilt.parse("unit s\ninput x : f64 until_next\n~o[t] = sum(~x[t-9:t])")
+    expected = query.run(x=tilt.bind(table, column="price")).to_arrow()
+    for frame in (table.to_reader(100), table, iter(table.to_batches(77))):
+        parts = query.stream(x=tilt.bind(frame, column="price"))
+        assert joined(parts).equals(expected.combine_chunks())
+
+
+# Samples
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_arrays_on_the_fly(workers: int) -> None:
+    """With holes at the edges of arrays: they stay samples."""
+    random = np.random.default_rng(5)
+    values = (random.integers(-8, 8, 300_000) / 8).astype(np.float32)
+    lost = random.random(len(values)) < 0.1
+    signal = pa.array(values, mask=lost)
+    query = tilt.parse(
+        "input x : f32 sampled 3\nt = TDom(-∞, ∞, 3)\n"
+        "~o[t] = mean(~x[t-60:t]) > mean(~x[t-150:t])\n~g[t] = ~x[t] + 1.0"
+    )
+    expected = query.run(x=tilt.sampled(signal, 7, 3))
+    arrays = (signal[k : k + 7001] for k in range(0, len(signal), 7001))
+    parts = list(
+        query.stream(x=tilt.sampled(arrays, 7, 3), memory="2MB", workers=workers)
+    )
+    assert len(parts) > 3
+    for name in ("o", "g"):
+        found = joined(iter(parts), name)
+        assert found.equals(expected[name].to_arrow().combine_chunks())
+
+
+def test_endless_inputs_end_with_the_domain() -> None:
+    def forever() -> Iterator[np.ndarray]:
+        while True:
+            yield np.ones(1000)
+
+    query = tilt.parse("input x : f64 sampled 1\n~o[t] = sum(~x[t-10:t])")
+    samples = tilt.sampled(forever(), 0, 1)
+    found = joined(query.stream(x=samples, start=500_000, end=500_100))
+    assert found["o"].to_pylist() == [10.0] * 100
+    assert found["start"][0].as_py() == 500_000
+
+
+def test_memory_stays_flat() -> None:
+    """In a process of its own: the peak is that of a tenth of the data."""
+    code = """
+import resource, sys
+import numpy as np, tiltpy as tilt
+query = tilt.parse("input x : f32 sampled 1\\n"
+                   "~o[t] = mean(~x[t-20:t]) > mean(~x[t-50:t])")
+block = np.arange(1 << 20, dtype=np.float32) % 97
+peaks = []
+for count in (4, 40):
+    arrays = (block for _ in range(count))
+    for part in query.stream(x=tilt.sampled(arrays, 0, 1), memory="64MB"):
+        part.to_arrow()
+    peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(*peaks)
+"""
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    first, second = (int(word) for word in done.stdout.split())
+    assert second < 1.2 * first
+
+
+# What comes out of nothing
+
+
+def test_no_rows_still_have_a_schema() -> None:
+    query = tilt.parse("input x : f64 point\n~o[t] = ~x[t] + 1")
+    table = pa.table({"t": pa.array([], pa.int64()), "x": pa.array([], pa.float64())})
+    for frame in (table, iter([table, table])):
+        (part,) = query.stream(x=frame)
+        assert part.num_rows == 0
+        assert part.schema == query.run(x=table).schema
+
+
+def test_trailing_nulls_do_not_stretch_the_domain() -> None:
+    query = tilt.parse("input x : f64 sampled 1\n~o[t] = count(~x[t-2:t])")
+    values = pa.array([None, 1.0, None, 2.0] + [None] * 5000)
+    expected = query.run(x=tilt.sampled(values, 0, 1)).to_arrow().combine_chunks()
+    arrays = (values[k : k + 10] for k in range(0, len(values), 10))
+    assert joined(query.stream(x=tilt.sampled(arrays, 0, 1))).equals(expected)

@@ -1,0 +1,1 @@
+"""What queries mean: worked examples, the reference pages, random queries."""

@@ -1,0 +1,92 @@
+"""Queries by key against the interpreter: random keys, rows and ways to run them.
+
+Every key must have what its rows alone mean, whatever stands beside it in a batch, and
+whether it is one call among many, a run of its own, or folded with all others as the
+rows come. `--deep` draws fifty times as many. A failing case prints its seed, its
+setting and its query; `python -m tests.plan.keyed_shapes` says what the cases reach.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from tests.keyed import KeyedSetting, check_keyed, random_keyed_setting
+from tests.random.grids import random_grid_setting
+from tests.random.keyed_queries import (
+    KeyedCase,
+    random_fold_case,
+    random_keyed_case,
+    random_regular_case,
+)
+
+BATCH = 10
+NUMBERS = {"plain": 140, "rounded": 20, "grids": 10, "regular": 20, "folds": 60}
+DEEPER = 50
+
+Drawn = tuple[KeyedCase, KeyedSetting]
+
+
+def plain(seed: int) -> Drawn:
+    case = random_keyed_case(seed, exact=True, specials=seed % 3 == 0)
+    return case, random_keyed_setting(Random(seed))  # noqa: S311
+
+
+def rounded(seed: int) -> Drawn:
+    case = random_keyed_case(seed, exact=False)
+    return case, random_keyed_setting(Random(seed))  # noqa: S311
+
+
+def grids(seed: int) -> Drawn:
+    case = random_keyed_case(seed, exact=True, specials=seed % 3 == 0, grid=True)
+    random = Random(seed)  # noqa: S311
+    setting = random_grid_setting(random, case.without_keys())
+    found = random_keyed_setting(random, setting)
+    many = random.choice((1, 1, 100, 1 << 15))
+    return case, replace(found, sizes=found.sizes | {"MANY": many})
+
+
+def regular(seed: int) -> Drawn:
+    case = random_regular_case(seed, exact=True, specials=seed % 3 == 0)
+    random = Random(seed)  # noqa: S311
+    setting = replace(random_grid_setting(random, case.without_keys()), chunk=None)
+    found = random_keyed_setting(random, setting)
+    batch = random.choice((1, 40, 1 << 17, 1 << 17))
+    sizes = {"ALL_WORKERS": 1 << 21, "BATCH_KEYS": 1 << 12, "BATCH_ROWS": batch}
+    found = replace(found, plain=setting, sizes=found.sizes | sizes)
+    return case, replace(found, public=False, direct=seed % 10 == 0)
+
+
+def folds(seed: int) -> Drawn:
+    found = random_keyed_setting(Random(seed))  # noqa: S311
+    if seed % 4:
+        found = replace(found, direct=True, plain=replace(found.plain, layout=None))
+    return random_fold_case(seed), found
+
+
+CASES: dict[str, Callable[[int], Drawn]] = {
+    "plain": plain,
+    "rounded": rounded,
+    "grids": grids,
+    "regular": regular,
+    "folds": folds,
+}
+
+
+def check_case(kind: str, seed: int) -> None:
+    case, setting = CASES[kind](seed)
+    difference = check_keyed(case, setting, exact=kind != "rounded")
+    assert difference is None, f"{kind}, seed {seed}, {setting}\n{difference}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "batch"),
+    [(kind, n) for kind in CASES for n in range(NUMBERS[kind] // BATCH)],
+)
+def test_keyed_runs_equal_the_interpreter(kind: str, batch: int, *, deep: bool) -> None:
+    for first in range(
+        batch * BATCH, NUMBERS[kind] * (DEEPER if deep else 1), NUMBERS[kind]
+    ):
+        for seed in range(first, first + BATCH):
+            check_case(kind, seed)
