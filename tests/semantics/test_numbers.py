@@ -10,9 +10,13 @@ from ctypes import c_float
 import pytest
 
 import tiltpy as tilt
-from tests.compiled import Setting
+from tests.compare import assert_same
+from tests.compiled import Setting, run_compiled
 from tests.plain import check_engines, listed, steps
-from tiltpy.interpreter.evaluate import Value
+from tests.random.queries import Case
+from tiltpy.abi import TimeLayout
+from tiltpy.frontend.parse import parse
+from tiltpy.interpreter.evaluate import Event, Value, interpret
 from tiltpy.ops import FUNCTIONS
 from tiltpy.types import SCALARS, int_range
 
@@ -144,3 +148,16 @@ def test_integers_wrap_in_windows_and_come_back() -> None:
     rows = [(i, i + 1, value) for i, value in enumerate(values)]
     text = "input x : i64\n~o[t] = sum(~x[t-2:t])\n~p[t] = product(~x[t-3:t])"
     check_engines(text + "\noutput ~o, ~p", {"x": rows})
+
+
+@pytest.mark.parametrize("layout", [None, *TimeLayout])
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 8, 40])
+def test_a_sum_of_negative_zeros_is_zero(layout: TimeLayout | None, rows: int) -> None:
+    query = parse("""
+        input x : f64
+        t = TDom(0, 50, 2)
+        ~o[t] = { total = sum(~x[t-40 : t]), mean = mean(~x[t-40 : t]) }
+    """)
+    events = {"x": [Event(at, at + 1, -0.0) for at in range(rows)]}
+    found = run_compiled(Case(query, events, 0, 50, {}), Setting(layout=layout))
+    assert_same(found, interpret(query, events, start=0, end=50), query, exact=True)

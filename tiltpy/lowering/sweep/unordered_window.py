@@ -129,7 +129,10 @@ class TreeWindow:
         return self.changed[element]
 
     def start(self, block: Block) -> None:
-        """An empty tree with a leaf for every row."""
+        """An empty tree with a leaf for every row, and one more that stays empty.
+
+        Its identity makes a sum of -0.0 the +0.0 that it is in all other loops.
+        """
         for whole in self.wholes.values():
             whole.start(block)
         block.set(self.next, i64(0))
@@ -138,7 +141,7 @@ class TreeWindow:
         block.set(self.leaves, _ONE)
         grow = block.inner()
         grow.set(self.leaves, mul(self.leaves, _TWO))
-        block.add(While(lt(self.leaves, self.rows.count), grow.body()))
+        block.add(While(le(self.leaves, self.rows.count), grow.body()))
         node = self.assembly.fresh(f"{self.label}.node")
         block.set(node, i64(0))
         clear = block.inner()
