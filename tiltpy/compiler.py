@@ -17,7 +17,7 @@ from functools import cache, partial
 from typing import TypeVar
 
 from tiltpy.abi import Grouped, Layout, SamplingGrid, Signature, TimeLayout
-from tiltpy.codegen.cache.compile_cache import NOTHING_KEPT, Kept, kept
+from tiltpy.codegen.cache.compile_cache import NO_CACHE, CompileCache, open_cache
 from tiltpy.codegen.jit import (
     Drivers,
     MachineCode,
@@ -84,8 +84,8 @@ class CompileOptions:
 @cache
 def _drivers(*, keep: bool) -> Drivers:
     """The loops over calls, which all kernels have in common."""
-    found = kept("drivers") if keep else NOTHING_KEPT
-    return Drivers(found.once("drivers", bytes, compile_drivers).value)
+    store = open_cache("drivers") if keep else NO_CACHE
+    return Drivers(store.memoize("drivers", bytes, compile_drivers).value)
 
 
 class LazyCode(Guarded):
@@ -96,7 +96,7 @@ class LazyCode(Guarded):
         name: str,
         signature: Signature,
         lower_again: Callable[[], LoweredKernel],
-        found: Kept,
+        found: CompileCache,
         *,
         optimize: bool,
     ) -> None:
@@ -123,10 +123,10 @@ class LazyCode(Guarded):
         """The machine code."""
         with self._lock:
             if self._code is None:
-                made = self._kept.once(self._name, ObjectCode, self._compile).value
+                made = self._kept.memoize(self._name, ObjectCode, self._compile).value
                 self.seconds = made.seconds
                 lower_again = self._lower  # alone: no cycle holds the code
-                drivers = _drivers(keep=self._kept is not NOTHING_KEPT)
+                drivers = _drivers(keep=self._kept is not NO_CACHE)
                 self._code = MachineCode(made, lambda: lower_again().kernel, drivers)
             return self._code
 
@@ -215,7 +215,7 @@ class Specialised(Guarded):
 
     def _once(self, part: str, kind: object, stage: str, make: Callable[[], T]) -> T:
         """What a stage makes, if no earlier process did."""
-        made = self._kept.once(part, kind, make)
+        made = self._kept.memoize(part, kind, make)
         self._seconds[stage] = self._seconds.get(stage, 0.0) + made.seconds
         return made.value
 
@@ -383,16 +383,16 @@ def _existing(lower: Callable[[], LoweredKernel | Refusal]) -> LoweredKernel:
 
 def _find(
     source: Query, layouts: Mapping[str, Layout], options: CompileOptions
-) -> Kept:
+) -> CompileCache:
     """What earlier compilations of the same left on disk."""
     if not options.cache:
-        return NOTHING_KEPT
+        return NO_CACHE
     # The order of a set is another in every process.
     passes, strategies = options.disabled_passes, options.disabled_strategies
     others = replace(
         options, disabled_passes=frozenset(), disabled_strategies=frozenset()
     )
-    return kept(
+    return open_cache(
         source,
         sorted(layouts.items(), key=lambda one: one[0]),
         sorted(passes),

@@ -60,7 +60,7 @@ class Buffers:
     def run_each(self) -> None:
         """The same, each call from Python."""
         places = self.calls.places.tolist()
-        stop = stop_flag().place
+        stop = stop_flag().address
         for _ in range(self.rounds):
             for place in places:
                 self.one(place, stop)
@@ -115,7 +115,7 @@ class Kernels:
         calls = CallQueue([task.table() for task in tasks], [ScratchArrays()])
         events = len(calls.places) * ticks // period * len(self.rows)
         rounds = max(1, EVENTS // events)
-        return Buffers(tasks, calls, kernel.code.code().one, rounds, rounds * events)
+        return Buffers(tasks, calls, kernel.code.code().call, rounds, rounds * events)
 
     def _tasks(self, ticks: int) -> tuple[Kernel, Sequence[ChunkTask], int]:
         """A kernel, the buffers one after the other that it computes, their ticks."""

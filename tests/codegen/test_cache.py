@@ -17,7 +17,7 @@ from tests.codegen.cached_kernels import count
 from tests.compiled import NO_STRATEGIES
 from tiltpy import compiler
 from tiltpy.abi import Layout, TimeLayout
-from tiltpy.codegen.cache import compile_cache as kept
+from tiltpy.codegen.cache import compile_cache
 from tiltpy.codegen.jit import compile_object
 from tiltpy.disk_store import DiskStore, user_store
 from tiltpy.frontend.parse import parse
@@ -285,11 +285,11 @@ def test_another_compiler_finds_nothing(folder: Path, tmp_path: Path) -> None:
 def test_files_newer_than_what_runs_are_unknown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    known = kept.sources.__wrapped__()
+    known = compile_cache.sources.__wrapped__()
     assert known is not None
-    assert known == kept.sources.__wrapped__()
-    monkeypatch.setattr(kept, "_IMPORTED", 0)
-    assert kept.sources.__wrapped__() is None
+    assert known == compile_cache.sources.__wrapped__()
+    monkeypatch.setattr(compile_cache, "_IMPORTED", 0)
+    assert compile_cache.sources.__wrapped__() is None
 
 
 def test_a_query_too_deep_to_keep_runs(folder: Path) -> None:

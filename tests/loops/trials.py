@@ -85,7 +85,7 @@ class Trial:
         emit = partial(emit_module, packs=PACKS if packs is None else packs)
         with patch.object(jit, "_emit", emit):
             code = compiled(self.kernel())  # which lives until it has run
-        code.one(slots.ctypes.data)
+        code.call(slots.ctypes.data)
 
 
 def compiled(kernel: Kernel) -> jit.MachineCode:

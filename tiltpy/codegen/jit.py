@@ -46,7 +46,7 @@ class Target:
 
 @cache
 def host() -> Target:
-    """This machine."""
+    """Describe this machine."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return Target(
@@ -57,7 +57,7 @@ def host() -> Target:
 
 
 class Effort(Enum):
-    """How much LLVM does to a kernel.
+    """Which of LLVM's passes a kernel goes through.
 
     Only counted loops over single values vectorise and are worth all of its passes. A
     sweep runs as fast after the few that put variables into registers, and compiles in
@@ -76,7 +76,7 @@ grows with the square of a function's length (72,000 lines: 3.6 s, without 0.3 s
 
 
 def _level(effort: Effort, text: str) -> int:
-    """The level at which the instructions of LLVM IR are selected."""
+    """Choose the level at which the instructions of LLVM IR are selected."""
     return 0 if effort is Effort.NONE or text.count("\n") > MOST_LINES else 3
 
 
@@ -87,7 +87,7 @@ class ObjectCode:
     code: bytes = field(repr=False)
     effort: Effort
     seconds: dict[str, float]
-    """How long the stages of compiling it took."""
+    """Of the stages of compiling it."""
 
 
 _FLAG = ctypes.c_int64(0)
@@ -100,20 +100,22 @@ class Drivers:
 
     def __init__(self, code: bytes) -> None:
         self._engine = _load(code)
-        place = self._engine.get_function_address
-        self.many: Callable[[int, int, int, int], object] = _MANY(place("many"))
-        self.appended: Callable[[int, int, int, int, int, int, int], object] = (
-            _APPENDED(place("appended"))
+        address = self._engine.get_function_address
+        self.call_many: Callable[[int, int, int, int], object] = _CALL_MANY(
+            address("call_many")
+        )
+        self.call_appending: Callable[[int, int, int, int, int, int, int], object] = (
+            _CALL_APPENDING(address("call_appending"))
         )
 
 
 class MachineCode:
     """A compiled kernel in memory, to be called without holding the GIL.
 
-    It lies at `place`, and `one(slots)` executes it over the argument array at an
-    address (see `abi`); `many` and `appended` make many calls (see `drivers`). All of
-    them end early when the flag at the address `stop` is set. `loops` gives the kernel
-    that the code was made of, which only a look at it needs.
+    It lies at `address`, and `call(slots)` executes it over the argument array at an
+    address (see `abi`); `call_many` and `call_appending` make many calls (see
+    `drivers`). All of them end early when the flag at the address `stop` is set.
+    `loops` returns the kernel that the code was made of, for those who print it.
     """
 
     def __init__(
@@ -122,40 +124,40 @@ class MachineCode:
         self.effort = code.effort
         self._loops = loops
         self._engine = _load(code.code)
-        self.place: int = self._engine.get_function_address("kernel")
-        self._one: Callable[[int, int], object] = _ONE(self.place)
+        self.address: int = self._engine.get_function_address("kernel")
+        self._call: Callable[[int, int], object] = _CALL(self.address)
         self._drivers = drivers  # whose code goes with them
-        self.many = drivers.many
-        self.appended: Callable[[int, int, int, int, int, int], object] = partial(
-            drivers.appended, self.place
+        self.call_many = drivers.call_many
+        self.call_appending: Callable[[int, int, int, int, int, int], object] = partial(
+            drivers.call_appending, self.address
         )
 
-    def one(self, slots: int, stop: int = NEVER) -> None:
+    def call(self, slots: int, stop: int = NEVER) -> None:
         """Execute it over the argument array at an address."""
-        self._one(slots, stop)
+        self._call(slots, stop)
 
     def optimized_ir(self) -> str:
-        """The LLVM IR after optimization."""
-        module, _ = self._optimized()
+        """Format the LLVM IR after optimization."""
+        module, _ = self._optimize()
         return str(module)
 
     def assembly(self) -> str:
-        """The machine code as text."""
-        module, machine = self._optimized()
+        """Format the machine code."""
+        module, machine = self._optimize()
         with _STRENGTH_REDUCTION.off():
             return str(machine.emit_assembly(module))
 
-    def _optimized(self) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
+    def _optimize(self) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
         text = _emit(self._loops())
         machine = _machine(_level(self.effort, text))
         return _optimize(text, machine, self.effort), machine
 
 
-_ONE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
-_MANY = ctypes.CFUNCTYPE(
+_CALL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+_CALL_MANY = ctypes.CFUNCTYPE(
     None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p
 )
-_APPENDED = ctypes.CFUNCTYPE(
+_CALL_APPENDING = ctypes.CFUNCTYPE(
     None,
     ctypes.c_void_p,
     ctypes.c_void_p,
@@ -168,7 +170,7 @@ _APPENDED = ctypes.CFUNCTYPE(
 
 
 def _load(code: bytes) -> llvm.ExecutionEngine:
-    """An engine that holds relocatable code alone."""
+    """Load relocatable code into an engine that holds nothing else."""
     machine = llvm.Target.from_triple(host().triple).create_target_machine()
     empty = llvm.parse_assembly("")
     engine = llvm.create_mcjit_compiler(empty, machine)
@@ -190,7 +192,7 @@ def _machine(level: int) -> llvm.TargetMachine:
 
 
 class _PassBuilder(Guarded):
-    """LLVM's pass builder, used for many kernels before it is made anew.
+    """LLVM's pass builder, replaced after `RUNS` kernels.
 
     llvmlite never frees what a builder counts its passes with (1.5 KiB), and each run
     leaves a little more in there: so neither a builder for every kernel, nor one for
@@ -253,25 +255,25 @@ class _StrengthReduction(Guarded):
         self._kernels = 0
 
     def after_fork(self) -> None:
-        """Nobody generates code in a child so far."""
+        """Forget the parent's kernels: nobody generates code in a child so far."""
         super().after_fork()
         if self._kernels:
             self._count(-self._kernels)
 
     @contextmanager
     def off(self) -> Iterator[None]:
-        """For what is generated in here, in any number of threads."""
+        """Switch it off for what is generated in here, in any number of threads."""
         self._count(1)
         try:
             yield
         finally:
             self._count(-1)
 
-    def _count(self, more: int) -> None:
+    def _count(self, change: int) -> None:
         with self._lock:
-            before, self._kernels = self._kernels, self._kernels + more
+            before, self._kernels = self._kernels, self._kernels + change
             if 0 in (before, self._kernels):
-                llvm.set_option("tiltpy", f"-disable-lsr={str(more > 0).lower()}")
+                llvm.set_option("tiltpy", f"-disable-lsr={str(change > 0).lower()}")
 
 
 _STRENGTH_REDUCTION = _StrengthReduction()
@@ -296,7 +298,7 @@ def _emit(kernel: Kernel) -> str:
 
 
 def _effort(kernel: Kernel, text: str) -> Effort:
-    """What is worth doing to a kernel, given with its LLVM IR."""
+    """Choose how much to optimize a kernel whose LLVM IR is `text`."""
     if f"<{LANES} x " in text:  # a vector of lanes
         return Effort.LANES
     return Effort.FULL if counts(kernel.body) else Effort.SCALAR
@@ -322,7 +324,7 @@ def compile_object(kernel: Kernel, *, optimize: bool = True) -> ObjectCode:
 
 
 def compile_drivers() -> bytes:
-    """The loops over calls, compiled for this machine."""
+    """Compile the loops over calls for this machine."""
     effort = Effort.NONE
     machine = _machine(_level(effort, DRIVERS))
     code: bytes = machine.emit_object(_optimize(DRIVERS, machine, effort))

@@ -149,22 +149,22 @@ class FakeCode:
 
     @cached_property
     def _callback(self) -> Any:
-        return ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(self.one)
+        return ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(self.call)
 
     @property
-    def place(self) -> int:
+    def address(self) -> int:
         found = ctypes.cast(self._callback, ctypes.c_void_p).value
         assert found is not None
         return found
 
     @property
-    def many(self) -> Callable[[int, int, int, int], object]:
-        return DRIVERS.many
+    def call_many(self) -> Callable[[int, int, int, int], object]:
+        return DRIVERS.call_many
 
-    def appended(self, *given: int) -> None:
+    def call_appending(self, *given: int) -> None:
         raise AssertionError(f"grid kernels do not append: {given}")
 
-    def one(self, place: int, _stop: int) -> None:
+    def call(self, place: int, _stop: int) -> None:
         self.grid.runs += 1
         slots = at(place, np.dtype(np.int64), len(self.signature.slots))
         numbers = zip(self.signature.slots, slots.tolist(), strict=True)

@@ -128,13 +128,13 @@ class FencedCalls:
 
     def run(self) -> None:
         """Make them; what they write is put where it belongs."""
-        stop = stop_flag().place
+        stop = stop_flag().address
         for call, slots in enumerate(self.table.slots):
             own = slots.copy()
             self._fence_inputs(own, call)
             self._fence_scratch(own, call)
             arrays = self._fence_outputs(own, call)
-            self.table.code.one(address(own), stop)
+            self.table.code.call(address(own), stop)
             for index in self.table.map.counts.values():
                 slots[index] = own[index]
                 assert own[index] >= 0

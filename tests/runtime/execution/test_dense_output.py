@@ -136,7 +136,7 @@ def test_calls_keep_their_scratch_and_results() -> None:
         if at_once:
             calls.run()
         for place in () if at_once else calls.places:
-            grid.kernel.code.code().one(int(place), stop_flag().place)
+            grid.kernel.code.code().call(int(place), stop_flag().address)
         ends = zip(low.tolist(), over.high.tolist(), strict=True)
         for (first, last), (_, pieces, _) in zip(ends, batch.results(), strict=True):
             piece = pieces["o"]

@@ -34,30 +34,30 @@ T = TypeVar("T")
 Plain = Any
 """A value of JSON: None, a bool, a number, a string, a list or a dict."""
 Read = Callable[[Plain, list[object]], object]
-"""Gives the value that JSON has for an annotation, with the objects before it."""
+"""Reads the value of an annotation from JSON, with the objects before it."""
 PLAIN = (NoneType, bool, int, float, str)
 
 
 class MalformedError(ValueError):
-    """Bytes that no value of the type was encoded to."""
+    """Bytes that encode no value of the type."""
 
 
 class Codec(Generic[T]):
-    """The values of a type as bytes."""
+    """Encodes the values of a type as bytes, and decodes them."""
 
     def __init__(self, kind: object) -> None:
         self._read = _reader(kind)
-        self._rows = {one.__name__: _row_reader(one) for one in classes(kind)}
+        self._rows = {made.__name__: _row_reader(made) for made in classes(kind)}
 
     def encode(self, value: T) -> bytes:
-        """A value as bytes; `RecursionError` if it is too deep."""
+        """Encode a value; `RecursionError` if it is too deep."""
         encoder = _Encoder()
         plain = encoder.plain(value)
         text = json.dumps([encoder.rows, plain], separators=(",", ":"))
         return text.encode("ascii")
 
     def decode(self, content: bytes) -> T:
-        """The value that bytes stand for; `MalformedError` if there is none."""
+        """Decode a value; `MalformedError` if the bytes encode none."""
         try:
             whole = json.loads(content)
         except (ValueError, RecursionError) as error:
@@ -77,26 +77,26 @@ class Codec(Generic[T]):
 
 
 def classes(kind: object) -> tuple[type[Any], ...]:
-    """The dataclasses that an annotation leads to; their names differ."""
-    found: dict[type[Any], None] = {}
-    waiting = [kind]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, type) and is_dataclass(one) and one not in found:
-            found[one] = None
-            waiting += stored_fields(one).values()
-        waiting += get_args(one)
-    assert len({one.__name__ for one in found}) == len(found), "two of one name"
-    return tuple(found)
+    """Collect the dataclasses that an annotation leads to; their names differ."""
+    classes: dict[type[Any], None] = {}
+    pending = [kind]
+    while pending:
+        hint = pending.pop()
+        if isinstance(hint, type) and is_dataclass(hint) and hint not in classes:
+            classes[hint] = None
+            pending += stored_fields(hint).values()
+        pending += get_args(hint)
+    assert len({made.__name__ for made in classes}) == len(classes), "two of one name"
+    return tuple(classes)
 
 
 @cache
 def stored_fields(made: Any) -> dict[str, Any]:
-    """The types of a class's fields that decide what is equal; the others follow."""
-    every, hints = fields(made), get_type_hints(made)
-    stored = {one.name: hints[one.name] for one in every if one.compare}
-    rest = every[len(stored) :]
-    assert not any(one.compare or one.default is MISSING for one in rest), made
+    """Collect the types of the fields that take part in equality; the others follow."""
+    all_fields, hints = fields(made), get_type_hints(made)
+    stored = {field.name: hints[field.name] for field in all_fields if field.compare}
+    rest = all_fields[len(stored) :]
+    assert not any(field.compare or field.default is MISSING for field in rest), made
     return stored
 
 
@@ -108,14 +108,14 @@ class _Encoder:
         self._numbers: dict[int, int] = {}
 
     def plain(self, value: Any) -> Plain:
-        """A value as JSON has it."""
+        """Convert a value to JSON."""
         match value:
             case Enum():
                 return value.value
             case tuple():
-                return [self.plain(one) for one in value]
+                return [self.plain(item) for item in value]
             case dict():
-                return {name: self.plain(one) for name, one in value.items()}
+                return {name: self.plain(item) for name, item in value.items()}
             case bytes():
                 return b64encode(value).decode("ascii")
             case None | bool() | int() | float() | str():
@@ -140,14 +140,14 @@ def _row_reader(made: Any) -> Callable[[list[Plain], list[object]], object]:
         if len(row) != len(readers) + 1:
             raise MalformedError
         values = zip(readers, row[1:], strict=True)
-        return made(*[one(value, objects) for one, value in values])
+        return made(*[reader(value, objects) for reader, value in values])
 
     return read
 
 
 @cache
 def _reader(kind: Any) -> Read:
-    """How values of an annotation are read."""
+    """Make the reader of an annotation's values."""
     if kind is bytes:
         return _bytes
     if get_origin(kind) is tuple:
@@ -155,25 +155,25 @@ def _reader(kind: Any) -> Read:
     if get_origin(kind) is dict:
         return _dict_reader(*get_args(kind))
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return _choice_reader({one.value: one for one in kind})
+        return _choice_reader({member.value: member for member in kind})
     if get_origin(kind) is Literal:
-        return _choice_reader({one: one for one in get_args(kind)})
+        return _choice_reader({choice: choice for choice in get_args(kind)})
     return _union_reader(_alternatives(kind))
 
 
 def _alternatives(kind: object) -> tuple[Any, ...]:
     if get_origin(kind) in (Union, UnionType):
-        return tuple(inner for one in get_args(kind) for inner in _alternatives(one))
+        return tuple(inner for hint in get_args(kind) for inner in _alternatives(hint))
     return (kind,)
 
 
 def _union_reader(kinds: tuple[Any, ...]) -> Read:
-    """Plain values, or objects of some classes; or None and what no union is."""
-    plain = frozenset(one for one in kinds if one in PLAIN)
-    rest = tuple(one for one in kinds if one not in PLAIN)
+    """Read plain values, or objects of some classes; or None and what is no union."""
+    plain = frozenset(kind for kind in kinds if kind in PLAIN)
+    rest = tuple(kind for kind in kinds if kind not in PLAIN)
     if not rest:
-        return lambda value, _: value if type(value) in plain else _malformed()
-    if not all(isinstance(one, type) and is_dataclass(one) for one in rest):
+        return lambda value, _: value if type(value) in plain else _refuse()
+    if not all(isinstance(kind, type) and is_dataclass(kind) for kind in rest):
         (only,) = rest
         assert plain == {NoneType}, kinds
         inner = _reader(only)
@@ -186,8 +186,8 @@ def _union_reader(kinds: tuple[Any, ...]) -> Read:
             return None
         if type(value) is not int or not 0 <= value < len(objects):
             raise MalformedError
-        found = objects[value]
-        return found if type(found) in made else _malformed()
+        item = objects[value]
+        return item if type(item) in made else _refuse()
 
     return read
 
@@ -196,12 +196,12 @@ def _tuple_reader(kinds: tuple[Any, ...]) -> Read:
     if len(kinds) == 2 and kinds[1] is Ellipsis:
         each = _reader(kinds[0])
         return lambda value, objects: tuple(
-            [each(one, objects) for one in _list(value)]
+            [each(item, objects) for item in _list(value)]
         )
-    readers = [_reader(one) for one in kinds]
+    readers = [_reader(kind) for kind in kinds]
     return lambda value, objects: tuple(
-        one(item, objects)
-        for one, item in zip(readers, _list(value, len(readers)), strict=True)
+        reader(item, objects)
+        for reader, item in zip(readers, _list(value, len(readers)), strict=True)
     )
 
 
@@ -212,18 +212,16 @@ def _dict_reader(key: object, item: object) -> Read:
     def read(value: Plain, objects: list[object]) -> object:
         if type(value) is not dict:
             raise MalformedError
-        return {name: each(one, objects) for name, one in value.items()}
+        return {name: each(item, objects) for name, item in value.items()}
 
     return read
 
 
 def _choice_reader(choices: dict[str, object]) -> Read:
-    assert all(isinstance(one, str) for one in choices)
+    assert all(isinstance(name, str) for name in choices)
 
     def read(value: Plain, _: list[object]) -> object:
-        return (
-            choices[value] if type(value) is str and value in choices else _malformed()
-        )
+        return choices[value] if type(value) is str and value in choices else _refuse()
 
     return read
 
@@ -241,11 +239,11 @@ def _list(value: Plain, length: int | None = None) -> list[Plain]:
     return value
 
 
-def _malformed() -> object:
+def _refuse() -> object:
     raise MalformedError
 
 
 @cache
 def codec(kind: Any) -> Codec[Any]:
-    """The codec for a type, made once."""
+    """Make the codec of a type, once."""
     return Codec(kind)

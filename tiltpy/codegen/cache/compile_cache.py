@@ -25,63 +25,67 @@ _IMPORTED = time.time_ns()
 
 
 @dataclass(frozen=True, slots=True)
-class Made(Generic[T]):
-    """A part, and the seconds it took to make whenever that was."""
+class Artifact(Generic[T]):
+    """What a stage of compiling makes, and the seconds it took, whenever that was."""
 
     value: T
     seconds: float
 
 
-class Kept:
-    """The parts of one compilation, by name; without a store nothing is kept."""
+class CompileCache:
+    """The artifacts of one compilation, by name; without a store it keeps none."""
 
     def __init__(self, store: DiskStore | None, key: str) -> None:
         self._store = store
         self._key = key
 
-    def once(self, part: str, kind: object, make: Callable[[], T]) -> Made[T]:
-        """A part of some type as it was found (its spans unknown), or made now."""
+    def memoize(self, name: str, kind: object, make: Callable[[], T]) -> Artifact[T]:
+        """Read the artifact `name` from disk (its spans unknown), or make it now.
+
+        `kind` is the type that its codec is for.
+        """
         if self._store is None:
-            return _made(make)
-        key = f"{self._key} {part}"
+            return _make(make)
+        key = f"{self._key} {name}"
         content = self._store.get(key)
         if content is not None:
             with suppress(MalformedError, struct.error):
                 (seconds,) = _SECONDS.unpack_from(content)
                 value: T = codec(kind).decode(content[_SECONDS.size :])
-                return Made(value, seconds)
-        made = _made(make)
+                return Artifact(value, seconds)
+        artifact = _make(make)
         with suppress(RecursionError):  # too deep: it is made anew each time
-            encoded = codec(kind).encode(made.value)
-            self._store.put(key, _SECONDS.pack(made.seconds) + encoded)
-        return made
+            encoded = codec(kind).encode(artifact.value)
+            self._store.put(key, _SECONDS.pack(artifact.seconds) + encoded)
+        return artifact
 
 
-def _made(make: Callable[[], T]) -> Made[T]:
+def _make(make: Callable[[], T]) -> Artifact[T]:
     began = time.perf_counter()
     value = make()
-    return Made(value, time.perf_counter() - began)
+    return Artifact(value, time.perf_counter() - began)
 
 
-NOTHING_KEPT = Kept(None, "")
+NO_CACHE = CompileCache(None, "")
 
 
-def kept(*facts: object) -> Kept:
-    """What is kept for these facts, this compiler and this machine.
+def open_cache(*facts: object) -> CompileCache:
+    """Open the cache for these facts, this compiler and this machine.
 
     The facts are told apart by their `repr`, which leaves out the spans of a query.
     """
-    store, made_by = user_store(), _made_by()
-    if store is None or made_by is None:
-        return NOTHING_KEPT
+    store, compiler = user_store(), _describe_compiler()
+    if store is None or compiler is None:
+        return NO_CACHE
     with suppress(RecursionError):  # a query too deep to be written out
-        return Kept(store, sha256(f"{made_by} {facts!r}".encode()).hexdigest())
-    return NOTHING_KEPT
+        key = sha256(f"{compiler} {facts!r}".encode()).hexdigest()
+        return CompileCache(store, key)
+    return NO_CACHE
 
 
 @cache
-def _made_by() -> str | None:
-    """What compiles here, and for what; None where the sources are unknown."""
+def _describe_compiler() -> str | None:
+    """Describe what compiles, and for which machine; None if sources are unknown."""
     files = sources()
     versions = llvmlite.__version__, llvm.llvm_version_info, sys.version
     return None if files is None else f"{files} {versions} {host()}"
@@ -91,27 +95,27 @@ NOT_COMPILING = (
     "__pycache__", "cli", "editors", "explain", "frontend", "interpreter", "plot",
     "runtime", "spark",
 )  # fmt: skip
-"""Folders of this package that have no part in making machine code of a query's IR."""
+"""Folders of this package that take no part in making machine code of a query."""
 
 
 @cache
 def sources() -> str | None:
-    """A digest of the compiler's files, for which entries of another are not there.
+    """Digest the compiler's files: entries of another compiler are not found.
 
     None where that is unknown: the package is no folder, or a file has changed since it
     was imported (then the code that runs is not the one that lies there).
     """
     try:
-        seen = sorted(_sources(str(Path(__file__).parents[2])))
+        files = sorted(_sources(str(Path(__file__).parents[2])))
     except OSError:
         return None
-    if any(changed > _IMPORTED for *_, changed in seen):
+    if any(changed > _IMPORTED for *_, changed in files):
         return None
-    return sha256(repr(seen).encode()).hexdigest()
+    return sha256(repr(files).encode()).hexdigest()
 
 
 def _sources(folder: str) -> Iterator[tuple[str, int, int, int]]:
-    """The files under a folder: path, size, when they were written and last changed."""
+    """List the files under a folder: path, size, times of writing and last change."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir():

@@ -1,7 +1,7 @@
 """Arrays in memory: entries and bits, one at a time or `LANES` at once.
 
 A bool is a byte in memory, or a bit of a bitmap. Vectors are aligned to their entries
-alone, unless they go past the caches.
+alone, but for non-temporal stores.
 """
 
 from tiltpy.abi import LANES
@@ -13,7 +13,7 @@ from tiltpy.codegen.llvm.instructions import (
     suffix,
     wide,
 )
-from tiltpy.codegen.llvm.lanes import Value, from_bits, to_bits, widened
+from tiltpy.codegen.llvm.lanes import Value, from_bits, to_bits, widen
 from tiltpy.codegen.llvm.operators import kind_of
 from tiltpy.loops.nodes import Array
 from tiltpy.types import BOOL, I64, Scalar
@@ -23,12 +23,12 @@ LINE = 64
 
 
 def size_of(scalar: Scalar) -> int:
-    """The bytes of an entry."""
+    """Count the bytes of an entry."""
     return scalar.bits // 8 or 1
 
 
-def in_memory(code: Instructions, scalar: Scalar, value: Value) -> tuple[str, str]:
-    """A value's type in memory, and it as that."""
+def to_memory(code: Instructions, scalar: Scalar, value: Value) -> tuple[str, str]:
+    """Convert a value to its type in memory; returns that type and the value."""
     kind = memory_type(scalar)
     if value.wide:
         kind = wide(kind)
@@ -39,26 +39,26 @@ def in_memory(code: Instructions, scalar: Scalar, value: Value) -> tuple[str, st
 
 
 class Memory:
-    """The arrays of a function, and how its instructions reach into them."""
+    """Emits the loads and stores of a function's arrays."""
 
     def __init__(self, code: Instructions, arrays: dict[Array, str]) -> None:
         self.code = code
         self.arrays = arrays
 
     def address(self, array: Array, index: str) -> str:
-        """Where an entry is."""
-        return self._inside(memory_type(array.type), array, index)
+        """Emit the address of an entry."""
+        return self._pointer(memory_type(array.type), array, index)
 
     def _byte(self, array: Array, index: str) -> str:
-        return self._inside("i8", array, index)
+        return self._pointer("i8", array, index)
 
-    def _inside(self, kind: str, array: Array, index: str) -> str:
+    def _pointer(self, kind: str, array: Array, index: str) -> str:
         return self.code.value(
             f"getelementptr inbounds {kind}, ptr {self.arrays[array]}, i64 {index}"
         )
 
     def prefetch(self, array: Array, index: str) -> None:
-        """Into all caches; the place may be behind the array's end."""
+        """Prefetch an entry into all caches; it may lie behind the array's end."""
         kind = memory_type(array.type)
         pointer = self.arrays[array]
         address = self.code.value(f"getelementptr {kind}, ptr {pointer}, i64 {index}")
@@ -66,19 +66,19 @@ class Memory:
         self.code.declared[name] = f"declare void @{name}(ptr, i32, i32, i32)"
         self.code.do(f"call void @{name}(ptr {address}, i32 0, i32 3, i32 1)")
 
-    def choose(self, array: Array, test: str, one: Array, other: Array) -> None:
-        """One of two arrays by another name."""
-        either = f"ptr {self.arrays[one]}, ptr {self.arrays[other]}"
-        self.arrays[array] = self.code.value(f"select i1 {test}, {either}")
+    def choose(self, array: Array, test: str, then: Array, other: Array) -> None:
+        """Have `array` stand for one of two arrays."""
+        both = f"ptr {self.arrays[then]}, ptr {self.arrays[other]}"
+        self.arrays[array] = self.code.value(f"select i1 {test}, {both}")
 
     # Stores
 
     def store(self, array: Array, index: str, value: Value, *, past: bool) -> None:
-        """One entry or `LANES`; `past`: past the caches."""
+        """Store one entry or `LANES`; `past`: by a non-temporal store."""
         if array.bits:
-            self._store_bits(array, index, widened(self.code, value, BOOL))
+            self._store_bits(array, index, widen(self.code, value, BOOL))
             return
-        kind, text = in_memory(self.code, array.type, value)
+        kind, text = to_memory(self.code, array.type, value)
         size = size_of(array.type)
         aligned = f", align {size}" if value.wide else ""
         if past:
@@ -87,7 +87,10 @@ class Memory:
         self.code.do(f"store {kind} {text}, ptr {address}{aligned}")
 
     def pour(self, source: Array, index: str, to: str) -> None:
-        """`LANES` entries to as far from an address, past the caches."""
+        """Copy `LANES` entries from `index` on to as far from an address.
+
+        By non-temporal stores.
+        """
         size = size_of(source.type)
         length = LANES * size
         offset = self.code.value(f"mul i64 {index}, {size}")
@@ -95,13 +98,13 @@ class Memory:
             line = min(length, LINE)
             kind = f"<{line // 8} x i64>"
             at = self.code.value(f"add i64 {offset}, {first}")
-            near = f"getelementptr inbounds i8, ptr {self.arrays[source]}, i64 {at}"
-            far = f"getelementptr inbounds i8, ptr {to}, i64 {at}"
-            found = self.code.value(
-                f"load {kind}, ptr {self.code.value(near)}, align {size}"
+            staged = f"getelementptr inbounds i8, ptr {self.arrays[source]}, i64 {at}"
+            target = f"getelementptr inbounds i8, ptr {to}, i64 {at}"
+            entries = self.code.value(
+                f"load {kind}, ptr {self.code.value(staged)}, align {size}"
             )
             self.code.do(
-                f"store {kind} {found}, ptr {self.code.value(far)}, align {line}, "
+                f"store {kind} {entries}, ptr {self.code.value(target)}, align {line}, "
                 "!nontemporal !0"
             )
 
@@ -113,7 +116,7 @@ class Memory:
     # Loads of an entry, or one for each lane
 
     def load(self, array: Array, index: Value) -> Value:
-        """The entry at an index; at each lane's own, if the index is wide."""
+        """Load the entry at an index; an entry for each lane, if the index is wide."""
         if array.bits:
             return self._bit(array, index)
         if index.wide:
@@ -125,24 +128,24 @@ class Memory:
         return Value(value, wide=False)
 
     def gather(self, array: Array, base: str, lanes: str) -> Value:
-        """An entry for each lane: `lanes` from `base` on.
+        """Load an entry for each lane, at the offsets `lanes` from `base`.
 
-        Kept apart, LLVM sees that the lanes' part fits 32 bits, where it does.
+        The two are not added, so that LLVM sees where offsets fit into 32 bits.
         """
         kind = memory_type(array.type)
-        places = self.code.value(
+        addresses = self.code.value(
             f"getelementptr inbounds {kind}, ptr {self.address(array, base)}, "
             f"{wide('i64')} {lanes}"
         )
-        found = self._gathered(wide(kind), places, size_of(array.type))
-        return self._from_memory(found, array.type)
+        entries = self._gather(wide(kind), addresses, size_of(array.type))
+        return self._from_memory(entries, array.type)
 
-    def _gathered(self, many: str, places: str, size: int) -> str:
+    def _gather(self, kind: str, addresses: str, size: int) -> str:
         return self.code.call(
-            f"llvm.masked.gather.{suffix(many)}.v{LANES}p0",
-            many,
-            [f"{wide('ptr')} align {size}", wide("i1"), many],
-            places,
+            f"llvm.masked.gather.{suffix(kind)}.v{LANES}p0",
+            kind,
+            [f"{wide('ptr')} align {size}", wide("i1"), kind],
+            addresses,
             literal(wide("i1"), "true"),
             "poison",
         )
@@ -153,41 +156,41 @@ class Memory:
         return Value(text, wide=True)
 
     def _bit(self, array: Array, index: Value) -> Value:
-        """A bit of a bitmap, least significant first."""
+        """Load a bit of a bitmap, least significant first."""
         number = kind_of(I64, in_lanes=index.wide)
         small = like(number, "i8")
         at = self.code.value(f"ashr {number} {index.text}, {literal(number, '3')}")
         if index.wide:
-            places = self.code.value(
+            addresses = self.code.value(
                 f"getelementptr inbounds i8, ptr {self.arrays[array]}, {number} {at}"
             )
-            byte = self._gathered(small, places, 1)
+            byte = self._gather(small, addresses, 1)
         else:
             byte = self.code.value(f"load i8, ptr {self._byte(array, at)}")
         low = self.code.value(f"trunc {number} {index.text} to {small}")
         which = self.code.value(f"and {small} {low}, {literal(small, '7')}")
         shifted = self.code.value(f"lshr {small} {byte}, {which}")
         test = kind_of(BOOL, in_lanes=index.wide)
-        found = self.code.value(f"trunc {small} {shifted} to {test}")
-        return Value(found, wide=index.wide)
+        bit = self.code.value(f"trunc {small} {shifted} to {test}")
+        return Value(bit, wide=index.wide)
 
     # Loads of neighbours
 
     def load_wide(self, array: Array, index: str) -> Value:
-        """The `LANES` entries from an index on."""
+        """Load the `LANES` entries from an index on."""
         if array.bits:
             return self._wide_bits(array, index)
         kind = wide(memory_type(array.type))
         address = self.address(array, index)
         aligned = size_of(array.type)
-        found = self.code.value(f"load {kind}, ptr {address}, align {aligned}")
-        return self._from_memory(found, array.type)
+        entries = self.code.value(f"load {kind}, ptr {address}, align {aligned}")
+        return self._from_memory(entries, array.type)
 
-    def load_some(self, array: Array, index: str, mask: str) -> Value:
-        """The same in those lanes in which a mask holds; 0 in the others."""
+    def load_masked(self, array: Array, index: str, mask: str) -> Value:
+        """Load the entries from an index on, with 0 in lanes outside the mask."""
         assert not array.bits
         kind = wide(memory_type(array.type))
-        found = self.code.call(
+        entries = self.code.call(
             f"llvm.masked.load.{suffix(kind)}.p0",
             kind,
             [f"ptr align {size_of(array.type)}", wide("i1"), kind],
@@ -195,10 +198,10 @@ class Memory:
             mask,
             "zeroinitializer",
         )
-        return self._from_memory(found, array.type)
+        return self._from_memory(entries, array.type)
 
     def _wide_bits(self, array: Array, index: str) -> Value:
-        """Bits from anywhere on, without a byte that has none of them.
+        """Load bits from any index on, and no byte that has none of them.
 
         Where the first one starts a byte the last byte read is the second again, whose
         copy is shifted out.

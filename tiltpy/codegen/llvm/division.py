@@ -1,4 +1,4 @@
-"""Division of all lanes by one number: by its reciprocal, corrected to the last bit.
+"""Division of all lanes by one divisor: by its reciprocal, corrected to the last bit.
 
 A division of a vector takes as long as a dozen other operations. With the reciprocal,
 the quotient `a * (1/b)` is off by two units in the last place at most; the remainder
@@ -14,7 +14,7 @@ from tiltpy.codegen.llvm.instructions import (
     type_of,
     wide,
 )
-from tiltpy.codegen.llvm.lanes import BITS, Value, to_bits, widened
+from tiltpy.codegen.llvm.lanes import BITS, Value, to_bits, widen
 from tiltpy.types import Scalar
 
 _SAFE = {32: 60, 64: 480}
@@ -23,23 +23,23 @@ _MANTISSA = {32: 23, 64: 52}
 
 
 def emit_division(code: Instructions, scalar: Scalar, a: str, divisor: Value) -> str:
-    """`a / divisor` for a wide `a` and a divisor that is not."""
-    one, kind = type_of(scalar), wide(type_of(scalar))
+    """Emit `a / divisor` for a wide `a` and a divisor that is not."""
+    narrow, kind = type_of(scalar), wide(type_of(scalar))
     name = f"llvm.fma.{suffix(kind)}"
-    reciprocal = code.value(f"fdiv {one} 1.0, {divisor.text}")
-    b = widened(code, divisor, scalar)
-    r = widened(code, Value(reciprocal, wide=False), scalar)
+    reciprocal = code.value(f"fdiv {narrow} 1.0, {divisor.text}")
+    b = widen(code, divisor, scalar)
+    r = widen(code, Value(reciprocal, wide=False), scalar)
     minus = code.value(f"fneg {kind} {b}")
     first = quotient = code.value(f"fmul {kind} {a}, {r}")
     for _ in range(2):
         rest = code.call(name, kind, [kind] * 3, quotient, minus, a)
         quotient = code.call(name, kind, [kind] * 3, rest, r, quotient)
     # The quotient of a zero is done at once, and loses its sign by a correction.
-    some = code.value(f"fcmp une {kind} {a}, {literal(kind, '0.0')}")
+    nonzero = code.value(f"fcmp une {kind} {a}, {literal(kind, '0.0')}")
     result = code.stack(kind)
-    code.do(f"store {kind} {code.select(some, kind, quotient, first)}, ptr {result}")
+    code.do(f"store {kind} {code.select(nonzero, kind, quotient, first)}, ptr {result}")
     lanes = _unsafe(code, scalar, a, in_lanes=True)
-    lanes = code.value(f"and {wide('i1')} {lanes}, {some}")
+    lanes = code.value(f"and {wide('i1')} {lanes}, {nonzero}")
     number = _unsafe(code, scalar, divisor.text, in_lanes=False)
     any_lane = code.value(f"icmp ne {BITS} {to_bits(code, lanes)}, 0")
     divide, done = code.label(), code.label()
@@ -53,7 +53,7 @@ def emit_division(code: Instructions, scalar: Scalar, a: str, divisor: Value) ->
 
 
 def _unsafe(code: Instructions, scalar: Scalar, value: str, *, in_lanes: bool) -> str:
-    """Whether a magnitude is near one of the ends of what the type holds."""
+    """Test whether a magnitude is close to an end of the type's range."""
     bits = scalar.bits
     kind, number = type_of(scalar), f"i{bits}"
     if in_lanes:

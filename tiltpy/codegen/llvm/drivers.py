@@ -1,21 +1,21 @@
 """Loops over calls of kernels, in LLVM IR: small calls take less time than from Python.
 
-`void many(ptr calls, i64 count, ptr next, ptr stop)` makes each of a number of calls: a
-call is a kernel and its argument array. `next` counts those that are taken, so that
-threads can share them. No call is begun, and those under way return early, when the
-flag at `stop` is set; then nobody may look at what they wrote.
+`void call_many(ptr calls, i64 count, ptr next, ptr stop)` makes each of a number of
+calls: a call is a kernel and its argument array. `next` counts those that are taken, so
+that threads can share them. No call is begun, and those under way return early, when
+the flag at `stop` is set; then nobody may look at what they wrote.
 
-`void appended(ptr kernel, ptr slots, i64 count, i64 width, ptr outputs, i64 number, ptr
-stop)` calls one kernel with argument arrays of `width` slots that lie one behind the
-other, and has each call write where the one before has ended: of each of `number`
-outputs, three numbers at `outputs` say its slot, the slot with its count, the bytes of
-an item. The first call has the output's address in that slot, each other one the number
-of bytes that are left free before what it writes. It heeds the flag at `stop` like
-`many`.
+`void call_appending(ptr kernel, ptr slots, i64 count, i64 width, ptr outputs, i64
+number, ptr stop)` calls one kernel with argument arrays of `width` slots that lie one
+behind the other, and has each call write where the one before has ended: of each of
+`number` outputs, three numbers at `outputs` say its slot, the slot with its count, the
+bytes of an item. The first call has the output's address in that slot, each other one
+the number of bytes that are left free before what it writes. It heeds the flag at
+`stop` like `call_many`.
 """
 
 DRIVERS = """\
-define void @many(ptr %calls, i64 %count, ptr %next, ptr %stop) {
+define void @call_many(ptr %calls, i64 %count, ptr %next, ptr %stop) {
 entry:
   br label %poll
 poll:
@@ -37,7 +37,7 @@ end:
   ret void
 }
 
-define void @appended(
+define void @call_appending(
   ptr %kernel, ptr %calls, i64 %count, i64 %width, ptr %outputs, i64 %number, ptr %stop
 ) {
 entry:

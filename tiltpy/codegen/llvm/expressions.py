@@ -15,12 +15,12 @@ from tiltpy.codegen.llvm.instructions import (
 )
 from tiltpy.codegen.llvm.lanes import (
     Value,
+    constant_lanes,
     count_true,
     earlier,
-    numbers,
-    shuffled,
-    together,
-    widened,
+    shuffle,
+    widen,
+    widen_together,
 )
 from tiltpy.codegen.llvm.operators import emit_binary, emit_call, emit_convert, kind_of
 from tiltpy.loops.build import is_power_of_two
@@ -49,7 +49,7 @@ from tiltpy.types import BOOL
 
 
 class Expressions:
-    """Appends what computes expressions; variables are in the places given."""
+    """Emits the instructions of expressions, whose variables are at `places`."""
 
     def __init__(
         self,
@@ -67,17 +67,17 @@ class Expressions:
         self.fuses = fuses
 
     def scalar(self, expr: LExpr) -> str:
-        """An expression that is not wide."""
+        """Emit an expression that is not wide."""
         value = self.value(expr)
         assert not value.wide
         return value.text
 
     def wide(self, expr: LExpr) -> str:
-        """An expression in all lanes."""
-        return widened(self.code, self.value(expr), expr.type)
+        """Emit an expression in all lanes."""
+        return widen(self.code, self.value(expr), expr.type)
 
     def value(self, expr: LExpr) -> Value:
-        """An expression as wide as it is."""
+        """Emit an expression, wide if it is."""
         match expr:
             case Num(value=value):
                 return Value(constant(value, expr.type), wide=False)
@@ -92,14 +92,14 @@ class Expressions:
                 return self.memory.load_wide(array, self.scalar(index))
             case Wide(array=array, index=index, mask=mask):
                 assert mask is not None
-                first, some = self.scalar(index), self.wide(mask)
-                return self.memory.load_some(array, first, some)
+                first, lanes = self.scalar(index), self.wide(mask)
+                return self.memory.load_masked(array, first, lanes)
             case Lane() | Lanes() | Splat() | Earlier() | Pick():
                 return self._in_lanes(expr)
             case Extract(operand=operand, lane=lane):
-                whole = self.wide(operand)
+                vector = self.wide(operand)
                 kind = wide(type_of(expr.type))
-                text = self.code.value(f"extractelement {kind} {whole}, i64 {lane}")
+                text = self.code.value(f"extractelement {kind} {vector}, i64 {lane}")
                 return Value(text, wide=False)
             case CountTrue(operand=operand):
                 return count_true(self.code, self.wide(operand))
@@ -125,32 +125,34 @@ class Expressions:
     def _in_lanes(self, expr: Lane | Lanes | Splat | Earlier | Pick) -> Value:
         match expr:
             case Lane():
-                return numbers(range(LANES), expr.type)
+                return constant_lanes(range(LANES), expr.type)
             case Lanes(values=values):
-                return numbers(values, expr.type)
+                return constant_lanes(values, expr.type)
             case Splat(operand=operand):
                 return Value(self.wide(operand), wide=True)
             case Earlier(now=later, before=sooner, by=by):
                 now, before = self.wide(later), self.wide(sooner)
                 return earlier(self.code, expr.type, before, now, by)
-            case Pick(first=one, second=other, order=order):
-                first, second = self.wide(one), self.wide(other)
-                return shuffled(self.code, expr.type, first, second, order)
+            case Pick(first=left, second=right, order=order):
+                first, second = self.wide(left), self.wide(right)
+                return shuffle(self.code, expr.type, first, second, order)
             case _:
                 assert_never(expr)
 
-    def _together(self, exprs: Iterable[LExpr]) -> tuple[list[str], bool]:
-        return together(self.code, [(self.value(expr), expr.type) for expr in exprs])
+    def _operands(self, exprs: Iterable[LExpr]) -> tuple[list[str], bool]:
+        """Emit operands, all wide if any is; and tell whether they are."""
+        values = [(self.value(expr), expr.type) for expr in exprs]
+        return widen_together(self.code, values)
 
     def _operation(self, expr: Not | Select | Bin | Convert | CallFn) -> Value:
         match expr:
             case Not(operand=operand):
-                (given,), in_lanes = self._together((operand,))
+                (value,), in_lanes = self._operands((operand,))
                 kind = kind_of(BOOL, in_lanes=in_lanes)
-                text = self.code.value(f"xor {kind} {given}, {literal(kind, 'true')}")
+                text = self.code.value(f"xor {kind} {value}, {literal(kind, 'true')}")
             case Select(condition=condition, then=then, otherwise=otherwise):
-                parts = (condition, then, otherwise)
-                (test, yes, no), in_lanes = self._together(parts)
+                operands = (condition, then, otherwise)
+                (test, yes, no), in_lanes = self._operands(operands)
                 kind = kind_of(expr.type, in_lanes=in_lanes)
                 text = self.code.select(test, kind, yes, no, even=expr.even)
             case Bin(op="/", left=left, right=right) if (
@@ -163,19 +165,19 @@ class Expressions:
                 in_lanes = True
                 text = emit_division(self.code, left.type, self.wide(left), divisor)
             case Bin(op=op, left=left, right=right):
-                (a, b), in_lanes = self._together((left, right))
+                (a, b), in_lanes = self._operands((left, right))
                 kind = kind_of(left.type, in_lanes=in_lanes)
                 text = emit_binary(self.code, op, left.type, kind, a, b)
             case Convert(operand=operand):
-                (given,), in_lanes = self._together((operand,))
+                (value,), in_lanes = self._operands((operand,))
                 text = emit_convert(
-                    self.code, given, operand.type, expr.type, in_lanes=in_lanes
+                    self.code, value, operand.type, expr.type, in_lanes=in_lanes
                 )
             case CallFn(function=name, arguments=arguments):
-                values, in_lanes = self._together(arguments)
-                taken = arguments[0].type
+                values, in_lanes = self._operands(arguments)
+                source = arguments[0].type
                 text = emit_call(
-                    self.code, name, values, taken, expr.type, in_lanes=in_lanes
+                    self.code, name, values, source, expr.type, in_lanes=in_lanes
                 )
             case _:
                 assert_never(expr)

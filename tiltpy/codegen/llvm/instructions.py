@@ -1,4 +1,4 @@
-"""LLVM IR under construction, as text: what is appended, in which block.
+"""LLVM IR under construction, as text: instructions are appended to blocks.
 
 Text is what LLVM reads in the end; building it through objects took longer than
 optimizing it. Names are numbers, types are written out by who appends.
@@ -13,51 +13,51 @@ from tiltpy.types import BOOL, Scalar
 
 
 def type_of(scalar: Scalar) -> str:
-    """A scalar in a register."""
+    """Write the type of a scalar in a register."""
     if scalar.is_float:
         return "float" if scalar.bits == 32 else "double"
     return f"i{scalar.bits}"
 
 
 def memory_type(scalar: Scalar) -> str:
-    """A scalar in memory: a bool is a byte."""
+    """Write the type of a scalar in memory: a bool is a byte."""
     return "i8" if scalar == BOOL else type_of(scalar)
 
 
 def wide(kind: str) -> str:
-    """A type with an entry for each lane."""
+    """Write the type with an entry for each lane."""
     return f"<{LANES} x {kind}>"
 
 
 def is_wide(kind: str) -> bool:
-    """Whether a type has an entry for each lane."""
+    """Tell whether a type has an entry for each lane."""
     return kind.startswith("<")
 
 
 def element(kind: str) -> str:
-    """The type of one lane."""
+    """Extract the type of one lane."""
     return kind[1:-1].split(" x ")[1] if is_wide(kind) else kind
 
 
 def like(kind: str, other: str) -> str:
-    """The type `other`, wide if `kind` is."""
+    """Write the type `other`, wide if `kind` is."""
     return wide(other) if is_wide(kind) else other
 
 
 def literal(kind: str, text: str) -> str:
-    """A constant operand of a type, in all lanes if it is wide."""
+    """Write a constant operand of a type, in all lanes if it is wide."""
     return f"splat ({element(kind)} {text})" if is_wide(kind) else text
 
 
 def suffix(kind: str) -> str:
-    """A type in the name of an intrinsic."""
+    """Write a type as intrinsics have it in their names."""
     name = element(kind)
     short = {"float": "f32", "double": "f64"}.get(name, name)
     return f"v{kind[1:].split(maxsplit=1)[0]}{short}" if is_wide(kind) else short
 
 
 def constant(value: float, scalar: Scalar) -> str:
-    """A constant as an operand."""
+    """Write a constant as an operand."""
     if scalar.is_float:
         # Both widths are written as the bits of the double of that value.
         exact = struct.unpack("f", struct.pack("f", value))[0]
@@ -69,11 +69,11 @@ def constant(value: float, scalar: Scalar) -> str:
 
 
 def number_in(operand: str) -> float | None:
-    """The float that an operand is, in all lanes if it is wide; None: it varies."""
-    found = _FLOAT.search(operand)
-    if found is None:
+    """Read the float that an operand is in all lanes; None if it is no constant."""
+    match = _FLOAT.search(operand)
+    if match is None:
         return None
-    (value,) = struct.unpack(">d", bytes.fromhex(found[1]))
+    (value,) = struct.unpack(">d", bytes.fromhex(match[1]))
     return float(value)
 
 
@@ -93,7 +93,7 @@ class Instructions:
         self._names = 0
 
     def name(self) -> str:
-        """A name of its own."""
+        """Make a fresh name."""
         self._names += 1
         return f"%x{self._names}"
 
@@ -108,7 +108,7 @@ class Instructions:
         self.lines.append(f"  {text}")
 
     def label(self) -> str:
-        """The name of a block to come."""
+        """Make the name of a block to come."""
         return self.name()[1:]
 
     def begin(self, label: str) -> None:
@@ -116,21 +116,21 @@ class Instructions:
         self.lines.append(f"{label}:")
 
     def branch(self, label: str) -> None:
-        """Go on at a block."""
+        """Branch to a block."""
         self.do(f"br label %{label}")
 
     def choose(
         self, condition: str, yes: str, no: str, *, rarely: bool = False
     ) -> None:
-        """Go on at one of two blocks; `rarely`: hardly ever at the first one.
+        """Branch to one of two blocks; `rarely`: hardly ever to the first one.
 
-        What is in that one is then not computed ahead of time, to no use.
+        LLVM then computes nothing of that one ahead of time.
         """
         weights = ", !prof !1" if rarely else ""
         self.do(f"br i1 {condition}, label %{yes}, label %{no}{weights}")
 
     def stack(self, kind: str) -> str:
-        """A place in the function's frame."""
+        """Allocate a slot in the function's frame."""
         name = self.name()
         self.entry.append(f"  {name} = alloca {kind}")
         return name
@@ -138,7 +138,7 @@ class Instructions:
     def select(
         self, condition: str, kind: str, then: str, other: str, *, even: bool = False
     ) -> str:
-        """One of two values; the condition is as wide as they are.
+        """Select one of two values; the condition is as wide as they are.
 
         `even`: never a branch, which LLVM likes where one of them is loaded.
         """

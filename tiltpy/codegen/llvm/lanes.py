@@ -1,4 +1,4 @@
-"""Values of one lane and of all: how they meet, and how lanes move among each other."""
+"""Values of one lane and of all: widening, and moving lanes within vectors."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -18,48 +18,47 @@ class Value(NamedTuple):
     wide: bool
 
 
-def widened(code: Instructions, value: Value, scalar: Scalar) -> str:
-    """A value in all lanes, if it is not wide already."""
+def widen(code: Instructions, value: Value, scalar: Scalar) -> str:
+    """Broadcast a value to all lanes, unless it is wide already."""
     if value.wide:
         return value.text
     kind = type_of(scalar)
-    many = wide(kind)
+    vector = wide(kind)
     if not value.text.startswith("%"):
-        return literal(many, value.text)
-    one = code.value(f"insertelement {many} poison, {kind} {value.text}, i64 0")
-    return code.value(
-        f"shufflevector {many} {one}, {many} poison, <{LANES} x i32> zeroinitializer"
-    )
+        return literal(vector, value.text)
+    first = code.value(f"insertelement {vector} poison, {kind} {value.text}, i64 0")
+    order = f"<{LANES} x i32> zeroinitializer"
+    return code.value(f"shufflevector {vector} {first}, {vector} poison, {order}")
 
 
-def together(
+def widen_together(
     code: Instructions, operands: Sequence[tuple[Value, Scalar]]
 ) -> tuple[list[str], bool]:
-    """Operands, all wide if one is; and whether they are."""
+    """Broadcast all operands if any is wide; and tell whether it is."""
     in_lanes = any(value.wide for value, _ in operands)
     if not in_lanes:
         return [value.text for value, _ in operands], False
-    return [widened(code, value, scalar) for value, scalar in operands], True
+    return [widen(code, value, scalar) for value, scalar in operands], True
 
 
-def numbers(values: Iterable[int], scalar: Scalar) -> Value:
-    """A constant for each lane."""
+def constant_lanes(values: Iterable[int], scalar: Scalar) -> Value:
+    """Write a vector with a constant for each lane."""
     kind = type_of(scalar)
     return Value(f"<{', '.join(f'{kind} {value}' for value in values)}>", wide=True)
 
 
 def to_bits(code: Instructions, text: str) -> str:
-    """Wide bools as bits."""
+    """Convert wide bools to bits."""
     return code.value(f"bitcast {wide('i1')} {text} to {BITS}")
 
 
 def from_bits(code: Instructions, bits: str) -> str:
-    """Bits as wide bools."""
+    """Convert bits to wide bools."""
     return code.value(f"bitcast {BITS} {bits} to {wide('i1')}")
 
 
 def count_true(code: Instructions, text: str) -> Value:
-    """In how many lanes a wide bool holds."""
+    """Count the lanes in which a wide bool is true."""
     count = code.call(f"llvm.ctpop.{BITS}", BITS, [BITS], to_bits(code, text))
     return Value(code.value(f"zext {BITS} {count} to i64"), wide=False)
 
@@ -67,23 +66,23 @@ def count_true(code: Instructions, text: str) -> Value:
 def earlier(
     code: Instructions, scalar: Scalar, before: str, now: str, by: int
 ) -> Value:
-    """The lanes that many back in the sequence of `before`, then `now`."""
+    """Shift lanes: those `by` lanes back in the sequence of `before`, then `now`."""
     if scalar == BOOL:
         return Value(_earlier_bits(code, before, now, by), wide=True)
-    return shuffled(code, scalar, before, now, range(LANES - by, 2 * LANES - by))
+    return shuffle(code, scalar, before, now, range(LANES - by, 2 * LANES - by))
 
 
 def _earlier_bits(code: Instructions, before: str, now: str, by: int) -> str:
-    """Bools move as the bits of a number: masks have no shuffles of their own."""
+    """Shift bools as the bits of a number: masks have no shuffles."""
     late = code.value(f"shl {BITS} {to_bits(code, now)}, {by}")
     early = code.value(f"lshr {BITS} {to_bits(code, before)}, {LANES - by}")
     return from_bits(code, code.value(f"or {BITS} {late}, {early}"))
 
 
-def shuffled(
+def shuffle(
     code: Instructions, scalar: Scalar, first: str, second: str, order: Iterable[int]
 ) -> Value:
-    """The lanes numbered by `order` in the sequence of `first`, then `second`."""
+    """Select the lanes numbered by `order` from `first`, then `second`."""
     kind = wide(type_of(scalar))
     lanes = ", ".join(f"i32 {lane}" for lane in order)
     text = code.value(

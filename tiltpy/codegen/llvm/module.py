@@ -13,10 +13,10 @@ and the counted ones, take some nanoseconds a visit, and a chunk some millions o
 from typing import assert_never
 
 from tiltpy.abi import LANES
-from tiltpy.codegen.llvm.arrays import Memory, in_memory, size_of
+from tiltpy.codegen.llvm.arrays import Memory, size_of, to_memory
 from tiltpy.codegen.llvm.expressions import Expressions
 from tiltpy.codegen.llvm.instructions import HINTS, Instructions
-from tiltpy.codegen.llvm.lanes import Value, widened
+from tiltpy.codegen.llvm.lanes import Value, widen
 from tiltpy.codegen.llvm.operators import kind_of
 from tiltpy.codegen.llvm.packing import emit_pack, emit_packing_store
 from tiltpy.loops.nodes import (
@@ -40,7 +40,7 @@ from tiltpy.types import I64
 
 
 def emit_module(kernel: Kernel, *, packs: bool = False, fuses: bool = True) -> str:
-    """The LLVM IR of a kernel: `void kernel(ptr slots, ptr stop)`.
+    """Emit the LLVM IR of a kernel: `void kernel(ptr slots, ptr stop)`.
 
     `packs`: the machine has instructions that pack the lanes of a register; `fuses`:
     such that multiply and add in one.
@@ -81,7 +81,7 @@ def _slot(code: Instructions, index: int) -> str:
 
 
 class _Body:
-    """A kernel's statements, appended to one LLVM function."""
+    """Emits a kernel's statements into one LLVM function."""
 
     def __init__(self, kernel: Kernel, *, packs: bool, fuses: bool) -> None:
         self.packs = packs
@@ -96,7 +96,7 @@ class _Body:
         for i, (var, _) in enumerate(kernel.numbers):
             self.assign(var, Value(f"%number{i}", wide=False))
         self.depth = 0
-        """How many loops there are around what is emitted."""
+        """Loops around the statement that is emitted."""
         self.stopped = self.code.label()
         self.block(kernel.body)
         self.code.branch(self.stopped)
@@ -110,29 +110,29 @@ class _Body:
     def statement(self, statement: Stmt) -> None:
         value, scalar = self.expressions.value, self.expressions.scalar
         match statement:
-            case Assign(var=var, value=given):
-                self.assign(var, value(given))
-            case Store(array=array, index=index, value=given, past=past):
-                stored = value(given)
+            case Assign(var=var, value=expr):
+                self.assign(var, value(expr))
+            case Store(array=array, index=index, value=expr, past=past):
+                stored = value(expr)
                 self.memory.store(array, scalar(index), stored, past=past)
             case Pack():
                 self.pack(statement)
             case Prefetch(array=array, index=index):
                 self.memory.prefetch(array, scalar(index))
-            case Choose(array=array, condition=test, then=one, otherwise=other):
-                self.memory.choose(array, scalar(test), one, other)
+            case Choose(array=array, condition=test, then=then, otherwise=other):
+                self.memory.choose(array, scalar(test), then, other)
             case Pour():
                 self.pour(statement)
-            case WriteSlot(slot=slot, value=given):
-                number = scalar(given)
+            case WriteSlot(slot=slot, value=expr):
+                number = scalar(expr)
                 address = self.code.value(f"getelementptr i64, ptr %slots, i64 {slot}")
                 self.code.do(f"store i64 {number}, ptr {address}")
             case While():
-                self.loop(statement)
+                self.while_loop(statement)
             case For():
-                self.counted(statement)
+                self.for_loop(statement)
             case Branch():
-                self.conditional(statement)
+                self.branch(statement)
             case _:
                 assert_never(statement)
 
@@ -141,13 +141,13 @@ class _Body:
         kind = kind_of(var.type, in_lanes=in_lanes)
         if var not in self.places:
             self.places[var] = self.code.stack(kind)
-        text = widened(self.code, value, var.type) if in_lanes else value.text
+        text = widen(self.code, value, var.type) if in_lanes else value.text
         self.code.do(f"store {kind} {text}, ptr {self.places[var]}")
 
     def pack(self, pack: Pack) -> None:
         array = pack.array
         value = Value(self.expressions.wide(pack.value), wide=True)
-        kind, text = in_memory(self.code, array.type, value)
+        kind, text = to_memory(self.code, array.type, value)
         mask = self.expressions.wide(pack.mask)
         address = self.memory.address(array, self.expressions.scalar(pack.index))
         emit = emit_pack if self.packs else emit_packing_store
@@ -162,8 +162,8 @@ class _Body:
         self.code.branch(head)
         self.code.begin(head)
         now = self.expressions.scalar(done)
-        more = self.code.value(f"icmp slt i64 {now}, {count}")
-        self.code.choose(more, inner, after)
+        goes_on = self.code.value(f"icmp slt i64 {now}, {count}")
+        self.code.choose(goes_on, inner, after)
         self.code.begin(inner)
         self.memory.pour(pour.source, now, to)
         step = self.code.value(f"add nsw i64 {now}, {LANES}")
@@ -171,7 +171,7 @@ class _Body:
         self.code.branch(head)
         self.code.begin(after)
 
-    def loop(self, loop: While) -> None:
+    def while_loop(self, loop: While) -> None:
         self.poll_inside()
         head, inner, done = (self.code.label() for _ in range(3))
         self.code.branch(head)
@@ -181,7 +181,7 @@ class _Body:
         self.code.begin(inner)
         if not self.depth and not loops(loop.body):
             self.poll()
-        self.inside(loop.body)
+        self.loop_body(loop.body)
         self.code.branch(head)
         self.code.begin(done)
 
@@ -198,13 +198,13 @@ class _Body:
         self.code.choose(stops, self.stopped, after, rarely=True)
         self.code.begin(after)
 
-    def inside(self, body: tuple[Stmt, ...]) -> None:
-        """The body of a loop."""
+    def loop_body(self, body: tuple[Stmt, ...]) -> None:
+        """Emit the body of a loop."""
         self.depth += 1
         self.block(body)
         self.depth -= 1
 
-    def counted(self, loop: For) -> None:
+    def for_loop(self, loop: For) -> None:
         self.poll_inside()
         head, inner, done = (self.code.label() for _ in range(3))
         self.assign(loop.var, self.expressions.value(loop.start))
@@ -212,17 +212,17 @@ class _Body:
         self.code.branch(head)
         self.code.begin(head)
         now = self.expressions.scalar(loop.var)
-        more = self.code.value(f"icmp slt i64 {now}, {stop}")
-        self.code.choose(more, inner, done)
+        goes_on = self.code.value(f"icmp slt i64 {now}, {stop}")
+        self.code.choose(goes_on, inner, done)
         self.code.begin(inner)
-        self.inside(loop.body)
+        self.loop_body(loop.body)
         now = self.expressions.scalar(loop.var)
         step = self.code.value(f"add nsw i64 {now}, {loop.step}")
         self.assign(loop.var, Value(step, wide=False))
         self.code.branch(head)
         self.code.begin(done)
 
-    def conditional(self, branch: Branch) -> None:
+    def branch(self, branch: Branch) -> None:
         yes, no, done = (self.code.label() for _ in range(3))
         self.code.choose(self.expressions.scalar(branch.condition), yes, no)
         self.code.begin(yes)

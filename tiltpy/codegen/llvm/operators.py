@@ -32,14 +32,14 @@ _ORDER = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 
 def kind_of(scalar: Scalar, *, in_lanes: bool) -> str:
-    """The LLVM type of a value, of one lane or of all."""
+    """Write the LLVM type of a value, of one lane or of all."""
     return wide(type_of(scalar)) if in_lanes else type_of(scalar)
 
 
 def emit_binary(
     code: Instructions, op: BinaryOp, scalar: Scalar, kind: str, a: str, b: str
 ) -> str:
-    """An operator on two values of one type."""
+    """Emit an operator on two values of one type."""
     if op in _EQUALITY or op in _ORDER:
         return code.value(f"{_comparison(op, scalar)} {kind} {a}, {b}")
     if op in ("//", "%"):
@@ -62,20 +62,20 @@ def _comparison(op: str, scalar: Scalar) -> str:
 def _integer_floor(
     code: Instructions, op: str, scalar: Scalar, kind: str, a: str, b: str
 ) -> str:
-    """Python's `//` and `%`; by zero it is 0, the least integer by -1 wraps."""
+    """Emit Python's `//` and `%`; by zero it is 0, the least integer by -1 wraps."""
     if b.isdecimal() and int(b).bit_count() == 1:
         return _by_power_of_two(code, op, scalar, kind, a, int(b))
-    zero, one = literal(kind, "0"), literal(kind, "1")
+    zero, unit = literal(kind, "0"), literal(kind, "1")
     test = like(kind, "i1")
     is_zero = code.value(f"icmp eq {kind} {b}, {zero}")
     if scalar.kind == "uint":
-        divisor = code.select(is_zero, kind, one, b)
+        divisor = code.select(is_zero, kind, unit, b)
         name = "udiv" if op == "//" else "urem"
         result = code.value(f"{name} {kind} {a}, {divisor}")
         return code.select(is_zero, kind, zero, result)
     is_minus = code.value(f"icmp eq {kind} {b}, {literal(kind, '-1')}")
     special = code.value(f"or {test} {is_zero}, {is_minus}")
-    divisor = code.select(special, kind, one, b)
+    divisor = code.select(special, kind, unit, b)
     remainder = code.value(f"srem {kind} {a}, {divisor}")
     differ = code.value(f"xor {kind} {remainder}, {divisor}")
     negative = code.value(f"icmp slt {kind} {differ}, {zero}")
@@ -97,7 +97,7 @@ def _integer_floor(
 def _by_power_of_two(
     code: Instructions, op: str, scalar: Scalar, kind: str, a: str, b: int
 ) -> str:
-    """A constant power of two: bits are shifted out, or kept; floors as they are."""
+    """Emit `//` or `%` by a constant power of two: a shift, or a mask."""
     if op == "%":
         return code.value(f"and {kind} {a}, {b - 1}")
     shift = "ashr" if scalar.kind == "int" else "lshr"
@@ -105,7 +105,7 @@ def _by_power_of_two(
 
 
 def _float_floor(code: Instructions, op: str, kind: str, a: str, b: str) -> str:
-    """Floor division of floats: of `a - (a mod b)`, rounded as Python does.
+    """Emit floor division of floats: of `a - (a mod b)`, rounded as Python does.
 
     Single precision goes through double, as Python's own would.
     """
@@ -114,7 +114,7 @@ def _float_floor(code: Instructions, op: str, kind: str, a: str, b: str) -> str:
         widened = (code.value(f"fpext {kind} {value} to {double}") for value in (a, b))
         result = _float_floor(code, op, double, *widened)
         return code.value(f"fptrunc {double} {result} to {kind}")
-    zero, one, half = (literal(kind, text) for text in ("0.0", "1.0", "0.5"))
+    zero, unit, half = (literal(kind, text) for text in ("0.0", "1.0", "0.5"))
     test = like(kind, "i1")
     remainder = code.value(f"frem {kind} {a}, {b}")
     inexact = code.value(f"fcmp une {kind} {remainder}, {zero}")
@@ -128,13 +128,13 @@ def _float_floor(code: Instructions, op: str, kind: str, a: str, b: str) -> str:
         return code.select(inexact, kind, moved, _copysign(code, kind, zero, b))
     exact = code.value(f"fsub {kind} {a}, {remainder}")
     quotient = code.value(f"fdiv {kind} {exact}, {b}")
-    less = code.value(f"fsub {kind} {quotient}, {one}")
+    less = code.value(f"fsub {kind} {quotient}, {unit}")
     quotient = code.select(wrong, kind, less, quotient)
     floored = _intrinsic(code, "llvm.floor", kind, quotient)
     over = code.value(f"fsub {kind} {quotient}, {floored}")
     low = code.value(f"fcmp ogt {kind} {over}, {half}")
-    more = code.value(f"fadd {kind} {floored}, {one}")
-    floored = code.select(low, kind, more, floored)
+    above = code.value(f"fadd {kind} {floored}, {unit}")
+    floored = code.select(low, kind, above, floored)
     ratio = code.value(f"fdiv {kind} {a}, {b}")
     is_zero = code.value(f"fcmp oeq {kind} {quotient}, {zero}")
     signed = _copysign(code, kind, zero, ratio)
@@ -146,7 +146,7 @@ def _float_floor(code: Instructions, op: str, kind: str, a: str, b: str) -> str:
 def emit_convert(
     code: Instructions, value: str, old: Scalar, new: Scalar, *, in_lanes: bool
 ) -> str:
-    """A saturating cast."""
+    """Emit a saturating cast."""
     if old == new:
         return value
     source, kind = (kind_of(scalar, in_lanes=in_lanes) for scalar in (old, new))
@@ -172,7 +172,7 @@ def emit_convert(
 def _saturate(
     code: Instructions, value: str, old: Scalar, new: Scalar, source: str, kind: str
 ) -> str:
-    """An integer as another integer type, clamped to its range."""
+    """Convert an integer to another integer type, clamped to its range."""
     (old_low, old_high), (low, high) = int_range(old), int_range(new)
     sign = "s" if old.kind == "int" else "u"
     if old_low < low:
@@ -206,7 +206,7 @@ def emit_call(
     *,
     in_lanes: bool,
 ) -> str:
-    """A math function, or one of the loop IR's own; `old` is the arguments' type."""
+    """Emit a function of math or the loop IR; `old` is the arguments' type."""
     kind = kind_of(old, in_lanes=in_lanes)
     if name in ("max_key", "min_key"):
         return _order_key(code, args[0], kind, old.bits, largest=name == "max_key")
@@ -218,8 +218,8 @@ def emit_call(
         return _intrinsic(code, _INTRINSICS[name], kind, *args)
     if name in ("abs", "sign", "min", "max"):
         if old.is_float:
-            return _float_same(code, name, kind, args)
-        return _integer_same(code, name, old, kind, args)
+            return _float_function(code, name, kind, args)
+        return _integer_function(code, name, old, kind, args)
     if name.startswith("is_"):
         return _classify(code, name, kind, args[0])
     symbol = name + ("f" if old.bits == 32 else "")
@@ -227,40 +227,42 @@ def emit_call(
 
 
 def _library(code: Instructions, symbol: str, kind: str, args: list[str]) -> str:
-    """A function of the C library, lane by lane."""
-    one = element(kind)
-    kinds = [one] * len(args)
+    """Call a function of the C library, lane by lane."""
+    lane_type = element(kind)
+    kinds = [lane_type] * len(args)
     if not is_wide(kind):
         return code.call(symbol, kind, kinds, *args)
     result = "poison"
     for lane in range(LANES):
-        each = [
+        operands = [
             code.value(f"extractelement {kind} {argument}, i64 {lane}")
             for argument in args
         ]
-        found = code.call(symbol, one, kinds, *each)
-        result = code.value(f"insertelement {kind} {result}, {one} {found}, i64 {lane}")
+        value = code.call(symbol, lane_type, kinds, *operands)
+        result = code.value(
+            f"insertelement {kind} {result}, {lane_type} {value}, i64 {lane}"
+        )
     return result
 
 
-def _float_same(code: Instructions, name: str, kind: str, args: list[str]) -> str:
+def _float_function(code: Instructions, name: str, kind: str, args: list[str]) -> str:
     if name == "abs":
         return _intrinsic(code, "llvm.fabs", kind, *args)
     if name in ("min", "max"):
         for bound, value in (args, args[::-1]):
             limit = number_in(bound)
             if limit is not None and not isnan(limit):
-                return _limited(code, name, kind, value, bound, limit)
+                return _limit(code, name, kind, value, bound, limit)
         return _intrinsic(code, f"llvm.{name}imum", kind, *args)
     unit = _copysign(code, kind, literal(kind, "1.0"), args[0])
     nonzero = code.value(f"fcmp one {kind} {args[0]}, {literal(kind, '0.0')}")
     return code.select(nonzero, kind, unit, args[0])
 
 
-def _limited(
+def _limit(
     code: Instructions, name: str, kind: str, value: str, bound: str, limit: float
 ) -> str:
-    """`min` or `max` of a value and a constant that is a number.
+    """Emit `min` or `max` of a value and a constant that is no NaN.
 
     A comparison and a choice, which most processors have in one instruction: where both
     are equal, or the value is NaN, it is the value. But if that is the other zero, the
@@ -273,7 +275,7 @@ def _limited(
     return code.select(beyond, kind, bound, value)
 
 
-def _integer_same(
+def _integer_function(
     code: Instructions, name: str, scalar: Scalar, kind: str, args: list[str]
 ) -> str:
     signed = scalar.kind == "int"
@@ -303,7 +305,7 @@ def _classify(code: Instructions, name: str, kind: str, value: str) -> str:
 def _order_key(
     code: Instructions, value: str, source: str, bits: int, *, largest: bool
 ) -> str:
-    """A float's bits, flipped so that signed integers order as the floats do."""
+    """Flip a float's bits so that signed integers order as the floats do."""
     kind = like(source, f"i{bits}")
     pattern = code.value(f"bitcast {source} {value} to {kind}")
     key = _flip(code, pattern, kind, bits)
@@ -313,7 +315,7 @@ def _order_key(
 
 
 def _flip(code: Instructions, pattern: str, kind: str, bits: int) -> str:
-    """All bits but the sign, inverted where the sign is set."""
+    """Invert all bits but the sign where the sign is set."""
     sign = code.value(f"ashr {kind} {pattern}, {literal(kind, str(bits - 1))}")
     low = literal(kind, str((1 << (bits - 1)) - 1))
     mask = code.value(f"and {kind} {sign}, {low}")

@@ -1,4 +1,4 @@
-"""Long work in a thread of its own, so that the caller's hears of interrupts.
+"""Long work beside the caller's thread, so that that hears of interrupts.
 
 Python handles a signal in the main thread, between two bytecodes: while that thread
 sorts a column, compiles or runs a kernel, nothing is heard of Ctrl-C. So it hands long
@@ -42,21 +42,21 @@ QUESTION = 0.1
 
 
 class StopFlag:
-    """A flag for kernels to poll, at a `place` in memory: they end when it is set."""
+    """A flag for kernels to poll, at an `address`; they end when it is set."""
 
-    __slots__ = ("_flag", "place")
+    __slots__ = ("_flag", "address")
 
     def __init__(self) -> None:
         self._flag = np.zeros(1, np.int64)
-        self.place = int(self._flag.ctypes.data)
+        self.address = int(self._flag.ctypes.data)
 
     def set(self) -> None:
-        """Have them end."""
+        """Have the kernels end."""
         self._flag[0] = 1
 
     @property
     def is_set(self) -> bool:
-        """Whether they shall."""
+        """Whether the kernels shall end."""
         return bool(self._flag[0])
 
 
@@ -93,7 +93,7 @@ class Work(Guarded, Generic[T]):
     # In its thread
 
     def run(self) -> None:
-        """Do it. `StopWork`, if nobody waits any more: the thread shall end, too."""
+        """Do the task; `StopWork` if nobody waits any more, so that the thread ends."""
         with self._lock:
             if self._left:
                 return
@@ -146,7 +146,7 @@ class Work(Guarded, Generic[T]):
         return result[0]
 
     def check(self) -> None:
-        """Raise `StopWork`, if it has been stopped."""
+        """Raise `StopWork`, if the work has been stopped."""
         if self.flag.is_set:
             raise StopWork
 
@@ -198,11 +198,11 @@ _abandoned: WeakSet[Work[Any]] = WeakSet()
 
 def is_abandoned() -> bool:
     """Tell whether any work goes on for which nobody waits."""
-    return not all(one.is_over for one in _abandoned)
+    return not all(work.is_over for work in _abandoned)
 
 
 class _Here(local):
-    """What a thread works on."""
+    """The work of each thread."""
 
     work: Work[Any] | None = None
 
@@ -237,7 +237,7 @@ def offload(
 
 
 def in_caller(task: Callable[[], T]) -> T:
-    """Do what is the caller's, in its thread: where that waits for work done here."""
+    """Do a task of the caller's in its thread, which waits for the work done here."""
     return task() if _here.work is None else _here.work.ask(task)
 
 

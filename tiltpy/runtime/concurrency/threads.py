@@ -1,4 +1,4 @@
-"""Threads that stay, and wait: to start one takes as long as some of the work."""
+"""Threads that are reused: to start one takes as long as some of the work."""
 
 import os
 from collections import deque
@@ -17,7 +17,7 @@ _idle: deque[Inbox] = deque()
 
 
 def start(work: Callable[[], object], done: Callable[[], object]) -> None:
-    """Have a thread that has nothing to do do some work, and then call `done`.
+    """Do some work in an idle thread, or a new one, which then calls `done`.
 
     `RuntimeError` if there can be no more threads. The work raises nothing but
     `StopWork`, with which the thread ends.

@@ -1,4 +1,4 @@
-"""Sharing work out among threads, of which the caller's is one.
+"""Work shared among threads, of which the caller's is one.
 
 So there is a thread less to be started, and nobody has to be woken for each result:
 with few processors both would take as long as some of the work.
@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 
 class _Queue(Generic[T, R]):
-    """Items that nobody has begun, and results, by their numbers."""
+    """Items that no worker has begun, and results, by their numbers."""
 
     def __init__(self, work: Callable[[T], R], items: Iterable[T]) -> None:
         self.work = work
@@ -28,7 +28,7 @@ class _Queue(Generic[T, R]):
         self.done: dict[int, R] = {}
 
     def step(self) -> bool:
-        """Do the next item; whether there was one."""
+        """Do the next item; False if there is none."""
         try:
             number, item = self.pending.popleft()
         except IndexError:
@@ -48,7 +48,7 @@ class _Queue(Generic[T, R]):
 def map_ordered(
     work: Callable[[T], R], items: Iterable[T], workers: int
 ) -> Generator[R]:
-    """Map a function over items by several workers; begun and given in their order.
+    """Map a function over items by several workers; results come in order of items.
 
     Closing it stops the workers after what they are doing, as an error of one does.
     """
@@ -71,23 +71,23 @@ def map_ordered(
         yield queue.done.pop(number)
 
 
-def run_all(work: Sequence[Callable[[], object]], stop: Callable[[], object]) -> None:
-    """Do each of some work, none of which fails, in a thread of its own.
+def run_all(tasks: Sequence[Callable[[], object]], stop: Callable[[], object]) -> None:
+    """Do some tasks, none of which fails, each in a thread.
 
-    The first is the caller's. When that is done, or interrupted, the others are told to
-    `stop` after what they are doing, and waited for.
+    The first is done in the caller's. When it ends, or is interrupted, the others are
+    told to `stop` after what they are doing, and waited for.
     """
-    if len(work) == 1:
-        work[0]()
+    if len(tasks) == 1:
+        tasks[0]()
         return
     done: SimpleQueue[None] = SimpleQueue()
     begun = 0
     try:
         with suppress(RuntimeError):  # no more threads: those that there are do it all
-            for one in work[1:]:
-                start(one, partial(done.put, None))
+            for task in tasks[1:]:
+                start(task, partial(done.put, None))
                 begun += 1
-        work[0]()
+        tasks[0]()
     finally:
         stop()
         for _ in range(begun):

@@ -68,7 +68,7 @@ def _pairs(tables: Sequence[CallTable], slots: Sequence[I64Array]) -> I64Array:
     first = 0
     for table, own in zip(tables, slots, strict=True):
         stop = first + len(own)
-        pairs[first:stop, 0] = table.code.place
+        pairs[first:stop, 0] = table.code.address
         pairs[first:stop, 1] = address(own)
         if len(own) > 1:
             pairs[first:stop, 1] += np.arange(len(own)) * own.strides[0]
@@ -108,5 +108,5 @@ def _take(
     code: Code, pairs: I64Array, taken: I64Array, flag: StopFlag, owner: object
 ) -> None:
     """Make the calls that no other thread takes."""
-    code.many(address(pairs), len(pairs), address(taken), flag.place)
+    code.call_many(address(pairs), len(pairs), address(taken), flag.address)
     del owner

@@ -184,8 +184,8 @@ class CallTable:
         ]
         described, flag = np.array(outputs, np.int64), stop_flag()
         calls, (rows, width) = address(self.slots), self.slots.shape
-        self.code.appended(
-            calls, rows, width, address(described), len(outputs), flag.place
+        self.code.call_appending(
+            calls, rows, width, address(described), len(outputs), flag.address
         )
         if flag.is_set:
             raise StopWork

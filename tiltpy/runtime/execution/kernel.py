@@ -12,14 +12,14 @@ class Code(Protocol):
     """Machine code of a kernel; what it holds lives as long as itself."""
 
     @property
-    def place(self) -> int:
+    def address(self) -> int:
         """The address of the kernel."""
 
-    def one(self, slots: int, stop: int, /) -> object:
+    def call(self, slots: int, stop: int, /) -> object:
         """Call the kernel with the address of its slots and that of a stop flag."""
 
     @property
-    def many(self) -> Callable[[int, int, int, int], object]:
+    def call_many(self) -> Callable[[int, int, int, int], object]:
         """Call any kernels, each over its own slots.
 
         Parameters: the address of the calls (for each, the kernel's address and that of
@@ -28,7 +28,7 @@ class Code(Protocol):
         """
 
     @property
-    def appended(self) -> Callable[[int, int, int, int, int, int], object]:
+    def call_appending(self) -> Callable[[int, int, int, int, int, int], object]:
         """Call the kernel for each row of slots, outputs behind one another.
 
         Parameters: the address of the slots, their rows and columns, the address and
