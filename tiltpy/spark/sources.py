@@ -50,7 +50,7 @@ class SparkSource:
     @property
     def used(self) -> tuple[str, ...]:
         """The columns that workers need beside the keys."""
-        return tuple(replace(self.choice, keys=()).used)
+        return tuple(replace(self.choice, keys=()).columns)
 
     @property
     def time_name(self) -> str | None:
@@ -126,7 +126,7 @@ def _source(query: Query, declared: Input, binding: InputBinding) -> SparkSource
     settled = complete_input(declared, binding)
     schema = arrow_schema(frame.schema)
     choice = choose_columns(settled, binding.column, schema)
-    used = pa.schema([schema.field(name) for name in choice.used])
+    used = pa.schema([schema.field(name) for name in choice.columns])
     example = _example_row(used, settled.lifetime)
     stamps = ingest(declared, replace(binding, frame=example), unit=query.unit).stamps
     order = settled.order or _all_columns(settled, choice, frame)
@@ -140,7 +140,7 @@ def _all_columns(settled: Input, choice: Choice, frame: DataFrame) -> tuple[str,
     others = (
         name
         for name in frame.columns
-        if name in choice.used and name not in (first, *ends, *settled.keys)
+        if name in choice.columns and name not in (first, *ends, *settled.keys)
     )
     return (*ends, *others)
 

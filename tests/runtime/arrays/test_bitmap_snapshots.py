@@ -66,11 +66,11 @@ def cells(draw: st.DrawFn) -> str:
 @settings(max_examples=500, deadline=None)
 def test_times_follow_from_the_bits(text: str, low: int, period: int) -> None:
     piece = piece_of(text, low, period)
-    assert (piece.carried(), rows_of(piece)) == meaning(text, low, period)
+    assert (piece.find_carry_end(), rows_of(piece)) == meaning(text, low, period)
 
 
 def test_many_cells() -> None:
-    assert piece_of("o" * 100_000).carried() == 100_000
+    assert piece_of("o" * 100_000).find_carry_end() == 100_000
     assert rows_of(piece_of("b" * 100_001))[-1] == (100_000, 100_001)
     assert rows_of(piece_of("b" + "o" * 99_999)) == [(0, 100_000)]
 
@@ -78,7 +78,7 @@ def test_many_cells() -> None:
 def test_without_covered_each_snapshot_is_a_cell() -> None:
     begins = np.array([0b10110], np.uint8)
     piece = BitmapSnapshots(10, 5, 5, begins, None, 3, (Column(np.arange(3)),))
-    assert piece.carried() is None
+    assert piece.find_carry_end() is None
     assert rows_of(piece) == [(15, 20), (20, 25), (30, 35)]
 
 

@@ -9,8 +9,13 @@ from hypothesis import strategies as st
 
 from tiltpy import types as ty
 from tiltpy.abi import TimeLayout
-from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity
-from tiltpy.runtime.arrays.time_layout import PIECE, find_period, lay_out
+from tiltpy.runtime.arrays.snapshot_buffer import (
+    CACHE_BLOCK,
+    Column,
+    SnapshotBuffer,
+    pack_validity,
+)
+from tiltpy.runtime.arrays.time_layout import find_period, lay_out
 
 Rows = list[tuple[int, int]]
 
@@ -124,7 +129,7 @@ def test_empty_buffer() -> None:
     assert all(len(column.values) == 1 for column in part.columns)
 
 
-@pytest.mark.parametrize("n", [PIECE, PIECE + 1, 3 * PIECE + 5])
+@pytest.mark.parametrize("n", [CACHE_BLOCK, CACHE_BLOCK + 1, 3 * CACHE_BLOCK + 5])
 def test_layout_of_many_pieces(n: int) -> None:
     starts = np.arange(n, dtype=np.int64) * 3
     ends = starts + 3

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tiltpy.runtime.arrays.time_layout import PIECE
+from tiltpy.runtime.arrays.snapshot_buffer import CACHE_BLOCK
 from tiltpy.runtime.ingest.group_by_code import group_rows
 from tiltpy.runtime.ingest.packed_sort import fits_packed
 
@@ -40,7 +40,9 @@ def test_runs_and_single_rows(
 
 
 @pytest.mark.parametrize("size", [1, 3, 300, 70_000, 2**40])
-@pytest.mark.parametrize("rows", [PIECE - 1, PIECE, PIECE + 1, 3 * PIECE + 7])
+@pytest.mark.parametrize(
+    "rows", [CACHE_BLOCK - 1, CACHE_BLOCK, CACHE_BLOCK + 1, 3 * CACHE_BLOCK + 7]
+)
 @pytest.mark.parametrize("lie", ["anyhow", "sorted", "in runs", "backwards"])
 def test_more_rows_than_a_piece(size: int, rows: int, lie: str) -> None:
     random = np.random.default_rng(rows)

@@ -459,7 +459,7 @@ def test_only_the_columns_in_use_are_read(
         return choose_columns(m(order=("o",)), None, schema)
 
     table, choice = read_chosen("m", frame, choose)
-    assert table.column_names == ["t", "m", "o"] == choice.used
+    assert table.column_names == ["t", "m", "o"] == choice.columns
     assert events(read(frame, m(order=("o",))).buffer) == [(0, 1, 7), (2, 3, 5)]
 
 

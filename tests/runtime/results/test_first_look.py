@@ -17,7 +17,7 @@ import pytest
 import tiltpy as tilt
 from tiltpy.runtime.results.plot_keys import KeySelection
 from tiltpy.runtime.results.result import OutputTable, Result
-from tiltpy.runtime.results.table import Pending
+from tiltpy.runtime.results.table import DeferredRows
 
 ROWS = 6000
 """Enough for grid kernels, and for folds by key."""
@@ -156,7 +156,7 @@ def test_the_kinds_are_what_they_are_called() -> None:
     """Folds by key are pending, and the rest of the kinds are not."""
     for kind in [*KINDS, "streamed", "inputs"]:
         (table,) = fresh(kind).values()
-        pending = isinstance(table._lazy._source, Pending)
+        pending = isinstance(table._lazy._source, DeferredRows)
         assert pending == ("folds" in kind), kind
         assert (table.num_rows > 0) == ("no" not in kind.split()[0]), kind
 

@@ -1,7 +1,7 @@
-"""What a vector kernel wrote: a bit for each cell, and the values of its snapshots.
+"""Snapshots as vector kernels write them: a bit for each cell, and their values.
 
-The times of the snapshots follow from the bits. They are made when somebody asks for
-them: a result that is only counted, or whose values alone are read, never needs any.
+Their times follow from the bits, and are computed on demand: a result that is only
+counted, or whose values alone are read, needs none.
 """
 
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ import numpy as np
 
 from tiltpy.runtime.arrays.dtypes import Bits, Times
 from tiltpy.runtime.arrays.pool import allocate
-from tiltpy.runtime.arrays.snapshot_buffer import TILE, Column
+from tiltpy.runtime.arrays.snapshot_buffer import CACHE_BLOCK, Column, cache_blocks
 from tiltpy.types import I64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BitmapSnapshots:
-    """`n` snapshots over cells of the length `period`, the first of them at `low`.
+    """`n` snapshots over cells of the length `period`, the first cell after `low`.
 
     A snapshot begins where `begins` has a bit, and lasts until the next begins or the
     run of bits in `covered` ends; without `covered` each is one cell. Bits beyond the
-    cells are anything. `reach`, if given, is the end of the last snapshot, which goes
-    on in later pieces. All times are cut to `(floor, ceiling]`.
+    cells are undefined. `reach`, if there is one, is the end of the last snapshot,
+    which continues in later pieces. All times are clipped to `(floor, ceiling]`.
     """
 
     low: int
@@ -35,44 +35,39 @@ class BitmapSnapshots:
     floor: int | None = None
     ceiling: int | None = None
 
-    def carried(self) -> int | None:
-        """Find where the snapshot before ends that goes on in here.
-
-        None if none does.
-        """
+    def find_carry_end(self) -> int | None:
+        """Find the end of the snapshot carried in from before, if there is one."""
         if self.covered is None or not self.covered[0] & ~self.begins[0] & 1:
             return None
         return self.low + self.period * self._first_end()
 
     def _first_end(self) -> int:
-        """Find the cell at which the snapshot that covers the first cell has ended."""
+        """Find the first cell behind the snapshot that covers the first one."""
         assert self.covered is not None
-        goes_on = self.covered & ~self.begins
-        stops = goes_on != 0xFF
+        continues = self.covered & ~self.begins
+        stops = continues != 0xFF
         byte = int(stops.argmax())
         if not stops[byte]:
             return self.cells
-        zero = ~int(goes_on[byte])
+        zero = ~int(continues[byte])
         return min(8 * byte + (zero & -zero).bit_length() - 1, self.cells)
 
     def times(self) -> tuple[Times, Times]:
         """Compute the starts and the ends of all snapshots, in ticks."""
         starts = _times(self.n)
-        if self._each_a_cell():
+        targets = [(starts, self.low)]
+        if single := self._are_single_cells():
             ends = _times(self.n)
-            later = ends, self.low + self.period
-            _write_times(
-                self.begins, self.cells, self.period, (starts, self.low), later
-            )
-        else:
-            _write_times(self.begins, self.cells, self.period, (starts, self.low))
-            ends = self._ends()
+            targets.append((ends, self.low + self.period))
+        _write_times(self.begins, self.cells, self.period, *targets)
+        if not single:
+            ends = self._find_ends()
         if self.n:
-            self._cut(starts, ends)
+            self._clip(starts, ends)
         return starts, ends
 
-    def _each_a_cell(self) -> bool:
-        """Tell whether no snapshot goes on behind the cell in which it begins."""
+    def _are_single_cells(self) -> bool:
+        """Tell whether each snapshot ends with the cell in which it begins."""
         if self.covered is None:
             return True
         whole, rest = divmod(self.cells, 8)
@@ -81,8 +76,8 @@ class BitmapSnapshots:
         unlike = self.begins[whole : whole + 1] ^ self.covered[whole : whole + 1]
         return not (unlike & ((1 << rest) - 1)).any()
 
-    def _ends(self) -> Times:
-        """Compute the ends of all snapshots, of which some are longer than a cell."""
+    def _find_ends(self) -> Times:
+        """Compute the ends of snapshots that may be longer than a cell."""
         assert self.covered is not None
         count = (self.cells + 7) // 8
         covered, begins = self.covered[:count].copy(), self.begins[:count]
@@ -97,7 +92,7 @@ class BitmapSnapshots:
         ends[written_count:] = self.low + self.cells * self.period
         return ends[carried:]
 
-    def _cut(self, starts: Times, ends: Times) -> None:
+    def _clip(self, starts: Times, ends: Times) -> None:
         if self.reach is not None:
             ends[-1] = self.reach
         if self.floor is not None:
@@ -110,26 +105,28 @@ def _times(count: int) -> Times:
     return allocate(I64, count)[:count].view(np.int64)
 
 
-def _write_times(bits: Bits, cells: int, period: int, *given: tuple[Times, int]) -> int:
-    """Write the times of the cells whose bits are set, and say how many there are.
+def _write_times(
+    bits: Bits, cells: int, period: int, *targets: tuple[Times, int]
+) -> int:
+    """Write the times of the cells whose bits are set; returns how many there are.
 
-    Each array gets them counted from a time of its own. All goes through places that
-    stay in the cache, so that memory is written once and not read.
+    A target is an array and the time of its cell 0, in ticks. Temporaries stay in the
+    cache, so that memory is written once and not read.
     """
-    steps = np.arange(min(cells, TILE), dtype=np.int64) * period
+    steps = np.arange(min(cells, CACHE_BLOCK), dtype=np.int64) * period
     done = 0
-    for first in range(0, cells, TILE):
-        count = min(TILE, cells - first)
-        part = bits[first // 8 : (first + count + 7) // 8]
-        if (part == 0xFF).all():
-            places = steps[:count]
+    for block in cache_blocks(cells):
+        count = block.stop - block.start
+        begins = bits[block.start // 8 : (block.stop + 7) // 8]
+        if (begins == 0xFF).all():
+            offsets = steps[:count]
         else:
-            flags = np.unpackbits(part, count=count, bitorder="little")
-            places = np.flatnonzero(flags.view(np.bool_))
+            flags = np.unpackbits(begins, count=count, bitorder="little")
+            offsets = np.flatnonzero(flags.view(np.bool_))
             if period != 1:
-                places *= period
-        stop = done + len(places)
-        for times, low in given:
-            np.add(places, low + first * period, out=times[done:stop])
+                offsets *= period
+        stop = done + len(offsets)
+        for times, low in targets:
+            np.add(offsets, low + block.start * period, out=times[done:stop])
         done = stop
     return done

@@ -1,7 +1,7 @@
-"""Strings and their codes: what a kernel computes with instead of them.
+"""Dictionaries of strings, whose codes kernels compute with.
 
-A column of strings is a column of codes, and the dictionary that says what each stands
-for. `encode` makes both, and one dictionary for all columns of a run.
+A column of strings is a column of codes, and the dictionary that decodes them.
+`encode` makes both, and one dictionary for all columns of a run.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,24 +19,24 @@ from tiltpy.string_tests import array_of, find_members, match_strings
 
 Codes = NDArray[np.int32]
 Integer = TypeVar("Integer", bound=np.integer)
-Numbers = Codes | None
-"""The codes that take the place of a dictionary's own; None where they stay."""
+Recoding = Codes | None
+"""The new code of each string of a dictionary; None where codes do not change."""
 MOST_BYTES = 2**31 - 1
-"""Of text in one Arrow array of strings."""
+"""Of the text in one Arrow array of strings."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Strings:
-    """Distinct strings, at least one; the place of each is its code.
+    """Distinct strings, at least one; the code of each is its index.
 
-    `values` is a plain array of large strings without nulls. `codes`,
-    `answers` and `joined` are what was found out before.
+    `values` is a plain array of large strings without nulls. `codes`, `answers` and
+    `merges` memoize what `code`, `answer` and `encode` found.
     """
 
     values: pa.LargeStringArray
     codes: dict[str, int] = field(default_factory=dict)
     answers: dict[tuple[SlotKind, str], NDArray[np.uint8]] = field(default_factory=dict)
-    joined: dict[object, "tuple[Strings, Numbers]"] = field(default_factory=dict)
+    merges: dict[object, "tuple[Strings, Recoding]"] = field(default_factory=dict)
 
     @staticmethod
     def of(values: Sequence[str]) -> "Strings":
@@ -55,24 +55,24 @@ class Strings:
         return self.codes[string]
 
     def answer(self, kind: SlotKind, pattern: str) -> NDArray[np.uint8]:
-        """Answer a question about every string: a byte for each code, 1 or 0."""
+        """Test every string: a byte for each code, 1 or 0."""
         key = kind, pattern
         if key not in self.answers:
-            answer = self._ask(kind, pattern)
+            answer = self._test(kind, pattern)
             bits = np.frombuffer(answer.buffers()[1], np.uint8)
             answers = np.unpackbits(bits, bitorder="little")[answer.offset :]
-            # Whoever was first has given its address to a kernel.
+            # The first thread has passed its address to a kernel.
             self.answers.setdefault(key, answers)
         return self.answers[key]
 
-    def _ask(self, kind: SlotKind, pattern: str) -> pa.BooleanArray:
+    def _test(self, kind: SlotKind, pattern: str) -> pa.BooleanArray:
         if kind is SlotKind.AMONG:
             return find_members(self.values, pattern)
         test = next(test for test in STRING_TESTS if test == kind.value)
         return match_strings(test, self.values, pattern)
 
     def slot(self, kind: SlotKind, string: str) -> int | NDArray[np.uint8]:
-        """Make what a kernel must know: a number, or an array for its address."""
+        """Compute the value of a slot: a number, or an array for its address."""
         match kind:
             case SlotKind.CODE:
                 return self.code(string)
@@ -82,11 +82,11 @@ class Strings:
                 return self.answer(kind, string)
 
     def decode(self, codes: pa.Array) -> pa.Array:
-        """Look up the strings of some codes, null where those are; they must fit."""
+        """Look up the strings of codes, null where those are; they must fit."""
         return self.values.take(codes).cast(pa.string())
 
     def bytes_of(self, codes: pa.Array) -> int:
-        """Bound the bytes of text that some codes stand for."""
+        """Bound the bytes of the text of codes."""
         lengths = pc.binary_length(self.values)
         most = len(codes) * int(pc.max(lengths).as_py())
         if most <= MOST_BYTES:
@@ -98,15 +98,15 @@ def split_to_fit(
     columns: Sequence[tuple[Strings, pa.Array]], rows: int, first: int = 0
 ) -> Iterator[slice]:
     """Split the rows from `first` on into ranges whose text fits into an array."""
-    part = slice(first, first + rows)
+    range_ = slice(first, first + rows)
     if rows > 1 and any(
-        strings.bytes_of(codes[part]) > MOST_BYTES for strings, codes in columns
+        strings.bytes_of(codes[range_]) > MOST_BYTES for strings, codes in columns
     ):
         half = rows // 2
         yield from split_to_fit(columns, half, first)
         yield from split_to_fit(columns, rows - half, first + half)
     else:
-        yield part
+        yield range_
 
 
 NO_STRINGS = Strings.of([])
@@ -116,26 +116,26 @@ NO_STRINGS = Strings.of([])
 def merge_dictionaries(
     dictionaries: Sequence[pa.LargeStringArray], *, ordered: bool
 ) -> tuple[Strings, tuple[Codes, ...]]:
-    """Merge several dictionaries, and translate the codes of each.
+    """Merge dictionaries; returns the new codes of the strings of each, too.
 
     `ordered`: the codes are in order of the strings' UTF-8 bytes.
     """
     chunks = pa.chunked_array(list(dictionaries), pa.large_string())
     encoded = chunks.dictionary_encode().unify_dictionaries()
     values = encoded.chunk(0).dictionary
-    numbers = [_integers(chunk.indices, np.int32) for chunk in encoded.chunks]
+    codes = [_integers(chunk.indices, np.int32) for chunk in encoded.chunks]
     if ordered:
         order = pc.sort_indices(values)
         values = values.take(order)
         ranks = np.empty(len(order), np.int32)
-        places = _integers(order, np.uint64).view(np.int64)
-        ranks[places] = np.arange(len(order), dtype=np.int32)
-        numbers = [ranks[one] for one in numbers]
-    return Strings(values), tuple(numbers)
+        ranks[_integers(order, np.uint64).view(np.int64)] = np.arange(
+            len(order), dtype=np.int32
+        )
+        codes = [ranks[indices] for indices in codes]
+    return Strings(values), tuple(codes)
 
 
 def _integers(array: pa.Array, kind: type[Integer]) -> NDArray[Integer]:
     """View the integers of an array without nulls."""
-    size = np.dtype(kind).itemsize
-    place = array.offset * size
-    return np.frombuffer(array.buffers()[1], kind, len(array), place)
+    offset = array.offset * np.dtype(kind).itemsize
+    return np.frombuffer(array.buffers()[1], kind, len(array), offset)

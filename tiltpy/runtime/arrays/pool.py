@@ -1,4 +1,4 @@
-"""Memory for outputs and scratch, which keeps its pages from run to run.
+"""Memory for outputs and scratch, whose pages are reused from run to run.
 
 Pages fresh from the system cost three to four times what a simple query does. So large
 arrays lie in regions of a pool: when the last array, or Arrow column, over a region has
@@ -33,13 +33,13 @@ HUGE_PAGE = 1 << 21
 HUGE = 1 << 22
 """Bytes from which on huge pages are asked for."""
 IDLE_LIMIT = 1 << 30
-"""Bytes that the pool keeps at most while nobody uses them, and never more than a
-quarter of the memory there is. What has been asked for least lately goes first."""
+"""Bytes of idle regions that the pool keeps at most, and never more than a quarter of
+the memory there is. The least recently used size is released first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A mapping of memory and the part of it that is lent out."""
+    """A mapping of memory, and the range of it that is lent out."""
 
     mapping: mmap.mmap
     address: int
@@ -47,7 +47,7 @@ class Region:
 
 
 class Lease:
-    """A region on loan. Arrays over it keep it; with the last one it goes back."""
+    """A region on loan: arrays over it hold it, and with the last one it goes back."""
 
     __slots__ = ("__array_interface__", "_pool", "_region")
 
@@ -68,7 +68,7 @@ class Lease:
 
 
 class Pool(Guarded):
-    """Regions of memory, in use and idle. For any number of threads."""
+    """Regions of memory, in use and idle. Safe for any number of threads."""
 
     def __init__(self, idle_limit: int) -> None:
         super().__init__()
@@ -76,11 +76,11 @@ class Pool(Guarded):
         self.idle = 0
         self._idle_limit = idle_limit
         self._regions: OrderedDict[int, list[Region]] = OrderedDict()
-        """The idle ones by size; the size that was used last stands last."""
+        """The idle regions by size, the least recently used size first."""
         self._returned: deque[Region] = deque()
 
     def take(self, kind: np.dtype[np.generic], count: int) -> Array:
-        """Take an array of that many items, its content anything; or `MemoryError`."""
+        """Take an uninitialised array of that many items; or `MemoryError`."""
         size = size_class(count * kind.itemsize)
         with self._lock:
             self._sort_in()
@@ -154,7 +154,7 @@ class Pool(Guarded):
 def size_class(size: int) -> int:
     """Round up to the size of a region: four sizes from one power of 2 to the next.
 
-    What is more than the array has is never touched, and so takes no memory.
+    What lies behind the array is never touched, and so takes no memory.
     """
     step = max(mmap.PAGESIZE, 1 << max(0, size.bit_length() - 3))
     return -(-size // step) * step
@@ -197,7 +197,7 @@ class ScratchArrays:
         self._arrays: dict[tuple[str, int], Array] = {}
 
     def take(self, key: tuple[str, int], scalar: Scalar, size: int) -> Array:
-        """Take an array of at least that size; its content is anything."""
+        """Take an uninitialised array of at least that size."""
         array = self._arrays.get(key)
         if array is None or array.size < size or array.dtype != dtype_of(scalar):
             array = self._arrays[key] = allocate(scalar, size)
@@ -205,14 +205,14 @@ class ScratchArrays:
 
 
 class ThreadScratch(local):
-    """The scratch arrays of some threads, each its own."""
+    """The scratch arrays of each thread."""
 
     def __init__(self) -> None:
-        self.own = ScratchArrays()
+        self.arrays = ScratchArrays()
 
 
 def allocate(scalar: Scalar, size: int) -> Array:
-    """Uninitialised memory for a column."""
+    """Allocate uninitialised memory for a column."""
     kind = dtype_of(scalar)
     count = max(1, size)
     length = count * kind.itemsize
@@ -244,7 +244,7 @@ def _would_fit(length: int) -> bool:
 def physical_memory() -> int:
     """Find the bytes of memory that this machine, or this container, has.
 
-    The system would promise more, and end the process when it comes to keeping that.
+    The system would allocate more, and kill the process when the pages are touched.
     """
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     with suppress(OSError, ValueError):  # "max": the container has no limit
@@ -253,4 +253,4 @@ def physical_memory() -> int:
 
 
 POOL = Pool(min(IDLE_LIMIT, physical_memory() // 4))
-"""The process's own."""
+"""The pool of this process."""

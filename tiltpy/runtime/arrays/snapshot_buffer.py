@@ -1,10 +1,11 @@
-"""Snapshot buffers in memory: numpy views that kernels read, cut without copying.
+"""Snapshot buffers: numpy views that kernels read, and that are sliced without copying.
 
 The arrays are those `tiltpy.abi` documents. They may be views of Arrow memory, whose
 owner numpy keeps alive; nobody writes to them once they stand in a buffer.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +16,14 @@ from tiltpy.runtime.arrays.dtypes import Bits, BoolArray, Times
 from tiltpy.runtime.arrays.pool import allocate, dtype_of
 from tiltpy.types import I64, MAX_TIME, Type, columns
 
-TILE = 1 << 15
+CACHE_BLOCK = 1 << 15
 """Items of a temporary that stays in the cache."""
+
+
+def cache_blocks(rows: int) -> Iterator[slice]:
+    """Split rows into ranges of at most `CACHE_BLOCK`."""
+    for first in range(0, rows, CACHE_BLOCK):
+        yield slice(first, min(first + CACHE_BLOCK, rows))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,8 +31,8 @@ class Column:
     """One payload column: row `i` is `values[i]`, null where its validity bit is 0.
 
     `validity` is Arrow's bitmap (least significant bit first), or None where no row is
-    null; row 0 is its bit `offset`. `strings` is what the values are codes of, null
-    rows too, if a column of strings has a dictionary of its own.
+    null; row 0 is its bit `offset`. `strings` is the dictionary of a column of strings
+    that has its own; null rows have codes of it, too.
     """
 
     values: NDArray[np.generic]
@@ -44,8 +51,8 @@ class Column:
         if self.validity is None:
             return np.ones(count, np.bool_)
         first, skip = divmod(self.offset, 8)
-        taken = self.validity[first : first + (skip + count + 7) // 8]
-        bits = np.unpackbits(taken, count=skip + count, bitorder="little")
+        bitmap = self.validity[first : first + (skip + count + 7) // 8]
+        bits = np.unpackbits(bitmap, count=skip + count, bitorder="little")
         return bits[skip:].view(np.bool_)
 
 
@@ -69,8 +76,8 @@ class SnapshotBuffer:
     points: bool = False
     """Whether every row is known to last one tick."""
     domain_end: int | None = None
-    """Where the rows end for a domain, if not where they do: rows that are the last of
-    `until_next` hold on, but move no domain."""
+    """The end that counts for a domain, where it is another: the last rows of an input
+    `until_next` hold on, but extend no domain."""
     _ends_so_far: list[Times] = field(default_factory=list, init=False, repr=False)
     """The running maximum of `ends`, once `find` has needed it (ends out of order)."""
 
@@ -83,7 +90,7 @@ class SnapshotBuffer:
         )
 
     def abi_layout(self) -> Layout:
-        """Describe what a kernel over this buffer is specialised for."""
+        """Describe the layout that a kernel over this buffer is specialised for."""
         nullable = tuple([column.validity is not None for column in self.columns])
         return Layout(self.layout, nullable, self.fifo, self.points)
 
@@ -136,10 +143,10 @@ class SnapshotBuffer:
         """View the rows `start` to `stop` (exclusive); nothing is copied."""
         assert 0 <= start <= stop <= self.n
         count = stop - start
-        kept = slice(start, start + max(1, count))
+        rows = slice(start, start + max(1, count))
         if count == 0:  # any row serves as the one that must be readable
-            kept = slice(max(0, min(start, self.n - 1)), None)
-        columns = tuple([c.slice(kept.start, count) for c in self.columns])
+            rows = slice(max(0, min(start, self.n - 1)), None)
+        columns = tuple([c.slice(rows.start, count) for c in self.columns])
         first = self.start
         if self.layout is TimeLayout.SAMPLED:
             first += start * self.period
@@ -151,8 +158,8 @@ class SnapshotBuffer:
             count,
             first,
             self.period,
-            None if self.starts is None else self.starts[kept],
-            None if self.ends is None else self.ends[kept],
+            None if self.starts is None else self.starts[rows],
+            None if self.ends is None else self.ends[rows],
             columns,
             self.fifo,
             self.points,
@@ -161,18 +168,7 @@ class SnapshotBuffer:
 
     def with_columns(self, columns: tuple[Column, ...]) -> "SnapshotBuffer":
         """Replace the payload columns."""
-        return SnapshotBuffer(
-            self.layout,
-            self.n,
-            self.start,
-            self.period,
-            self.starts,
-            self.ends,
-            columns,
-            self.fifo,
-            self.points,
-            self.domain_end,
-        )
+        return replace(self, columns=columns)
 
     def find(self, low: int, high: int) -> tuple[int, int]:
         """Find the rows that cover every event that overlaps `(low, high]`.
@@ -199,7 +195,7 @@ class SnapshotBuffer:
         return 1 + int(self.ends[: self.n].searchsorted(time))
 
     def ordered_ends(self) -> Times:
-        """Ends in order: row `i`'s own, or the largest of rows 0 to `i`."""
+        """Return the ends in order: of row `i`, or the largest of rows 0 to `i`."""
         assert self.ends is not None
         if self.fifo:
             return self.ends[: self.n]
@@ -219,13 +215,13 @@ def pack_validity(valid: NDArray[np.uint8] | BoolArray) -> Bits | None:
 
 
 def space_equally(start: int, period: int, count: int) -> Times:
-    """Write that many times once, computed in a block that stays in the cache."""
+    """Make times from `start` on, `period` ticks apart, a cache block at a time."""
     if period > MAX_TIME:  # of the one row that is longer than any step of numpy's
         return np.array([start + i * period for i in range(count)], np.int64)
     times = allocate(I64, count).view(np.int64)
-    steps = np.arange(min(count, TILE), dtype=np.int64)
+    steps = np.arange(min(count, CACHE_BLOCK), dtype=np.int64)
     steps *= period
-    for first in range(0, count, TILE):
-        part = times[first : first + TILE]
-        np.add(steps[: len(part)], start + first * period, out=part)
+    for block in cache_blocks(count):
+        ticks = times[block]
+        np.add(steps[: len(ticks)], start + block.start * period, out=ticks)
     return times

@@ -1,32 +1,23 @@
-"""Finding a buffer's time layout: one look at the times, in cache-sized pieces.
+"""The time layout of a buffer, found by one scan over its times in cache-sized blocks.
 
 Facts about the data decide which kernel runs, so they must be cheap to find: the scan
-compares neighbours in pieces whose temporaries stay in the cache, asks in each piece
-only what the pieces before left possible, and stops where nothing is left to ask.
+compares neighbours in blocks whose temporaries stay in the cache, asks in each block
+only what the blocks before left possible, and stops where nothing is left to ask.
 
 Rows of several keys lie in segments, one behind the other. `breaks` are the rows with
 which a segment starts behind another one; what a buffer says of its rows holds within
 every segment, and neighbours on the two sides of a break are not compared.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from tiltpy.abi import TimeLayout
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
-from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
+from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, cache_blocks
 from tiltpy.types import MAX_OFFSET
 
-PIECE = 1 << 15
 Breaks = I64Array
 NO_BREAKS: Breaks = np.zeros(0, np.int64)
-
-
-def cache_blocks(rows: int) -> Iterator[slice]:
-    """Split the pairs of neighbours `(i, i + 1)` of `rows` into ranges of `i`."""
-    for first in range(0, rows - 1, PIECE):
-        yield slice(first, min(first + PIECE, rows - 1))
 
 
 def shift_by_one(rows: slice) -> slice:
@@ -56,12 +47,12 @@ def find_period(stamps: Times) -> int | None:
 
 
 def has_period(stamps: Times, period: int, breaks: Breaks = NO_BREAKS) -> bool:
-    """Tell whether each stamp is so far from the one before it."""
+    """Tell whether each stamp is a period after the one before it."""
     return not any(
         any_within_segments(
-            (stamps[shift_by_one(piece)] - stamps[piece]) != period, piece, breaks
+            (stamps[shift_by_one(left)] - stamps[left]) != period, left, breaks
         )
-        for piece in cache_blocks(len(stamps))
+        for left in cache_blocks(len(stamps) - 1)
     )
 
 
@@ -120,18 +111,18 @@ def _classify_neighbours(
 ) -> tuple[TimeLayout, bool]:
     """Find how each row meets the next one, and whether the ends are in order."""
     layout = TimeLayout.CONTIGUOUS
-    for piece in cache_blocks(len(starts)):
-        left, right = ends[piece], starts[shift_by_one(piece)]
+    for rows in cache_blocks(len(starts) - 1):
+        left, right = ends[rows], starts[shift_by_one(rows)]
         if layout is TimeLayout.CONTIGUOUS and any_within_segments(
-            left != right, piece, breaks
+            left != right, rows, breaks
         ):
             layout = TimeLayout.INTERVALS
         if layout is TimeLayout.INTERVALS and any_within_segments(
-            left > right, piece, breaks
+            left > right, rows, breaks
         ):
             layout = TimeLayout.OVERLAPPING
         if layout is TimeLayout.OVERLAPPING and any_within_segments(
-            left > ends[shift_by_one(piece)], piece, breaks
+            left > ends[shift_by_one(rows)], rows, breaks
         ):
             return layout, False
     return layout, True

@@ -15,7 +15,7 @@ Number = TypeVar("Number", bound=np.generic)
 
 
 def address(array: NDArray[np.generic] | None) -> int:
-    """Where an array's first item lies. (numpy takes six times as long to say so.)"""
+    """Find the address of an array's first item, six times as fast as numpy."""
     assert array is not None
     return int(pa.py_buffer(array).address)
 
@@ -34,7 +34,7 @@ def arrow_type(scalar: Scalar) -> pa.DataType:
 
 
 def values_of(array: pa.Array, dtype: np.dtype[Number]) -> NDArray[Number]:
-    """View the values of a fixed-width array; anything where it is null. Not bools.
+    """View the values of a fixed-width array, undefined where it is null. Not bools.
 
     A view, but for memory that is not aligned for its type.
     """
@@ -44,6 +44,12 @@ def values_of(array: pa.Array, dtype: np.dtype[Number]) -> NDArray[Number]:
         array.buffers()[1], dtype, len(array), array.offset * dtype.itemsize
     )
     return values if values.flags.aligned else values.copy()
+
+
+def integers_of(array: pa.Array) -> NDArray[np.integer]:
+    """View the values of an array of integers, times or durations."""
+    letter = "u" if pa.types.is_unsigned_integer(array.type) else "i"
+    return values_of(array, np.dtype(f"{letter}{array.type.bit_width // 8}"))
 
 
 def validity_of(array: pa.Array) -> tuple[Bits | None, int]:

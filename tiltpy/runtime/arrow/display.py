@@ -1,4 +1,4 @@
-"""The values of a table as people read them, in previews and notebooks."""
+"""Tables as text and HTML, for previews and notebooks."""
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -7,7 +7,7 @@ from tiltpy import html
 
 PHI = "φ"
 NOTEBOOK_ROWS = 10
-"""How many rows of a table a notebook shows."""
+"""Rows of a table that a notebook shows."""
 
 
 def format_values(column: pa.ChunkedArray) -> list[str]:
@@ -39,5 +39,5 @@ def format_html(table: pa.Table, title: str) -> str:
     head = (f"{field.name}: {field.type}" for field in table.schema)
     rows = zip(*map(format_values, table.slice(0, NOTEBOOK_ROWS).columns), strict=True)
     hidden = table.num_rows - NOTEBOOK_ROWS
-    more = html.format_paragraph(f"and {hidden:,} more") if hidden > 0 else ""
-    return html.format_paragraph(title) + html.format_table(head, rows) + more
+    rest = html.format_paragraph(f"and {hidden:,} more") if hidden > 0 else ""
+    return html.format_paragraph(title) + html.format_table(head, rows) + rest

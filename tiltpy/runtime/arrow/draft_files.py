@@ -1,9 +1,9 @@
-"""Files that are being written, beside the places that they will take.
+"""Drafts: files that are being written, beside the files that they will replace.
 
-A draft of `out.csv` is `.out.csv.1f00ba42.part` in the same directory. Its writer holds
-a lock on it as long as it lives: a draft that nobody holds is the litter of a process
-that was killed, and goes when the next draft of the same file is made. Systems without
-such locks keep their litter.
+A draft of `out.csv` is `.out.csv.1f00ba42.part` in the same directory. Its writer locks
+it as long as it lives: a draft without a lock is from a process that was killed, and is
+removed when the next draft of the same file is made. Systems without such locks keep
+them.
 """
 
 import os
@@ -24,34 +24,30 @@ except ImportError:  # Windows
 
 @contextmanager
 def open_draft(target: Path) -> Iterator[Path]:
-    """Open a new draft, an empty file; what is there at the end is removed."""
+    """Open a new draft, an empty file; a draft left at the end is removed."""
     sweep(target)
-    place, descriptor = _create(target)
+    draft, descriptor = _create(target)
     try:
-        yield place
+        yield draft
     finally:
-        place.unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
         _close(descriptor)
 
 
 def _close(descriptor: int) -> None:
-    """Close a draft, and with it give up its lock.
+    """Close a draft, and so release its lock.
 
-    Who closes a file last that has no name frees what it holds: 0.1 s for a few hundred
-    megabytes. Another thread does that, since Ctrl-C may have come.
+    Closing a file without a name frees its blocks: 0.1 s for a few hundred megabytes.
+    Another thread does that, since Ctrl-C may have come.
     """
     close = partial(os.close, descriptor)
     if os.fstat(descriptor).st_nlink:
         close()
         return
     try:
-        start(close, _nothing)
+        start(close, lambda: None)
     except RuntimeError:  # no more threads
         close()
-
-
-def _nothing() -> None:
-    """Do nothing: nobody waits."""
 
 
 def sweep(target: Path) -> None:
@@ -66,11 +62,11 @@ def sweep(target: Path) -> None:
 def _create(target: Path) -> tuple[Path, int]:
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
     while True:
-        place = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-        descriptor = os.open(place, flags, 0o666)
-        # Who sweeps at this moment may have taken it for litter.
+        draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+        descriptor = os.open(draft, flags, 0o666)
+        # A sweep at this moment may have removed it, as it had no lock yet.
         if _lock(descriptor) is not False and os.fstat(descriptor).st_nlink:
-            return place, descriptor
+            return draft, descriptor
         os.close(descriptor)
 
 

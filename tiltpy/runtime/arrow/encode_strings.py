@@ -1,7 +1,7 @@
-"""Columns of strings as columns of codes, and one dictionary for all that a run reads.
+"""Dictionary encoding of columns of strings, with one dictionary for all of a run.
 
-Each column comes with a dictionary of its own. Before kernels run they become one, with
-the strings that the query itself names. If the query asks for the order of strings,
+Each column comes with its dictionary. Before kernels run these are merged, with the
+string constants of the query. If the query asks for the order of strings,
 the codes are in that order, so that a kernel compares them like any numbers; else
 nothing is sorted, and mostly no code changes.
 """
@@ -19,8 +19,7 @@ from tiltpy.ir.nodes import Binary, Const, Expr, In, Query, Reduce
 from tiltpy.ir.traversal import walk
 from tiltpy.runtime.arrays.dictionary import (
     NO_STRINGS,
-    Codes,
-    Numbers,
+    Recoding,
     Strings,
     merge_dictionaries,
 )
@@ -30,11 +29,10 @@ from tiltpy.runtime.arrays.views import validity_of, values_of
 from tiltpy.string_tests import array_of
 from tiltpy.types import STRING
 
-KNOWN = 8
-"""What a dictionary was joined to, that is remembered at most."""
+MEMOIZED = 8
+"""Merges of a dictionary that it remembers at most."""
 SPARSE = 2
-"""A dictionary with as many strings for each row is made smaller, where rows are kept.
-"""
+"""Strings for each row beyond which a dictionary is compacted, where rows are kept."""
 
 
 def is_string(kind: pa.DataType) -> bool:
@@ -58,15 +56,15 @@ def encode_chunks(chunks: Sequence[pa.Array]) -> pa.DictionaryArray:
     Its dictionary is of large strings, each once. Bytes that are no UTF-8 are an
     `ArrowInvalid`.
     """
-    pieces = [_dictionary(chunk) for chunk in chunks if len(chunk)]
-    if not pieces:
+    encoded = [_dictionary(chunk) for chunk in chunks if len(chunk)]
+    if not encoded:
         return NO_STRINGS.values.dictionary_encode()[:0]
-    whole = pa.chunked_array(pieces)
-    if len(pieces) > 1:
-        whole = whole.unify_dictionaries()
-    values = whole.chunk(0).dictionary
+    column = pa.chunked_array(encoded)
+    if len(encoded) > 1:
+        column = column.unify_dictionaries()
+    values = column.chunk(0).dictionary
     values.validate(full=True)
-    codes = pa.concat_arrays([piece.indices for piece in whole.chunks])
+    codes = pa.concat_arrays([chunk.indices for chunk in column.chunks])
     return _of(codes, values if len(values) else NO_STRINGS.values)
 
 
@@ -86,7 +84,7 @@ def _of(codes: pa.Array, values: pa.Array) -> pa.DictionaryArray:
 
 
 def string_column(array: pa.DictionaryArray) -> Column:
-    """Make a column of what `encode_chunks` made; the codes of nulls are codes too."""
+    """Make a column of an array of `encode_chunks`; nulls have a code, too."""
     codes = array.indices
     validity, offset = validity_of(codes)
     if validity is not None:
@@ -100,24 +98,21 @@ def string_column(array: pa.DictionaryArray) -> Column:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What a query says of strings: those that it names, each once.
+    """The string constants of a query, and whether it compares strings by order."""
 
-    And whether it asks which of two strings comes first (`ordered`).
-    """
-
-    named: tuple[str, ...]
+    constants: tuple[str, ...]
     ordered: bool
 
     @staticmethod
     def of(query: Query) -> "Vocabulary":
-        """Collect what the query's expressions need."""
+        """Collect them from the query's expressions."""
         nodes = list(_nodes(query))
-        named: dict[str, None] = {}
+        constants: dict[str, None] = {}
         for node in nodes:
-            for one in node.options if isinstance(node, In) else (node,):
-                if isinstance(one, Const) and isinstance(one.value, str):
-                    named[one.value] = None
-        return Vocabulary(tuple(named), any(map(_orders, nodes)))
+            for option in node.options if isinstance(node, In) else (node,):
+                if isinstance(option, Const) and isinstance(option.value, str):
+                    constants[option.value] = None
+        return Vocabulary(tuple(constants), any(map(_compares_order, nodes)))
 
 
 def encode(
@@ -125,19 +120,20 @@ def encode(
 ) -> tuple[Mapping[str, SnapshotBuffer], Strings]:
     """Encode the inputs' rows with one dictionary, and return both.
 
-    It has the strings of the query too, whose `vocabulary` is given.
+    It has the string constants of the query, too, which are in its `vocabulary`.
     """
-    own = _dictionaries(rows.values())
-    if not own and not vocabulary.named:
+    dictionaries = _dictionaries(rows.values())
+    if not dictionaries and not vocabulary.constants:
         return rows, NO_STRINGS
-    strings, numbers = _join_dictionaries(own, vocabulary)
-    by_dictionary = dict(zip(own, numbers, strict=True))
-    renumbered = {name: _renumber(one, by_dictionary) for name, one in rows.items()}
-    return renumbered, strings
+    strings, recodings = _merge(dictionaries, vocabulary)
+    by_dictionary = dict(zip(dictionaries, recodings, strict=True))
+    return {
+        name: _recode(buffer, by_dictionary) for name, buffer in rows.items()
+    }, strings
 
 
-def _orders(node: Expr) -> bool:
-    """Tell whether a node asks which of two strings comes first."""
+def _compares_order(node: Expr) -> bool:
+    """Tell whether a node compares the order of strings."""
     match node:
         case Binary(op="<" | "<=" | ">" | ">=", left=operand):
             return operand.type == STRING
@@ -152,12 +148,12 @@ def _nodes(query: Query) -> Iterator[Expr]:
         for expr in expressions(definition):
             yield from walk(expr)
     for reduction in query.reductions:
-        for _, part in reductions.parts(reduction):
-            yield from walk(part)
+        for _, clause in reductions.parts(reduction):
+            yield from walk(clause)
 
 
 def _dictionaries(buffers: Iterable[SnapshotBuffer]) -> list[Strings]:
-    """List the dictionaries that columns have, each once."""
+    """List the dictionaries of all columns, each once."""
     dictionaries: dict[Strings, None] = {}
     for buffer in buffers:
         for column in buffer.columns:
@@ -166,69 +162,71 @@ def _dictionaries(buffers: Iterable[SnapshotBuffer]) -> list[Strings]:
     return list(dictionaries)
 
 
-def _join_dictionaries(
+def _merge(
     dictionaries: Sequence[Strings], vocabulary: Vocabulary
-) -> tuple[Strings, tuple[Numbers, ...]]:
-    """Join dictionaries and more strings into one, and translate their codes."""
-    named, ordered = vocabulary.named, vocabulary.ordered
+) -> tuple[Strings, tuple[Recoding, ...]]:
+    """Merge dictionaries with the constants of a query; memoized for a single one."""
+    constants, ordered = vocabulary.constants, vocabulary.ordered
     if len(dictionaries) != 1:
-        return _distinct(dictionaries, named, ordered=ordered)
-    known = dictionaries[0].joined
-    joined = known.get(vocabulary)
-    if joined is None:
+        return _merge_distinct(dictionaries, constants, ordered=ordered)
+    merges = dictionaries[0].merges
+    merge = merges.get(vocabulary)
+    if merge is None:
         if ordered:
-            strings, (numbers,) = _distinct(dictionaries, named, ordered=True)
+            strings, (recoding,) = _merge_distinct(
+                dictionaries, constants, ordered=True
+            )
         else:
-            strings, numbers = _extend_dictionary(dictionaries[0], named), None
-        if len(known) >= KNOWN:
-            known.clear()
-        joined = known[vocabulary] = strings, numbers
-    return joined[0], (joined[1],)
+            strings, recoding = _extend(dictionaries[0], constants), None
+        if len(merges) >= MEMOIZED:
+            merges.clear()
+        merge = merges[vocabulary] = strings, recoding
+    return merge[0], (merge[1],)
 
 
-def _extend_dictionary(strings: Strings, named: tuple[str, ...]) -> Strings:
-    """Append to the dictionary those of some strings that it does not have."""
-    wanted = array_of(named)
-    missing = pc.invert(pc.is_in(wanted, value_set=strings.values))
-    new = wanted.filter(missing)
+def _extend(strings: Strings, constants: tuple[str, ...]) -> Strings:
+    """Append the constants that a dictionary does not have."""
+    candidates = array_of(constants)
+    missing = pc.invert(pc.is_in(candidates, value_set=strings.values))
+    new = candidates.filter(missing)
     if not len(new):
         return strings
     return Strings(pa.concat_arrays([strings.values, new]))
 
 
-def _distinct(
-    dictionaries: Sequence[Strings], named: Sequence[str], *, ordered: bool
-) -> tuple[Strings, tuple[Numbers, ...]]:
-    parts = [one.values for one in dictionaries]
-    parts.append(array_of(named))
-    strings, numbers = merge_dictionaries(parts, ordered=ordered)
-    return strings, tuple(
-        None if np.array_equal(one, np.arange(len(one))) else one
-        for one in numbers[: len(dictionaries)]
+def _merge_distinct(
+    dictionaries: Sequence[Strings], constants: Sequence[str], *, ordered: bool
+) -> tuple[Strings, tuple[Recoding, ...]]:
+    arrays = [strings.values for strings in dictionaries]
+    arrays.append(array_of(constants))
+    merged, recodings = merge_dictionaries(arrays, ordered=ordered)
+    return merged, tuple(
+        None if np.array_equal(codes, np.arange(len(codes))) else codes
+        for codes in recodings[: len(dictionaries)]
     )
 
 
-def _renumber(
-    buffer: SnapshotBuffer, numbers: Mapping[Strings, Numbers]
+def _recode(
+    buffer: SnapshotBuffer, recodings: Mapping[Strings, Recoding]
 ) -> SnapshotBuffer:
-    """Replace the codes of the rows' strings; the rows themselves if none changes."""
-    columns = []
-    for column in buffer.columns:
-        new = None if column.strings is None else numbers[column.strings]
-        columns.append(column if new is None else _with_codes(column, new))
+    """Replace the codes of strings; returns the buffer itself if none changes."""
+    columns = tuple(_recode_column(column, recodings) for column in buffer.columns)
     if all(new is old for new, old in zip(columns, buffer.columns, strict=True)):
         return buffer
-    return buffer.with_columns(tuple(columns))
+    return buffer.with_columns(columns)
 
 
-def _with_codes(column: Column, numbers: Codes) -> Column:
+def _recode_column(column: Column, recodings: Mapping[Strings, Recoding]) -> Column:
+    recoding = None if column.strings is None else recodings[column.strings]
+    if recoding is None:
+        return column
     codes = column.values.view(np.int32)
     values = allocate(STRING, len(codes))[: len(codes)].view(np.int32)
-    np.take(numbers, codes, out=values, mode="clip")  # which writes to it directly
+    np.take(recoding, codes, out=values, mode="clip")  # which writes to it directly
     return Column(values, column.validity, column.offset)
 
 
-# -- rows that came one after the other -----------------------------------------------
+# -- chunks of one column -------------------------------------------------------------
 
 
 def with_one_dictionary(
@@ -241,20 +239,16 @@ def with_one_dictionary(
     if all(column.strings is None for column, _ in chunks):
         return [column for column, _ in chunks], None
     small = [_compact(column, count) for column, count in chunks]
-    own = list(dict.fromkeys(c.strings for c in small if c.strings is not None))
-    if len(own) == 1:
-        return small, own[0]
-    strings, numbers = _distinct(own, (), ordered=False)
-    by_dictionary = dict(zip(own, numbers, strict=True))
-    renumbered = []
-    for column in small:
-        new = None if column.strings is None else by_dictionary[column.strings]
-        renumbered.append(column if new is None else _with_codes(column, new))
-    return renumbered, strings
+    distinct = list(dict.fromkeys(c.strings for c in small if c.strings is not None))
+    if len(distinct) == 1:
+        return small, distinct[0]
+    strings, recodings = _merge_distinct(distinct, (), ordered=False)
+    by_dictionary = dict(zip(distinct, recodings, strict=True))
+    return [_recode_column(column, by_dictionary) for column in small], strings
 
 
 def _compact(column: Column, count: int) -> Column:
-    """Shrink the dictionary of a column to not many more strings than it has rows."""
+    """Drop unused strings if the dictionary has more than `SPARSE` for each row."""
     if column.strings is None or len(column.strings) <= SPARSE * max(count, 1):
         return column
     used, codes = np.unique(column.values[: max(count, 1)], return_inverse=True)

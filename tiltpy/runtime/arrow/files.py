@@ -1,10 +1,10 @@
 """Tables in files: Parquet, CSV and Arrow (Feather) in, and out whole or not at all.
 
-The format follows the file's suffix. Whatever is written is written beside its place,
-synced to the disk, and renamed onto it when everything is there: after a crash, a full
-disk or Ctrl-C the place holds what it held before. Arrow reads and writes beside the
-caller's thread (`offload`), into files that are open already: what goes on after an
-interrupt writes to a file without a name.
+The format follows the file's suffix. Files are written as drafts beside their targets,
+synced to the disk, and renamed when all are complete: after a crash, a full disk or
+Ctrl-C the targets are unchanged. Arrow reads and writes beside the caller's thread
+(`offload`), into files that are open already: a write that continues after an interrupt
+goes to a file without a name.
 """
 
 import os
@@ -69,7 +69,7 @@ def _read(path: Path, form: str) -> pa.Table:
 
 
 def read_texts(path: Path, names: Sequence[str]) -> pa.Table:
-    """Read columns of a CSV file as the texts that stand there; nothing is null."""
+    """Read columns of a CSV file as unparsed texts."""
     options = pc.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()),
         include_columns=names,
@@ -86,32 +86,32 @@ def read_texts(path: Path, names: Sequence[str]) -> pa.Table:
 def write_tables(tables: Mapping[Path, pa.Table]) -> None:
     """Write each table to its path: all of them or, if anything goes wrong, none."""
     forms = [format_of(path) for path in tables]
-    with replace_files(*tables) as places:
-        for path, place, form in zip(tables, places, forms, strict=True):
+    with replace_files(*tables) as drafts:
+        for path, draft, form in zip(tables, drafts, forms, strict=True):
             try:
-                _write(tables[path], place, form)
+                _write(tables[path], draft, form)
             except pa.ArrowException as error:
                 raise DataError(f"{path}: not written: {reason(error)}") from error
 
 
 @contextmanager
 def replace_files(*paths: Path) -> Iterator[tuple[Path, ...]]:
-    """Places beside `paths` to write to; at the end they become `paths`, all or none.
+    """Open drafts to write to, which at the end replace `paths`, all or none.
 
     What cannot be written is a `DataError`. If the body raises, nothing is replaced.
     """
     targets = [Path(os.path.realpath(path)) for path in paths]
     try:
-        with ExitStack() as drafts:
-            places = tuple(
-                drafts.enter_context(_draft_like(path, target))
+        with ExitStack() as stack:
+            drafts = tuple(
+                stack.enter_context(_draft_like(path, target))
                 for path, target in zip(paths, targets, strict=True)
             )
-            yield places
-            for place in places:
-                offload(partial(_sync, place))
-            for target, place in zip(targets, places, strict=True):
-                place.replace(target)
+            yield drafts
+            for draft in drafts:
+                offload(partial(_sync, draft))
+            for target, draft in zip(targets, drafts, strict=True):
+                draft.replace(target)
             for folder in {target.parent for target in targets}:
                 _sync(folder)
     except OSError as error:
@@ -121,15 +121,15 @@ def replace_files(*paths: Path) -> Iterator[tuple[Path, ...]]:
 
 @contextmanager
 def _draft_like(path: Path, target: Path) -> Iterator[Path]:
-    """Open a draft with the rights of the file that it will replace."""
+    """Open a draft with the permissions of the file that it will replace."""
     if target.is_dir():
         raise DataError(f"{path}: is a directory; name a file in it")
     if not target.parent.is_dir():
         raise DataError(f"{path}: there is no directory {path.parent}; make it first")
-    with open_draft(target) as place:
+    with open_draft(target) as draft:
         if target.exists():
-            place.chmod(target.stat().st_mode & 0o777)
-        yield place
+            draft.chmod(target.stat().st_mode & 0o777)
+        yield draft
 
 
 def _sync(path: Path) -> None:
@@ -169,7 +169,7 @@ def _write_to(sink: pa.OSFile, table: pa.Table, form: str) -> None:
 
 
 def reason(error: Exception) -> str:
-    """Return the first line of what went wrong, without the file's name once more."""
+    """Return the first line of an error, without the name of its file."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
     lines = str(error).splitlines()

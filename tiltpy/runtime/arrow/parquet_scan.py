@@ -1,4 +1,4 @@
-"""Parquet datasets that are read piece by piece: some columns, a time range.
+"""Parquet datasets that are read batch by batch: some columns, a time range.
 
 Only the footers of the files are read at once. They say which columns there are, in
 which order of time the files are to be read, and which row groups end before a time.
@@ -29,15 +29,15 @@ UNITS: dict[str, Unit] = {
     "nanoseconds": "ns",
 }
 
-Place = str | PathLike[str]
+PathArgument = str | PathLike[str]
 
 
 @dataclass(frozen=True, slots=True)
 class RowBatch:
-    """Some rows, and where they come from: from row `first` on of `place`."""
+    """Rows read at once: those of `source` from row `first` on; "" has no name."""
 
     table: pa.Table
-    place: str
+    source: str
     first: int
 
 
@@ -49,20 +49,20 @@ class ParquetScan:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of the first file; the others must have those that are used."""
+        """The schema of the first file, which the others must have, too."""
         with open_parquet(self.paths[0]) as file:
             return file.schema_arrow
 
     def batches(
-        self, used: Sequence[str], rows: int, times: "ScanRange | None" = None
+        self, names: Sequence[str], rows: int, times: "ScanRange | None" = None
     ) -> Iterator[RowBatch]:
-        """Read the rows of some columns, `rows` at most at once, in time order.
+        """Read the columns `names`, `rows` at most at once, in time order.
 
-        `times` leaves out row groups that lie before it as a whole, and tells in which
-        order to read the files; without it, or without statistics, they stay as given.
+        `times` skips row groups that lie before it, and orders the files; without it,
+        or without statistics, they stay in order.
         """
         schema = self.schema
-        types = {name: schema.field(name).type for name in used}
+        types = {name: schema.field(name).type for name in names}
         for path in self._in_order(times):
             with open_parquet(path) as file:
                 _check_types(path, file.schema_arrow, types)
@@ -71,7 +71,7 @@ class ParquetScan:
                 skipped = 0 if times is None else times.groups_before(file)
                 sizes = (file.metadata.row_group(group).num_rows for group in groups)
                 first = sum(islice(sizes, skipped))
-                for table in _tables(path, file, groups[skipped:], used, rows):
+                for table in _tables(path, file, groups[skipped:], names, rows):
                     yield RowBatch(table, str(path), first)
                     first += table.num_rows
 
@@ -91,19 +91,19 @@ class ParquetScan:
         """Export all columns and rows as a frame, for `run` or Polars."""
         schema = self.schema
         batches = (
-            part
-            for batch in self.batches(schema.names, 1 << 20)
-            for part in batch.table.to_batches()
+            batch
+            for rows in self.batches(schema.names, 1 << 20)
+            for batch in rows.table.to_batches()
         )
         reader = pa.RecordBatchReader.from_batches(schema, batches)
         return reader.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
-        more = f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else ""
-        return f"<scan of {self.paths[0]}{more}>"
+        others = f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else ""
+        return f"<scan of {self.paths[0]}{others}>"
 
 
-def scan_parquet(source: Place | Sequence[Place]) -> ParquetScan:
+def scan_parquet(source: PathArgument | Sequence[PathArgument]) -> ParquetScan:
     """Open a Parquet dataset that `stream` and `run_to` read piece by piece.
 
     `source` is a file, a directory (all `*.parquet` files in it and below), a pattern
@@ -116,7 +116,7 @@ def scan_parquet(source: Place | Sequence[Place]) -> ParquetScan:
         return ParquetScan(_files(str(check_path("source", source))))
     if not isinstance(source, Iterable) or isinstance(source, bytes):
         check_path("source", source)
-    paths = tuple(check_path("source", one) for one in source)
+    paths = tuple(check_path("source", path) for path in source)
     if not paths:
         raise DataError("no Parquet file is given; give a path, or a list of them")
     for path in paths:
@@ -126,14 +126,14 @@ def scan_parquet(source: Place | Sequence[Place]) -> ParquetScan:
 
 
 def _files(source: str) -> tuple[Path, ...]:
-    """List the files that a path or a pattern stands for, by name."""
+    """List the files of a path or a pattern, by name."""
     path = Path(source)
     if path.is_file():
         return (path,)
     if path.is_dir():
         paths = tuple(sorted(path.rglob(f"*{SUFFIX}")))
     elif has_magic(source):
-        paths = tuple(sorted(Path(one) for one in glob(source, recursive=True)))  # noqa: PTH207
+        paths = tuple(sorted(Path(name) for name in glob(source, recursive=True)))  # noqa: PTH207
     else:
         raise DataError(f"{source}: there is no such file or directory")
     if not paths:
@@ -162,13 +162,13 @@ def open_parquet(path: Path) -> pq.ParquetFile:
 
 
 def unreadable(path: Path, error: Exception) -> DataError:
-    """Make the error that a file cannot be read, and why."""
+    """Make the error that a file cannot be read."""
     lines = str(error).splitlines()
     return DataError(f"{path}: not readable as Parquet: {lines[0] if lines else error}")
 
 
 def _check_types(path: Path, schema: pa.Schema, types: dict[str, pa.DataType]) -> None:
-    """Refuse a file that has the used columns otherwise than the first file."""
+    """Refuse a file whose columns are not of the `types` in the first file."""
     for name, wanted in types.items():
         index = schema.get_field_index(name)
         kind = schema.field(index).type if index >= 0 else None
@@ -182,9 +182,9 @@ def _check_types(path: Path, schema: pa.Schema, types: dict[str, pa.DataType]) -
 
 
 def _tables(
-    path: Path, file: pq.ParquetFile, groups: list[int], used: Sequence[str], rows: int
+    path: Path, file: pq.ParquetFile, groups: list[int], names: Sequence[str], rows: int
 ) -> Iterator[pa.Table]:
-    batches = file.iter_batches(rows, row_groups=groups, columns=list(used))
+    batches = file.iter_batches(rows, row_groups=groups, columns=list(names))
     while True:
         try:
             batch = offload(lambda: next(batches, None))
@@ -211,7 +211,7 @@ class ScanRange:
     low: int | None = None
 
     def first(self, file: pq.ParquetFile) -> int | None:
-        """Find about when the rows of a file start; None where it does not say."""
+        """Find about when the rows of a file start; None without statistics."""
         for group in range(file.num_row_groups):
             if file.metadata.row_group(group).num_rows:
                 bounds = self._statistics(file, group, self.column)
@@ -219,7 +219,7 @@ class ScanRange:
         return None
 
     def groups_before(self, file: pq.ParquetFile) -> int:
-        """Count the row groups, the first ones, that end before the range."""
+        """Count the first row groups, which end before the range."""
         if self.low is None:
             return 0
         ended = 0
@@ -251,7 +251,7 @@ class ScanRange:
 
 
 def _unit(column: pq.ColumnSchema, tick: Unit | None) -> tuple[int, int] | None:
-    """Nanoseconds of what a column of times counts, and of a tick; None: no times."""
+    """Find the nanoseconds of a column's unit, and of a tick; None: no times."""
     if column.physical_type not in ("INT32", "INT64"):
         return None
     kind = json.loads(column.logical_type.to_json())

@@ -1,4 +1,4 @@
-"""Whatever a user binds, as an Arrow table: the Arrow PyCapsule interface."""
+"""Frames that users bind, read as Arrow tables by the Arrow PyCapsule interface."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,17 +17,19 @@ from tiltpy.runtime.concurrency.offload import in_caller
 from tiltpy.types import Scalar
 
 IN_MEMORY = ("numpy", "pyarrow", "pandas", "polars")
-"""Packages whose frames run no code of the caller's when they are read."""
-ENDING = {one.__name__: one for one in (KeyboardInterrupt, SystemExit, GeneratorExit)}
-"""What is no error, and means the end."""
+"""Packages whose frames run no Python code of the caller when they are read."""
+ENDING = {
+    exit_.__name__: exit_ for exit_ in (KeyboardInterrupt, SystemExit, GeneratorExit)
+}
+"""Exceptions that are no errors and end a program."""
 _SPENT: WeakSet[pa.RecordBatchReader] = WeakSet()
-"""Readers that were read: they would pass for frames without rows."""
+"""Readers that were read to their end: they would pass for frames without rows."""
 
 
 def read_chosen(
     input: str, frame: object, choose: Callable[[pa.Schema], Choice]
 ) -> tuple[pa.Table, Choice]:
-    """Read a table with at least the chosen columns of a frame, and what was chosen.
+    """Choose columns of a frame and read them; the table may have others, too.
 
     Frames that would convert or compute their columns are asked for no others.
     """
@@ -36,11 +38,11 @@ def read_chosen(
         table = read_frame(input, frame)
         return table, choose(table.schema)
     choice = choose(read_frame(input, empty).schema)
-    return read_frame(input, _with_columns(frame, choice.used)), choice
+    return read_frame(input, _select_columns(frame, choice.columns)), choice
 
 
 def _without_rows(frame: Any) -> Any:
-    """Make a frame of the frame's schema; None where only its rows can tell it."""
+    """Make a frame with the schema alone; None where only the rows tell it."""
     match type(frame).__module__.partition(".")[0], type(frame).__name__:
         case "polars", "DataFrame":
             return frame.clear()
@@ -48,13 +50,13 @@ def _without_rows(frame: Any) -> Any:
             return in_caller(lambda: frame.limit(0))
         case "pandas", "DataFrame":
             # What is in a column of objects is seen when it is read.
-            known = frame.columns.is_unique and "object" not in set(frame.dtypes)
-            return frame.iloc[:0] if known else None
+            is_typed = frame.columns.is_unique and "object" not in set(frame.dtypes)
+            return frame.iloc[:0] if is_typed else None
         case _:
             return None
 
 
-def _with_columns(frame: Any, names: list[str]) -> Any:
+def _select_columns(frame: Any, names: list[str]) -> Any:
     """Drop all other columns of the frame."""
     match type(frame).__module__.partition(".")[0]:
         case "polars":
@@ -104,7 +106,7 @@ def as_pyarrow_table(input: str, frame: object) -> pa.Table | None:
 
 
 def spend(input: str, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """Take a reader to read it to its end, which can be done once."""
+    """Mark a reader as read, which can be done once; returns it."""
     if reader in _SPENT:
         raise DataError(
             "the reader was read by an earlier run, and has no rows any more; bind a "
@@ -134,12 +136,12 @@ def _check_kind(input: str, frame: object) -> None:
             input=input,
         )
     if isinstance(frame, str | Path):
-        way = f"read it first, like pyarrow.parquet.read_table({str(frame)!r})"
-        raise DataError(f"found the path of a file; {way}", input=input)
+        advice = f"read it first, like pyarrow.parquet.read_table({str(frame)!r})"
+        raise DataError(f"found the path of a file; {advice}", input=input)
     if isinstance(frame, dict | list):
-        way = "make it a table first, like pyarrow.table({'ts': ..., 'price': ...})"
-        raise DataError(f"found a {kind.__name__}; {way}", input=input)
-    if not any(hasattr(frame, f"__arrow_c_{how}__") for how in ("stream", "array")):
+        advice = "make it a table first, like pyarrow.table({'ts': ..., 'price': ...})"
+        raise DataError(f"found a {kind.__name__}; {advice}", input=input)
+    if not any(hasattr(frame, f"__arrow_c_{form}__") for form in ("stream", "array")):
         raise DataError(
             "expected a table (pyarrow, Polars, pandas, DuckDB, or anything with the "
             f"Arrow PyCapsule interface), found {kind.__module__}.{kind.__qualname__}",
@@ -148,9 +150,9 @@ def _check_kind(input: str, frame: object) -> None:
 
 
 def unreadable(input: str, error: Exception) -> DataError:
-    """Make the error that a frame cannot be read; what ends a program is raised.
+    """Make the error that a frame cannot be read; raise what ends a program.
 
-    Arrow's C interface hands on the text of an exception alone.
+    Arrow's C interface passes on only the text of an exception.
     """
     last = str(error).rstrip().rpartition("\n")[2].partition(":")[0]
     if "Python exception: " in str(error) and last in ENDING:
@@ -174,10 +176,7 @@ def flat_column(input: str, table: pa.Table, *path: str) -> pa.Array:
 
 
 def payload_array(input: str, table: pa.Table, scalar: Scalar, *path: str) -> pa.Array:
-    """Decode a value of a payload, as one chunk.
-
-    Strings as `encode_chunks` makes them.
-    """
+    """Decode a column of a payload as one chunk, strings as `encode_chunks` does."""
     if scalar.kind != "string":
         return flat_column(input, table, *path)
     column = table.column(path[0])
@@ -193,7 +192,7 @@ def payload_array(input: str, table: pa.Table, scalar: Scalar, *path: str) -> pa
 
 
 def _at(array: pa.Array, steps: Sequence[str]) -> pa.Array:
-    """Find a column, or the field of a struct column, without run ends."""
+    """Extract a column, or the field of a struct column, without run ends."""
     for step in steps:
         array = _field(array, step)
     return _without_run_ends(array)
@@ -206,9 +205,9 @@ def _combine_chunks(column: pa.ChunkedArray) -> pa.Array:
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Strip a type of dictionaries and run ends, of which Arrow makes no empty array.
+    """Strip dictionaries and run ends from a type, and from the fields of a struct.
 
-    Those of the fields of a struct, too.
+    Arrow makes no empty array of them.
     """
     if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         return plain_type(kind.value_type)
@@ -219,18 +218,18 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 def _field(array: pa.Array, name: str) -> pa.Array:
     """Extract a field of a struct array, null where the struct is."""
-    place = array.type.get_field_index(name)
-    if not pa.types.is_run_end_encoded(array.type.field(place).type):
-        return array.flatten()[place]
+    index = array.type.get_field_index(name)
+    if not pa.types.is_run_end_encoded(array.type.field(index).type):
+        return array.flatten()[index]
     # Runs have no bits of their own that could say which structs are null.
-    plain = _without_run_ends(array.field(place))
+    plain = _without_run_ends(array.field(index))
     return pc.if_else(array.is_valid(), plain, pa.scalar(None, plain.type))
 
 
 def says_no_type(array: pa.Array) -> bool:
-    """Tell whether a column is of a frame without rows that never knew its type.
+    """Tell whether a column has no rows and no certain type.
 
-    Only nulls; or floats: what pandas makes of an empty list.
+    Nulls, or floats: what pandas makes of an empty list.
     """
     return len(array) == 0 and (
         pa.types.is_null(array.type) or pa.types.is_float64(array.type)
@@ -250,7 +249,7 @@ def _without_run_ends(array: pa.Array) -> pa.Array:
 
 
 def _take(values: pa.Array, indices: pa.Array) -> pa.Array:
-    """Take some values of an array, of views too, of which Arrow takes none."""
+    """Take values of an array, of views too, for which Arrow has no `take`."""
     if pa.types.is_string_view(values.type):
         values = values.cast(pa.large_string())
     elif pa.types.is_binary_view(values.type):

@@ -1,7 +1,7 @@
-"""Choosing a frame's columns: which are times, payload and tie order.
+"""The choice of a frame's columns: which are times, payload and tie order.
 
-What the declaration or the binding names is taken. The rest is guessed only where there
-is no second candidate; otherwise the candidates are listed and the user chooses.
+Columns that the declaration or the binding names are taken. The rest is guessed only
+where there is no second candidate; otherwise the error lists the candidates.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ from tiltpy.messages import closest
 from tiltpy.types import Struct
 
 TIME_NAMES = ("t", "ts", "time", "timestamp", "date", "datetime")
-"""What a time column of integers may be called (in any case) to be found by name."""
+"""Names by which a time column of integers is found, in any case."""
 
 PANDAS_INDEX = "__index_level_"
 """How pandas calls index columns without a name: row numbers, or the time."""
@@ -35,7 +35,7 @@ class Choice:
 
     @property
     def rows(self) -> tuple[tuple[str, ...], ...]:
-        """What of it decides the order of rows: all but the payload."""
+        """The columns that decide the order of rows: all but the payload."""
         return self.times, self.order, self.keys
 
     @property
@@ -45,8 +45,8 @@ class Choice:
         return [*((name,) for name in names), *self.payload]
 
     @property
-    def used(self) -> list[str]:
-        """The names of the frame's columns among them, each once."""
+    def columns(self) -> list[str]:
+        """The names of the frame's columns that are read, each once."""
         payload = (path[0] for path in self.payload)
         return list(dict.fromkeys([*self.times, *payload, *self.order, *self.keys]))
 
@@ -86,9 +86,9 @@ def _choose_times(
     named = [field.name for field in open_ if field.name.lower() in TIME_NAMES]
     candidates = stamps or named
     if len(candidates) != 1:
-        what = _explain_candidates(candidates, schema)
+        fault = _explain_candidates(candidates, schema)
         raise DataError(
-            f"{what} the time column; name it: `time NAME` in the query, "
+            f"{fault} the time column; name it: `time NAME` in the query, "
             "bind(frame, time=...), or --time on the command line",
             input=declared.name,
         )
@@ -110,9 +110,9 @@ def _choose_value(
         if name not in taken and not name.startswith(PANDAS_INDEX)
     ]
     if len(candidates) != 1:
-        what = _explain_candidates(candidates, schema)
+        fault = _explain_candidates(candidates, schema)
         raise DataError(
-            f"{what} the payload; call it '{declared.name}', or name it: "
+            f"{fault} the payload; call it '{declared.name}', or name it: "
             "bind(frame, column=...), or --column on the command line",
             input=declared.name,
         )
@@ -212,11 +212,11 @@ def check_column_name(declared: Input, schema: pa.Schema, name: str) -> str:
 def _missing_error(
     declared: Input, name: str, present: list[str], within: str | None = None
 ) -> DataError:
-    near = closest(name, present)
-    hint = f"did you mean '{near}'?" if near else "rename one, or name another"
-    place = f"in the struct column '{within}' " if within else ""
+    nearest = closest(name, present)
+    hint = f"did you mean '{nearest}'?" if nearest else "rename one, or name another"
+    struct = f"in the struct column '{within}' " if within else ""
     return DataError(
-        f"there is no such column {place}among "
+        f"there is no such column {struct}among "
         f"{_quote_names(present) or 'no columns'}; {hint}",
         input=declared.name,
         column=name,
@@ -226,11 +226,7 @@ def _missing_error(
 def _explain_candidates(candidates: list[str], schema: pa.Schema) -> str:
     if candidates:
         return f"{_quote_names(candidates)} could all be"
-    return f"none of {_list_schema(schema)} is"
-
-
-def _list_schema(schema: pa.Schema) -> str:
-    return _quote_names(schema.names) or "no columns"
+    return f"none of {_quote_names(schema.names) or 'no columns'} is"
 
 
 def _quote_names(names: Iterable[str]) -> str:

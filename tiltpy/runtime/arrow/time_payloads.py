@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from tiltpy.errors import DataError
 from tiltpy.runtime.arrays.dtypes import BoolArray
 from tiltpy.runtime.arrays.snapshot_buffer import Column
-from tiltpy.runtime.arrays.views import column_array, values_of
+from tiltpy.runtime.arrays.views import column_array, integers_of
 from tiltpy.runtime.arrow.timestamps import (
     OutputStamp,
     StampType,
     format_stamp,
+    of_tick,
     stamp_type,
     timestamp,
 )
@@ -29,7 +30,7 @@ Integers = NDArray[np.integer]
 
 @dataclass(frozen=True, slots=True)
 class TickColumn:
-    """A payload column on its way to ticks; the names are for errors."""
+    """A payload column to convert to ticks; the names are for errors."""
 
     input: str
     name: str
@@ -50,62 +51,61 @@ def ticks_column(column: TickColumn) -> pa.Array:
     unit = _unit_of(column)
     if array.type == pa.int64():
         return array
-    letter = "u" if pa.types.is_unsigned_integer(array.type) else "i"
-    raw = values_of(array, np.dtype(f"{letter}{array.type.bit_width // 8}"))
-    there: BoolArray | None = None
+    raw = integers_of(array)
+    valid: BoolArray | None = None
     if array.null_count:
-        there = array.is_valid().to_numpy(zero_copy_only=False)
-        raw = np.where(there, raw, 0)
+        valid = array.is_valid().to_numpy(zero_copy_only=False)
+        raw = np.where(valid, raw, 0)
     if unit is None or column.tick is None:
-        ticks = _within(column, raw, 1)
+        ticks = _multiply(column, raw, 1)
     elif NANOSECONDS[unit] >= NANOSECONDS[column.tick]:
-        ticks = _within(column, raw, NANOSECONDS[unit] // NANOSECONDS[column.tick])
+        ticks = _multiply(column, raw, NANOSECONDS[unit] // NANOSECONDS[column.tick])
     else:
         ticks = _divide_exactly(
             column, raw, NANOSECONDS[column.tick] // NANOSECONDS[unit]
         )
-    return pa.array(ticks, mask=None if there is None else ~there)
+    return pa.array(ticks, mask=None if valid is None else ~valid)
 
 
 def _unit_of(column: TickColumn) -> Unit | None:
-    """Find what the column's integers count; None for ticks. Refuses other types."""
-    found, what = column.array.type, column.scalar.name
-    if pa.types.is_integer(found):
+    """Find the unit of the column's integers; None for ticks. Refuses other types."""
+    kind, name = column.array.type, column.scalar.name
+    if pa.types.is_integer(kind):
         return None
-    kind = stamp_type(found)
-    if what == "time" and kind is not None:
-        unit: Unit | None = kind.unit
-    elif what == "duration" and pa.types.is_duration(found):
-        unit = found.unit
+    stamp = stamp_type(kind)
+    if name == "time" and stamp is not None:
+        unit: Unit | None = stamp.unit
+    elif name == "duration" and pa.types.is_duration(kind):
+        unit = kind.unit
     else:
         wanted = {
             "time": "timestamps, dates or integer ticks",
             "duration": "durations (Arrow's duration[...]) or integer ticks",
         }
-        advice = advise_type(found)
-        raise column.error(f"found {found}, expected {wanted[what]}; {advice}")
+        advice = advise_type(kind)
+        raise column.error(f"found {kind}, expected {wanted[name]}; {advice}")
     if column.tick is None:
         raise column.error(
-            f"found {found}, but the query has no unit and counts plain ticks; "
+            f"found {kind}, but the query has no unit and counts plain ticks; "
             f"write `unit {unit}` in the query, or bind integers"
         )
     return unit
 
 
-def _within(column: TickColumn, raw: Integers, factor: int) -> Integers:
-    """Multiply integers, which must fit into 64 bits then."""
-    limits, own = np.iinfo(np.int64), np.iinfo(raw.dtype)
+def _multiply(column: TickColumn, raw: Integers, factor: int) -> Integers:
+    """Multiply integers; the products must fit into 64 bits."""
+    limits, bounds = np.iinfo(np.int64), np.iinfo(raw.dtype)
     low, high = -(-int(limits.min) // factor), int(limits.max) // factor
     outside = np.zeros(len(raw), np.bool_)
-    if low > own.min:
+    if low > bounds.min:
         outside |= raw < low
-    if high < own.max:
+    if high < bounds.max:
         outside |= raw > high
     if outside.any():
         row = int(outside.argmax())
         raise column.error(
             f"{_format_value(column, int(raw[row]))} is beyond 64 bits of ticks"
-            f"{_of(column.tick)}; write a coarser unit in the query",
+            f"{of_tick(column.tick)}; write a coarser unit in the query",
             row,
         )
     return raw.astype(np.int64) * factor
@@ -122,7 +122,7 @@ def _divide_exactly(column: TickColumn, raw: Integers, factor: int) -> Integers:
         )
         raise column.error(
             f"{_format_value(column, int(raw[row]))} is no whole number of ticks"
-            f"{_of(column.tick)}; write `unit {finer}` in the query, or round the "
+            f"{of_tick(column.tick)}; write `unit {finer}` in the query, or round the "
             "column",
             row,
         )
@@ -136,12 +136,8 @@ def _format_value(column: TickColumn, value: int) -> str:
     return format_stamp(value, stamp_type(kind) or StampType("ticks"))
 
 
-def _of(tick: Unit | None) -> str:
-    return f" of 1 {tick}" if tick else ""
-
-
 def output_type(scalar: Scalar, times: OutputStamp) -> OutputStamp:
-    """Choose the type of an output's times or durations, given that of its bounds.
+    """Choose the type of an output's times or durations by that of its bounds.
 
     Plain ticks stay `int64`. Else times have the type of `start` and `end`, or where
     those are integers a timestamp without a zone; durations have the unit of those.
@@ -180,9 +176,9 @@ def ticks_array(
     if outside.any():
         value = int(values[outside.argmax()])
         raise DataError(
-            f"output '{output}': the {scalar} {value} (ticks{_of(kind.tick)}) does not "
-            f"fit into {kind.type}; write a finer unit in the query, or put out its "
-            "ticks, i64(...)"
+            f"output '{output}': the {scalar} {value} (ticks{of_tick(kind.tick)}) does "
+            f"not fit into {kind.type}; write a finer unit in the query, or put out "
+            "its ticks, i64(...)"
         )
     scaled = (values * kind.factor).astype(f"i{width // 8}")
     exact = pa.array(scaled, mask=~column.valid(count)) if array.null_count else None

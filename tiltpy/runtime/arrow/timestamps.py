@@ -14,16 +14,17 @@ from numpy.typing import NDArray
 
 from tiltpy.errors import DataError
 from tiltpy.runtime.arrays.dtypes import Times
-from tiltpy.runtime.arrays.time_layout import PIECE, cache_blocks, shift_by_one
-from tiltpy.runtime.arrays.views import array_of, values_of
+from tiltpy.runtime.arrays.snapshot_buffer import cache_blocks
+from tiltpy.runtime.arrays.time_layout import shift_by_one
+from tiltpy.runtime.arrays.views import array_of, integers_of
 from tiltpy.types import MAX_TIME, NANOSECONDS, Unit
 
 
 @dataclass(frozen=True, slots=True)
 class StampType:
-    """What a time column holds: plain ticks (integers), dates or timestamps.
+    """The kind of a time column: plain ticks (integers), dates or timestamps.
 
-    `unit` is what its integers count, None for plain ticks.
+    `unit` is that of its integers, None for plain ticks.
     """
 
     kind: Literal["ticks", "date", "timestamp"]
@@ -37,7 +38,7 @@ class StampType:
 
 
 NUMPY_UNITS = {"d": "D"}
-"""Units that numpy spells in another way."""
+"""Units that numpy spells otherwise."""
 
 PLAIN_TICKS = StampType("ticks")
 
@@ -52,7 +53,7 @@ class Stamps:
 
 @dataclass(frozen=True, slots=True)
 class OutputStamp:
-    """The Arrow type of an output's times, of which a tick has `factor`."""
+    """The Arrow type of an output's times, `factor` of whose units make a tick."""
 
     type: pa.DataType
     factor: int
@@ -60,7 +61,7 @@ class OutputStamp:
 
 
 def stamp_type(type: pa.DataType) -> StampType | None:
-    """Find what a column of an Arrow type holds as times; None if it cannot be one."""
+    """Find the kind of times of an Arrow type; None if it holds none."""
     if pa.types.is_timestamp(type):
         return StampType("timestamp", type.unit, type.tz)
     if pa.types.is_date32(type):
@@ -78,9 +79,9 @@ def timestamp(tick: Unit | None, *, zoned: bool) -> StampType:
 
 @dataclass(frozen=True, slots=True)
 class TimeColumn:
-    """A time column on its way to ticks; the names are for errors.
+    """A time column to convert to ticks; the names are for errors.
 
-    `low` and `high` bound its ticks: what a lifetime adds to them must fit too.
+    `low` and `high` bound its ticks: with what a lifetime adds they must fit, too.
     """
 
     input: str
@@ -98,7 +99,7 @@ class TimeColumn:
 def to_ticks(column: TimeColumn) -> tuple[Stamps, StampType]:
     """Convert stamps to ticks: a view where they count ticks in 64 bits already."""
     kind = _check_type(column)
-    raw = _integers(column.array)
+    raw = integers_of(column.array)
     in_order = find_disorder(raw) is None
     if kind.unit is None or column.tick is None or kind.unit == column.tick:
         _check_range(column, kind, raw, column.low, column.high, in_order=in_order)
@@ -117,10 +118,10 @@ def to_ticks(column: TimeColumn) -> tuple[Stamps, StampType]:
 
 def find_disorder(stamps: NDArray[np.integer]) -> int | None:
     """Find the first row whose stamp is below that of the row before; None in order."""
-    for piece in cache_blocks(len(stamps)):
-        below = stamps[shift_by_one(piece)] < stamps[piece]
+    for rows in cache_blocks(len(stamps) - 1):
+        below = stamps[shift_by_one(rows)] < stamps[rows]
         if below.any():
-            return int(piece.start + 1 + below.argmax())
+            return int(rows.start + 1 + below.argmax())
     return None
 
 
@@ -148,11 +149,6 @@ def _in_csv(kind: pa.DataType) -> str:
     return ", or write it like 2013-03-01 09:30:00 in CSV" if text else ""
 
 
-def _integers(array: pa.Array) -> NDArray[np.integer]:
-    letter = "u" if pa.types.is_unsigned_integer(array.type) else "i"
-    return values_of(array, np.dtype(f"{letter}{array.type.bit_width // 8}"))
-
-
 def _check_range(
     column: TimeColumn,
     kind: StampType,
@@ -177,7 +173,7 @@ def _check_range(
     row = int(outside.argmax())
     raise column.error(
         f"the time {format_stamp(int(raw[row]), kind)} is too far from 0: with its "
-        f"lifetime it must lie within ±2**62 ticks{_of(column.tick)}",
+        f"lifetime it must lie within ±2**62 ticks{of_tick(column.tick)}",
         row,
     )
 
@@ -185,34 +181,34 @@ def _check_range(
 def _divide(
     column: TimeColumn, kind: StampType, raw: NDArray[np.integer], factor: int
 ) -> Times:
-    """Divide stamps finer than the tick, which must be whole numbers of ticks.
+    """Divide stamps of a finer unit, which must be whole numbers of ticks.
 
-    `raw` are the stamps, `factor` of whose unit make a tick; `column` and `kind` are
-    for errors.
+    A tick is `factor` units of the stamps `raw`; `column` and `kind` are for errors.
     """
     ticks = np.empty(len(raw), np.int64)
-    for first in range(0, len(raw), PIECE):
-        part = raw[first : first + PIECE].astype(np.int64, copy=False)
-        whole = part // factor
-        broken = whole * factor != part
-        if broken.any():
-            row = first + int(broken.argmax())
+    for rows in cache_blocks(len(raw)):
+        stamps = raw[rows].astype(np.int64, copy=False)
+        quotients = stamps // factor
+        inexact = quotients * factor != stamps
+        if inexact.any():
+            row = rows.start + int(inexact.argmax())
             raise column.error(
                 f"stamp {format_stamp(int(raw[row]), kind)} is no whole number of ticks"
-                f"{_of(column.tick)}; write `unit {kind.unit}` in the query, or round "
-                "the column",
+                f"{of_tick(column.tick)}; write `unit {kind.unit}` in the query, or "
+                "round the column",
                 row,
             )
-        ticks[first : first + PIECE] = whole
+        ticks[rows] = quotients
     return ticks
 
 
-def _of(tick: Unit | None) -> str:
+def of_tick(tick: Unit | None) -> str:
+    """Say how long a tick is, where messages count in ticks."""
     return f" of 1 {tick}" if tick else ""
 
 
 def format_stamp(value: int, kind: StampType) -> str:
-    """Write a stored stamp as a person does."""
+    """Format a stored stamp."""
     if kind.unit is None:
         return str(value)
     unit = NUMPY_UNITS.get(kind.unit, kind.unit)
@@ -221,25 +217,25 @@ def format_stamp(value: int, kind: StampType) -> str:
 
 
 def in_ticks(kind: StampType, tick: Unit | None) -> StampType:
-    """Describe the column's times once they count ticks."""
+    """Describe the column's times after conversion to ticks."""
     return kind if kind.unit is None else replace(kind, unit=tick)
 
 
 def empty_stamps(tick: Unit | None) -> pa.Array:
-    """Make no stamps, for a frame without rows that does not say their type."""
+    """Make an empty column of stamps, for a frame without rows or types."""
     if tick is None:
         return pa.array([], pa.int64())
     return pa.array([], pa.timestamp(min(tick, "s", key=NANOSECONDS.__getitem__)))
 
 
 def join_stamp_types(first: StampType, second: StampType) -> StampType | None:
-    """Find what holds the stamps of both; None where one has ticks, the other not."""
+    """Find the type that holds the stamps of both; None if one alone has ticks."""
     if first == second:
         return first
     if first.precision is None or second.precision is None:
         return None
-    both: tuple[Unit, ...] = ("s", first.precision, second.precision)
-    unit = min(both, key=NANOSECONDS.__getitem__)
+    units: tuple[Unit, ...] = ("s", first.precision, second.precision)
+    unit = min(units, key=NANOSECONDS.__getitem__)
     zone = first.zone if first.zone == second.zone else "UTC"
     return StampType("timestamp", unit, zone)
 
@@ -282,9 +278,9 @@ def from_ticks(times: Times, stamp: OutputStamp, output: str) -> pa.Array:
         if outside.any():
             time = int(times[outside.argmax()])
             raise DataError(
-                f"output '{output}': the time {time} (ticks{_of(stamp.tick)}) does not "
-                f"fit into {stamp.type}; bind inputs with coarser stamps, or cut the "
-                "run with start= and end="
+                f"output '{output}': the time {time} (ticks{of_tick(stamp.tick)}) does "
+                f"not fit into {stamp.type}; bind inputs with coarser stamps, or cut "
+                "the run with start= and end="
             )
     if stamp.factor != 1:
         times = times * stamp.factor

@@ -1,4 +1,4 @@
-"""Arrow columns are checked in full before anything reads through their offsets.
+"""Full validation of Arrow columns, before anything reads through their offsets.
 
 Arrow arrays say themselves where their strings, dictionaries and runs lie, and kernels
 believe them: a wild offset ends the process. Whoever made a column may have made it
@@ -29,10 +29,10 @@ def check_columns(input: str, table: pa.Table, paths: Iterable[Path]) -> None:
     by_column: dict[str, list[Path]] = {}
     for path in dict.fromkeys(paths):
         by_column.setdefault(path[0], []).append(path)
-    for name, own in by_column.items():
+    for name, inner_paths in by_column.items():
         column = table.column(name)
         _check_length(input, table, name, column)
-        check_column(input, column, own)
+        check_column(input, column, inner_paths)
 
 
 def check_lengths(input: str, table: pa.Table) -> None:
@@ -53,7 +53,7 @@ def _check_length(
 
 
 def check_column(input: str, column: pa.ChunkedArray, paths: Sequence[Path]) -> None:
-    """Refuse a malformed column, of a struct one whose fields at the paths are."""
+    """Refuse a malformed column; of a struct column the fields at the paths count."""
     (name, *_), *_ = paths
     path: Path = (name,)
     try:
@@ -70,7 +70,7 @@ def check_column(input: str, column: pa.ChunkedArray, paths: Sequence[Path]) -> 
 
 
 def broken_error(error: Exception, input: str, path: Sequence[str]) -> DataError:
-    """Make the error of data that are not what Arrow prescribes."""
+    """Make the error of data that violate Arrow's format."""
     message = f"the Arrow data are broken: {error}"
     return DataError(message, input=input, column=".".join(path))
 
@@ -92,18 +92,15 @@ _BYTES = {
     pa.large_string(): pa.large_binary(),
     pa.string_view(): pa.binary_view(),
 }
-"""Types whose text is checked elsewhere, and those that lie in memory likewise."""
+"""Types whose text is checked elsewhere, and types of the same memory layout."""
 
 
 def _plain_bits(array: pa.StructArray) -> pa.Array:
-    """Find which structs are there, as bools.
-
-    To check them without all their fields.
-    """
-    there = array.buffers()[0]
-    data = there or pa.py_buffer(bytes((array.offset + len(array) + 7) // 8))
+    """View the validity of structs as bools, to check it without all their fields."""
+    validity = array.buffers()[0]
+    data = validity or pa.py_buffer(bytes((array.offset + len(array) + 7) // 8))
     return pa.Array.from_buffers(
-        pa.bool_(), len(array), [there, data], array.null_count, array.offset
+        pa.bool_(), len(array), [validity, data], array.null_count, array.offset
     )
 
 
@@ -116,7 +113,7 @@ def advise_type(kind: pa.DataType) -> str:
     for same, declared in _DECLARED:
         if same(kind):
             return f"declare it as {declared}, or cast it"
-    return next((way for same, way in _ELSEWHERE if same(kind)), _CAST)
+    return next((text for same, text in _ELSEWHERE if same(kind)), _CAST)
 
 
 _CAST = "cast it to a type of the query language"
@@ -153,8 +150,8 @@ _ELSEWHERE: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
         "a list is no payload: give each of its items a row, or a column of its own",
     ),
     (
-        lambda found: "binary" in str(found),
+        lambda kind: "binary" in str(kind),
         "bytes are no payload: decode them to numbers first",
     ),
 )
-"""What to do about types that are no payload; lists are what else is nested."""
+"""Advice for types that are no payload; lists are the other nested types."""

@@ -52,7 +52,7 @@ class Stitcher:
     def add(self, piece: Piece, cells: Cells[int] | None) -> None:
         """Append a chunk's piece; `cells` are its own, if the piece may have others."""
         if isinstance(piece, BitmapSnapshots):
-            end = piece.carried()
+            end = piece.find_carry_end()
             if end is not None:
                 self._extend(end)
         elif piece.n and cells is not None:

@@ -16,7 +16,7 @@ from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.lifetimes import Lifetime
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.arrays.views import values_of
+from tiltpy.runtime.arrays.views import integers_of
 from tiltpy.runtime.arrow.parquet_scan import ParquetScan, RowBatch, ScanRange
 from tiltpy.runtime.arrow.read_frame import flat_column, plain_type
 from tiltpy.runtime.arrow.select_columns import choose_columns
@@ -153,7 +153,7 @@ class _RowSource:
         else:
             schema, batches = read_batches(declared.name, scan, reading.rows)
         choice = choose_columns(declared, binding.column, schema)
-        self.time, self.used, self.paths = choice.times[0], choice.used, choice.paths
+        self.time, self.used, self.paths = choice.times[0], choice.columns, choice.paths
         if isinstance(scan, ParquetScan):
             needed = time_range(declared.lifetime, self.time, reading)
             batches = scan.batches(self.used, reading.rows, needed)
@@ -191,8 +191,7 @@ class _RowSource:
         """The last row's stamp, and the first row that has it; all are in order."""
         column = flat_column(self.declared.name, table, self.time)
         stamp = self._stamp(batches, column, len(column) - 1)
-        letter = "u" if pa.types.is_unsigned_integer(column.type) else "i"
-        raw = values_of(column, np.dtype(f"{letter}{column.type.bit_width // 8}"))
+        raw = integers_of(column)
         row = find_disorder(raw) if column.null_count == 0 else None
         if row is not None:
             raise self._placed(batches, self._disorder(row))
@@ -243,7 +242,7 @@ class _RowSource:
             rest -= batch.table.num_rows
         if error.row is not None:
             row = rest + batch.first
-        place = f"in {batch.place}: " if batch.place else ""
+        place = f"in {batch.source}: " if batch.source else ""
         return DataError(f"{place}{message}", row=row, **where)
 
     def _check_waiting(self, rows: int) -> None:
@@ -278,7 +277,7 @@ def _from_row(batches: list[RowBatch], row: int) -> list[RowBatch]:
         count = batch.table.num_rows
         if row < count:
             rest = batch.table.slice(row)
-            found.append(RowBatch(rest, batch.place, batch.first + row))
+            found.append(RowBatch(rest, batch.source, batch.first + row))
         row = max(0, row - count)
     return found
 

@@ -1,4 +1,4 @@
-"""From a bound frame to events: the way in.
+"""From a bound frame to events.
 
 Chooses columns, reads times, sorts rows, groups them by key, drops nulls and applies
 the lifetime. `read_input.py` says the order of the steps; runs call only that.

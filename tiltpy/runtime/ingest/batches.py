@@ -1,4 +1,4 @@
-"""Frames a batch of rows at a time: streams are never read as a whole."""
+"""Frames read in batches of rows, streams without holding them as a whole."""
 
 from collections.abc import Iterator
 
@@ -11,13 +11,16 @@ from tiltpy.runtime.arrow.validation import check_lengths
 from tiltpy.runtime.ingest.binding import IMMUTABLE
 
 IN_MEMORY = ("polars", "pandas", "pyspark")
-"""Packages whose frames are there as a whole, or are refused."""
+"""Packages whose frames are in memory as a whole, or are refused."""
 
 
 def read_batches(
     input: str, frame: object, rows: int
 ) -> tuple[pa.Schema, Iterator[RowBatch]]:
-    """Read the schema of a frame, or of frames that an iterator gives, and its rows."""
+    """Read the schema and the rows of a frame, or of an iterator's frames.
+
+    A batch has `rows` at most; `input` is named in errors.
+    """
     if isinstance(frame, Iterator) and not isinstance(frame, pa.RecordBatchReader):
         first = next(frame, None)
         if first is None:
@@ -73,20 +76,19 @@ def _split_tables(
         _check_types(input, table.schema, schema, first)
         check_lengths(input, table)
         for begin in range(0, table.num_rows, rows):
-            part = table.slice(begin, rows)
-            yield RowBatch(part, "", first + begin)
+            yield RowBatch(table.slice(begin, rows), "", first + begin)
         first += table.num_rows
 
 
 def _check_types(input: str, schema: pa.Schema, wanted: pa.Schema, row: int) -> None:
-    """Every table must have the columns of the first."""
+    """Refuse a table without the columns of the first, `wanted`."""
     for field in wanted:
         index = schema.get_field_index(field.name)
         kind = schema.field(index).type if index >= 0 else None
         if kind != field.type:
-            what = "has no such column" if kind is None else f"has {kind} there"
+            fault = "has no such column" if kind is None else f"has {kind} there"
             raise DataError(
-                f"the table that begins here {what}, and the first one {field.type}; "
+                f"the table that begins here {fault}, and the first one {field.type}; "
                 "give all tables one schema",
                 input=input,
                 column=field.name,

@@ -1,4 +1,4 @@
-"""What the user says when binding a frame, laid over what the query declares."""
+"""Bindings: frames with what declarations leave open, laid over those."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -14,9 +14,9 @@ from tiltpy.runtime.arrow.timestamps import StampType
 from tiltpy.types import MAX_OFFSET
 
 IMMUTABLE = (pa.Table, pa.RecordBatch, pa.ChunkedArray, pa.Array)
-"""Frames that have the same rows at another time, too."""
-REMEMBERED = 8
-"""Ways to read a frame, and orders of its rows, that its binding remembers at most."""
+"""Frames whose rows cannot change."""
+MEMOIZED = 8
+"""Results about an immutable frame that its binding remembers at most."""
 T = TypeVar("T")
 
 
@@ -25,7 +25,7 @@ class SampleTimes:
     """The times of samples without a time column, in ticks.
 
     Sample `i` is valid over `(start + i*period, start + (i+1)*period]`. `stamps` is the
-    kind of times that the start was given in.
+    kind of times of the start.
     """
 
     start: int
@@ -38,9 +38,9 @@ class InputBinding:
     """A frame and what the declaration of its input leaves open.
 
     `column` is the payload column of a scalar input, or a struct column. `by` are the
-    frame's key columns, where they are called otherwise than in the query. With
-    `samples` the frame is values alone, and the lifetime their period. `known` is what
-    has been read of the frame before (see `memoize`).
+    frame's key columns, where their names differ from the query's. With `samples` the
+    frame is values alone, and the lifetime their period. `known` holds the results of
+    `memoize`.
     """
 
     frame: object
@@ -56,22 +56,21 @@ class InputBinding:
 
     @property
     def is_immutable(self) -> bool:
-        """Whether it may serve several runs: its frame cannot change.
+        """Whether the frame cannot change, so that the binding may serve several runs.
 
         Any other frame has a binding for each run.
         """
         return isinstance(self.frame, IMMUTABLE)
 
     def memoize(self, key: object, find: Callable[[], T]) -> T:
-        """Find something out about the frame, unless it is known already.
+        """Memoize a result about the frame by a key.
 
-        Within a run nothing is forgotten: a frame may be a stream, which can be read
-        but once.
+        Results of a mutable frame are never dropped: it may be a one-shot frame.
         """
         value: T | None = self.known.get(key)
         if value is None:
             value = find()
-            if self.is_immutable and len(self.known) >= REMEMBERED:
+            if self.is_immutable and len(self.known) >= MEMOIZED:
                 self.known.clear()
             self.known[key] = value
         return value
@@ -99,13 +98,13 @@ def names_of(names: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def check_bound(query: Query, names: Collection[str]) -> None:
-    """Refuse what is bound to no input, and inputs without anything."""
-    known = [declared.name for declared in query.inputs]
+    """Refuse names that are no inputs, and inputs that nothing is bound to."""
+    inputs = [declared.name for declared in query.inputs]
     for name in names:
-        if name not in known:
-            listed = ", ".join(known)
+        if name not in inputs:
+            listed = ", ".join(inputs)
             raise DataError(f"the query has no such input; it has {listed}", input=name)
-    for name in known:
+    for name in inputs:
         if name not in names:
             raise DataError(
                 "nothing is bound to it; give it as run(name=frame)", input=name
@@ -113,23 +112,23 @@ def check_bound(query: Query, names: Collection[str]) -> None:
 
 
 def complete_input(declared: Input, binding: InputBinding) -> Input:
-    """Complete the declared input with what the binding adds; they must not disagree.
+    """Complete a declared input by its binding; they must not disagree.
 
-    Its keys are the frame's columns.
+    The keys of the result are the frame's columns.
     """
     name = declared.name
     _check_kind(name, binding.lifetime)
     for column in (binding.time, binding.column, *binding.order, *binding.by):
         if column is not None and not isinstance(column, str):
             raise DataError(f"expected a column's name, found {column!r}", input=name)
-    for what, said, bound in (
+    for clause, in_query, bound in (
         ("lifetime", declared.lifetime, binding.lifetime),
         ("time column", declared.time, binding.time),
         ("order", declared.order, binding.order),
     ):
-        if said and bound and said != bound:
+        if in_query and bound and in_query != bound:
             raise DataError(
-                f"the query declares the {what} {_format_clause(said)}, but "
+                f"the query declares the {clause} {_format_clause(in_query)}, but "
                 f"{_format_clause(bound)} is bound; leave one of them out",
                 input=name,
             )
@@ -166,17 +165,17 @@ def complete_input(declared: Input, binding: InputBinding) -> Input:
 def _key_columns(
     declared: Input, binding: InputBinding, lifetime: Lifetime, time: str | None
 ) -> tuple[str, ...]:
-    """Choose the frame's columns for the query's keys, apart from those of time.
+    """Choose the frame's columns for the query's keys.
 
-    `lifetime` and `time` are those that hold for the input: their columns are no keys.
+    `lifetime` and `time` are those of the input: their columns are no keys.
     """
     name, keys = declared.name, declared.keys
     columns = binding.by or keys
     if binding.by and not keys:
-        said = ", ".join(binding.by)
+        listed = ", ".join(binding.by)
         raise DataError(
             f"the key columns {_format_clause(columns)} are bound, but the query "
-            f"declares no key; write input {name} by {said} : ...",
+            f"declares no key; write input {name} by {listed} : ...",
             input=name,
         )
     if len(columns) != len(keys):
@@ -187,8 +186,8 @@ def _key_columns(
             input=name,
         )
     times = lifetime.columns or (time,)
-    for place, column in enumerate(columns):
-        if column in columns[:place]:
+    for index, column in enumerate(columns):
+        if column in columns[:index]:
             fault = "stands for two keys; name a column for each"
         elif column in times:
             fault = "is a key and holds times; name another column for one of them"

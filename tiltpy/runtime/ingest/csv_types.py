@@ -1,9 +1,9 @@
-"""Tables from formats without types (CSV): payload columns as their input says.
+"""Types of payload columns read from CSV, as their input declares them.
 
-A CSV reader guesses types by what the values look like: prices that happen to be whole
-numbers are integers to it. Here a guessed number becomes the declared one, and what is
-declared a string is read as the text that it is, `007` too. What fits only with a loss
-stays as it is, and is an error further on.
+A CSV reader guesses types from the values: prices that happen to be whole numbers are
+integers to it. Here a guessed number is cast to the declared type, and a column that is
+declared a string is read again as text, `007` too. Casts that would lose something are
+left out, and are errors further on.
 """
 
 from pathlib import Path
@@ -23,10 +23,8 @@ def cast_as_declared(
 ) -> pa.Table:
     """Cast the payload columns of an input in a table to the input's types.
 
-    `path` is the CSV file that it was read from.
-
-    `binding` says which columns are the payload of `declared`; `path` is named in
-    errors.
+    `binding` says which columns are the payload of `declared`; `path` is the CSV file
+    that the table was read from.
     """
     choice = choose_columns(
         complete_input(declared, binding), binding.column, table.schema
@@ -45,9 +43,9 @@ def cast_as_declared(
 
 def _with_type(table: pa.Table, name: str, scalar: Scalar) -> pa.Table:
     index = table.schema.get_field_index(name)
-    found, wanted = table.schema.field(index).type, arrow_type(scalar)
-    number = pa.types.is_integer(found) and scalar.is_number
-    if found == wanted or not (number or (found == "double" and scalar.is_float)):
+    kind, wanted = table.schema.field(index).type, arrow_type(scalar)
+    number = pa.types.is_integer(kind) and scalar.is_number
+    if kind == wanted or not (number or (kind == "double" and scalar.is_float)):
         return table
     try:
         return table.set_column(index, name, table.column(index).cast(wanted))

@@ -1,9 +1,9 @@
 """Rows that are no events: null scalar payloads and null structs.
 
-Between events a null row of a scalar is left where it is, as a cleared validity bit: so
-a sampled signal with holes stays sampled. Where it could pass for an event (at the
-edges, which are the domain's; among overlapping events) it is taken out. Of rows by key
-all are taken out that are not regular, and so are keys that have no others.
+Between events a null row of a scalar stays as a cleared validity bit: so a sampled
+signal with holes stays sampled. Where it could pass for an event (at the edges, which
+bound the domain; among overlapping events) it is dropped. Of rows by key all nulls are
+dropped unless the rows are regular, and so are keys without events.
 """
 
 from dataclasses import replace
@@ -13,28 +13,33 @@ import pyarrow as pa
 
 from tiltpy.abi import TimeLayout
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
-from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity
-from tiltpy.runtime.arrays.time_layout import PIECE, lay_out
+from tiltpy.runtime.arrays.snapshot_buffer import (
+    CACHE_BLOCK,
+    Column,
+    SnapshotBuffer,
+    pack_validity,
+)
+from tiltpy.runtime.arrays.time_layout import lay_out
 from tiltpy.runtime.ingest.group_by_code import offsets_of
-from tiltpy.runtime.ingest.keys import Groups, Keys
+from tiltpy.runtime.ingest.keys import Groups, Keys, without_nulls
 from tiltpy.types import Scalar, Type
 
 SPARSE = 2
-"""Regular rows with holes stay regular where at least one in so many is there."""
+"""Regular rows with holes stay regular if at least one in so many is an event."""
 
 
 def keep_rows(buffer: SnapshotBuffer, mask: BoolArray, payload: Type) -> SnapshotBuffer:
-    """Copy some rows, in the layout that they have without the others."""
+    """Copy the rows of a mask, in the layout that they have without the others."""
     if not mask.any():
         return SnapshotBuffer.empty(payload)
     starts, ends = buffer.times()
     columns = tuple(keep_values(column, mask) for column in buffer.columns)
-    kept = lay_out(starts[mask], ends[mask], columns)
-    return replace(kept, points=buffer.points, domain_end=buffer.domain_end)
+    rows = lay_out(starts[mask], ends[mask], columns)
+    return replace(rows, points=buffer.points, domain_end=buffer.domain_end)
 
 
 def keep_values(column: Column, mask: BoolArray) -> Column:
-    """Copy some rows of a column."""
+    """Copy the rows of a mask from a column."""
     values = column.values[: len(mask)][mask]
     if column.validity is None:
         return replace(column, values=values)
@@ -52,16 +57,13 @@ def drop_nulls_at_edges(buffer: SnapshotBuffer, scalar: Scalar) -> SnapshotBuffe
         return buffer
     if buffer.layout is TimeLayout.OVERLAPPING:
         return keep_rows(buffer, column.valid(buffer.n), scalar)
-    first, stop = _span(column, buffer.n)
+    first, stop = _find_valid_range(column, buffer.n)
     if first == stop:
         return SnapshotBuffer.empty(scalar)
     if (first, stop) == (0, buffer.n):
         return buffer
-    kept = buffer.slice(first, stop)
-    if kept.columns[0].valid(kept.n).all():
-        bare = replace(kept.columns[0], validity=None, offset=0)
-        return kept.with_columns((bare,))
-    return kept
+    rows = buffer.slice(first, stop)
+    return rows.with_columns((without_nulls(rows.columns[0], rows.n),))
 
 
 def keep_events(
@@ -69,10 +71,8 @@ def keep_events(
 ) -> tuple[Keys, Groups]:
     """Select the rows by key that are events, and the keys that have any.
 
-    `present` says which structs are there, None: every one.
-
-    `present` has a bool for each row (None: all are there); `payload` is the type of
-    the rows.
+    `present` tells for each row whether its struct is not null (None: no struct is);
+    `payload` is the type of the rows.
     """
     mask = present
     if isinstance(payload, Scalar) and groups.buffer.columns[0].validity is not None:
@@ -82,37 +82,39 @@ def keep_events(
     if mask is None or mask.all():
         return keys, groups
     counts = np.add.reduceat(mask, groups.offsets[:-1], dtype=np.int64)
-    there = counts > 0
-    left = Keys(keys.names, tuple(c.filter(pa.array(there)) for c in keys.columns))
-    if not there.any():
-        return left, Groups.empty(payload)
+    nonempty = counts > 0
+    columns = tuple(column.filter(pa.array(nonempty)) for column in keys.columns)
+    remaining = Keys(keys.names, columns)
+    if not nonempty.any():
+        return remaining, Groups.empty(payload)
     starts, ends = (times[mask] for times in groups.times())
-    columns = tuple(keep_values(column, mask) for column in groups.buffer.columns)
-    offsets = offsets_of(counts[there])
-    buffer = lay_out(starts, ends, columns, offsets[1:-1])
-    own = groups.buffer
-    buffer = replace(buffer, points=own.points, domain_end=own.domain_end)
-    return left, Groups.of(buffer, offsets, starts[offsets[:-1]], groups.lasts[there])
+    source = groups.buffer
+    payloads = tuple(keep_values(column, mask) for column in source.columns)
+    offsets = offsets_of(counts[nonempty])
+    buffer = lay_out(starts, ends, payloads, offsets[1:-1])
+    buffer = replace(buffer, points=source.points, domain_end=source.domain_end)
+    firsts, lasts = starts[offsets[:-1]], groups.lasts[nonempty]
+    return remaining, Groups.of(buffer, offsets, firsts, lasts)
 
 
 def _with_holes(events: BoolArray, offsets: I64Array) -> BoolArray:
-    """Select the events, and all rows between those of a key if at most `SPARSE`."""
+    """Select the events, and the rows between those of a key unless they are sparse."""
     rows = np.flatnonzero(events)
     begins, ends = rows.searchsorted(offsets[:-1]), rows.searchsorted(offsets[1:])
-    some = begins < ends
+    nonempty = begins < ends
     edges = np.zeros(len(events) + 1, np.int8)
-    edges[rows[begins[some]]] = 1
-    edges[rows[ends[some] - 1] + 1] -= 1
+    edges[rows[begins[nonempty]]] = 1
+    edges[rows[ends[nonempty] - 1] + 1] -= 1
     between = edges[:-1].cumsum(dtype=np.int8).view(np.bool_)
     return between if np.count_nonzero(between) <= SPARSE * len(rows) else events
 
 
-def _span(column: Column, count: int) -> tuple[int, int]:
+def _find_valid_range(column: Column, count: int) -> tuple[int, int]:
     """Find the first row that is not null, and the one behind the last; reads few rows.
 
     Both are `count` where all are null.
     """
-    first, step = count, PIECE
+    first, step = count, CACHE_BLOCK
     for begin in range(0, count, step):
         rows = min(step, count - begin)
         valid = column.slice(begin, rows).valid(rows)

@@ -1,4 +1,4 @@
-"""From the time columns of an input to its events: what a lifetime makes of them.
+"""Events from the time columns of an input, by its lifetime.
 
 Stamps are read from the frame's columns, or counted for samples that have none.
 """
@@ -46,10 +46,10 @@ def read_times(
     table: pa.Table,
     unit: Unit | None,
 ) -> tuple[tuple[Stamps, ...], StampType]:
-    """Read the stamps of rows, or starts and ends, and what kind of times they are.
+    """Read the stamps of rows, or their starts and ends, and the kind of times.
 
-    `choice` names the columns of `table`; `unit` is the query's tick. There is one
-    array of ticks for stamps, and two for intervals.
+    `choice` names the columns of `table`; `unit` is the query's tick. Point stamps are
+    one array, intervals two.
     """
     low, high = lifetime.before - MAX_TIME, MAX_TIME - lifetime.after
     columns: list[tuple[Stamps, StampType]] = []
@@ -77,9 +77,9 @@ def read_times(
 def _check_intervals(
     declared: Input, choice: Choice, starts: Times, ends: Times, kind: StampType
 ) -> None:
-    bad = starts >= ends
-    if bad.any():
-        row = int(bad.argmax())
+    empty = starts >= ends
+    if empty.any():
+        row = int(empty.argmax())
         start = format_stamp(int(starts[row]), kind)
         end = format_stamp(int(ends[row]), kind)
         raise DataError(
@@ -143,7 +143,7 @@ def _until_next(
 ) -> SnapshotBuffer:
     """End each row one tick before the next greater stamp; the last rows are endless.
 
-    For a domain those end at their own stamp.
+    For a domain those end at their stamp.
 
     `stamps` are ticks in order within each segment, `longest` is the most ticks that a
     row holds, `next_stamp` that of the row behind the last one.

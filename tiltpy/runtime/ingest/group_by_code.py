@@ -1,8 +1,8 @@
-"""Rows of one code put together, in the order of codes: what a sort by key comes to.
+"""Rows grouped by code, in the order of codes.
 
-Rows that lie so already stay where they are, and long runs of one code are moved as a
-whole. Codes of too many bits are sorted by the highest ones. Then those that differ in
-no others lie together, as a rule; where they do not, these few are sorted again.
+Rows in order stay as they are, and long runs of one code are moved as a whole. Codes
+wider than the packed sort key are sorted by their highest bits. As a rule that groups
+them; where it does not, those few are sorted again.
 """
 
 from dataclasses import dataclass
@@ -10,20 +10,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from tiltpy.runtime.arrays.dtypes import I64Array
-from tiltpy.runtime.arrays.time_layout import cache_blocks, shift_by_one
+from tiltpy.runtime.arrays.snapshot_buffer import cache_blocks
+from tiltpy.runtime.arrays.time_layout import shift_by_one
 from tiltpy.runtime.arrow.timestamps import find_disorder
 from tiltpy.runtime.ingest.packed_sort import Codes, Rows, excess_bits, sort_packed
 
 RUN = 8
-"""Runs of one code that are so long on the average are moved as a whole."""
+"""Average length from which on runs of one code are moved as a whole."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupedRows:
-    """The rows of each code together, and those of one code in the order they had.
+    """Rows grouped by code, those of one code in their original order.
 
-    `order` says which row comes first, second, ...; None: as they lie. Those of code
-    `codes[k]` then are `offsets[k]` to `offsets[k + 1]`.
+    `order` has the row that comes first, second, ...; None: as they lie. In it, the
+    rows of code `codes[k]` are `offsets[k]` to `offsets[k + 1]`.
     """
 
     order: Rows | None
@@ -40,28 +41,24 @@ def group_rows(codes: Codes, size: int) -> GroupedRows:
     heads = _find_heads(codes, len(codes) // RUN)
     if heads is not None:
         return _group_runs(codes, heads)
-    wide = excess_bits(size, len(codes))
-    return (
-        _group_by_two_sorts(codes, size, wide) if wide else _group_by_sort(codes, size)
-    )
+    if excess := excess_bits(size, len(codes)):
+        return _group_by_two_sorts(codes, size, excess)
+    return _group_by_sort(codes, size)
 
 
 def offsets_of(counts: I64Array) -> I64Array:
-    """Sum up row counts to where each segment begins, and where the last one ends."""
+    """Sum up row counts to the offsets of segments, and the end of the last one."""
     offsets = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=offsets[1:])
     return offsets
 
 
 def _find_heads(codes: Codes, most: int) -> I64Array | None:
-    """Find the rows whose code is not that of the row before.
-
-    None if more than `most`.
-    """
+    """Find the rows whose code differs from the row before; None beyond `most`."""
     blocks = [np.zeros(min(1, len(codes)), np.int64)]
-    for piece in cache_blocks(len(codes)):
-        heads = np.flatnonzero(codes[shift_by_one(piece)] != codes[piece])
-        blocks.append(heads + (piece.start + 1))
+    for rows in cache_blocks(len(codes) - 1):
+        heads = np.flatnonzero(codes[shift_by_one(rows)] != codes[rows])
+        blocks.append(heads + (rows.start + 1))
         most -= len(heads)
         if most < 0:
             return None
@@ -69,38 +66,38 @@ def _find_heads(codes: Codes, most: int) -> I64Array | None:
 
 
 def _group_runs(codes: Codes, heads: I64Array) -> GroupedRows:
-    """Runs of one code, put in the order of their codes."""
+    """Order runs of one code by their codes; `heads` are their first rows."""
     firsts = codes[heads]
     runs = np.argsort(firsts, kind="stable")
     lengths = np.diff(heads, append=len(codes))[runs]
     begins = offsets_of(lengths)
     order = np.arange(len(codes)) + np.repeat(heads[runs] - begins[:-1], lengths)
     ordered = firsts[runs]
-    kept = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    return GroupedRows(order, np.append(begins[kept], len(codes)), ordered[kept])
+    new = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    return GroupedRows(order, np.append(begins[new], len(codes)), ordered[new])
 
 
 def _group_by_sort(codes: Codes, size: int) -> GroupedRows:
-    """Group the rows of codes in any order."""
+    """Group rows by one sort of their codes."""
     packed = sort_packed(codes, size)
     order = packed.empty_order()
     heads, firsts = [], []
     last = -1
-    for place, ordered, rows in packed.blocks():
-        order[place] = rows
+    for block, ordered, rows in packed.blocks():
+        order[block] = rows
         new = np.append(int(ordered[0]) != last, ordered[1:] != ordered[:-1])
         begins = np.flatnonzero(new)
-        heads.append(begins + place.start)
+        heads.append(begins + block.start)
         firsts.append(ordered[begins].astype(codes.dtype))
         last = int(ordered[-1])
     offsets = np.append(np.concatenate(heads), len(codes))
     return GroupedRows(order, offsets, np.concatenate(firsts))
 
 
-def _group_by_two_sorts(codes: Codes, size: int, wide: int) -> GroupedRows:
-    """Group rows of codes `wide` bits wider than the packed sort key, in two passes."""
-    drop = codes.dtype.type(wide)
-    order: Rows = sort_packed(codes >> drop, ((size - 1) >> wide) + 1).order()
+def _group_by_two_sorts(codes: Codes, size: int, excess: int) -> GroupedRows:
+    """Group rows of codes `excess` bits wider than the sort key, in two passes."""
+    drop = codes.dtype.type(excess)
+    order: Rows = sort_packed(codes >> drop, ((size - 1) >> excess) + 1).order()
     ordered = codes[order]
     below = np.flatnonzero(ordered[1:] < ordered[:-1])
     if len(below):

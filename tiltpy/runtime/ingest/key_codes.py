@@ -1,9 +1,9 @@
-"""Key columns as codes: whose a row is, by number, in the order of keys.
+"""Key columns as key codes, in the order of keys.
 
-Integers are their own numbers, less the least, unless they lie very far apart and are
-few. All else is numbered by Arrow's hashing, and what was found is put in order:
-ascending, strings by their UTF-8 bytes, NaN last among floats. Null comes before all.
-All NaNs are one key, and both zeros.
+The code of an integer is its distance from the least one, unless they are sparse. Other
+keys are encoded by Arrow's hashing, and the dictionary is sorted: ascending, strings by
+their UTF-8 bytes, NaN last among floats. Null comes first. All NaNs are one key, and
+both zeros.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tiltpy.errors import DataError
 from tiltpy.runtime.arrays.dictionary import MOST_BYTES
-from tiltpy.runtime.arrays.time_layout import PIECE
+from tiltpy.runtime.arrays.snapshot_buffer import cache_blocks
 from tiltpy.runtime.arrays.views import values_of
 from tiltpy.runtime.arrow.encode_strings import encode_chunks, is_string
 from tiltpy.runtime.arrow.read_frame import payload_array
@@ -25,7 +25,7 @@ from tiltpy.runtime.ingest.packed_sort import Codes, excess_bits, fits_packed
 from tiltpy.types import STRING
 
 SAMPLE = 1 << 15
-"""Rows that are looked at, to guess how many keys there are."""
+"""Rows that are sampled to estimate how many keys there are."""
 Numbers = NDArray[np.unsignedinteger]
 Decode = Callable[[Numbers], tuple[pa.Array, ...]]
 Restore = Callable[[pa.Array], pa.Array]
@@ -45,10 +45,7 @@ class KeyCodes:
 
 
 def key_array(input: str, table: pa.Table, name: str) -> pa.Array:
-    """Read a key column of a table as one chunk.
-
-    Strings as `encode_chunks` makes them.
-    """
+    """Read a key column of a table as one chunk, strings as `encode_chunks` does."""
     kind = table.schema.field(name).type
     check_key_type(input, name, kind)
     if pa.types.is_null(kind):
@@ -68,7 +65,7 @@ def _code_column(array: pa.Array) -> KeyCodes:
         return KeyCodes(codes, 1, lambda numbers: (pa.nulls(len(numbers)),))
     if is_string(kind):
         encoded = array if pa.types.is_dictionary(kind) else encode_chunks([array])
-        return _rank_dictionary(encoded, _short)
+        return _rank_dictionary(encoded, _cast_short)
     if pa.types.is_floating(kind):
         wide = array.cast(pa.float32()) if pa.types.is_float16(kind) else array
         return _rank_dictionary(
@@ -114,9 +111,9 @@ def compact_codes(keys: KeyCodes) -> KeyCodes:
 
 
 def _code_integers(array: pa.Array, restore: Restore) -> KeyCodes:
-    """Encode an array whose values are integers in memory by their distance.
+    """Encode an array of integers in memory by their distance from the least.
 
-    `restore` gives keys the type back that they came in.
+    `restore` casts keys back to the type of their column.
     """
     kind = array.type
     letter = "u" if pa.types.is_unsigned_integer(kind) else "i"
@@ -130,14 +127,14 @@ def _code_integers(array: pa.Array, restore: Restore) -> KeyCodes:
     size = high - low + 1 + shift
     unsigned = np.dtype(f"u{dtype.itemsize}")
     values = values_of(plain, dtype).view(unsigned)
-    wide = excess_bits(size, len(array))
-    if size > 1 << 64 or (wide and not _favors_sort(values, wide)):
+    excess = excess_bits(size, len(array))
+    if size > 1 << 64 or (excess and not _favors_sort(values, excess)):
         return _rank_dictionary(plain.dictionary_encode(), restore)
     least = unsigned.type(low % (1 << 8 * dtype.itemsize))
     codes = _subtract_least(values, least, size)
     if shift:
-        there = plain.is_valid().to_numpy(zero_copy_only=False)
-        codes = (codes + codes.dtype.type(shift)) * there
+        valid = plain.is_valid().to_numpy(zero_copy_only=False)
+        codes = (codes + codes.dtype.type(shift)) * valid
 
     def decode(numbers: Numbers) -> tuple[pa.Array, ...]:
         values = (numbers - numbers.dtype.type(shift)).astype(unsigned) + least
@@ -147,25 +144,25 @@ def _code_integers(array: pa.Array, restore: Restore) -> KeyCodes:
     return KeyCodes(codes, size, decode)
 
 
-def _favors_sort(values: Numbers, wide: int) -> bool:
-    """Tell whether nearly every row has a key of its own, so that sorting is faster.
+def _favors_sort(values: Numbers, excess: int) -> bool:
+    """Tell whether nearly every row has another key, so that sorting is faster.
 
-    Judged by a sample, which must differ in more than so many of the lowest bits.
+    Estimated by a sample, whose keys must differ above the lowest `excess` bits, too.
     """
-    some = values[:: max(1, len(values) // SAMPLE)]
-    keys, apart = len(np.unique(some)), len(np.unique(some >> values.dtype.type(wide)))
+    sample = values[:: max(1, len(values) // SAMPLE)]
+    keys = len(np.unique(sample))
+    apart = len(np.unique(sample >> values.dtype.type(excess)))
     return 2 * keys > SAMPLE and 10 * apart > 9 * keys
 
 
 def _subtract_least(values: Numbers, least: np.unsignedinteger, size: int) -> Codes:
-    """Subtract the least value; right in the bits of `size`, even where it wraps.
+    """Subtract the least value, modulo the width of codes below `size`.
 
-    Anything of values that are not below that plus the size.
+    Undefined for values from `least + size` on.
     """
     codes = np.empty(len(values), np.min_scalar_type(size - 1))
-    for first in range(0, len(values), PIECE):
-        part = slice(first, first + PIECE)
-        codes[part] = values[part] - least
+    for rows in cache_blocks(len(values)):
+        codes[rows] = values[rows] - least
     return codes
 
 
@@ -184,17 +181,16 @@ def _rank_dictionary(encoded: pa.DictionaryArray, restore: Restore) -> KeyCodes:
         codes = _take_blocks(ranks, codes)
 
     def decode(numbers: Numbers) -> tuple[pa.Array, ...]:
-        places = order[numbers]
-        return (restore(values.take(pa.array(places, mask=places == size))),)
+        indices = order[numbers]
+        return (restore(values.take(pa.array(indices, mask=indices == size))),)
 
     return KeyCodes(codes, max(1, len(order)), decode)
 
 
 def _take_blocks(ranks: Codes, numbers: Codes) -> Codes:
     codes = np.empty(len(numbers), ranks.dtype)
-    for first in range(0, len(numbers), PIECE):
-        part = slice(first, first + PIECE)
-        np.take(ranks, numbers[part], out=codes[part], mode="clip")
+    for rows in cache_blocks(len(numbers)):
+        np.take(ranks, numbers[rows], out=codes[rows], mode="clip")
     return codes
 
 
@@ -206,8 +202,8 @@ def _canonicalize_floats(array: pa.Array) -> pa.Array:
     return pa.array(alike, mask=absent, from_pandas=False)
 
 
-def _short(strings: pa.Array) -> pa.Array:
-    """Convert strings to the type in which they go out, if their text fits."""
+def _cast_short(strings: pa.Array) -> pa.Array:
+    """Cast strings to the output type, if their text fits."""
     return strings.cast(pa.string()) if strings.nbytes < MOST_BYTES else strings
 
 
@@ -215,16 +211,17 @@ def _short(strings: pa.Array) -> pa.Array:
 
 
 def check_key_type(input: str, name: str, column: pa.DataType) -> None:
-    """Refuse a column that is no key, with a way out."""
+    """Refuse a column whose type is no key's, with advice."""
     kind = column
     while pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
         kind = kind.value_type
     if is_string(kind) or any(is_kind(kind) for is_kind in _KEYS):
         return
-    way = next((way for same, way in _NO_KEYS if same(kind)), "cast it to one of them")
+    default = "cast it to one of them"
+    advice = next((text for is_kind, text in _NO_KEYS if is_kind(kind)), default)
     raise DataError(
         f"rows cannot be split by {column}, but by integers, strings, dates, "
-        f"timestamps, bools or floats; {way}",
+        f"timestamps, bools or floats; {advice}",
         input=input,
         column=name,
     )
@@ -246,7 +243,7 @@ _NO_KEYS: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
         "cast it to a string, or to an integer of its smallest part (1.25 as 125 "
         "cents)",
     ),
-    (lambda found: "binary" in str(found), "write the bytes as a string, like hex"),
+    (lambda kind: "binary" in str(kind), "write the bytes as a string, like hex"),
     (_types.is_temporal, "cast it to an integer"),
 )
-"""What to do about types that are no key; lists and maps are what else is nested."""
+"""Advice for types that are no keys; lists and maps are the other nested types."""

@@ -1,4 +1,4 @@
-"""One type for the keys of inputs that are joined, whatever types they came in."""
+"""The common type of the keys of inputs that are joined."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from tiltpy.types import NANOSECONDS
 
 
 @dataclass(frozen=True, slots=True)
-class _SeenType:
+class _InputType:
     """A type of keys, and the input that first had it."""
 
     input: str
@@ -19,27 +19,27 @@ class _SeenType:
 
 
 def common_type(column: str, types: Mapping[str, pa.DataType]) -> pa.DataType:
-    """Find the type that holds a key column of every input, by name.
+    """Find the type that holds a key column of every input, or raise `DataError`.
 
-    Or a `DataError`.
+    `types` are those of the inputs, by name.
     """
 
-    def join(one: _SeenType, other: _SeenType) -> _SeenType:
-        kind = _join_types(one.type, other.type)
+    def join(first: _InputType, other: _InputType) -> _InputType:
+        kind = _join_types(first.type, other.type)
         if kind is None:
             raise DataError(
-                f"found {other.type}, but {one.type} in input '{one.input}': keys that "
-                "are joined have one type; cast one of the two columns",
+                f"found {other.type}, but {first.type} in input '{first.input}': keys "
+                "that are joined have one type; cast one of the two columns",
                 input=other.input,
                 column=column,
             )
-        return _SeenType(one.input if kind == one.type else other.input, kind)
+        return _InputType(first.input if kind == first.type else other.input, kind)
 
-    return reduce(join, (_SeenType(*item) for item in types.items())).type
+    return reduce(join, (_InputType(*item) for item in types.items())).type
 
 
 def _join_types(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    """Find the type that holds all of two; None where there is none."""
+    """Find the type that holds the values of both; None if there is none."""
     if left == right or pa.types.is_null(right):
         return left
     if pa.types.is_null(left):
@@ -63,11 +63,8 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _wider(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    """Widen integers of another width or sign.
-
-    No type holds `uint64` and signed ones.
-    """
-    by_width = sorted((left, right), key=lambda found: int(found.bit_width))
+    """Widen integers of another width or sign; none holds `uint64` and signed ones."""
+    by_width = sorted((left, right), key=lambda kind: int(kind.bit_width))
     if pa.types.is_signed_integer(left) == pa.types.is_signed_integer(right):
         return by_width[1]
     unsigned = left if pa.types.is_unsigned_integer(left) else right
@@ -77,7 +74,7 @@ def _wider(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
 
 
 def _finer(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    """Timestamps of another unit or zone; a zone never changes an instant."""
+    """Join timestamps of another unit or zone; a zone never changes an instant."""
     if (left.tz is None) != (right.tz is None):
         return None
     unit = min(left.unit, right.unit, key=NANOSECONDS.__getitem__)

@@ -1,7 +1,7 @@
-"""An input's rows by key: each key's are a temporal object of their own.
+"""An input's rows by key: those of each key are a temporal object.
 
-The rows of all keys stand in one snapshot buffer, key after key, so that nothing is
-made for each key: a million keys are two arrays of a million numbers.
+The rows of all keys lie in one snapshot buffer, key after key, without an object for
+each: a million keys are two arrays of a million numbers.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from tiltpy.types import Type
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Keys:
-    """The distinct keys of a run in their order; a column for each part of a key."""
+    """The distinct keys of a run in their order, as columns."""
 
     names: tuple[str, ...]
     columns: tuple[pa.Array, ...]
@@ -43,11 +43,11 @@ class Groups:
 
     Segment `k`, rows `offsets[k]` to `offsets[k + 1]`, belongs to key `k`. `firsts[k]`
     is the start of its first event and `lasts[k]` the largest end that counts for a
-    domain; anything where it has no rows. What the buffer says of its rows (its layout,
+    domain; undefined where it has no rows. What the buffer says of its rows (`layout`,
     `fifo`, `points`) holds within every segment. A segment's first and last rows are
     events; of regular scalars there may be null rows between. Of a sampled or
-    contiguous buffer `firsts[k]` is where segment `k` starts, and the buffer's own
-    `start` says nothing.
+    contiguous buffer `firsts[k]` is where segment `k` starts, and the buffer's `start`
+    means nothing.
     """
 
     buffer: SnapshotBuffer
@@ -63,7 +63,7 @@ class Groups:
         firsts: Times,
         latest: Times | None = None,
     ) -> "Groups":
-        """Segments with at least one row each, from `firsts` on.
+        """Make segments of at least one row each, from `firsts` on.
 
         For a domain none of them ends after `latest`.
         """
@@ -81,7 +81,7 @@ class Groups:
 
     @staticmethod
     def empty(payload: Type) -> "Groups":
-        """Make no rows of no keys."""
+        """Make the groups of no keys."""
         none = np.zeros(0, np.int64)
         return Groups(SnapshotBuffer.empty(payload), offsets_of(none), none, none)
 
@@ -105,14 +105,14 @@ class Groups:
             return buffer.starts[: buffer.n], ends
         starts = np.empty_like(ends)
         starts[1:] = ends[:-1]
-        there = self.offsets[1:] > heads
-        starts[heads[there]] = self.firsts[there]
+        nonempty = self.offsets[1:] > heads
+        starts[heads[nonempty]] = self.firsts[nonempty]
         return starts, ends
 
     def segment(self, key: int) -> SnapshotBuffer:
         """View the rows of one key in the tightest layout that they have.
 
-        Remembered, since their times must be looked at.
+        Memoized, since finding it takes a scan of their times.
         """
         if key not in self._segments:
             self._segments[key] = self._segment(key)
@@ -124,7 +124,7 @@ class Groups:
         if low == high:
             return rows
         first = self.firsts[key : key + 1]
-        columns = tuple(_without_nulls(column, rows.n) for column in rows.columns)
+        columns = tuple(without_nulls(column, rows.n) for column in rows.columns)
         if rows.layout is TimeLayout.SAMPLED:
             buffer = make_sampled(int(first[0]), rows.period, rows.n, columns)
         else:
@@ -137,7 +137,7 @@ class Groups:
         return replace(buffer, points=rows.points, domain_end=end)
 
 
-def _without_nulls(column: Column, rows: int) -> Column:
+def without_nulls(column: Column, rows: int) -> Column:
     """Drop the bitmap of a column none of whose rows is null."""
     if column.validity is None or not column.valid(rows).all():
         return column
@@ -152,26 +152,28 @@ def align(
     A key without rows in an input has an empty segment there. Types of keys widen to
     one that holds all of both; otherwise a `DataError` names both inputs.
     """
-    named = list(inputs.items())
-    (_, (keys, groups)), *others = named
-    if all(_have_same_keys(keys, other) for _, (other, _) in others):
-        return keys, {name: groups for name, (_, groups) in named}
+    (keys, _), *others = inputs.values()
+    if all(_have_same_keys(keys, other) for other, _ in others):
+        return keys, {source: groups for source, (_, groups) in inputs.items()}
     columns = []
-    for place, name in enumerate(keys.names):
-        parts = {source: one.columns[place] for source, (one, _) in named}
-        kind = common_type(name, {source: part.type for source, part in parts.items()})
-        columns.append(_concat_keys(name, parts, kind))
+    for index, name in enumerate(keys.names):
+        columns_by_input = {
+            source: source_keys.columns[index]
+            for source, (source_keys, _) in inputs.items()
+        }
+        columns.append(_concat_keys(name, columns_by_input))
     codes = encode_keys(columns)
-    together = group_rows(codes.codes, codes.size)
-    size = len(together.codes)
-    ranks = np.repeat(np.arange(size), np.diff(together.offsets))
-    if together.order is not None:
-        ranks[together.order] = ranks.copy()
+    grouped = group_rows(codes.codes, codes.size)
+    size = len(grouped.codes)
+    ranks = np.repeat(np.arange(size), np.diff(grouped.offsets))
+    if grouped.order is not None:
+        ranks[grouped.order] = ranks.copy()
     aligned, first = {}, 0
-    for name, (one, groups) in named:
-        aligned[name] = _scatter_groups(groups, ranks[first : first + len(one)], size)
-        first += len(one)
-    return Keys(keys.names, codes.decode(together.codes)), aligned
+    for source, (source_keys, groups) in inputs.items():
+        stop = first + len(source_keys)
+        aligned[source] = _scatter_groups(groups, ranks[first:stop], size)
+        first = stop
+    return Keys(keys.names, codes.decode(grouped.codes)), aligned
 
 
 def _have_same_keys(left: Keys, right: Keys) -> bool:
@@ -181,14 +183,14 @@ def _have_same_keys(left: Keys, right: Keys) -> bool:
     )
 
 
-def _concat_keys(
-    name: str, columns_by_input: Mapping[str, pa.Array], kind: pa.DataType
-) -> pa.Array:
-    """Concatenate the keys of all inputs in one column of one type."""
+def _concat_keys(name: str, columns_by_input: Mapping[str, pa.Array]) -> pa.Array:
+    """Concatenate a key column of all inputs, in one type."""
+    types = {source: column.type for source, column in columns_by_input.items()}
+    kind = common_type(name, types)
     columns = []
-    for source, part in columns_by_input.items():
+    for source, column in columns_by_input.items():
         try:
-            columns.append(part.cast(kind))
+            columns.append(column.cast(kind))
         except pa.ArrowInvalid as error:
             raise DataError(
                 f"its keys do not fit into {kind}, which holds those of the others: "
@@ -200,10 +202,7 @@ def _concat_keys(
 
 
 def _scatter_groups(groups: Groups, numbers: I64Array, size: int) -> Groups:
-    """Move groups to the numbers of their keys among all.
-
-    They stay where they are all.
-    """
+    """Move groups to the numbers of their keys among all `size` keys."""
     if len(groups) == size:
         return groups
     counts = np.zeros(size, np.int64)

@@ -1,8 +1,7 @@
-"""Rows sorted by a number, stably: the number and the row's own as one integer.
+"""Stable sort of rows by a number: packed into one integer with the row's number.
 
-No two such integers are equal, so any sort of them is stable, and numpy's sorts them as
-fast as the CPU's vectors allow, whatever the numbers: many times faster than it finds
-an order.
+No two packed integers are equal, so that any sort of them is stable, and numpy's is
+vectorised: many times faster than `argsort`.
 """
 
 from collections.abc import Iterator
@@ -11,14 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltpy.runtime.arrays.time_layout import PIECE
+from tiltpy.runtime.arrays.snapshot_buffer import CACHE_BLOCK, cache_blocks
 
 Codes = NDArray[np.unsignedinteger]
 Rows = NDArray[np.integer]
-"""Which row comes first, second, ..."""
+"""The row that comes first, second, ..."""
 
 MOST_BITS = 63
-"""For a number and that of its row together."""
+"""Of a packed integer."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,27 +28,27 @@ class PackedRows:
     bits: int
 
     def blocks(self) -> Iterator[tuple[slice, Codes, Codes]]:
-        """Yield blocks that stay in the cache: range, numbers and rows."""
+        """Yield cache blocks: range, numbers and rows."""
         kind = self.rows.dtype
         shift, mask = kind.type(self.bits), kind.type((1 << self.bits) - 1)
-        for place in _cache_blocks(len(self.rows)):
-            part = self.rows[place]
-            yield place, part >> shift, part & mask
+        for block in cache_blocks(len(self.rows)):
+            packed = self.rows[block]
+            yield block, packed >> shift, packed & mask
 
     def order(self) -> Codes:
-        """Extract which row comes first, second, ..."""
+        """Extract the order of the rows."""
         order = self.empty_order()
-        for place, _, rows in self.blocks():
-            order[place] = rows
+        for block, _, rows in self.blocks():
+            order[block] = rows
         return order
 
     def empty_order(self) -> Codes:
-        """Room for an order."""
+        """Allocate an order."""
         return np.empty(len(self.rows), np.uint32 if self.bits <= 32 else np.uint64)
 
 
 def fits_packed(size: int, rows: int) -> bool:
-    """Tell whether so many rows can be sorted by numbers below a size."""
+    """Tell whether rows can be sorted by numbers below a size."""
     return excess_bits(size, rows) == 0
 
 
@@ -59,26 +58,21 @@ def sort_packed(numbers: NDArray[np.integer], size: int, least: int = 0) -> Pack
     bits = _bits(rows)
     kind = np.dtype(np.uint32 if bits + _bits(size) <= 32 else np.uint64)
     packed: Codes = np.empty(rows, kind)
-    count = np.arange(PIECE, dtype=kind)
+    row_numbers = np.arange(CACHE_BLOCK, dtype=kind)
     low = numbers.dtype.type(least)
-    for place in _cache_blocks(rows):
-        part = packed[place]
-        taken = numbers[place] - low if least else numbers[place]
-        np.left_shift(taken, bits, out=part, dtype=kind, casting="unsafe")
-        part |= count[: len(part)] + kind.type(place.start)
+    for block in cache_blocks(rows):
+        target = packed[block]
+        distances = numbers[block] - low if least else numbers[block]
+        np.left_shift(distances, bits, out=target, dtype=kind, casting="unsafe")
+        target |= row_numbers[: len(target)] + kind.type(block.start)
     packed.sort()
     return PackedRows(packed, bits)
 
 
 def excess_bits(size: int, rows: int) -> int:
-    """Count the bits that numbers below a size have too many for `fits_packed`."""
+    """Count the bits of numbers below a size that do not fit beside row numbers."""
     return max(0, _bits(size) + _bits(rows) - MOST_BITS)
 
 
 def _bits(numbers: int) -> int:
     return max(0, numbers - 1).bit_length()
-
-
-def _cache_blocks(rows: int) -> Iterator[slice]:
-    for first in range(0, rows, PIECE):
-        yield slice(first, min(first + PIECE, rows))

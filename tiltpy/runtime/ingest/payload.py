@@ -1,7 +1,6 @@
-"""An input's payload columns, read from a table: numbers, times, structs in structs.
+"""The payload columns of an input, read from a table.
 
-A column is taken as it is, or cast where its type holds no value that the declared type
-does not.
+A column is a view, or cast where the declared type holds all values of its type.
 """
 
 from collections.abc import Sequence
@@ -23,7 +22,7 @@ from tiltpy.runtime.ingest.sort_by_time import reorder
 from tiltpy.types import Scalar, Struct, Unit, columns, int_range
 
 MANTISSA = {32: 24, 64: 53}
-"""How many bits of an integer a float of a width holds exactly."""
+"""Bits of an integer that a float of a width holds exactly."""
 
 
 def read_payload(
@@ -35,43 +34,41 @@ def read_payload(
 ) -> tuple[Column, ...]:
     """Read the columns of a payload (`types.columns`) at their paths in a table.
 
-    Fewer where a table without rows does not say the types.
-
-    `unit` is the query's tick, `order` the order in which the rows go in (None: as they
-    lie).
+    Columns of which a table without rows tells no type are left out. `unit` is the
+    query's tick, `order` that of the rows (None: as they lie).
     """
-    read = []
+    payload = []
     for (column, scalar), path in zip(columns(declared.type), paths, strict=True):
         array = payload_array(declared.name, table, scalar, *path)
         if says_no_type(array):
             continue
         name = ".".join(path)
         if scalar.is_temporal:
-            place = TickColumn(declared.name, name, array, scalar, unit)
-            array = ticks_column(place)
+            array = ticks_column(TickColumn(declared.name, name, array, scalar, unit))
         if order is not None:
             array = reorder(array, order)
         if isinstance(declared.type, Struct) and isinstance(
             declared.type.field(column), Struct
         ):
-            read.append(_presence(array))
+            payload.append(_presence(array))
         else:
-            read.append(payload_column(array, scalar, input=declared.name, name=name))
-    return tuple(read)
+            payload.append(
+                payload_column(array, scalar, input=declared.name, name=name)
+            )
+    return tuple(payload)
 
 
 def _presence(array: pa.Array) -> Column:
-    """Make the column that is true where the struct is there, else null."""
+    """Make the column that is true where a struct is not null, else null."""
     validity, offset = validity_of(array)
     return Column(np.ones(max(1, len(array)), np.uint8), validity, offset)
 
 
 def payload_column(array: pa.Array, scalar: Scalar, *, input: str, name: str) -> Column:
-    """Make a column for a kernel: a view where the types are equal, but of bools.
+    """Make a column for a kernel: a view where the types are equal, but for bools.
 
-    Strings come as `encode_chunks` makes them.
-
-    `scalar` is the declared type; `input` and `name` are for errors.
+    `scalar` is the declared type; `input` and `name` are for errors. Strings come as
+    `encode_chunks` makes them.
     """
     if scalar.kind == "string" and pa.types.is_dictionary(array.type):
         return string_column(array)

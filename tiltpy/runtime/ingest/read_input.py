@@ -1,9 +1,8 @@
-"""From a bound frame to a snapshot buffer: the way in.
+"""From a bound frame to a snapshot buffer.
 
 The steps, in order: the frame as an Arrow table, its columns chosen, times in ticks,
-rows in order (together by key, where an input has keys), payload columns as views,
-events by their lifetime, and rows that are no events taken out where they could be
-mistaken for some.
+rows in order (grouped by key, where an input has keys), payload columns as views,
+events by their lifetime, and nulls dropped where they could pass for events.
 """
 
 from dataclasses import dataclass
@@ -39,7 +38,7 @@ from tiltpy.types import Scalar, Type, Unit
 
 @dataclass(frozen=True, slots=True)
 class InputRows:
-    """An input's rows as a kernel reads them, and what kind of times they came with.
+    """The rows of an input as a kernel reads them, and the kind of their times.
 
     Where the input has keys, `keys` are those with at least one event, `groups` their
     rows, and the buffer is that of the groups.
@@ -51,10 +50,7 @@ class InputRows:
     groups: Groups | None = None
 
     def most_rows(self) -> SnapshotBuffer:
-        """Return the rows.
-
-        Of an input by key, those of the key that has most of them.
-        """
+        """Return the rows; of an input by key those of the largest group."""
         if self.groups is None or not len(self.groups):
             return self.buffer
         return self.groups.segment(int(np.diff(self.groups.offsets).argmax()))
@@ -72,12 +68,11 @@ def ingest(
 
     `unit` is the query's tick. `next_stamp` (ticks) is that of the row behind the
     last one, where the caller knows it: without it the last rows of an `until_next`
-    input hold without end. Rows out of order are sorted unless `allow_sort` is False.
+    input are endless. Rows out of order are sorted unless `allow_sort` is False.
     Errors are `DataError` with the input, the column and the first bad row, counted
     from 0 in the frame.
 
-    The binding is asked first, if its frame cannot change: the rows of an Arrow table
-    that is bound for several runs are looked at in the first alone.
+    Memoized by the binding: an immutable frame is read in the first run alone.
     """
     return binding.memoize(
         _key(declared, unit, next_stamp, allow_sort=allow_sort),
@@ -95,7 +90,7 @@ def is_known(
 def _key(
     declared: Input, unit: Unit | None, next_stamp: int | None, *, allow_sort: bool
 ) -> object:
-    """Make the key by which a binding remembers the rows."""
+    """Make the key by which a binding memoizes the rows."""
     return declared, unit, next_stamp, allow_sort
 
 
@@ -110,7 +105,7 @@ def _ingest(
     settled = complete_input(declared, binding)
     assert settled.lifetime is not None
     if binding.samples is not None and not settled.keys:
-        return _samples(settled, binding, unit)
+        return _read_samples(settled, binding, unit)
     table, choice = read_rows(settled, binding)
     if binding.samples is None:
         times, kind = read_times(settled, settled.lifetime, choice, table, unit)
@@ -127,12 +122,12 @@ def _ingest(
     ticks = tuple(reorder_times(stamps.ticks, rows.order) for stamps in times)
     buffer = lay_out_events(ticks, settled.lifetime, payload, next_stamp, rows.breaks)
     if rows.keys is None or rows.offsets is None:
-        return InputRows(_events(buffer, present, declared.type), kind)
+        return InputRows(_select_events(buffer, present, declared.type), kind)
     firsts = ticks[0][rows.offsets[:-1]] - settled.lifetime.before
-    stamped = None  # rows of `until_next` end at their own stamp for a domain
+    latest = None  # rows of `until_next` end at their stamp for a domain
     if buffer.domain_end is not None:
-        stamped = ticks[0][rows.offsets[1:] - 1]
-    groups = Groups.of(buffer, rows.offsets, firsts, stamped)
+        latest = ticks[0][rows.offsets[1:] - 1]
+    groups = Groups.of(buffer, rows.offsets, firsts, latest)
     keys, groups = keep_events(rows.keys, groups, present, declared.type)
     return InputRows(groups.buffer, kind, keys, groups)
 
@@ -145,7 +140,7 @@ def _arrange(
     *,
     allow_sort: bool,
 ) -> Arrangement:
-    """Order the rows by key, if there are keys, then start, ties, and as they came.
+    """Order the rows by key, if there are keys, then start, ties, and arrival.
 
     `choice` names the columns of `table`; `stamps` are the rows' starts. Without
     `allow_sort` rows out of order are refused.
@@ -169,7 +164,9 @@ def _empty_rows(declared: Input, kind: StampType, keys: Keys | None) -> InputRow
     return InputRows(empty, kind, keys, groups)
 
 
-def _samples(declared: Input, binding: InputBinding, unit: Unit | None) -> InputRows:
+def _read_samples(
+    declared: Input, binding: InputBinding, unit: Unit | None
+) -> InputRows:
     """Read values without a time column."""
     samples = binding.samples
     assert samples is not None
@@ -185,10 +182,10 @@ def _samples(declared: Input, binding: InputBinding, unit: Unit | None) -> Input
     if count == 0:
         return InputRows(SnapshotBuffer.empty(declared.type), samples.stamps)
     buffer = make_sampled(samples.start, samples.period, count, payload)
-    return InputRows(_events(buffer, present, declared.type), samples.stamps)
+    return InputRows(_select_events(buffer, present, declared.type), samples.stamps)
 
 
-def _events(
+def _select_events(
     buffer: SnapshotBuffer, present: BoolArray | None, payload: Type
 ) -> SnapshotBuffer:
     """Select the rows that are events."""
@@ -206,9 +203,9 @@ def _read_payload(
     order: Rows | None,
     unit: Unit | None,
 ) -> tuple[tuple[Column, ...], BoolArray | None]:
-    """Read the payload columns, and which rows are there at all (None: every one).
+    """Read the payload columns, and which structs are not null (None: all).
 
-    A row of a struct column may be null as a whole: then it is no event.
+    A row whose struct column is null is no event.
 
     `choice` names the columns of `table`, `order` is that of the rows, `unit` the
     query's tick.
@@ -218,5 +215,5 @@ def _read_payload(
     if len(first) == 1 or table.column(first[0]).null_count == 0:
         return payload, None
     outer = table.column(first[0])
-    there = outer.is_valid().to_numpy()
-    return payload, there if order is None else there[order]
+    present = outer.is_valid().to_numpy()
+    return payload, present if order is None else present[order]

@@ -1,8 +1,8 @@
-"""The one place where a run reads a bound frame: once, and checked before all else.
+"""The read of a bound frame: once a run, and validated before all else.
 
-Several ways ask for an input's rows: one folds them by key as they come, another groups
-them, a third only looks at them. A stream can be read but once, and other frames should
-not be converted twice, so all of them get the same table.
+Pre-aggregation, grouping and `explain` all ask for an input's rows. A one-shot frame
+can be read but once, and other frames should not be converted twice, so all of them get
+the same table.
 """
 
 from functools import partial
@@ -18,10 +18,10 @@ from tiltpy.runtime.ingest.samples import choose_samples
 
 
 def read_rows(settled: Input, binding: InputBinding) -> tuple[pa.Table, Choice]:
-    """Read what is bound to an input as a table, with the columns chosen of it.
+    """Read the frame bound to an input as a table, and choose its columns.
 
-    `settled` is the input with what the binding adds (`binding.complete_input`). The
-    table may have more columns; only those that are chosen have been checked.
+    `settled` is the input completed by its binding (`binding.complete_input`). The
+    table may have other columns; only those that are chosen have been checked.
     """
     return binding.memoize((Choice, settled), lambda: _read(settled, binding))
 

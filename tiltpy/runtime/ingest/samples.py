@@ -1,6 +1,6 @@
-"""Samples that come without a time column: where they start and their period say all.
+"""Samples without a time column, whose times follow from their start and period.
 
-Values are shared, never copied, where they are of the declared type and in one piece.
+Values are shared, never copied, where they are of the declared type and contiguous.
 """
 
 import numpy as np
@@ -20,11 +20,11 @@ from tiltpy.types import MAX_TIME, Scalar, Struct
 
 
 def share_samples(declared: Input, values: object) -> Column | None:
-    """View a numpy array that holds just what a kernel reads; None of all else."""
+    """View a numpy array of the memory layout that kernels read; None of all else."""
     if not isinstance(values, np.ndarray) or not isinstance(declared.type, Scalar):
         return None
     masked = isinstance(values, np.ma.MaskedArray)
-    return None if masked else _shared(values, declared.type)
+    return None if masked else _view_column(values, declared.type)
 
 
 def choose_samples(declared: Input, values: object) -> tuple[pa.Table, Choice]:
@@ -36,7 +36,7 @@ def choose_samples(declared: Input, values: object) -> tuple[pa.Table, Choice]:
 
 
 def check_reach(declared: Input, samples: SampleTimes, count: int) -> None:
-    """Refuse so many samples that the last ones lie beyond all times."""
+    """Refuse samples that leave the range of times."""
     start, period = samples.start, samples.period
     if start < -MAX_TIME or start + count * period > MAX_TIME:
         raise DataError(
@@ -46,18 +46,18 @@ def check_reach(declared: Input, samples: SampleTimes, count: int) -> None:
         )
 
 
-def _shared(values: NDArray[np.generic], scalar: Scalar) -> Column | None:
+def _view_column(values: NDArray[np.generic], scalar: Scalar) -> Column | None:
     if scalar.kind == "string":
         return None  # numbers are no codes
     kind = np.dtype(np.bool_) if scalar.kind == "bool" else dtype_of(scalar)
-    right = values.dtype == kind and values.ndim == 1 and values.size > 0
-    if not right or not values.flags.c_contiguous or not values.flags.aligned:
+    fits = values.dtype == kind and values.ndim == 1 and values.size > 0
+    if not fits or not values.flags.c_contiguous or not values.flags.aligned:
         return None
     return Column(values.view(dtype_of(scalar)))
 
 
 def _table_of(declared: Input, values: object) -> pa.Table:
-    """Read values as columns; what is one column alone has the input's name."""
+    """Read values as a table; a single column is called by the input's name."""
     if isinstance(values, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
         table = as_pyarrow_table(declared.name, values)
         assert table is not None

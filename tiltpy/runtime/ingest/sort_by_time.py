@@ -1,4 +1,4 @@
-"""Putting rows into order: by start, then the tie columns, then as they came."""
+"""The order of rows by start, then the tie columns, then arrival."""
 
 import numpy as np
 import pyarrow as pa
@@ -20,15 +20,13 @@ SORTABLE = (
     pa.types.is_large_binary,
     pa.types.is_null,
 )
-"""What Arrow has an order for."""
+"""Types that Arrow can sort."""
 
 
 def find_row_order(
     stamps: Stamps, ties: tuple[tuple[str, pa.Array], ...], *, input: str
 ) -> Rows | None:
-    """Find which row comes first, second, ....
-
-    None where the rows are in order already.
+    """Find the order of rows; None where they are in order already.
 
     Ties are (name, column) pairs, nulls first; the sort is stable.
     """
@@ -46,9 +44,10 @@ def order_ties(
     *,
     input: str,
 ) -> Rows | None:
-    """Sort rows at one time by their ties, within an order.
+    """Sort rows of one time by their ties, within an order.
 
-    `same`: whether a row, from the second on, is at the time of the one before it.
+    `same` tells of each row from the second on whether it is at the time of the one
+    before.
     """
     if not same.any():
         return order
@@ -58,18 +57,18 @@ def order_ties(
     runs = np.cumsum(begins[tied])
     keys = [pa.array(runs)]
     for name, column in ties:
-        some = reorder(_sortable(column, input=input, name=name), rows)
-        if some.null_count:
-            keys.append(some.is_valid())  # false before true: nulls first
-        keys.append(some)
+        values = reorder(_sortable(column, input=input, name=name), rows)
+        if values.null_count:
+            keys.append(values.is_valid())  # false before true: nulls first
+        keys.append(values)
     keys.append(pa.array(np.arange(len(tied))))  # last: equal rows keep their order
     names = [str(number) for number in range(len(keys))]
     table = pa.Table.from_arrays(keys, names=names)
-    places = pc.sort_indices(table, [(name, "ascending") for name in names]).to_numpy()
-    if (places[1:] > places[:-1]).all():
+    ranks = pc.sort_indices(table, [(name, "ascending") for name in names]).to_numpy()
+    if (ranks[1:] > ranks[:-1]).all():
         return order
     sorted_rows = np.arange(len(begins)) if order is None else order.copy()
-    sorted_rows[tied] = rows[places]
+    sorted_rows[tied] = rows[ranks]
     return sorted_rows
 
 
@@ -92,7 +91,7 @@ def sort_stably(ticks: Times) -> Rows:
     if fits_packed(size, len(ticks)):
         return sort_packed(ticks, size, least).order()
     if RUN * np.count_nonzero(ticks[1:] < ticks[:-1]) < len(ticks):
-        return np.argsort(ticks, kind="stable")  # which merges what is in order
+        return np.argsort(ticks, kind="stable")  # which merges ordered runs
     order = group_rows((ticks - least).view(np.uint64), size).order
     assert order is not None
     return order
@@ -100,9 +99,15 @@ def sort_stably(ticks: Times) -> Rows:
 
 def find_out_of_order(rows: Rows) -> int:
     """Find the first row of the input that belongs before the row above it."""
-    places = np.empty_like(rows)
-    places[rows] = np.arange(len(rows))
-    return 1 + int((places[1:] < places[:-1]).argmax())
+    ranks = invert_order(rows)
+    return 1 + int((ranks[1:] < ranks[:-1]).argmax())
+
+
+def invert_order(rows: Rows) -> Rows:
+    """Compute the rank of each row from the order of rows."""
+    ranks = np.empty_like(rows)
+    ranks[rows] = np.arange(len(rows))
+    return ranks
 
 
 def _sortable(column: pa.Array, *, input: str, name: str) -> pa.Array:

@@ -1,4 +1,4 @@
-"""The order in which an input's rows are read: by key, start, ties, as they came."""
+"""The order of an input's rows: by key, start, ties, arrival."""
 
 from dataclasses import dataclass
 
@@ -7,11 +7,11 @@ import pyarrow as pa
 
 from tiltpy.errors import DataError
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
+from tiltpy.runtime.arrays.snapshot_buffer import cache_blocks
 from tiltpy.runtime.arrays.time_layout import (
     NO_BREAKS,
     Breaks,
     any_within_segments,
-    cache_blocks,
     shift_by_one,
 )
 from tiltpy.runtime.arrow.timestamps import Stamps
@@ -22,6 +22,7 @@ from tiltpy.runtime.ingest.packed_sort import Rows, fits_packed, sort_packed
 from tiltpy.runtime.ingest.sort_by_time import (
     find_out_of_order,
     find_row_order,
+    invert_order,
     order_ties,
     reorder_times,
     sort_stably,
@@ -30,9 +31,10 @@ from tiltpy.runtime.ingest.sort_by_time import (
 
 @dataclass(frozen=True, slots=True)
 class TimeOrder:
-    """What orders the rows of one key: stamps, then tie columns by name.
+    """The sort keys of the rows of one key: stamps, then tie columns by name.
 
-    `column` is the one that the stamps are from; they may be sorted, or not.
+    `column` is the one that the stamps are from. `allow_sort`: rows out of order are no
+    error.
     """
 
     input: str
@@ -42,11 +44,11 @@ class TimeOrder:
     allow_sort: bool
 
     def find_row_order(self) -> Rows | None:
-        """Find the order whatever the keys; None where the rows have it."""
+        """Find the order regardless of keys; None where the rows have it."""
         return find_row_order(self.stamps, self.ties, input=self.input)
 
     def refusal(self, row: int, above: str) -> DataError:
-        """Make the error that rows must not be sorted, at the first out of order."""
+        """Make the error of a row out of order where rows must not be sorted."""
         return DataError(
             f"the row belongs before the one above it{above}; sort the rows, or allow "
             "sorting",
@@ -58,9 +60,9 @@ class TimeOrder:
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """Which row comes first, second, ... (None: as they lie), and whose they are.
+    """The order of rows (None: as they lie), and their keys.
 
-    The rows of key `k` are `offsets[k]` to `offsets[k + 1]`.
+    The rows of key `k` are `offsets[k]` to `offsets[k + 1]` in that order.
     """
 
     order: Rows | None
@@ -69,7 +71,7 @@ class Arrangement:
 
     @property
     def breaks(self) -> Breaks:
-        """The rows with which a key starts behind another one."""
+        """The rows at which a key starts behind another one."""
         return NO_BREAKS if self.offsets is None else self.offsets[1:-1]
 
 
@@ -84,9 +86,9 @@ def arrange_by_time(time: TimeOrder) -> Arrangement:
 def arrange_by_key(
     names: tuple[str, ...], codes: KeyCodes, time: TimeOrder
 ) -> Arrangement:
-    """Arrange rows with keys, which the query calls by these names.
+    """Arrange rows with keys, whose `names` are the query's.
 
-    Where rows must not be sorted, those of other keys may still be between.
+    Where rows must not be sorted, those of several keys may still alternate.
     """
     groups = group_rows(codes.codes, codes.size)
     keys = Keys(names, codes.decode(groups.codes))
@@ -97,7 +99,7 @@ def arrange_by_key(
 def _order_within_keys(
     codes: KeyCodes, groups: GroupedRows, time: TimeOrder
 ) -> Rows | None:
-    """Order the rows that are together by key within each key, too."""
+    """Order grouped rows by time and ties within each key."""
     order, ticks = groups.order, time.stamps.ticks
     if time.stamps.in_order and not time.ties:
         return order
@@ -116,15 +118,15 @@ def _order_within_keys(
 
 
 def _has_disorder(ticks: Times, breaks: Breaks) -> bool:
-    """Tell whether the rows of some key are not in order."""
+    """Tell whether the rows of any key are out of order."""
     return any(
-        any_within_segments(ticks[shift_by_one(piece)] < ticks[piece], piece, breaks)
-        for piece in cache_blocks(len(ticks))
+        any_within_segments(ticks[shift_by_one(rows)] < ticks[rows], rows, breaks)
+        for rows in cache_blocks(len(ticks) - 1)
     )
 
 
 def _order_by_key_and_time(codes: KeyCodes, ticks: Times) -> Rows:
-    """Order by key, then time; as one number, where there are bits enough."""
+    """Order by key, then time: by one packed sort, where there are bits enough."""
     least = int(ticks.min())
     span = int(ticks.max()) - least + 1
     size = codes.size * span
@@ -137,12 +139,12 @@ def _order_by_key_and_time(codes: KeyCodes, ticks: Times) -> Rows:
 
 
 def _refuse_sort(order: Rows, groups: GroupedRows, time: TimeOrder) -> None:
-    """Name the first row that belongs before the row above it that has its key."""
-    lying = groups.order
-    rows = np.arange(len(order)) if lying is None else lying.astype(np.int64)
-    places = np.empty_like(rows)
-    places[order] = np.arange(len(rows))
-    moved = places[rows[1:]] < places[rows[:-1]]
+    """Refuse the first row that belongs before the row above it that has its key."""
+    rows = np.arange(len(order))
+    if groups.order is not None:
+        rows = groups.order.astype(np.int64)
+    ranks = invert_order(order)
+    moved = ranks[rows[1:]] < ranks[rows[:-1]]
     moved[groups.offsets[1:-1] - 1] = False
     if moved.any():
         raise time.refusal(int(rows[1:][moved].min()), " that has its key")

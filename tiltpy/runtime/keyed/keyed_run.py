@@ -276,7 +276,7 @@ class KeyedRun:
             self.request,
             self.strings,
         )
-        return batch.run(self.scratch.own)
+        return batch.run(self.scratch.arrays)
 
     # -- a key with many rows ---------------------------------------------------------
 

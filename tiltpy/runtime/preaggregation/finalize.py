@@ -240,7 +240,7 @@ class PaneAggregate:
         for slot in table.map.outputs:
             table.put_apart(slot)
         table.fill()
-        table.run_in_order(self.scratch.own)
+        table.run_in_order(self.scratch.arrays)
         name, shape = self.matrices.name, (high - low, width)
 
         def flags(kind: SlotKind) -> BoolArray:

@@ -17,8 +17,7 @@ from tiltpy.abi import Grouped, RowCount, Signature, SlotKind, TimeLayout
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.pool import ScratchArrays, allocate
-from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.arrays.time_layout import PIECE
+from tiltpy.runtime.arrays.snapshot_buffer import CACHE_BLOCK, SnapshotBuffer
 from tiltpy.runtime.arrays.views import address
 from tiltpy.runtime.execution.call_queue import CallQueue
 from tiltpy.runtime.execution.call_table import CallTable
@@ -104,8 +103,8 @@ def _inside_panes(pane: int, phase: int, buffer: SnapshotBuffer) -> bool:
     if buffer.points:
         return True
     starts, ends = buffer.times()
-    for low in range(0, buffer.n, PIECE):
-        some = slice(low, low + PIECE)
+    for low in range(0, buffer.n, CACHE_BLOCK):
+        some = slice(low, low + CACHE_BLOCK)
         first = (starts[some] - phase) // pane
         if not np.array_equal(first, (ends[some] - 1 - phase) // pane):
             return False

@@ -38,7 +38,7 @@ from tiltpy.runtime.preaggregation.pane_states import (
 from tiltpy.runtime.preaggregation.time_ordered_rows import TimeOrderedRows
 from tiltpy.runtime.results.key_columns import KeyColumns, Order
 from tiltpy.runtime.results.result import OutputTable
-from tiltpy.runtime.results.table import OutputRows, Pending
+from tiltpy.runtime.results.table import DeferredRows, OutputRows
 from tiltpy.types import Scalar
 
 NARROW = 1 << 16
@@ -103,7 +103,7 @@ class PreaggregatedRun:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Pending(Pending):
+class _Pending(DeferredRows):
     """The snapshots of an output that was folded."""
 
     folded: PaneAggregate

@@ -1,4 +1,4 @@
-"""The results of a streamed run in files, piece by piece, all of them or none."""
+"""Files of the results of a streamed run, written span by span, all or none."""
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
@@ -17,7 +17,7 @@ from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.results.result import OutputTable, Result
 
 ROW_GROUP = 1 << 18
-"""Rows that are written at once, or more: smaller row groups are slow to read."""
+"""Rows that are written at once at least: smaller row groups are slow to read."""
 
 
 class _Writer(Protocol):
@@ -27,7 +27,7 @@ class _Writer(Protocol):
 
 
 class _OutputFile:
-    """A file that grows; small pieces are collected first."""
+    """A file that tables are appended to; small tables are collected first."""
 
     def __init__(self, path: Path, form: str, schema: pa.Schema) -> None:
         self._flat = form == "CSV"  # which has no structs: `bid.price` is a column
@@ -35,38 +35,38 @@ class _OutputFile:
         self._sink = pa.OSFile(str(path), "wb")
         self._writer: _Writer | None = _writer(self._sink, form, schema)
         """None while another thread writes, which may outlast an interrupt."""
-        self._pieces: list[pa.Table] = []
+        self._tables: list[pa.Table] = []
         self._rows = 0
         self.total = 0
 
     def add(self, table: pa.Table) -> None:
-        """Write a piece, sooner or later."""
-        self._pieces.append(table.flatten() if self._flat else table)
+        """Append a table, which may be written later."""
+        self._tables.append(table.flatten() if self._flat else table)
         self._rows += table.num_rows
         self.total += table.num_rows
         if self._rows >= ROW_GROUP:
             self._flush()
 
     def finish(self) -> None:
-        """Write what is left."""
+        """Write the collected tables, and close the file."""
         self._flush()
         self._write(self._close)
 
     def abandon(self) -> None:
-        """Close the file, whatever it holds, if nobody writes; it is thrown away."""
+        """Close an incomplete file, unless another thread still writes to it."""
         if self._writer is not None:
             with suppress(pa.ArrowException, OSError):
                 self._close(self._writer)
 
     def _flush(self) -> None:
-        if self._pieces:
-            table = pa.concat_tables(self._pieces)
+        if self._tables:
+            table = pa.concat_tables(self._tables)
             self._write(lambda writer: writer.write_table(table))
-            self._pieces.clear()
+            self._tables.clear()
             self._rows = 0
 
     def _write(self, work: Callable[[_Writer], None]) -> None:
-        """Do some work with the writer beside the caller's thread."""
+        """Use the writer beside the caller's thread."""
         writer, self._writer = self._writer, None
         assert writer is not None
         offload(partial(work, writer))
@@ -80,21 +80,21 @@ class _OutputFile:
 def write_results(
     results: Iterable[Result], paths: Mapping[str, Path]
 ) -> dict[str, int]:
-    """Write outputs to their paths as they come; the number of snapshots of each.
+    """Write outputs to their paths; returns the number of snapshots of each.
 
-    Nothing stands at a path before everything is written: if anything goes wrong, or
-    after Ctrl-C, what stood there stays.
+    The paths are replaced when everything is written: after an error or Ctrl-C their
+    files are unchanged.
     """
     forms = {name: format_of(path) for name, path in paths.items()}
     files: dict[str, _OutputFile] = {}
-    with replace_files(*paths.values()) as places, ExitStack() as left_open:
-        where = dict(zip(paths, places, strict=True))
+    with replace_files(*paths.values()) as drafts, ExitStack() as left_open:
+        draft_of = dict(zip(paths, drafts, strict=True))
         for result in results:
             for name, path in paths.items():
                 table = result[name].to_arrow()
                 try:
                     if name not in files:
-                        file = _OutputFile(where[name], forms[name], table.schema)
+                        file = _OutputFile(draft_of[name], forms[name], table.schema)
                         left_open.callback(file.abandon)
                         files[name] = file
                     files[name].add(table)

@@ -1,4 +1,4 @@
-"""An output's table as a frame of other libraries, if they are there."""
+"""Tables of outputs as frames of other libraries, if those are installed."""
 
 from functools import partial
 from typing import TYPE_CHECKING

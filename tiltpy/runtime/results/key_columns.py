@@ -1,4 +1,4 @@
-"""The keys of the snapshots in an output's pieces, and key columns made of them."""
+"""The keys of an output's snapshots, and the key columns of its table."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from tiltpy.runtime.ingest.keys import Keys
 from tiltpy.runtime.results.keyed_bitmaps import KeyedBitmaps
 
 Order = Literal["key", "time"]
-"""What a keyed output's rows are in order of, first."""
+"""The first sort key of a keyed output's rows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,15 +37,15 @@ class KeyColumns:
     order: Order = "key"
 
     @staticmethod
-    def of(keys: Keys, pieces: Sequence[KeySnapshots], order: Order) -> "KeyColumns":
-        """Collect the key columns of pieces that follow each other."""
-        none = np.zeros(0, np.int64)
-        numbers = np.concatenate([none, *(one.numbers for one in pieces)])
-        counts = np.concatenate([none, *(one.counts for one in pieces)])
+    def of(keys: Keys, snapshots: Sequence[KeySnapshots], order: Order) -> "KeyColumns":
+        """Concatenate the keys of consecutive snapshots."""
+        empty = np.zeros(0, np.int64)
+        numbers = np.concatenate([empty, *(keyed.numbers for keyed in snapshots)])
+        counts = np.concatenate([empty, *(keyed.counts for keyed in snapshots)])
         return KeyColumns(keys, numbers, counts, order)
 
     def offsets(self) -> I64Array:
-        """Find where the snapshots of each key begin, and the last ones end."""
+        """Compute the offsets of the keys' snapshots, and the end of the last ones."""
         totals = np.zeros(len(self.keys) + 1, np.int64)
         np.add.at(totals, self.numbers + 1, self.counts)
         return np.cumsum(totals)
@@ -53,14 +53,14 @@ class KeyColumns:
     @property
     def fields(self) -> list[tuple[str, pa.DataType]]:
         """The names and types of the columns."""
-        both = zip(self.keys.names, self.keys.columns, strict=True)
-        return [(name, column.type) for name, column in both]
+        pairs = zip(self.keys.names, self.keys.columns, strict=True)
+        return [(name, column.type) for name, column in pairs]
 
     def chunks(self, sizes: Sequence[int]) -> Iterator[list[pa.Array]]:
-        """Make the columns for chunks of so many snapshots, one after the other."""
-        there = self.counts > 0
-        ends = pa.array(np.cumsum(self.counts[there]))
-        numbers = pa.array(self.numbers[there])
+        """Make the columns for consecutive chunks of the given sizes."""
+        nonempty = self.counts > 0
+        ends = pa.array(np.cumsum(self.counts[nonempty]))
+        numbers = pa.array(self.numbers[nonempty])
         runs = [
             pa.RunEndEncodedArray.from_arrays(ends, column.take(numbers))
             for column in self.keys.columns

@@ -1,8 +1,7 @@
-"""What many keys have of an output: what a vector kernel wrote, and what is beside it.
+"""Snapshots of many keys: those of a vector kernel, and those beside its ranges.
 
-Values stand key after key; times follow from bits, and are made when somebody asks for
-them, as those of `BitmapSnapshots` are. What `stitch` does where two pieces of one
-output meet is done here for all keys together.
+Values lie key after key; times follow from bits, and are computed on demand, as in
+`BitmapSnapshots`. All keys are stitched together, as `stitch` does for one output.
 """
 
 from collections.abc import Iterator
@@ -12,20 +11,19 @@ import numpy as np
 
 from tiltpy.runtime.arrays.dtypes import Bits, BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.pool import allocate
-from tiltpy.runtime.arrays.snapshot_buffer import TILE, Column
+from tiltpy.runtime.arrays.snapshot_buffer import CACHE_BLOCK, Column
 from tiltpy.runtime.execution.key_domains import EARLIEST, Domains
 from tiltpy.types import I64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyRanges:
-    """Where the snapshots of some keys stand, which are `n` in all.
+    """The rows at which the snapshots of keys lie, which are `n` in all.
 
-    Those of range `j`, `counts[j]`, are the rows from `firsts[j]` on; `led[j]` tells
-    that there is one of the same key before them, `reach[j]` how far the last of both
-    goes at least. All others, which stand beside ranges, are the rows `beside`.
-    `heads` and `tails` are the first and the last row of each key that has any, and
-    `domains` what they are cut to.
+    Those of range `j` are the `counts[j]` rows from `firsts[j]` on; `led[j]` tells that
+    another one of its key is before them, `reach[j]` how far the last of both goes at
+    least. All others, beside the ranges, are the rows `beside`. `heads` and `tails` are
+    the first and the last row of each key that has any; `domains` clip them.
     """
 
     n: int
@@ -41,10 +39,10 @@ class KeyRanges:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyBits:
-    """A bit for each cell of some time ranges; those of range `j` from `begins[j]` on.
+    """A bit for each cell of time ranges; those of range `j` from byte `begins[j]` on.
 
-    That is a byte; there is one more of them, where the last ends. Behind the cells of
-    each range is at least one bit more, and all that are there are 0.
+    `begins` has one entry more, the end of the last range. Behind the cells of each
+    range is at least one more bit, and all of those are 0.
     """
 
     bits: Bits
@@ -99,8 +97,9 @@ class KeyedBitmaps:
             self._write_range_times(first, stop, starts, ends, carried[first:stop])
         led = places.led & (carried > EARLIEST)
         _extend(ends, places.firsts[led] - 1, carried[led])
-        some = (places.led | (places.counts > 0)) & (places.reach > EARLIEST)
-        _extend(ends, (places.firsts + places.counts - 1)[some], places.reach[some])
+        reaching = (places.led | (places.counts > 0)) & (places.reach > EARLIEST)
+        last = places.firsts + places.counts - 1
+        _extend(ends, last[reaching], places.reach[reaching])
         domains = places.domains
         starts[places.heads] = np.maximum(starts[places.heads], domains.start)
         ends[places.tails] = np.minimum(ends[places.tails], domains.end)
@@ -108,7 +107,7 @@ class KeyedBitmaps:
 
     def _groups(self) -> Iterator[tuple[int, int]]:
         """Group time ranges so that temporaries of a group stay in the cache."""
-        group = self.places.counts.cumsum() // TILE
+        group = self.places.counts.cumsum() // CACHE_BLOCK
         cuts = [*(np.flatnonzero(np.diff(group)) + 1).tolist(), len(group)]
         yield from zip([0, *cuts[:-1]], cuts, strict=True)
 
@@ -117,40 +116,40 @@ class KeyedBitmaps:
     ) -> None:
         """Compute the times of the time ranges `first` to `stop`.
 
-        `carried` gets where the snapshots end that go on from before them.
+        `carried` receives the ends of the snapshots carried into them.
         """
-        some = slice(first, stop)
-        counts = self.places.counts[some]
+        ranges = slice(first, stop)
+        counts = self.places.counts[ranges]
         before = counts.cumsum() - counts
         total = int(counts.sum())
-        at = np.arange(total) + np.repeat(self.places.firsts[some] - before, counts)
+        at = np.arange(total) + np.repeat(self.places.firsts[ranges] - before, counts)
         if self.begins is None:
-            zeros = self.low[some] - before * self.period
+            zeros = self.low[ranges] - before * self.period
             cells = np.arange(total)
         else:
-            zeros = self.low[some] - 8 * self.period * (
-                self.begins.begins[some] - self.begins.begins[first]
+            zeros = self.low[ranges] - 8 * self.period * (
+                self.begins.begins[ranges] - self.begins.begins[first]
             )
-            cells = _set(self.begins.select_ranges(first, stop))
+            cells = _find_set_bits(self.begins.select_ranges(first, stop))
         times = cells * self.period + np.repeat(zeros, counts)
         starts[at] = times
         if self.begins is None or self.covered is None:
             ends[at] = times + self.period
             return
         begins, covered = (
-            one.select_ranges(first, stop) for one in (self.begins, self.covered)
+            bits.select_ranges(first, stop) for bits in (self.begins, self.covered)
         )
-        heads = self.begins.begins[some] - self.begins.begins[first]
-        goes_on = (covered[heads] & ~begins[heads] & 1).astype(np.bool_)
-        stops = _set(_stops(begins, covered)) * self.period
-        stops += np.repeat(zeros, counts + goes_on)
-        extra = (before + goes_on.cumsum() - goes_on)[goes_on]
-        carried[goes_on] = stops[extra]
+        heads = self.begins.begins[ranges] - self.begins.begins[first]
+        carries = (covered[heads] & ~begins[heads] & 1).astype(np.bool_)
+        stops = _find_set_bits(_stops(begins, covered)) * self.period
+        stops += np.repeat(zeros, counts + carries)
+        extra = (before + carries.cumsum() - carries)[carries]
+        carried[carries] = stops[extra]
         ends[at] = np.delete(stops, extra) if len(extra) else stops
 
 
-def _set(bits: Bits) -> I64Array:
-    """Find the numbers of the bits that are set."""
+def _find_set_bits(bits: Bits) -> I64Array:
+    """List the indices of the bits that are set."""
     flags = np.unpackbits(bits, bitorder="little")
     return np.flatnonzero(flags.view(np.bool_))
 
@@ -163,5 +162,5 @@ def _stops(begins: Bits, covered: Bits) -> Bits:
 
 
 def _extend(ends: Times, rows: I64Array, reach: Times) -> None:
-    """Have some snapshots last until then, at least."""
+    """Extend snapshots to at least the times `reach`."""
     ends[rows] = np.maximum(ends[rows], reach)

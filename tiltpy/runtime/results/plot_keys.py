@@ -1,10 +1,10 @@
-"""Which keys of an output a picture shows, and which of its rows are theirs.
+"""The keys of an output that a picture shows, and their rows.
 
 A picture has room for few keys. Where there are more, its user chooses: by values of
-the key columns, tuples of them where there are several, or the texts that legends show.
+the key columns, tuples of them where there are several, or the texts of legends.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,24 +21,21 @@ from tiltpy.runtime.results.key_columns import KeyColumns
 
 @dataclass(frozen=True, slots=True)
 class KeyRows:
-    """A key as it is named, and its rows in a table in order of key."""
+    """The text of a key, and its rows in a table in order of key."""
 
     key: str
     rows: slice
 
 
 class KeySelection:
-    """The keys that are drawn: all, or those chosen; remembers which were there."""
+    """The keys that are drawn: all, or those chosen; tracks which are missing."""
 
     def __init__(self, wanted: Sequence[object] | None) -> None:
         self._wanted = None if wanted is None else list(wanted)
         self._missing = dict.fromkeys(range(len(self._wanted or ())))
 
     def of(self, name: str, columns: KeyColumns) -> list[KeyRows]:
-        """Choose the keys of an output that are drawn.
-
-        A `TiltError` if they are too many.
-        """
+        """Choose the keys of an output to draw; `TiltError` if they are too many."""
         keys = columns.keys
         offsets = columns.offsets()
         drawn = np.flatnonzero(np.diff(offsets))
@@ -71,27 +68,27 @@ class KeySelection:
         """Find the numbers of the chosen keys among those of an output."""
         numbers = [np.zeros(0, np.int64)]
         for number, wanted in enumerate(self._wanted or ()):
-            parts = wanted if isinstance(wanted, tuple) else (wanted,)
-            if len(parts) == len(keys.columns):
-                numbers.append(_match_keys(keys, parts))
+            values = wanted if isinstance(wanted, tuple) else (wanted,)
+            if len(values) == len(keys.columns):
+                numbers.append(_match_keys(keys, values))
                 if len(numbers[-1]):
                     self._missing.pop(number, None)
         return np.concatenate(numbers)
 
 
 def _match_keys(keys: Keys, values: Sequence[object]) -> I64Array:
-    """Find the numbers of the keys that look like this."""
+    """Find the numbers of the keys with these values, or texts of values."""
     same = np.ones(len(keys), np.bool_)
     for column, value in zip(keys.columns, values, strict=True):
-        text = value if isinstance(value, str) else _text(value, column.type)
+        text = value if isinstance(value, str) else _format_value(value, column.type)
         texts = column.cast(pa.string())
         equal = pc.fill_null(pc.equal(texts, text), text == PHI)
         same &= equal.to_numpy(zero_copy_only=False)
     return np.flatnonzero(same)
 
 
-def _text(value: object, kind: pa.DataType) -> str:
-    """Write a value of a key column; as Python has it if it cannot be one."""
+def _format_value(value: object, kind: pa.DataType) -> str:
+    """Format a value of a key column, or any other by `str`."""
     try:
         (text,) = format_values(pa.chunked_array([pa.array([value], kind)]))
     except (pa.ArrowException, TypeError, ValueError):
@@ -100,9 +97,5 @@ def _text(value: object, kind: pa.DataType) -> str:
 
 
 def _format_key(keys: Keys, key: int) -> str:
-    return ", ".join(_split_key(keys, key))
-
-
-def _split_key(keys: Keys, key: int) -> Iterator[str]:
-    for column in keys.columns:
-        yield from format_values(pa.chunked_array([column.slice(key, 1)]))
+    slices = (pa.chunked_array([column.slice(key, 1)]) for column in keys.columns)
+    return ", ".join(text for column in slices for text in format_values(column))

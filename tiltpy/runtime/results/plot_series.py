@@ -1,4 +1,4 @@
-"""From Arrow tables of snapshots to pictures."""
+"""Pictures of Arrow tables of snapshots."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -27,14 +27,14 @@ def form_of(path: Path) -> Form:
     """Find the form that a path's suffix stands for; `TiltError` if none does."""
     form = FORMS.get(path.suffix.lower())
     if form is None:
-        what = f"the suffix '{path.suffix}'" if path.suffix else "a name without suffix"
+        name = f"the suffix '{path.suffix}'" if path.suffix else "a name without suffix"
         known = ", ".join(FORMS)
-        raise TiltError(f"{path}: {what} says no kind of picture; use {known}")
+        raise TiltError(f"{path}: {name} says no kind of picture; use {known}")
     return form
 
 
 def clock_of(stamp: OutputStamp) -> Clock:
-    """Find what the times of an output count."""
+    """Make the clock of an output's times."""
     return _clock(stamp.type, stamp.factor)
 
 
@@ -49,30 +49,28 @@ def series_of(
     name: str,
     table: pa.Table,
     keys: tuple[str, ...] = (),
-    shown: Sequence[KeyRows] = (),
+    drawn: Sequence[KeyRows] = (),
     *,
     is_input: bool = False,
 ) -> list[tuple[Series, ...]]:
-    """Make a series, or one for each key, of each payload column of an output's table.
+    """Make a series, or one for each key, of each payload column of an output.
 
-    The first columns are its `keys`, whose rows are `shown`, then the two times.
-
-    `name` is the output's, `table` has its snapshots and the key columns `keys`;
-    `shown` are the keys that are drawn, and their rows.
+    `name` is the output's. The columns of its `table` are its `keys`, the two times,
+    and the payload. `drawn` are the keys to draw, and their rows.
     """
     first = len(keys)
-    starts, ends = (_integers(_whole(table.column(first + i))) for i in range(2))
+    starts, ends = (_integers(_combine(table.column(first + i))) for i in range(2))
     series = []
-    for place in range(first + 2, table.num_columns):
-        field = table.schema.field(place).name
+    for index in range(first + 2, table.num_columns):
+        field = table.schema.field(index).name
         label = f"~{name}" if field == name else f"~{name}.{field}"
-        for of, column in _leaves(label, _whole(table.column(place))):
+        for leaf, column in _leaves(label, _combine(table.column(index))):
             values, words = _numbers(column)
             valid = _valid(column) if column.null_count else None
             kind = column.type
             is_time = pt.is_timestamp(kind) or pt.is_date(kind)
-            whole = Series(
-                of,
+            all_keys = Series(
+                leaf,
                 starts,
                 ends,
                 values,
@@ -82,32 +80,32 @@ def series_of(
                 _clock(kind) if is_time else None,
                 is_input,
             )
-            series.append(_by_key(whole, keys, shown))
+            series.append(_split_by_key(all_keys, keys, drawn))
     return series
 
 
-def _by_key(
-    whole: Series, keys: tuple[str, ...], shown: Sequence[KeyRows]
+def _split_by_key(
+    series: Series, keys: tuple[str, ...], drawn: Sequence[KeyRows]
 ) -> tuple[Series, ...]:
-    """Make the series of each key; one of no rows if none is drawn."""
+    """Split a series by key; returns an empty one if no key is drawn."""
     if not keys:
-        return (whole,)
+        return (series,)
     by = ", ".join(keys)
-    series = (replace(whole.select_rows(one.rows), key=one.key, by=by) for one in shown)
-    return tuple(series) or (whole.select_rows(slice(0, 0)),)
+    split = (replace(series.select_rows(key.rows), key=key.key, by=by) for key in drawn)
+    return tuple(split) or (series.select_rows(slice(0, 0)),)
 
 
 def _leaves(label: str, column: pa.Array) -> Iterator[tuple[str, pa.Array]]:
-    """List a column, or those of its fields."""
+    """Yield the leaves of a column, with their labels."""
     if not pt.is_struct(column.type):
         yield label, column
         return
-    for field, part in zip(column.type, column.flatten(), strict=True):
-        yield from _leaves(f"{label}.{field.name}", part)
+    for field, values in zip(column.type, column.flatten(), strict=True):
+        yield from _leaves(f"{label}.{field.name}", values)
 
 
 def _numbers(column: pa.Array) -> tuple[NDArray[Any], tuple[str, ...] | None]:
-    """Convert values to numbers, and list the words that they stand for, if they do."""
+    """Convert values to numbers, and list the words that those stand for, if any."""
     kind = column.type
     if pt.is_boolean(kind):
         return bools_of(column), ("false", "true")
@@ -120,15 +118,17 @@ def _numbers(column: pa.Array) -> tuple[NDArray[Any], tuple[str, ...] | None]:
 
 
 def _rank_values(column: pa.Array) -> tuple[NDArray[Any], tuple[str, ...]]:
-    """Replace each value by its rank among all that there are."""
-    coded = column if pt.is_dictionary(column.type) else column.dictionary_encode()
-    words = coded.dictionary.cast(pa.string()).to_pylist()
+    """Replace values by their ranks, and list the distinct ones in order."""
+    encoded = column if pt.is_dictionary(column.type) else column.dictionary_encode()
+    words = encoded.dictionary.cast(pa.string()).to_pylist()
     order = sorted(range(len(words)), key=words.__getitem__)
     rank = np.zeros(len(words) + 1, np.int32)  # one more, for codes of nulls
     rank[order] = np.arange(len(words))
-    codes = _integers(coded.indices.cast(pa.int32()))
-    codes = np.where(_valid(coded), codes, len(words)) if coded.null_count else codes
-    return rank[codes], tuple(words[one] for one in order)
+    codes = _integers(encoded.indices.cast(pa.int32()))
+    codes = (
+        np.where(_valid(encoded), codes, len(words)) if encoded.null_count else codes
+    )
+    return rank[codes], tuple(words[index] for index in order)
 
 
 def _valid(column: pa.Array) -> BoolArray:
@@ -136,12 +136,12 @@ def _valid(column: pa.Array) -> BoolArray:
 
 
 def _integers(array: pa.Array) -> I64Array:
-    """Convert to integers what Arrow keeps as such: times and durations."""
+    """Convert integers, times or durations to 64 bits."""
     width = np.dtype(f"i{array.type.bit_width // 8}")
     return values_of(array, width).astype(np.int64, copy=False)
 
 
-def _whole(column: pa.ChunkedArray) -> pa.Array:
+def _combine(column: pa.ChunkedArray) -> pa.Array:
     """Combine a column into one chunk."""
     if column.num_chunks == 1:
         return column.chunk(0)
@@ -149,7 +149,7 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
 
 
 def require(form: Form) -> None:
-    """Raise a `TiltError` if what draws such pictures is not installed."""
+    """Raise a `TiltError` if the library that draws a form is not installed."""
     try:
         if form == "html":
             from tiltpy.plot import page  # noqa: F401, PLC0415 - optional
@@ -185,12 +185,12 @@ def draw(
 def write(figure: Any, path: Path) -> None:
     """Write a figure that `draw` gave to a file, whole or not at all."""
     form = form_of(path)
-    with replace_files(path) as (place,):
+    with replace_files(path) as (draft,):
         if form == "html":
             from tiltpy.plot.page import save_page  # noqa: PLC0415 - optional
 
-            save_page(figure, place)
+            save_page(figure, draft)
         else:
             from tiltpy.plot.figure import save_figure  # noqa: PLC0415 - optional
 
-            save_figure(figure, place, form)
+            save_figure(figure, draft, form)

@@ -1,4 +1,4 @@
-"""The picture of some outputs: what is checked, collected and drawn."""
+"""Pictures of outputs: arguments, series and panels."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ class Drawable(Protocol):
     def series(
         self, choice: KeySelection, *, is_input: bool
     ) -> list[tuple[Series, ...]]:
-        """Make what a picture of it is made of, for each payload column."""
+        """Make the series of each payload column."""
 
 
 def plot_outputs(
@@ -48,8 +48,9 @@ def plot_outputs(
         check_argument("keys", keys, Sequence, "a list of keys")
     if title is not None:
         check_text("title", title)
-    panels = [(one, True) for one in inputs] + [(one, False) for one in outputs]
-    stamps = {one.stamp for one, _ in panels}
+    panels = [(drawable, True) for drawable in inputs]
+    panels += [(drawable, False) for drawable in outputs]
+    stamps = {drawable.stamp for drawable, _ in panels}
     if len(stamps) != 1:
         raise TiltError(
             "the times of outputs and inputs are of different kinds: "
@@ -59,8 +60,8 @@ def plot_outputs(
     series = offload(
         lambda: [
             column
-            for one, is_input in panels
-            for column in one.series(choice, is_input=is_input)
+            for drawable, is_input in panels
+            for column in drawable.series(choice, is_input=is_input)
         ]
     )
     choice.check()

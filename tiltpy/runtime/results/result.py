@@ -1,4 +1,4 @@
-"""What a run gives back: a table for each output, by name."""
+"""Results of runs: a table for each output, by name."""
 
 from collections.abc import ItemsView, Iterator, KeysView, Sequence, ValuesView
 from dataclasses import replace
@@ -24,7 +24,7 @@ from tiltpy.runtime.results.keyed_bitmaps import KeyedBitmaps
 from tiltpy.runtime.results.plot_keys import KeySelection
 from tiltpy.runtime.results.plot_series import series_of
 from tiltpy.runtime.results.plotting import plot_outputs
-from tiltpy.runtime.results.table import LazyRows, OutputRows, Pending, TableFormat
+from tiltpy.runtime.results.table import DeferredRows, LazyRows, OutputRows, TableFormat
 from tiltpy.types import Type
 from tiltpy.visible import escape_text
 
@@ -47,7 +47,7 @@ class OutputTable:
         self,
         name: str,
         type: Type,
-        pieces: Sequence[Piece | KeyedBitmaps] | Pending,
+        pieces: Sequence[Piece | KeyedBitmaps] | DeferredRows,
         stamp: OutputStamp,
         strings: Strings = NO_STRINGS,
         keys: KeyColumns | None = None,
@@ -55,7 +55,7 @@ class OutputTable:
         self.name = name
         self.type = type
         self.stamp = stamp
-        if not isinstance(pieces, Pending):
+        if not isinstance(pieces, DeferredRows):
             events = [events_of(piece, type) for piece in pieces if piece.n]
             self._lazy = LazyRows(OutputRows(events, keys))
         else:
@@ -68,7 +68,7 @@ class OutputTable:
         return {**vars(self), "_table": None}
 
     def rename(self, name: str) -> "OutputTable":
-        """Give its snapshots another name, in a table that shares them."""
+        """Make a table of another name that shares the snapshots."""
         other = OutputTable(name, self.type, (), self.stamp, self._format.strings)
         other._lazy = self._lazy
         return other
@@ -117,21 +117,21 @@ class OutputTable:
     def series(
         self, choice: KeySelection, *, is_input: bool
     ) -> list[tuple[Series, ...]]:
-        """Make what a picture of it is made of, for each payload column."""
+        """Make the series of each payload column."""
         keys = self._lazy.rows.keys
         if keys is None:
             return series_of(self.name, self.to_arrow(), is_input=is_input)
-        shown = choice.of(self.name, keys)
+        drawn = choice.of(self.name, keys)
         table = self._in_order_of_key().to_arrow()
-        return series_of(self.name, table, self.keys, shown, is_input=is_input)
+        return series_of(self.name, table, self.keys, drawn, is_input=is_input)
 
     def _in_order_of_key(self) -> "OutputTable":
-        made = self._lazy.rows
-        if made.keys is None or made.keys.order == "key":
+        rows = self._lazy.rows
+        if rows.keys is None or rows.keys.order == "key":
             return self
-        keys = replace(made.keys, order="key")
+        keys = replace(rows.keys, order="key")
         return OutputTable(
-            self.name, self.type, made.pieces, self.stamp, self._format.strings, keys
+            self.name, self.type, rows.pieces, self.stamp, self._format.strings, keys
         )
 
     def points(self, time: str = "time") -> pa.Table:
@@ -157,8 +157,7 @@ class OutputTable:
         interactive: bool = False,
     ) -> Any:
         """Draw the output; see `Result.plot`."""
-        alone = Result([self])
-        return alone.plot(
+        return Result([self]).plot(
             path, inputs=inputs, keys=keys, title=title, interactive=interactive
         )
 
@@ -167,8 +166,9 @@ class OutputTable:
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{field.name}: {field.type}" for field in self.schema)
-        said = f"<output '{self.name}': {self.num_rows:,} snapshots ({fields})>"
-        return escape_text(said)
+        return escape_text(
+            f"<output '{self.name}': {self.num_rows:,} snapshots ({fields})>"
+        )
 
     def _repr_html_(self) -> str:
         title = f"{self.name}: {self.num_rows:,} snapshots"
@@ -194,8 +194,8 @@ class Result:
     def __getitem__(self, name: str) -> OutputTable:
         if isinstance(name, str) and name in self._outputs:
             return self._outputs[name]
-        near = closest(str(name), self._outputs)
-        hint = f"; did you mean '{near}'?" if near else ""
+        nearest = closest(str(name), self._outputs)
+        hint = f"; did you mean '{nearest}'?" if nearest else ""
         raise UnknownOutputError(
             f"there is no output '{name}' among {self._names()}{hint}"
         )

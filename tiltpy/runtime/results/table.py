@@ -1,4 +1,4 @@
-"""An output as an Arrow table, made of its snapshots when somebody asks for it.
+"""An output as an Arrow table, made of its snapshots on demand.
 
 A run leaves each output as pieces, one per time range, in order. They become the chunks
 of the table; values are never copied, times only where they are not stored or the
@@ -35,8 +35,8 @@ class OutputRows:
         return [] if self.keys is None else self.keys.fields
 
 
-class Pending(ABC):
-    """The snapshots of an output by key that are made when somebody asks for them."""
+class DeferredRows(ABC):
+    """Makes the snapshots of an output by key on demand."""
 
     @abstractmethod
     def key_fields(self) -> list[tuple[str, pa.DataType]]:
@@ -48,38 +48,35 @@ class Pending(ABC):
 
 
 class LazyRows:
-    """Snapshots that are made on first use, once for all tables that share them.
+    """Snapshots that are made on first use, once for all tables that share them."""
 
-    There is no other way to them, so that nothing looks at them before they are made.
-    """
-
-    def __init__(self, source: OutputRows | Pending) -> None:
+    def __init__(self, source: OutputRows | DeferredRows) -> None:
         self._source = source
         self.key_fields = source.key_fields()
 
     @property
     def rows(self) -> OutputRows:
         """The snapshots and their keys."""
-        if isinstance(self._source, Pending):
+        if isinstance(self._source, DeferredRows):
             self._source = offload(self._source.make)
         return self._source
 
     @property
     def is_made(self) -> bool:
-        """Whether the snapshots are there."""
+        """Whether the snapshots have been made."""
         return isinstance(self._source, OutputRows)
 
     def __reduce__(self) -> tuple[type["LazyRows"], tuple[OutputRows]]:
-        """Make the snapshots: what they are made of stays in its process."""
+        """Make the snapshots: their source stays in its process."""
         return LazyRows, (self.rows,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableFormat:
-    """How the snapshots of an output become columns of a table.
+    """The conversion of an output's snapshots to columns of a table.
 
-    `stamp` is the type of its times; `strings` are those of columns that have none of
-    their own.
+    `stamp` is the type of its times; `strings` is the dictionary of columns without
+    one.
     """
 
     name: str
@@ -104,7 +101,7 @@ class TableFormat:
         return arrow_type(of)
 
     def table(self, rows: OutputRows) -> pa.Table:
-        """Make the table of some snapshots."""
+        """Make the table of snapshots."""
         schema = self.schema(rows.key_fields())
         most = None if rows.keys is None else rows.keys.rows_per_chunk()
         chunks = [c for piece in rows.pieces for c in self._chunks(piece, most)]
