@@ -1,6 +1,6 @@
-"""What the words of a command line mean: names, values, and whole numbers.
+"""Arguments of a command line: names, values, and whole numbers.
 
-Everything wrong with them is an `ArgumentsError`, which ends the command with code 2.
+All that is wrong with them is an `ArgumentsError`, which ends the command with code 2.
 """
 
 import re
@@ -30,16 +30,16 @@ def assign_or_all(
 def _assign(
     option: str, texts: Sequence[str], names: Sequence[str], *, bare_is_for_all: bool
 ) -> dict[str, str]:
-    own: dict[str, str] = {}
+    named: dict[str, str] = {}
     bare: list[str] = []
     for text in texts:
         name, equals, value = text.partition("=")
         if equals and name in names:
-            if name in own:
+            if name in named:
                 raise ArgumentsError(
                     f"{option} {name}=... is given twice; give it once"
                 )
-            own[name] = value
+            named[name] = value
         elif equals and name.isidentifier():
             raise ArgumentsError(f"{option} {text}: {explain_unknown(name, names)}")
         else:
@@ -49,16 +49,16 @@ def _assign(
             f"{option} {bare[0]}: say for which of {join_names(names)}: "
             f"{option} {next(iter(names), 'name')}={bare[0]}"
         )
-    if len(bare) > 1 or (bare and own and len(names) == 1):
+    if len(bare) > 1 or (bare and named and len(names) == 1):
         raise ArgumentsError(f"{option} is given twice; give it once, or one per name")
-    return {name: own.get(name, *bare) for name in names if name in own or bare}
+    return {name: named.get(name, *bare) for name in names if name in named or bare}
 
 
 def explain_unknown(name: str, names: Iterable[str]) -> str:
-    """Say that a name is not among those known, and the nearest that is."""
+    """Say that a name is unknown, with the closest known one."""
     known = list(names)
-    near = closest(name, known)
-    hint = f"did you mean '{near}'?" if near else f"known: {join_names(known)}"
+    nearest = closest(name, known)
+    hint = f"did you mean '{nearest}'?" if nearest else f"known: {join_names(known)}"
     return f"there is no '{name}'; {hint}"
 
 

@@ -1,4 +1,4 @@
-"""Which file goes to which input of a query, and how its rows become events."""
+"""The files of a query's inputs, and the options that bind them."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Mapping
@@ -19,7 +19,7 @@ Reader = Callable[[Path], object]
 
 
 def add_binding_arguments(parser: ArgumentParser) -> None:
-    """Add the options that say where a query's inputs come from."""
+    """Add the options that bind a query's inputs."""
     parser.add_argument(
         "--input",
         metavar="NAME=FILE",
@@ -76,7 +76,7 @@ def _source(text: str) -> Path:
 
 
 def _is_dataset(path: Path) -> bool:
-    """Tell whether it stands for several Parquet files: a directory, a pattern."""
+    """Tell whether a path is a dataset of Parquet files: a directory, or a pattern."""
     return path.is_dir() or (not path.exists() and has_magic(str(path)))
 
 
@@ -86,7 +86,7 @@ def must_stream(paths: Iterable[Path], memory: str | None) -> bool:
 
 
 def known_path(text: str) -> Path:
-    """Return the path of a table, of a format that is known."""
+    """Return the path of a table; refuse unknown formats."""
     path = Path(text)
     try:
         format_of(path)
@@ -103,13 +103,13 @@ def bind_files(
     streamed: bool = False,
     read: Reader | None = None,
 ) -> dict[str, BoundFrame]:
-    """Read the inputs' files, each with what the options say about its rows.
+    """Read the inputs' files, and bind them by the options.
 
-    Where the run is streamed, Parquet files are left for it to read. `read` is how
-    another engine reads all of them.
+    Where the run is `streamed`, Parquet files are left for it to read. Another engine
+    reads all files, by `read`.
     """
     names = [declared.name for declared in query.query.inputs]
-    given = {
+    values = {
         option: arguments.assign_or_all(f"--{option}", getattr(args, option), names)
         for option in ("time", "lifetime", "column", "order", "by")
     }
@@ -117,7 +117,7 @@ def bind_files(
         declared.name: _bind_file(
             declared,
             paths[declared.name],
-            {option: texts.get(declared.name) for option, texts in given.items()},
+            {option: texts.get(declared.name) for option, texts in values.items()},
             query.query.unit,
             streamed=streamed,
             read=read,

@@ -1,4 +1,4 @@
-"""`tilt check`: whether queries are right, with everything that is wrong in each."""
+"""`tilt check`: reports all that is wrong in queries."""
 
 from argparse import ArgumentParser, Namespace
 
@@ -8,7 +8,7 @@ from tiltpy.explain.card import summarize
 
 
 def add_check_arguments(parser: ArgumentParser) -> None:
-    """Add what `tilt check` understands."""
+    """Add the arguments of `tilt check`."""
     parser.add_argument(
         "queries", metavar="QUERY", nargs="+", help=".tilt files, or - for stdin"
     )

@@ -1,4 +1,4 @@
-"""The text that goes into a command and out of it: queries, messages, previews."""
+"""Input and output of commands: queries, messages, previews."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -13,13 +13,13 @@ from tiltpy.runtime.arrow.display import format_values
 from tiltpy.visible import escape_lines, escape_text
 
 STDIN = "-"
-"""What stands for the standard input among paths."""
+"""The standard input among paths."""
 FAILED = 1
 """The exit code where the data or the run failed."""
 WRONG = 2
 """The exit code where the query or the arguments are wrong."""
 ROWS = 10
-"""How many rows of a result are shown."""
+"""Rows of a result that are shown."""
 
 
 def read_text(path: str) -> str:
@@ -100,5 +100,5 @@ def format_preview(table: Any, rows: int = ROWS, count: int | None = None) -> st
         for row in zip(*columns, strict=True)
     ]
     count = len(table) if count is None else count
-    shown = f", the first {rows} shown" if count > rows else ""
-    return "\n".join([*lines, f"{count:,} snapshot{'' if count == 1 else 's'}{shown}"])
+    note = f", the first {rows} shown" if count > rows else ""
+    return "\n".join([*lines, f"{count:,} snapshot{'' if count == 1 else 's'}{note}"])

@@ -10,7 +10,7 @@ from tiltpy.cli.console import read_query, say
 
 
 def add_explain_arguments(parser: ArgumentParser) -> None:
-    """Add what `tilt explain` understands."""
+    """Add the arguments of `tilt explain`."""
     parser.add_argument("query", metavar="QUERY", help="a .tilt file, or - for stdin")
     add_binding_arguments(parser)
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""`tilt fmt`: queries in the one way to write them."""
+"""`tilt fmt`: queries in the standard format."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -11,7 +11,7 @@ from tiltpy.runtime.arrow.files import replace_files
 
 
 def add_fmt_arguments(parser: ArgumentParser) -> None:
-    """Add what `tilt fmt` understands."""
+    """Add the arguments of `tilt fmt`."""
     parser.add_argument(
         "queries",
         metavar="QUERY",
@@ -39,7 +39,7 @@ def fmt(args: Namespace) -> int:
 
 
 def _format(path: str, *, check: bool) -> bool:
-    """Rewrite one file, or only look; whether it was not yet well written."""
+    """Rewrite a file unless `check`; tell whether its format differs."""
     text = read_text(path)
     formatted = format_source(text, name=display_name(path))
     changed = formatted != text
@@ -49,7 +49,7 @@ def _format(path: str, *, check: bool) -> bool:
     elif path == STDIN:
         sys.stdout.buffer.write(formatted.encode())
     elif changed:
-        with replace_files(Path(path)) as (place,):
-            place.write_bytes(formatted.encode())
+        with replace_files(Path(path)) as (draft,):
+            draft.write_bytes(formatted.encode())
         say(f"reformatted {path}")
     return changed

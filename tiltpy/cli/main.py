@@ -75,14 +75,14 @@ def build_parser() -> ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit code."""
+    """Run the command line; returns the exit code."""
     gc.freeze()  # what was imported stays, and a command leaves little garbage
     gc.set_threshold(100_000)
     _open_outputs()
-    before = {
-        one: signal.signal(one, _terminate)
-        for one in ENDING
-        if signal.getsignal(one) is not signal.SIG_IGN
+    handlers = {
+        number: signal.signal(number, _terminate)
+        for number in ENDING
+        if signal.getsignal(number) is not signal.SIG_IGN
     }
     try:
         return _run_and_report(lambda: _dispatch(argv))
@@ -92,17 +92,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except _Termination as end:
         return _exit_code(SIGNALLED + end.number, alone=argv is None)
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 def _exit_code(code: int, *, alone: bool) -> int:
-    """Return the exit code of a command that a signal ends.
+    """Return the exit code of a command that a signal ends, or exit now if `alone`.
 
-    Exit now if it runs `alone`.
-
-    Python would wait for the libraries, in which calls may still go on. Spark's session
-    wants to be closed.
+    Python would wait for calls of libraries that still run. Spark's session must be
+    closed first.
     """
     if is_abandoned() or (alone and "pyspark" not in sys.modules):
         sys.stdout.flush()
@@ -112,9 +110,9 @@ def _exit_code(code: int, *, alone: bool) -> int:
 
 
 def _open_outputs() -> None:
-    """Let any text be printed, whatever the encoding, and to a closed stream too.
+    """Let any text be printed, whatever the encoding.
 
-    Where stdout or stderr was closed (`>&-`) nobody reads, and that is no error.
+    That stdout or stderr was closed (`>&-`) is no error.
     """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
@@ -148,7 +146,7 @@ def _dispatch(argv: Sequence[str] | None) -> int:
 
 
 def _run_and_report(body: Callable[[], int]) -> int:
-    """Run a body and return its exit code, after saying on stderr what went wrong."""
+    """Run a body and return its exit code; report its errors on stderr."""
     try:
         return body()
     except TiltError as error:

@@ -1,4 +1,4 @@
-"""`tilt run --engine spark`: Parquet to Parquet by Spark, the rows never in here."""
+"""`tilt run --engine spark`: Parquet to Parquet by Spark, no rows in this process."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ MASTER = "local[*]"
 
 
 def add_spark_arguments(parser: ArgumentParser) -> None:
-    """Add the options that say which engine runs the query, and where."""
+    """Add the options that choose the engine, and where it runs."""
     parser.add_argument(
         "--engine",
         choices=("local", "spark"),
@@ -50,7 +50,7 @@ def run_on_spark(
     outputs: Mapping[str, Path],
     args: Namespace,
 ) -> int:
-    """Run a query; 0 if it went well.
+    """Run a query; returns the exit code.
 
     `paths` are the files of inputs, `outputs` those of outputs, by name; `args` the
     options of the command.
@@ -68,17 +68,17 @@ def run_on_spark(
     for path in outputs.values():
         files.check_dataset_path(path)
     with start_session(args.master or MASTER) as session:
-        given = read_run_options(
+        options = read_run_options(
             query,
             paths,
             args,
             tilt.CompiledQuery.run,
             read=lambda path: files.read_frame(session, path),
         )
-        inputs = {name: given.pop(name) for name in paths}
-        domain = {name: given.pop(name) for name in ("start", "end", "chunk")}
-        del given["workers"]
-        frames = apply_all(query, inputs, bounds=given, **domain)
+        inputs = {name: options.pop(name) for name in paths}
+        domain = {name: options.pop(name) for name in ("start", "end", "chunk")}
+        del options["workers"]
+        frames = apply_all(query, inputs, bounds=options, **domain)
         if outputs:
             files.write_frames({outputs[name]: frames[name] for name in outputs})
             return 0
@@ -91,9 +91,9 @@ def run_on_spark(
 
 
 def check_formats(paths: Mapping[str, Path]) -> None:
-    """Refuse all formats but Parquet; `paths` are paths, by how messages call them."""
-    for place, path in paths.items():
+    """Refuse all formats but Parquet; `paths` are by their names in messages."""
+    for name, path in paths.items():
         if path.suffix and format_of(path) != "Parquet":
             raise ArgumentsError(
-                f"{place}: --engine spark reads and writes Parquet; name a .parquet"
+                f"{name}: --engine spark reads and writes Parquet; name a .parquet"
             )

@@ -1,4 +1,4 @@
-"""`tilt plot`: a picture of what a query gives over files."""
+"""`tilt plot`: a picture of a query's outputs over files."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -19,7 +19,7 @@ from tiltpy.runtime.results.plot_series import Form, form_of, require
 
 
 def add_plot_arguments(parser: ArgumentParser) -> None:
-    """Add what `tilt plot` understands."""
+    """Add the arguments of `tilt plot`."""
     add_run_options(parser)
     parser.add_argument(
         "--output",
@@ -55,34 +55,30 @@ def plot(args: Namespace) -> int:
         {f"--output {output}": output}, [*paths.values(), Path(args.query)]
     )
     require(form)
-    given = read_run_options(query, paths, args, tilt.CompiledQuery.run)
+    options = read_run_options(query, paths, args, tilt.CompiledQuery.run)
     with Progress() as progress:
-        result = query.run(progress=progress, **given)
-    seen = None
+        result = query.run(progress=progress, **options)
+    inputs = None
     if args.with_inputs:
         names = {"start", "end", *paths}
-        seen = query.inputs(**{n: one for n, one in given.items() if n in names})
-    result.plot(output, inputs=seen, keys=_keys(query, args.key), title=args.title)
+        inputs = query.inputs(**{n: options[n] for n in options if n in names})
+    result.plot(output, inputs=inputs, keys=_keys(query, args.key), title=args.title)
     return 0
 
 
 def _keys(query: tilt.CompiledQuery, texts: list[str] | None) -> list[object] | None:
-    """Read the keys to draw.
-
-    Commas separate the columns of a key, if it has several.
-    """
+    """Read the keys to draw; commas separate the values of several key columns."""
     if texts is None:
         return None
-    counts = {len(one.keys) for one in query.query.inputs if one.keys}
+    counts = {len(declared.keys) for declared in query.query.inputs if declared.keys}
     if not counts:
         raise ArgumentsError("--key: the query has no input by key; leave it out")
-    parts = [tuple(text.split(",")) for text in texts]
-    cut = zip(texts, parts, strict=True)
-    return [many if len(many) in counts - {1} else text for text, many in cut]
+    keys = zip(texts, (tuple(text.split(",")) for text in texts), strict=True)
+    return [values if len(values) in counts - {1} else text for text, values in keys]
 
 
 def _form(path: Path) -> Form:
-    """Find the form of the picture, for whose file there must be a directory."""
+    """Find the form of the picture; refuse a file whose directory is not there."""
     try:
         form = form_of(path)
     except TiltError as error:

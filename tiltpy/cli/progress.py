@@ -1,4 +1,4 @@
-"""How far a long run has come: on a terminal, after two seconds, otherwise nothing."""
+"""The progress of long runs: shown on a terminal, after two seconds."""
 
 import sys
 import time
@@ -10,7 +10,7 @@ PATIENCE = 2.0
 
 
 class Progress(AbstractContextManager["Progress"]):
-    """Called with the chunks done and the chunks in all, draws a bar if it should."""
+    """Draws a bar; called with the chunks done and the chunks in all."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
@@ -35,7 +35,7 @@ class Progress(AbstractContextManager["Progress"]):
 
 
 class _Percent:
-    """What there is without rich: one line that is written over."""
+    """A percentage, written over in place, where rich is not installed."""
 
     def show(self, done: int, total: int) -> None:
         print(f"\r{done * 100 // total} %", end="", file=sys.stderr, flush=True)
@@ -45,7 +45,7 @@ class _Percent:
 
 
 class _Bar:
-    """rich's progress bar; it leaves the screen when the run is over."""
+    """rich's progress bar; it disappears when the run is over."""
 
     def __init__(self) -> None:
         # Part of the extra `cli`, and too slow to import for runs that end at once.

@@ -30,7 +30,7 @@ from tiltpy.runtime.results.key_columns import Order
 
 
 def add_run_arguments(parser: ArgumentParser) -> None:
-    """Add what `tilt run` understands."""
+    """Add the arguments of `tilt run`."""
     add_run_options(parser)
     parser.add_argument(
         "--output",
@@ -67,7 +67,8 @@ def run(args: Namespace) -> int:
     paths = input_paths(query, args)
     if args.engine == "spark":
         return run_on_spark(query, paths, _output_paths(query, paths, args), args)
-    keyed = next((one.name for one in query.query.inputs if one.keys), None)
+    inputs = query.query.inputs
+    keyed = next((declared.name for declared in inputs if declared.keys), None)
     if keyed is not None and args.memory is not None:
         raise ArgumentsError(
             f"input '{keyed}' is by key, and such inputs are not read piece by piece; "
@@ -76,7 +77,7 @@ def run(args: Namespace) -> int:
     streamed = keyed is None and must_stream(paths.values(), args.memory)
     method = tilt.CompiledQuery.stream if streamed else tilt.CompiledQuery.run
     outputs = _output_paths(query, paths, args)
-    given = read_run_options(query, paths, args, method, streamed=streamed)
+    options = read_run_options(query, paths, args, method, streamed=streamed)
     if streamed and args.check_reductions:
         raise ArgumentsError(
             "--check-reductions looks at all rows at once; leave --memory out, or try "
@@ -90,14 +91,14 @@ def run(args: Namespace) -> int:
     if streamed:
         memory = arguments.size("--memory", args.memory or MEMORY)
         with Progress() as progress:
-            _stream(query, outputs, memory=memory, progress=progress, **given)
+            _stream(query, outputs, memory=memory, progress=progress, **options)
         return 0
     with Progress() as progress:
         result = query.run(
             progress=progress,
             check_reductions=args.check_reductions,
             order=args.sort or "key",
-            **given,
+            **options,
         )
     if outputs:
         write_tables({outputs[name]: result[name].to_arrow() for name in outputs})
@@ -107,16 +108,16 @@ def run(args: Namespace) -> int:
 
 
 def _stream(
-    query: tilt.CompiledQuery, outputs: Mapping[str, Path], **given: Any
+    query: tilt.CompiledQuery, outputs: Mapping[str, Path], **options: Any
 ) -> None:
     """Run a query over inputs that are read piece by piece."""
     if outputs:
-        query.run_to(outputs, **given)
+        query.run_to(outputs, **options)
         return
     heads: dict[str, Any] = {}
     counts = dict.fromkeys(query.query.outputs, 0)
-    for part in query.stream(**given):
-        for name, table in part.items():
+    for span in query.stream(**options):
+        for name, table in span.items():
             counts[name] += len(table)
             if name not in heads or len(heads[name]) < ROWS:
                 heads[name] = extend_head(heads.get(name), table, ROWS)
@@ -135,14 +136,14 @@ def _show(query: tilt.CompiledQuery, result: tilt.Result) -> None:
 def _output_paths(
     query: tilt.CompiledQuery, inputs: Mapping[str, Path], args: Namespace
 ) -> dict[str, Path]:
-    """Find where outputs go: paths that are neither read from nor named twice."""
+    """Read the paths of outputs, which are neither read from nor named twice."""
     assigned = arguments.assign("--output", args.output, query.query.outputs)
     paths = {name: known_path(text) for name, text in assigned.items()}
-    places = {f"--output {name}={path}": path for name, path in paths.items()}
+    by_option = {f"--output {name}={path}": path for name, path in paths.items()}
     if args.engine == "spark":
         check_formats({f"--input {name}": path for name, path in inputs.items()})
-        check_formats(places)
+        check_formats(by_option)
     for path in paths.values():
         check_output_path(path, dataset=args.engine == "spark")
-    check_distinct_paths(places, [*inputs.values(), Path(args.query)])
+    check_distinct_paths(by_option, [*inputs.values(), Path(args.query)])
     return paths

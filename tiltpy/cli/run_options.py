@@ -1,4 +1,4 @@
-"""What commands that run a query are given: its files, parameters and options."""
+"""Arguments of commands that run a query: its files, parameters and options."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Mapping
@@ -14,7 +14,7 @@ from tiltpy.types import Unit
 
 
 def add_run_options(parser: ArgumentParser) -> None:
-    """Add the query, where its inputs come from, and what a run can be told."""
+    """Add the query, the binding of its inputs, and the options of a run."""
     parser.add_argument("query", metavar="QUERY", help="a .tilt file, or - for stdin")
     add_binding_arguments(parser)
     parser.add_argument(
@@ -60,18 +60,18 @@ def read_run_options(
     streamed: bool = False,
     read: Reader | None = None,
 ) -> dict[str, Any]:
-    """Read all arguments for a method that runs the query, by name: frames and options.
+    """Read the arguments of `method`, which runs the query: frames and options by name.
 
-    `read` is how files are read, where that is not this engine's way.
+    Another engine reads files by `read`.
     """
     bounds = _bounds(query)
     _check_names([*paths, *bounds], method)
     _check_complete(query, paths)
     unit = query.query.unit
-    given = _options(args, unit)
+    options = _options(args, unit)
     for name, text in arguments.assign("--bound", args.bound, bounds).items():
-        given[name] = times.time("--bound", text, unit)
-    return given | bind_files(query, paths, args, streamed=streamed, read=read)
+        options[name] = times.time("--bound", text, unit)
+    return options | bind_files(query, paths, args, streamed=streamed, read=read)
 
 
 def _options(args: Namespace, unit: Unit | None) -> dict[str, Any]:
@@ -86,14 +86,14 @@ def _options(args: Namespace, unit: Unit | None) -> dict[str, Any]:
 
 
 def _bounds(query: tilt.CompiledQuery) -> list[str]:
-    """List the names that stand for bounds of time domains."""
+    """List the names of bounds of time domains."""
     domains = (definition.tdom for definition in query.query.definitions)
     bounds = (bound for domain in domains for bound in (domain.start, domain.end))
     return list(dict.fromkeys(bound for bound in bounds if isinstance(bound, str)))
 
 
 def _check_names(names: Iterable[str], method: Callable[..., object]) -> None:
-    """Refuse names of inputs and bounds that are options of a run as well."""
+    """Refuse names of inputs and bounds that are options of a run, too."""
     taken = signature(method).parameters
     for name in names:
         if name in taken:
@@ -114,7 +114,7 @@ def _check_complete(query: tilt.CompiledQuery, paths: Mapping[str, Path]) -> Non
 def check_output_path(path: Path, *, dataset: bool = False) -> None:
     """Refuse a file in a directory that is not there.
 
-    `dataset`: it is to be a directory itself, of several files.
+    `dataset`: the path is to be a directory of several files.
     """
     if path.is_dir() and not dataset:
         raise ArgumentsError(f"{path}: is a directory; name a file in it")
@@ -127,10 +127,10 @@ def check_output_path(path: Path, *, dataset: bool = False) -> None:
 def check_distinct_paths(outputs: Mapping[str, Path], sources: Iterable[Path]) -> None:
     """Refuse an output that would overwrite what is read, or another output.
 
-    `outputs` are the paths, by how messages call them.
+    `outputs` are the paths, by their names in messages.
     """
     taken = {path.resolve(): path for path in sources}
-    folders = {place for place, path in taken.items() if path.is_dir()}
+    folders = {resolved for resolved, path in taken.items() if path.is_dir()}
     for name, path in outputs.items():
         if folders.intersection(path.resolve().parents):
             raise ArgumentsError(

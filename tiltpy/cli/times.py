@@ -20,7 +20,7 @@ def length(option: str, text: str, unit: Unit | None) -> int:
 
 
 def time(option: str, text: str, unit: Unit | None) -> int:
-    """Read a time in ticks: as it stands, or as a stamp such as `2013-03-01T09:30`."""
+    """Read a time: a number of ticks, or a stamp such as `2013-03-01T09:30`."""
     return _convert(time_of, option, text, unit)
 
 
@@ -37,7 +37,7 @@ def _convert(
 
 
 def lifetime(text: str, unit: Unit | None) -> Lifetime:
-    """Read a lifetime as a query says it: `point`, `until_next max 1d`, ..."""
+    """Read a lifetime in the query's syntax: `point`, `until_next max 1d`, ..."""
     try:
         node = read_lifetime(source_of("--lifetime", text))
     except QueryError as error:

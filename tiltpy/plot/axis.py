@@ -14,7 +14,7 @@ from tiltpy.plot.series import Clock, Times
 from tiltpy.types import NANOSECONDS, Unit
 
 LEAST_SPAN = 10**7
-"""Nanoseconds: what is shorter has no dates, but a count after its first stamp."""
+"""Nanoseconds below which an axis has a count after its first stamp, and no dates."""
 FIRST_YEAR, LAST_YEAR = -719_162, 2_932_896
 """Days after 1970: of the years 1 to 9999."""
 EXACT = 2**53
@@ -24,7 +24,7 @@ NUMPY_UNITS = {"d": "D"}
 
 @dataclass(frozen=True, slots=True)
 class TimeAxis:
-    """How the times from `first` to `last` become places, and what stands below.
+    """The axis for times from `first` to `last`: their positions, and its label.
 
     Dates are in `days` after 1970. A count is in units of `unit` after `origin`.
     """
@@ -42,14 +42,14 @@ class TimeAxis:
         return self.days(times) if self.is_dates else self.counts(times)
 
     def heights(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Convert values that are times; to floats, with NaN where a line ends."""
+        """Convert values that are times to positions, with NaN where a line ends."""
         if self.is_dates:
             assert self.clock.unit is not None
             return values * (NANOSECONDS[self.clock.unit] / NANOSECONDS["d"])
         return (values - self.origin) / self.unit
 
     def limits(self) -> tuple[float, float]:
-        """Find the positions at which the paper ends."""
+        """Compute the positions of the axis's two ends."""
         first, last = self.positions(
             np.array([self.first, self.last], np.int64)
         ).tolist()
@@ -65,9 +65,9 @@ class TimeAxis:
     def counts(self, times: Times) -> NDArray[np.float64]:
         """Convert times to counts after the origin."""
         after = times - np.int64(self.origin)
-        # nothing lies before the origin but what is near 0
-        far = after.view(np.uint64) if self.origin else after
-        return far.astype(np.float64) / self.unit
+        # Times before the origin are there only if it is 0.
+        counts = after.view(np.uint64) if self.origin else after
+        return counts.astype(np.float64) / self.unit
 
 
 def make_time_axis(clock: Clock, first: int, last: int) -> TimeAxis:
@@ -95,13 +95,13 @@ def make_time_axis(clock: Clock, first: int, last: int) -> TimeAxis:
 
 
 def readable_unit(length: float) -> Unit:
-    """Find the greatest unit of which a length in nanoseconds has some."""
+    """Find the greatest unit of which a length in nanoseconds has at least five."""
     fitting = (unit for unit in NANOSECONDS if NANOSECONDS[unit] * 5 <= max(length, 5))
     return max(fitting, key=NANOSECONDS.__getitem__)
 
 
 def _stamp(clock: Clock, time: int) -> str:
-    """Write a time as a person does, in the zone where that is possible."""
+    """Format a time, in the clock's zone where that is possible."""
     assert clock.unit is not None
     unit = NUMPY_UNITS.get(clock.unit, clock.unit)
     offset, zone = offset_at(clock, time), clock.zone
@@ -113,7 +113,7 @@ def _stamp(clock: Clock, time: int) -> str:
 
 
 def offset_at(clock: Clock, time: int) -> timedelta | None:
-    """Find how far the clock's zone is from UTC at a time; None beyond the calendar."""
+    """Find the UTC offset of the clock's zone at a time; None beyond the calendar."""
     assert clock.unit is not None
     if clock.tz is None:
         return timedelta()

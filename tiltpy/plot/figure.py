@@ -29,9 +29,9 @@ class Picture(Figure):
     """A figure of matplotlib that notebooks show, whatever their backend."""
 
     def _repr_png_(self) -> bytes:
-        place = BytesIO()
-        save_figure(self, place, "png")
-        return place.getvalue()
+        content = BytesIO()
+        save_figure(self, content, "png")
+        return content.getvalue()
 
 
 def draw_figure(
@@ -44,8 +44,8 @@ def draw_figure(
     height = HEIGHT + EACH * (len(panels) - 1)
     figure = Picture(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
     rows = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
-    for place, panel in zip(rows, panels, strict=True):
-        _draw_panel(place, panel, axis)
+    for axes, panel in zip(rows, panels, strict=True):
+        _draw_panel(axes, panel, axis)
     if axis is not None:
         _draw_times(rows[-1], axis)
     else:
@@ -115,7 +115,7 @@ def _draw_curve(
 
 
 def _draw_legend(axes: Axes, panel: Panel) -> None:
-    """Draw which colour is which key, beside the panel."""
+    """Draw the colours of keys beside the panel."""
     axes.legend(
         [Line2D([], [], color=color) for color in panel.colors],
         [_literal(key) for key in panel.keys],
@@ -129,12 +129,12 @@ def _draw_legend(axes: Axes, panel: Panel) -> None:
 
 
 def _literal(text: str) -> str:
-    """Escape a text in which a dollar is one, and no sign of a formula."""
+    """Escape dollars, which would begin a formula."""
     return text.replace("$", r"\$")
 
 
 def _draw_words(axes: Axes, words: Sequence[str]) -> None:
-    """Draw the words that values stand for, instead of numbers."""
+    """Label the axis with the words of values, instead of numbers."""
 
     def word(value: float, _position: int | None = None) -> str:
         number = round(value)

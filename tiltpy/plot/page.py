@@ -1,4 +1,4 @@
-"""Pictures by Bokeh: an HTML page of its own, to zoom and to move in."""
+"""Pictures by Bokeh: HTML pages to zoom and to pan in."""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -32,17 +32,17 @@ LEGEND = 40
 """Pixels of the keys above a panel."""
 MOST_TICKS = 12
 LOOKS = 1000
-"""At how many times a zone's offset is asked for."""
+"""Times at which a zone's offset is compared."""
 MILLISECONDS = 86_400_000
 
 
 def draw_page(
     panels: Sequence[Panel], axis: TimeAxis | None, title: str | None
 ) -> GridPlot:
-    """Draw panels below each other that are zoomed into and moved together."""
+    """Draw panels below each other that zoom and pan together."""
     offset, label = _wall_clock(axis)
     rows: list[figure] = []
-    both = Range1d() if axis is None else _range(axis, offset)
+    x_range = Range1d() if axis is None else _range(axis, offset)
     for panel in panels:
         row = figure(
             height=FIRST_HEIGHT if len(panels) == 1 else HEIGHT,
@@ -54,7 +54,7 @@ def draw_page(
             active_scroll="xwheel_zoom",
             title=panel.note or None,
         )
-        row.x_range = both
+        row.x_range = x_range
         _draw_panel(row, panel, axis, offset)
         rows.append(row)
         row.xaxis.visible = panel is panels[-1]
@@ -67,7 +67,7 @@ def draw_page(
 
 
 def save_page(page: GridPlot, path: Path) -> None:
-    """Write the page with all that it needs."""
+    """Write the page, with all scripts that it needs."""
     path.write_text(file_html(page, INLINE, title=page.name), encoding="utf-8")
 
 
@@ -115,7 +115,7 @@ def _draw_curve(
 def _tip(
     panel: Panel, series: Series, shown: Sequence[DataRenderer], axis: TimeAxis
 ) -> HoverTool:
-    """Write what is said where the mouse stands on a curve."""
+    """Make the tooltip of a curve."""
     value = "@value{%F %T}" if _has_dates(panel) else "@value{0.[000000]}"
     time = "@time{%F %T}" if axis.is_dates else "@time{0.[000000]}"
     keys = [] if series.key is None else [(series.by, strip_unprintable(series.key))]
@@ -131,7 +131,7 @@ def _tip(
 
 
 def _draw_legend(row: figure, panel: Panel, curves: Sequence[list[Any]]) -> None:
-    """Draw which colour is which key, above the panel; a click hides one."""
+    """Draw the colours of keys above the panel; a click hides one."""
     items = [
         LegendItem(label={"value": key}, renderers=shown)
         for key, shown in zip(panel.keys, curves, strict=True)
@@ -153,7 +153,7 @@ def _has_dates(panel: Panel) -> bool:
 
 
 def _heights(panel: Panel, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Convert values to what is drawn: dates in milliseconds, on their zone's clock."""
+    """Convert values to heights: dates in milliseconds, on their zone's clock."""
     heights = panel.heights(values)
     if panel.axis is None:
         return heights
@@ -162,7 +162,7 @@ def _heights(panel: Panel, values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _draw_words(row: figure, words: Sequence[str]) -> None:
-    """Draw the words that values stand for, instead of numbers."""
+    """Label the axis with the words of values, instead of numbers."""
     stride = -(-len(words) // MOST_TICKS)
     ticks = list(range(0, len(words), stride))
     row.y_range = Range1d(start=-0.3, end=len(words) - 0.7)
@@ -186,23 +186,24 @@ def _range(axis: TimeAxis, offset: timedelta) -> Range1d:
 def _on_page(
     axis: TimeAxis, offset: timedelta, positions: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Days as the milliseconds of a browser, on the zone's wall clock."""
+    """Convert days to the milliseconds of a browser, on the zone's wall clock."""
     if not axis.is_dates:
         return positions
     return positions * MILLISECONDS + offset / timedelta(milliseconds=1)
 
 
 def _wall_clock(axis: TimeAxis | None) -> tuple[timedelta, str]:
-    """Find what puts stamps on their zone's wall clock, and the axis's label.
+    """Find the offset to the zone's wall clock, and the axis's label.
 
-    Browsers know no zones but UTC and their own. So where the offset is not the same
-    from the first time to the last, the times are those of UTC, and the label says so.
+    Browsers know only UTC and their own zone. So where the offset changes between the
+    first time and the last, times are in UTC, and the label says so.
     """
     if axis is None or not axis.is_dates or axis.clock.tz is None:
         return timedelta(), "" if axis is None else axis.label
     first, last = axis.first, axis.last
     step = max(1, (last - first) // LOOKS)
-    looks = {offset_at(axis.clock, time) for time in (*range(first, last, step), last)}
-    if len(looks) == 1 and (offset := looks.pop()) is not None:
+    times = *range(first, last, step), last
+    offsets = {offset_at(axis.clock, time) for time in times}
+    if len(offsets) == 1 and (offset := offsets.pop()) is not None:
         return offset, axis.label
     return timedelta(), f"UTC ({axis.label} changes its offset)"

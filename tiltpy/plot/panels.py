@@ -1,4 +1,4 @@
-"""What all pictures have in common: panels of one series or more, and their words."""
+"""Panels of one or more series, their labels, scales and colours."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ PALETTE = (
     "#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2",
     "#7f7f7f", "#bcbd22", "#17becf",
 )  # fmt: skip
-"""Of keys, `MOST_KEYS` of them."""
+"""Of keys: `MOST_KEYS` colours."""
 LONGEST = 24
 """Letters of a word beside a picture."""
 MOST = 200
@@ -28,7 +28,7 @@ LARGE, SCALE = 1e300, 1e10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Panel:
-    """A series, or one for each key, and what is written beside it."""
+    """A series, or one for each key, and its labels."""
 
     drawings: tuple[ThinnedSeries, ...]
     colors: tuple[str, ...]
@@ -37,11 +37,11 @@ class Panel:
     axis: TimeAxis | None = None
     """Where the values are times."""
     legend: bool = False
-    """Whether it says which colour is which key: if it is other than above it."""
+    """Whether it has a legend of keys: if they differ from the panel above."""
 
     @property
     def series(self) -> Series:
-        """The first of its series; what they are called and count is that of all."""
+        """The first of its series, whose name and units are those of all."""
         return self.drawings[0].series
 
     @property
@@ -57,7 +57,7 @@ class Panel:
 
     @property
     def words(self) -> tuple[str, ...] | None:
-        """What stands beside the panel instead of numbers."""
+        """The labels of values, instead of numbers."""
         words = self.series.words
         return None if words is None else tuple(map(shorten, words))
 
@@ -67,7 +67,7 @@ class Panel:
 
     @property
     def empty(self) -> str:
-        """What is said where nothing is drawn."""
+        """The text in place of an empty drawing."""
         count = sum(drawing.snapshots for drawing in self.drawings)
         if count == 0:
             return "no snapshots"
@@ -75,31 +75,31 @@ class Panel:
 
     @property
     def note(self) -> str:
-        """How much of the series is not in the picture."""
+        """The share of the series that is not drawn."""
         snapshots = sum(drawing.snapshots for drawing in self.drawings)
         drawable = sum(drawing.drawable for drawing in self.drawings)
         drawn = sum(drawing.drawn for drawing in self.drawings)
         left = snapshots - drawable
-        parts = []
+        notes = []
         if drawn < drawable:
-            parts.append(f"{drawn:,} of {drawable:,} snapshots drawn")
+            notes.append(f"{drawn:,} of {drawable:,} snapshots drawn")
         if left and drawable:
-            parts.append(f"{left:,} without a value to draw")
-        return ", ".join(parts)
+            notes.append(f"{left:,} without a value to draw")
+        return ", ".join(notes)
 
     def heights(self, values: Numbers) -> Numbers:
-        """Convert values to what is drawn."""
+        """Convert values to heights in the panel."""
         return values / self.scale if self.axis is None else self.axis.heights(values)
 
 
 def strip_unprintable(text: str) -> str:
-    """Make a text one line, without letters that are none on paper (or in an SVG)."""
+    """Make a text one line of printable letters."""
     line = " ".join(text.split())
     return "".join(letter if letter.isprintable() else "�" for letter in line)
 
 
 def shorten(word: str) -> str:
-    """Cut a word to what fits beside a picture."""
+    """Cut a word to fit beside a picture."""
     line = strip_unprintable(word[: 2 * LONGEST])
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
 
@@ -107,10 +107,7 @@ def shorten(word: str) -> str:
 def lay_panels(
     groups: Sequence[Sequence[Series]], clock: Clock
 ) -> tuple[list[Panel], TimeAxis | None]:
-    """Make a panel for each group of series, and the axis they share.
-
-    There is none where no series has a snapshot.
-    """
+    """Make a panel for each group of series, and their axis if there are snapshots."""
     if not groups:
         raise TiltError("there is nothing to draw: no output has a column")
     if len(groups) > MOST:
@@ -120,35 +117,35 @@ def lay_panels(
         )
     panels: list[Panel] = []
     for group, colors in zip(groups, _assign_colors(groups), strict=True):
-        panel = _make_panel(tuple(thin(one, clock) for one in group), colors)
+        panel = _make_panel(tuple(thin(series, clock) for series in group), colors)
         above = panels[-1].keys if panels else ()
         panels.append(replace(panel, legend=panel.keys not in ((), above)))
-    every = [one for group in groups for one in group if len(one)]
-    starts = [int(one.starts[0]) for one in every]
-    ends = [int(one.ends[-1]) for one in every]
+    nonempty = [series for group in groups for series in group if len(series)]
+    starts = [int(series.starts[0]) for series in nonempty]
+    ends = [int(series.ends[-1]) for series in nonempty]
     axis = make_time_axis(clock, min(starts), max(ends)) if starts else None
     return panels, axis
 
 
 def _assign_colors(groups: Sequence[Sequence[Series]]) -> Iterator[tuple[str, ...]]:
-    """Give each group its colours: a key has one in all panels, if they are enough."""
-    keys = [[one.key for one in group if one.key is not None] for group in groups]
-    every = list(dict.fromkeys(key for own in keys for key in own))
-    for group, own in zip(groups, keys, strict=True):
-        order = every if len(every) <= len(PALETTE) else own
+    """Assign colours: a key has one in all panels, if there are enough."""
+    keys_by_group = [[s.key for s in group if s.key is not None] for group in groups]
+    all_keys = list(dict.fromkeys(key for keys in keys_by_group for key in keys))
+    for group, keys in zip(groups, keys_by_group, strict=True):
+        order = all_keys if len(all_keys) <= len(PALETTE) else keys
         yield tuple(
-            COLORS[one.is_input] if one.key is None else PALETTE[order.index(one.key)]
-            for one in group
+            COLORS[s.is_input] if s.key is None else PALETTE[order.index(s.key)]
+            for s in group
         )
 
 
 def _make_panel(drawings: tuple[ThinnedSeries, ...], colors: tuple[str, ...]) -> Panel:
-    """Make the panel, and what its values are divided by or counted from."""
+    """Make a panel, and choose the scale or the axis of its values."""
     series = drawings[0].series
     name = strip_unprintable(series.name)
     panel = Panel(drawings, colors, name)
-    parts = [part.values for one in drawings for part in (one.steps, one.marks)]
-    drawn = np.concatenate(parts)
+    shapes = [shape for thinned in drawings for shape in (thinned.steps, thinned.marks)]
+    drawn = np.concatenate([shape.values for shape in shapes])
     drawn = drawn[np.isfinite(drawn)]
     if len(drawn) == 0:
         return panel

@@ -1,4 +1,4 @@
-"""What a picture is made of: the columns of temporal objects, as plain numbers."""
+"""Series: the columns of temporal objects to draw, as plain numbers."""
 
 from dataclasses import dataclass, replace
 from datetime import tzinfo
@@ -17,10 +17,10 @@ Numbers = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """What the times of a picture count: a unit since 1970, or None for plain ticks.
+    """The unit and zone of a picture's times: counts from 1970, or plain ticks (None).
 
-    `tick` is the length of a tick in it: a snapshot that long is a point. `zone` is how
-    the zone of the stamps is called, `tz` what it is; without, they are wall-clock
+    `tick` is the length of a tick in that unit: a snapshot that long is a point. `zone`
+    is the name of the stamps' zone and `tz` its rules; without, they are wall-clock
     times.
     """
 
@@ -34,10 +34,10 @@ class Clock:
 class Series:
     """A column of an object: values over `(starts, ends]`, in order and disjoint.
 
-    `valid`, if given, says which values are not φ. Where there are `words`, a value is
-    the number of one of them. Values with a `unit` are durations that count it; those
-    with a `clock` are times. `is_input` sets what went in apart from what came out.
-    `key` is the key of whose rows it is, `by` what the key's columns are called.
+    `valid` tells which values are not φ (None: all). Where there are `words`, values
+    are indices of them. Values with a `unit` are durations that count it; those with a
+    `clock` are times. `is_input` tells inputs from outputs. `key` is the text of the
+    key, `by` the names of its columns.
     """
 
     name: str
@@ -57,11 +57,11 @@ class Series:
 
     def drawable(self) -> "Series":
         """Select the snapshots whose values can be drawn: neither φ nor infinite."""
-        kept = self.valid
+        mask = self.valid
         if self.values.dtype.kind == "f":
             finite = np.isfinite(self.values)
-            kept = finite if kept is None else kept & finite
-        return self if kept is None or kept.all() else self.take(np.flatnonzero(kept))
+            mask = finite if mask is None else mask & finite
+        return self if mask is None or mask.all() else self.take(np.flatnonzero(mask))
 
     def select_rows(self, rows: slice) -> "Series":
         """Select a slice of the snapshots."""
@@ -74,7 +74,7 @@ class Series:
         )
 
     def take(self, rows: NDArray[np.intp]) -> "Series":
-        """Select the snapshots of some indices."""
+        """Select the snapshots of the given indices."""
         return replace(
             self,
             starts=self.starts[rows],

@@ -1,10 +1,10 @@
-"""Which snapshots are drawn, and how: held values as steps, points as markers.
+"""Thinning: the snapshots that are drawn, held values as steps, points as markers.
 
 A point is a snapshot one tick long that touches no other. Where there are more
-snapshots than a picture has columns for, a line keeps the first, the last, the least
-and the greatest of each column (M4), and every gap that is wider than one; markers keep
-one in each place they would cover. Lines of less than a column, alone in theirs, would
-not be seen: they become markers. What is drawn is always a snapshot that is there.
+snapshots than a picture has columns, a line keeps the first, the last, the least and
+the greatest of each column (M4), and each gap that is wider than one; of markers that
+would cover each other one is kept. Lines shorter than a column, alone in theirs, would
+be invisible: they become markers. All that is drawn is a snapshot of the series.
 """
 
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from tiltpy.plot.series import Clock, Numbers, Series, Times
 COLUMNS = 1500
 """The columns of a picture: about its pixels."""
 MARKS = (375, 60)
-"""How many markers fit beside and above each other."""
+"""Markers that fit beside and above each other."""
 STEPS = 4 * COLUMNS
-"""How many snapshots a line has at most before some are left out."""
+"""Snapshots from which on a line is thinned."""
 
 Rows = NDArray[np.intp]
 
@@ -43,7 +43,7 @@ class Marks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ThinnedSeries:
-    """How one series looks.
+    """The steps and markers of a series.
 
     `drawn` of `drawable` snapshots are in the picture, out of `snapshots` in all.
     """
@@ -57,21 +57,21 @@ class ThinnedSeries:
 
 
 def thin(series: Series, clock: Clock) -> ThinnedSeries:
-    """Choose what is drawn of a series."""
-    shown = series.drawable()
-    points = _find_points(shown, clock.tick)
-    marked = shown.take(points)
-    held = shown.take(_invert(points, len(shown))) if len(points) else shown
-    marked = marked.take(_thin_markers(marked)) if len(marked) else marked
-    rows, stops = _choose_steps(held)
-    seen, specks = _split_short_lines(held, rows, stops)
-    steps = _steps(held, seen, stops)
-    times = np.concatenate([marked.ends, held.ends[specks]])
-    values = np.concatenate([marked.values, held.values[specks]])
+    """Choose the steps and markers of a series."""
+    drawable = series.drawable()
+    rows = _find_points(drawable, clock.tick)
+    points = drawable.take(rows)
+    held = drawable.take(_invert(rows, len(drawable))) if len(rows) else drawable
+    points = points.take(_thin_markers(points)) if len(points) else points
+    corners, stops = _choose_steps(held)
+    lines, specks = _split_short_lines(held, corners, stops)
+    steps = _steps(held, lines, stops)
+    times = np.concatenate([points.ends, held.ends[specks]])
+    values = np.concatenate([points.values, held.values[specks]])
     order = np.argsort(times, kind="stable")
     marks = Marks(times[order], values[order])
-    drawn = len(marked) + len(rows)
-    return ThinnedSeries(series, steps, marks, drawn, len(shown), len(series))
+    drawn = len(points) + len(corners)
+    return ThinnedSeries(series, steps, marks, drawn, len(drawable), len(series))
 
 
 def _find_points(series: Series, tick: int) -> Rows:
@@ -86,13 +86,13 @@ def _find_points(series: Series, tick: int) -> Rows:
 
 
 def _invert(rows: Rows, count: int) -> Rows:
-    kept = np.ones(count, np.bool_)
-    kept[rows] = False
-    return np.flatnonzero(kept)
+    others = np.ones(count, np.bool_)
+    others[rows] = False
+    return np.flatnonzero(others)
 
 
 def _thin_markers(points: Series) -> Rows:
-    """Choose the last point under each marker, the extremes among them."""
+    """Choose the last point under each marker, and the extremes."""
     across, up = MARKS
     if len(points) <= across:
         return np.arange(len(points))
@@ -109,7 +109,7 @@ def _thin_markers(points: Series) -> Rows:
 
 
 def _choose_steps(held: Series) -> tuple[Rows, Rows]:
-    """Choose the snapshots of a line that are drawn, and those of them before a gap."""
+    """Choose the snapshots of lines that are drawn, and those of them before a gap."""
     if len(held) == 0:
         return np.zeros(0, np.intp), np.zeros(0, np.intp)
     stops = np.flatnonzero(held.starts[1:] != held.ends[:-1])
@@ -155,10 +155,10 @@ def _column(held: Series) -> float:
 
 
 def _gaps(held: Series, stops: Rows) -> NDArray[np.uint64]:
-    """Compute how much time is behind some snapshots until the next."""
+    """Compute the time between snapshots and the next ones."""
     return (held.starts[stops + 1] - held.ends[stops]).view(np.uint64)
 
 
 def _times_since(times: Times, origin: np.int64) -> NDArray[np.float64]:
-    """Subtract an origin, which may be further off than 64 signed bits tell."""
+    """Subtract an origin; differences may exceed signed 64 bits."""
     return (times - origin).view(np.uint64).astype(np.float64)

@@ -56,7 +56,7 @@ class OutputTable:
         self.type = type
         self.stamp = stamp
         if not isinstance(pieces, DeferredRows):
-            events = [events_of(piece, type) for piece in pieces if piece.n]
+            events = [events_of(snapshots, type) for snapshots in pieces if snapshots.n]
             self._lazy = LazyRows(OutputRows(events, keys))
         else:
             self._lazy = LazyRows(pieces)
@@ -86,7 +86,7 @@ class OutputTable:
     @property
     def num_rows(self) -> int:
         """How many snapshots there are."""
-        return sum(piece.n for piece in self._lazy.rows.pieces)
+        return sum(snapshots.n for snapshots in self._lazy.rows.pieces)
 
     def __len__(self) -> int:
         return self.num_rows

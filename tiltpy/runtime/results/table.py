@@ -104,7 +104,7 @@ class TableFormat:
         """Make the table of snapshots."""
         schema = self.schema(rows.key_fields())
         most = None if rows.keys is None else rows.keys.rows_per_chunk()
-        chunks = [c for piece in rows.pieces for c in self._chunks(piece, most)]
+        chunks = [c for snapshots in rows.pieces for c in self._chunks(snapshots, most)]
         if rows.keys is not None:
             sizes = [len(chunk[0]) for chunk in chunks]
             keys = rows.keys.chunks(sizes)
@@ -119,15 +119,17 @@ class TableFormat:
         return table
 
     def _chunks(
-        self, piece: Piece | KeyedBitmaps, most: int | None
+        self, snapshots: Piece | KeyedBitmaps, most: int | None
     ) -> Iterator[list[pa.Array]]:
-        """Make the columns of a piece, in chunks whose text fits into one array.
+        """Make the columns of snapshots, in chunks whose text fits into one array.
 
         A chunk has `most` snapshots at most.
         """
-        pairs = list(zip(columns(self.type), piece.columns, strict=True))
-        times = [from_ticks(t, self.stamp, self.name) for t in piece.times()]
-        arrays = [self._array(values, piece.n, scalar) for (_, scalar), values in pairs]
+        pairs = list(zip(columns(self.type), snapshots.columns, strict=True))
+        times = [from_ticks(t, self.stamp, self.name) for t in snapshots.times()]
+        arrays = [
+            self._array(values, snapshots.n, scalar) for (_, scalar), values in pairs
+        ]
         texts = {
             number: column.strings or self.strings
             for number, ((_, scalar), column) in enumerate(pairs)
@@ -137,7 +139,7 @@ class TableFormat:
         if isinstance(self.type, Struct):
             fields = list(self.type.fields)
         strings = [(s, arrays[n]) for n, s in texts.items()]
-        for chunk in _split(strings, piece.n, most or piece.n):
+        for chunk in _split(strings, snapshots.n, most or snapshots.n):
             slices = (
                 texts[number].decode(array[chunk]) if number in texts else array[chunk]
                 for number, array in enumerate(arrays)
