@@ -57,7 +57,7 @@ def host() -> Target:
 
 
 class Effort(Enum):
-    """Which of LLVM's passes a kernel goes through.
+    """The passes of LLVM that a kernel goes through.
 
     Only counted loops over single values vectorise and are worth all of its passes. A
     sweep runs as fast after the few that put variables into registers, and compiles in

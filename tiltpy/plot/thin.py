@@ -22,7 +22,7 @@ MARKS = (375, 60)
 STEPS = 4 * COLUMNS
 """Snapshots from which on a line is thinned."""
 
-Rows = NDArray[np.intp]
+RowIndices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,24 +74,24 @@ def thin(series: Series, clock: Clock) -> ThinnedSeries:
     return ThinnedSeries(series, steps, marks, drawn, len(drawable), len(series))
 
 
-def _find_points(series: Series, tick: int) -> Rows:
+def _find_points(series: Series, tick: int) -> RowIndices:
     """Find the snapshots that are one tick long and touch no other."""
     touch = series.starts[1:] == series.ends[:-1]
     alone = np.ones(len(series), np.bool_)
     alone[1:] &= ~touch
     alone[:-1] &= ~touch
-    rows: Rows = np.flatnonzero(alone)
-    points: Rows = rows[series.ends[rows] - series.starts[rows] == tick]
+    rows: RowIndices = np.flatnonzero(alone)
+    points: RowIndices = rows[series.ends[rows] - series.starts[rows] == tick]
     return points
 
 
-def _invert(rows: Rows, count: int) -> Rows:
+def _invert(rows: RowIndices, count: int) -> RowIndices:
     others = np.ones(count, np.bool_)
     others[rows] = False
     return np.flatnonzero(others)
 
 
-def _thin_markers(points: Series) -> Rows:
+def _thin_markers(points: Series) -> RowIndices:
     """Choose the last point under each marker, and the extremes."""
     across, up = MARKS
     if len(points) <= across:
@@ -108,7 +108,7 @@ def _thin_markers(points: Series) -> Rows:
     return np.union1d(last[last >= 0], [values.argmin(), values.argmax()])
 
 
-def _choose_steps(held: Series) -> tuple[Rows, Rows]:
+def _choose_steps(held: Series) -> tuple[RowIndices, RowIndices]:
     """Choose the snapshots of lines that are drawn, and those of them before a gap."""
     if len(held) == 0:
         return np.zeros(0, np.intp), np.zeros(0, np.intp)
@@ -124,7 +124,9 @@ def _choose_steps(held: Series) -> tuple[Rows, Rows]:
     return rows, np.append(stops, len(held) - 1)
 
 
-def _split_short_lines(held: Series, rows: Rows, stops: Rows) -> tuple[Rows, Rows]:
+def _split_short_lines(
+    held: Series, rows: RowIndices, stops: RowIndices
+) -> tuple[RowIndices, RowIndices]:
     """Split lines from those too short to be seen, which become markers."""
     if len(stops) < 2:
         return rows, rows[:0]
@@ -136,7 +138,7 @@ def _split_short_lines(held: Series, rows: Rows, stops: Rows) -> tuple[Rows, Row
     return rows[~short], rows[short]
 
 
-def _steps(held: Series, rows: Rows, stops: Rows) -> Steps:
+def _steps(held: Series, rows: RowIndices, stops: RowIndices) -> Steps:
     """Make the corners of lines: a value goes on to its end, then NaN at each stop."""
     stops = np.intersect1d(rows, stops)
     twice = np.repeat(np.searchsorted(rows, stops) + 1, 2)
@@ -154,7 +156,7 @@ def _column(held: Series) -> float:
     return float(_times_since(held.ends[-1:], held.starts[0])[0]) / COLUMNS
 
 
-def _gaps(held: Series, stops: Rows) -> NDArray[np.uint64]:
+def _gaps(held: Series, stops: RowIndices) -> NDArray[np.uint64]:
     """Compute the time between snapshots and the next ones."""
     return (held.starts[stops + 1] - held.ends[stops]).view(np.uint64)
 

@@ -9,7 +9,7 @@ from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.runtime.arrow.read_frame import read_chosen
 from tiltpy.runtime.ingest import read_input as ingests
-from tiltpy.runtime.ingest import read_once as reading
+from tiltpy.runtime.ingest import read_input as reading
 from tiltpy.runtime.ingest.samples import share_samples
 
 SUM = "input x : f64 time t point\n~o[t] = sum(~x[t-3:t])"

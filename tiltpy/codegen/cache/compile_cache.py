@@ -1,4 +1,4 @@
-"""What compiling a query left on disk, found again by all that decides it."""
+"""The compile cache: artifacts of compiling on disk, by all that decides them."""
 
 import os
 import struct
@@ -26,7 +26,7 @@ _IMPORTED = time.time_ns()
 
 @dataclass(frozen=True, slots=True)
 class Artifact(Generic[T]):
-    """What a stage of compiling makes, and the seconds it took, whenever that was."""
+    """The product of a stage of compiling, and the seconds that it took to make."""
 
     value: T
     seconds: float

@@ -80,7 +80,7 @@ def number_in(operand: str) -> float | None:
 _FLOAT = re.compile(r"^(?:splat \(\w+ )?0x([0-9A-F]{16})\)?$")
 
 HINTS = '!1 = !{!"branch_weights", i32 1, i32 1000000}\n!2 = !{}'
-"""What a module says of branches that are taken rarely, and of even choices."""
+"""The metadata of branches that are taken rarely, and of unpredictable choices."""
 
 
 class Instructions:

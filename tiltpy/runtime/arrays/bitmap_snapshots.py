@@ -83,9 +83,7 @@ class BitmapSnapshots:
         covered, begins = self.covered[:count].copy(), self.begins[:count]
         if self.cells % 8:
             covered[-1] &= (1 << self.cells % 8) - 1
-        stops = covered << np.uint8(1)  # the cells before which a snapshot ends
-        stops[1:] |= covered[:-1] >> np.uint8(7)
-        stops &= begins | ~covered
+        stops = find_stops(begins, covered)
         carried = int(covered[0] & ~begins[0] & 1)
         ends = _times(carried + self.n)
         written_count = _write_times(stops, self.cells, self.period, (ends, self.low))
@@ -99,6 +97,14 @@ class BitmapSnapshots:
             starts[0] = max(starts[0], self.floor)
         if self.ceiling is not None:
             ends[-1] = min(ends[-1], self.ceiling)
+
+
+def find_stops(begins: Bits, covered: Bits) -> Bits:
+    """Find the cells before which a snapshot ends."""
+    stops = covered << np.uint8(1)
+    stops[1:] |= covered[:-1] >> np.uint8(7)
+    stops &= begins | ~covered
+    return stops
 
 
 def _times(count: int) -> Times:

@@ -197,7 +197,7 @@ def _tables(
 
 @dataclass(frozen=True, slots=True)
 class ScanRange:
-    """Which rows are needed: events that end after `low` (ticks), or all of them.
+    """The rows that are needed: events that end after `low` (ticks), or all of them.
 
     `column` orders the rows. An event ends by `ends`, at most `longest` ticks after the
     stamp there; with `held` it lasts until the next row's stamp.

@@ -167,7 +167,7 @@ def flat_column(input: str, table: pa.Table, *path: str) -> pa.Array:
     replaced by what they stand for.
     """
     try:
-        array = _at(_combine_chunks(table.column(path[0])), path[1:])
+        array = _at(combine_chunks(table.column(path[0])), path[1:])
         if isinstance(array, pa.DictionaryArray):
             array = _take(array.dictionary, array.indices)
     except (pa.ArrowException, OSError) as error:
@@ -198,7 +198,8 @@ def _at(array: pa.Array, steps: Sequence[str]) -> pa.Array:
     return _without_run_ends(array)
 
 
-def _combine_chunks(column: pa.ChunkedArray) -> pa.Array:
+def combine_chunks(column: pa.ChunkedArray) -> pa.Array:
+    """Join the chunks of a column: a copy where there are several."""
     if column.num_chunks == 1:
         return column.chunk(0)
     return pa.concat_arrays(column.chunks or [pa.array([], plain_type(column.type))])

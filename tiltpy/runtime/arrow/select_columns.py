@@ -18,7 +18,7 @@ TIME_NAMES = ("t", "ts", "time", "timestamp", "date", "datetime")
 """Names by which a time column of integers is found, in any case."""
 
 PANDAS_INDEX = "__index_level_"
-"""How pandas calls index columns without a name: row numbers, or the time."""
+"""The prefix of pandas' index columns without a name: row numbers, or the time."""
 
 
 @dataclass(frozen=True, slots=True)

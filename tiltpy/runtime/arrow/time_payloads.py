@@ -17,6 +17,7 @@ from tiltpy.runtime.arrays.views import column_array, integers_of
 from tiltpy.runtime.arrow.timestamps import (
     OutputStamp,
     StampType,
+    find_outside,
     format_stamp,
     of_tick,
     stamp_type,
@@ -94,13 +95,9 @@ def _unit_of(column: TickColumn) -> Unit | None:
 
 def _multiply(column: TickColumn, raw: Integers, factor: int) -> Integers:
     """Multiply integers; the products must fit into 64 bits."""
-    limits, bounds = np.iinfo(np.int64), np.iinfo(raw.dtype)
+    limits = np.iinfo(np.int64)
     low, high = -(-int(limits.min) // factor), int(limits.max) // factor
-    outside = np.zeros(len(raw), np.bool_)
-    if low > bounds.min:
-        outside |= raw < low
-    if high < bounds.max:
-        outside |= raw > high
+    outside = find_outside(raw, low, high)
     if outside.any():
         row = int(outside.argmax())
         raise column.error(

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltpy.errors import DataError
-from tiltpy.runtime.arrays.dtypes import Times
+from tiltpy.runtime.arrays.dtypes import BoolArray, Times
 from tiltpy.runtime.arrays.snapshot_buffer import cache_blocks
 from tiltpy.runtime.arrays.time_layout import shift_by_one
 from tiltpy.runtime.arrays.views import array_of, integers_of
@@ -163,19 +163,23 @@ def _check_range(
     least, greatest = (raw[0], raw[-1]) if in_order else (raw.min(), raw.max())
     if low <= int(least) and int(greatest) <= high:
         return
-    # the bounds may lie outside the integers' own range
+    row = int(find_outside(raw, low, high).argmax())
+    raise column.error(
+        f"the time {format_stamp(int(raw[row]), kind)} is too far from 0: with its "
+        f"lifetime it must lie within ±2**62 ticks{of_tick(column.tick)}",
+        row,
+    )
+
+
+def find_outside(raw: NDArray[np.integer], low: int, high: int) -> BoolArray:
+    """Mark the integers outside of bounds, which may exceed the range of their type."""
     limits = np.iinfo(raw.dtype)
     outside = np.zeros(len(raw), np.bool_)
     if low > limits.min:
         outside |= raw < low
     if high < limits.max:
         outside |= raw > high
-    row = int(outside.argmax())
-    raise column.error(
-        f"the time {format_stamp(int(raw[row]), kind)} is too far from 0: with its "
-        f"lifetime it must lie within ±2**62 ticks{of_tick(column.tick)}",
-        row,
-    )
+    return outside
 
 
 def _divide(

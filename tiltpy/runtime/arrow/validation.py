@@ -18,15 +18,15 @@ import pyarrow as pa
 from tiltpy.errors import DataError
 from tiltpy.runtime.arrow.encode_strings import is_string
 
-Path = tuple[str, ...]
+ColumnPath = tuple[str, ...]
 
 
-def check_columns(input: str, table: pa.Table, paths: Iterable[Path]) -> None:
+def check_columns(input: str, table: pa.Table, paths: Iterable[ColumnPath]) -> None:
     """Refuse a table whose columns, or fields of struct columns, are malformed.
 
     A path is a column's name, and those of fields within it.
     """
-    by_column: dict[str, list[Path]] = {}
+    by_column: dict[str, list[ColumnPath]] = {}
     for path in dict.fromkeys(paths):
         by_column.setdefault(path[0], []).append(path)
     for name, inner_paths in by_column.items():
@@ -52,10 +52,12 @@ def _check_length(
         raise broken_error(pa.ArrowInvalid(fault), input, (name,))
 
 
-def check_column(input: str, column: pa.ChunkedArray, paths: Sequence[Path]) -> None:
+def check_column(
+    input: str, column: pa.ChunkedArray, paths: Sequence[ColumnPath]
+) -> None:
     """Refuse a malformed column; of a struct column the fields at the paths count."""
     (name, *_), *_ = paths
-    path: Path = (name,)
+    path: ColumnPath = (name,)
     try:
         if pa.types.is_struct(column.type):
             column.validate()  # lengths and sizes of buffers, those of all fields too
@@ -75,7 +77,7 @@ def broken_error(error: Exception, input: str, path: Sequence[str]) -> DataError
     return DataError(message, input=input, column=".".join(path))
 
 
-def _check(array: pa.Array, steps: Path) -> None:
+def _check(array: pa.Array, steps: ColumnPath) -> None:
     """Check one chunk, of a struct only the field that is used."""
     if pa.types.is_struct(array.type):
         _plain_bits(array).validate(full=True)

@@ -10,7 +10,7 @@ from tiltpy.runtime.arrow.read_frame import read_frame, spend, unreadable
 from tiltpy.runtime.arrow.validation import check_lengths
 from tiltpy.runtime.ingest.binding import IMMUTABLE
 
-IN_MEMORY = ("polars", "pandas", "pyspark")
+READ_WHOLE = ("polars", "pandas", "pyspark")
 """Packages whose frames are in memory as a whole, or are refused."""
 
 
@@ -32,7 +32,7 @@ def read_batches(
         table = read_frame(input, first)
         return table.schema, _split_tables(input, _tables(input, table, frame), rows)
     package = type(frame).__module__.partition(".")[0]
-    whole = package in IN_MEMORY or isinstance(frame, IMMUTABLE)
+    whole = package in READ_WHOLE or isinstance(frame, IMMUTABLE)
     if whole or not hasattr(frame, "__arrow_c_stream__"):
         table = read_frame(input, frame)
         return table.schema, _split_tables(input, iter((table,)), rows)

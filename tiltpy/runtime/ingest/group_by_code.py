@@ -13,7 +13,7 @@ from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.snapshot_buffer import cache_blocks
 from tiltpy.runtime.arrays.time_layout import shift_by_one
 from tiltpy.runtime.arrow.timestamps import find_disorder
-from tiltpy.runtime.ingest.packed_sort import Codes, Rows, excess_bits, sort_packed
+from tiltpy.runtime.ingest.packed_sort import Codes, RowOrder, excess_bits, sort_packed
 
 RUN = 8
 """Average length from which on runs of one code are moved as a whole."""
@@ -27,7 +27,7 @@ class GroupedRows:
     rows of code `codes[k]` are `offsets[k]` to `offsets[k + 1]`.
     """
 
-    order: Rows | None
+    order: RowOrder | None
     offsets: I64Array
     codes: Codes
 
@@ -97,7 +97,7 @@ def _group_by_sort(codes: Codes, size: int) -> GroupedRows:
 def _group_by_two_sorts(codes: Codes, size: int, excess: int) -> GroupedRows:
     """Group rows of codes `excess` bits wider than the sort key, in two passes."""
     drop = codes.dtype.type(excess)
-    order: Rows = sort_packed(codes >> drop, ((size - 1) >> excess) + 1).order()
+    order: RowOrder = sort_packed(codes >> drop, ((size - 1) >> excess) + 1).order()
     ordered = codes[order]
     below = np.flatnonzero(ordered[1:] < ordered[:-1])
     if len(below):

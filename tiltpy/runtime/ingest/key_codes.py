@@ -13,7 +13,6 @@ from functools import reduce
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from tiltpy.errors import DataError
 from tiltpy.runtime.arrays.dictionary import MOST_BYTES
@@ -26,8 +25,7 @@ from tiltpy.types import STRING
 
 SAMPLE = 1 << 15
 """Rows that are sampled to estimate how many keys there are."""
-Numbers = NDArray[np.unsignedinteger]
-Decode = Callable[[Numbers], tuple[pa.Array, ...]]
+Decode = Callable[[Codes], tuple[pa.Array, ...]]
 Restore = Callable[[pa.Array], pa.Array]
 
 
@@ -88,7 +86,7 @@ def _combine_codes(first: KeyCodes, second: KeyCodes) -> KeyCodes:
     codes = first.codes.astype(kind) * kind.type(size)
     codes += second.codes
 
-    def decode(numbers: Numbers) -> tuple[pa.Array, ...]:
+    def decode(numbers: Codes) -> tuple[pa.Array, ...]:
         left, right = np.divmod(numbers, kind.type(size))
         return (*first.decode(left), *second.decode(right))
 
@@ -100,7 +98,7 @@ def compact_codes(keys: KeyCodes) -> KeyCodes:
     """Compact the code space: drop codes that no row uses."""
     less = _rank_dictionary(pa.array(keys.codes).dictionary_encode(), lambda keys: keys)
 
-    def decode(numbers: Numbers) -> tuple[pa.Array, ...]:
+    def decode(numbers: Codes) -> tuple[pa.Array, ...]:
         (wide,) = less.decode(numbers)
         return keys.decode(values_of(wide, keys.codes.dtype))
 
@@ -136,7 +134,7 @@ def _code_integers(array: pa.Array, restore: Restore) -> KeyCodes:
         valid = plain.is_valid().to_numpy(zero_copy_only=False)
         codes = (codes + codes.dtype.type(shift)) * valid
 
-    def decode(numbers: Numbers) -> tuple[pa.Array, ...]:
+    def decode(numbers: Codes) -> tuple[pa.Array, ...]:
         values = (numbers - numbers.dtype.type(shift)).astype(unsigned) + least
         absent = numbers < shift if shift else None
         return (restore(pa.array(values.view(dtype), mask=absent)),)
@@ -144,7 +142,7 @@ def _code_integers(array: pa.Array, restore: Restore) -> KeyCodes:
     return KeyCodes(codes, size, decode)
 
 
-def _favors_sort(values: Numbers, excess: int) -> bool:
+def _favors_sort(values: Codes, excess: int) -> bool:
     """Tell whether nearly every row has another key, so that sorting is faster.
 
     Estimated by a sample, whose keys must differ above the lowest `excess` bits, too.
@@ -155,7 +153,7 @@ def _favors_sort(values: Numbers, excess: int) -> bool:
     return 2 * keys > SAMPLE and 10 * apart > 9 * keys
 
 
-def _subtract_least(values: Numbers, least: np.unsignedinteger, size: int) -> Codes:
+def _subtract_least(values: Codes, least: np.unsignedinteger, size: int) -> Codes:
     """Subtract the least value, modulo the width of codes below `size`.
 
     Undefined for values from `least + size` on.
@@ -180,7 +178,7 @@ def _rank_dictionary(encoded: pa.DictionaryArray, restore: Restore) -> KeyCodes:
     if not np.array_equal(order, np.arange(len(order))):
         codes = _take_blocks(ranks, codes)
 
-    def decode(numbers: Numbers) -> tuple[pa.Array, ...]:
+    def decode(numbers: Codes) -> tuple[pa.Array, ...]:
         indices = order[numbers]
         return (restore(values.take(pa.array(indices, mask=indices == size))),)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tiltpy.runtime.arrays.snapshot_buffer import CACHE_BLOCK, cache_blocks
 
 Codes = NDArray[np.unsignedinteger]
-Rows = NDArray[np.integer]
+RowOrder = NDArray[np.integer]
 """The row that comes first, second, ..."""
 
 MOST_BITS = 63

@@ -17,7 +17,7 @@ from tiltpy.runtime.arrow.encode_strings import is_string, string_column
 from tiltpy.runtime.arrow.read_frame import payload_array, says_no_type
 from tiltpy.runtime.arrow.time_payloads import TickColumn, ticks_column
 from tiltpy.runtime.arrow.validation import advise_type
-from tiltpy.runtime.ingest.packed_sort import Rows
+from tiltpy.runtime.ingest.packed_sort import RowOrder
 from tiltpy.runtime.ingest.sort_by_time import reorder
 from tiltpy.types import Scalar, Struct, Unit, columns, int_range
 
@@ -30,7 +30,7 @@ def read_payload(
     table: pa.Table,
     paths: Sequence[tuple[str, ...]],
     unit: Unit | None,
-    order: Rows | None = None,
+    order: RowOrder | None = None,
 ) -> tuple[Column, ...]:
     """Read the columns of a payload (`types.columns`) at their paths in a table.
 

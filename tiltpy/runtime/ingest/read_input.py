@@ -3,9 +3,14 @@
 The steps, in order: the frame as an Arrow table, its columns chosen, times in ticks,
 rows in order (grouped by key, where an input has keys), payload columns as views,
 events by their lifetime, and nulls dropped where they could pass for events.
+
+Pre-aggregation, grouping and `explain` all ask for an input's rows. A one-shot frame
+can be read but once, and other frames should not be converted twice, so all of them get
+one table (`read_rows`), validated before all else.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -14,18 +19,18 @@ from tiltpy.ir.nodes import Input
 from tiltpy.runtime.arrays.dtypes import BoolArray
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import make_sampled
-from tiltpy.runtime.arrow.read_frame import flat_column
-from tiltpy.runtime.arrow.select_columns import Choice
+from tiltpy.runtime.arrow.read_frame import flat_column, read_chosen
+from tiltpy.runtime.arrow.select_columns import Choice, choose_columns
 from tiltpy.runtime.arrow.timestamps import Stamps, StampType
+from tiltpy.runtime.arrow.validation import check_columns
 from tiltpy.runtime.ingest.binding import InputBinding, complete_input
 from tiltpy.runtime.ingest.drop_nulls import drop_nulls_at_edges, keep_events, keep_rows
 from tiltpy.runtime.ingest.event_times import lay_out_events, read_times, sample_times
 from tiltpy.runtime.ingest.key_codes import encode_keys, key_array
 from tiltpy.runtime.ingest.keys import Groups, Keys
-from tiltpy.runtime.ingest.packed_sort import Rows
+from tiltpy.runtime.ingest.packed_sort import RowOrder
 from tiltpy.runtime.ingest.payload import read_payload
-from tiltpy.runtime.ingest.read_once import read_rows
-from tiltpy.runtime.ingest.samples import check_reach, share_samples
+from tiltpy.runtime.ingest.samples import check_reach, choose_samples, share_samples
 from tiltpy.runtime.ingest.sort_by_time import reorder_times
 from tiltpy.runtime.ingest.sort_order import (
     Arrangement,
@@ -54,6 +59,25 @@ class InputRows:
         if self.groups is None or not len(self.groups):
             return self.buffer
         return self.groups.segment(int(np.diff(self.groups.offsets).argmax()))
+
+
+def read_rows(settled: Input, binding: InputBinding) -> tuple[pa.Table, Choice]:
+    """Read the frame bound to an input as a table, and choose its columns.
+
+    `settled` is the input completed by its binding (`binding.complete_input`). The
+    table may have other columns; only those that are chosen have been checked.
+    """
+    return binding.memoize((Choice, settled), lambda: _read_rows(settled, binding))
+
+
+def _read_rows(settled: Input, binding: InputBinding) -> tuple[pa.Table, Choice]:
+    if binding.samples is not None:
+        table, choice = choose_samples(settled, binding.frame)
+    else:
+        choose = partial(choose_columns, settled, binding.column)
+        table, choice = read_chosen(settled.name, binding.frame, choose)
+    check_columns(settled.name, table, choice.paths)
+    return table, choice
 
 
 def ingest(
@@ -200,7 +224,7 @@ def _read_payload(
     declared: Input,
     choice: Choice,
     table: pa.Table,
-    order: Rows | None,
+    order: RowOrder | None,
     unit: Unit | None,
 ) -> tuple[tuple[Column, ...], BoolArray | None]:
     """Read the payload columns, and which structs are not null (None: all).

@@ -9,7 +9,7 @@ from tiltpy.runtime.arrays.dtypes import BoolArray, Times
 from tiltpy.runtime.arrays.views import values_of
 from tiltpy.runtime.arrow.timestamps import Stamps
 from tiltpy.runtime.ingest.group_by_code import RUN, group_rows
-from tiltpy.runtime.ingest.packed_sort import Rows, fits_packed, sort_packed
+from tiltpy.runtime.ingest.packed_sort import RowOrder, fits_packed, sort_packed
 
 SORTABLE = (
     pa.types.is_primitive,
@@ -25,7 +25,7 @@ SORTABLE = (
 
 def find_row_order(
     stamps: Stamps, ties: tuple[tuple[str, pa.Array], ...], *, input: str
-) -> Rows | None:
+) -> RowOrder | None:
     """Find the order of rows; None where they are in order already.
 
     Ties are (name, column) pairs, nulls first; the sort is stable.
@@ -38,12 +38,12 @@ def find_row_order(
 
 
 def order_ties(
-    order: Rows | None,
+    order: RowOrder | None,
     same: BoolArray,
     ties: tuple[tuple[str, pa.Array], ...],
     *,
     input: str,
-) -> Rows | None:
+) -> RowOrder | None:
     """Sort rows of one time by their ties, within an order.
 
     `same` tells of each row from the second on whether it is at the time of the one
@@ -72,19 +72,19 @@ def order_ties(
     return sorted_rows
 
 
-def reorder_times(values: Times, rows: Rows | None) -> Times:
+def reorder_times(values: Times, rows: RowOrder | None) -> Times:
     """Reorder times; `rows` is None where they stay as they are."""
     if rows is None:
         return values
     return values_of(reorder(pa.array(values), rows), np.dtype(np.int64))
 
 
-def reorder(array: pa.Array, rows: Rows) -> pa.Array:
+def reorder(array: pa.Array, rows: RowOrder) -> pa.Array:
     """Reorder a column by the indices of all its rows."""
     return pc.array_take(array, pa.array(rows), boundscheck=False)
 
 
-def sort_stably(ticks: Times) -> Rows:
+def sort_stably(ticks: Times) -> RowOrder:
     """Sort times that are not in order stably."""
     least = int(ticks.min())
     size = int(ticks.max()) - least + 1
@@ -97,13 +97,13 @@ def sort_stably(ticks: Times) -> Rows:
     return order
 
 
-def find_out_of_order(rows: Rows) -> int:
+def find_out_of_order(rows: RowOrder) -> int:
     """Find the first row of the input that belongs before the row above it."""
     ranks = invert_order(rows)
     return 1 + int((ranks[1:] < ranks[:-1]).argmax())
 
 
-def invert_order(rows: Rows) -> Rows:
+def invert_order(rows: RowOrder) -> RowOrder:
     """Compute the rank of each row from the order of rows."""
     ranks = np.empty_like(rows)
     ranks[rows] = np.arange(len(rows))

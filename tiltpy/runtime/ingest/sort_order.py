@@ -18,7 +18,7 @@ from tiltpy.runtime.arrow.timestamps import Stamps
 from tiltpy.runtime.ingest.group_by_code import GroupedRows, group_rows
 from tiltpy.runtime.ingest.key_codes import KeyCodes
 from tiltpy.runtime.ingest.keys import Keys
-from tiltpy.runtime.ingest.packed_sort import Rows, fits_packed, sort_packed
+from tiltpy.runtime.ingest.packed_sort import RowOrder, fits_packed, sort_packed
 from tiltpy.runtime.ingest.sort_by_time import (
     find_out_of_order,
     find_row_order,
@@ -43,7 +43,7 @@ class TimeOrder:
     ties: tuple[tuple[str, pa.Array], ...]
     allow_sort: bool
 
-    def find_row_order(self) -> Rows | None:
+    def find_row_order(self) -> RowOrder | None:
         """Find the order regardless of keys; None where the rows have it."""
         return find_row_order(self.stamps, self.ties, input=self.input)
 
@@ -65,7 +65,7 @@ class Arrangement:
     The rows of key `k` are `offsets[k]` to `offsets[k + 1]` in that order.
     """
 
-    order: Rows | None
+    order: RowOrder | None
     keys: Keys | None = None
     offsets: I64Array | None = None
 
@@ -98,7 +98,7 @@ def arrange_by_key(
 
 def _order_within_keys(
     codes: KeyCodes, groups: GroupedRows, time: TimeOrder
-) -> Rows | None:
+) -> RowOrder | None:
     """Order grouped rows by time and ties within each key."""
     order, ticks = groups.order, time.stamps.ticks
     if time.stamps.in_order and not time.ties:
@@ -125,7 +125,7 @@ def _has_disorder(ticks: Times, breaks: Breaks) -> bool:
     )
 
 
-def _order_by_key_and_time(codes: KeyCodes, ticks: Times) -> Rows:
+def _order_by_key_and_time(codes: KeyCodes, ticks: Times) -> RowOrder:
     """Order by key, then time: by one packed sort, where there are bits enough."""
     least = int(ticks.min())
     span = int(ticks.max()) - least + 1
@@ -138,7 +138,7 @@ def _order_by_key_and_time(codes: KeyCodes, ticks: Times) -> Rows:
     return first if then is None else first[then]
 
 
-def _refuse_sort(order: Rows, groups: GroupedRows, time: TimeOrder) -> None:
+def _refuse_sort(order: RowOrder, groups: GroupedRows, time: TimeOrder) -> None:
     """Refuse the first row that belongs before the row above it that has its key."""
     rows = np.arange(len(order))
     if groups.order is not None:

@@ -29,7 +29,7 @@ from tiltpy.runtime.ingest.key_codes import (
     key_array,
 )
 from tiltpy.runtime.ingest.payload import read_payload
-from tiltpy.runtime.ingest.read_once import read_rows
+from tiltpy.runtime.ingest.read_input import read_rows
 from tiltpy.runtime.ingest.samples import check_reach
 from tiltpy.runtime.ingest.sort_by_time import find_row_order
 from tiltpy.runtime.preaggregation.pane_states import CodedKeys

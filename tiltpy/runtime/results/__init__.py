@@ -1,4 +1,4 @@
-"""What a run gives back: Arrow tables made on demand, pictures, and files.
+"""Results of runs: Arrow tables made on demand, pictures, and files.
 
-Knows the pieces that runs produce, not how they were computed.
+Knows the pieces that runs produce, not their computation.
 """

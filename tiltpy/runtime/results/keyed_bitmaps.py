@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tiltpy.runtime.arrays.bitmap_snapshots import find_stops
 from tiltpy.runtime.arrays.dtypes import Bits, BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.pool import allocate
 from tiltpy.runtime.arrays.snapshot_buffer import CACHE_BLOCK, Column
@@ -83,7 +84,7 @@ class KeyedBitmaps:
 
     @property
     def n(self) -> int:
-        """How many snapshots there are."""
+        """The number of snapshots."""
         return self.places.n
 
     def times(self) -> tuple[Times, Times]:
@@ -141,7 +142,7 @@ class KeyedBitmaps:
         )
         heads = self.begins.begins[ranges] - self.begins.begins[first]
         carries = (covered[heads] & ~begins[heads] & 1).astype(np.bool_)
-        stops = _find_set_bits(_stops(begins, covered)) * self.period
+        stops = _find_set_bits(find_stops(begins, covered)) * self.period
         stops += np.repeat(zeros, counts + carries)
         extra = (before + carries.cumsum() - carries)[carries]
         carried[carries] = stops[extra]
@@ -152,13 +153,6 @@ def _find_set_bits(bits: Bits) -> I64Array:
     """List the indices of the bits that are set."""
     flags = np.unpackbits(bits, bitorder="little")
     return np.flatnonzero(flags.view(np.bool_))
-
-
-def _stops(begins: Bits, covered: Bits) -> Bits:
-    """Find the cells before which a snapshot ends."""
-    stops = covered << np.uint8(1)
-    stops[1:] |= covered[:-1] >> np.uint8(7)
-    return stops & (begins | ~covered)
 
 
 def _extend(ends: Times, rows: I64Array, reach: Times) -> None:

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from tiltpy.errors import TiltError
 from tiltpy.plot.series import Clock, Series
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
-from tiltpy.runtime.arrays.views import bools_of, values_of
+from tiltpy.runtime.arrays.views import bools_of, integers_of, values_of
 from tiltpy.runtime.arrow.files import replace_files
+from tiltpy.runtime.arrow.read_frame import combine_chunks
 from tiltpy.runtime.arrow.timestamps import OutputStamp, stamp_type
 from tiltpy.runtime.results.plot_keys import KeyRows
 
@@ -59,12 +60,14 @@ def series_of(
     and the payload. `drawn` are the keys to draw, and their rows.
     """
     first = len(keys)
-    starts, ends = (_integers(_combine(table.column(first + i))) for i in range(2))
+    starts, ends = (
+        _integers(combine_chunks(table.column(first + i))) for i in range(2)
+    )
     series = []
     for index in range(first + 2, table.num_columns):
         field = table.schema.field(index).name
         label = f"~{name}" if field == name else f"~{name}.{field}"
-        for leaf, column in _leaves(label, _combine(table.column(index))):
+        for leaf, column in _leaves(label, combine_chunks(table.column(index))):
             values, words = _numbers(column)
             valid = _valid(column) if column.null_count else None
             kind = column.type
@@ -109,9 +112,10 @@ def _numbers(column: pa.Array) -> tuple[NDArray[Any], tuple[str, ...] | None]:
     kind = column.type
     if pt.is_boolean(kind):
         return bools_of(column), ("false", "true")
-    if pt.is_floating(kind) or pt.is_unsigned_integer(kind):
-        letter = "f" if pt.is_floating(kind) else "u"
-        return values_of(column, np.dtype(f"{letter}{kind.bit_width // 8}")), None
+    if pt.is_floating(kind):
+        return values_of(column, np.dtype(f"f{kind.bit_width // 8}")), None
+    if pt.is_unsigned_integer(kind):
+        return integers_of(column), None
     if pt.is_integer(kind) or pt.is_temporal(kind):
         return _integers(column), None
     return _rank_values(column)
@@ -137,15 +141,7 @@ def _valid(column: pa.Array) -> BoolArray:
 
 def _integers(array: pa.Array) -> I64Array:
     """Convert integers, times or durations to 64 bits."""
-    width = np.dtype(f"i{array.type.bit_width // 8}")
-    return values_of(array, width).astype(np.int64, copy=False)
-
-
-def _combine(column: pa.ChunkedArray) -> pa.Array:
-    """Combine a column into one chunk."""
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    return pa.concat_arrays(column.chunks or [pa.array([], column.type)])
+    return integers_of(array).astype(np.int64, copy=False)
 
 
 def require(form: Form) -> None:

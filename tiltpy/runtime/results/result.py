@@ -85,7 +85,7 @@ class OutputTable:
 
     @property
     def num_rows(self) -> int:
-        """How many snapshots there are."""
+        """The number of snapshots."""
         return sum(snapshots.n for snapshots in self._lazy.rows.pieces)
 
     def __len__(self) -> int:
@@ -239,7 +239,7 @@ class Result:
 
     @property
     def num_rows(self) -> int:
-        """How many snapshots the single output has."""
+        """The number of snapshots of the single output."""
         return self.only().num_rows
 
     def to_arrow(self) -> pa.Table:
