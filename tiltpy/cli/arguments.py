@@ -15,21 +15,18 @@ class ArgumentsError(TiltError):
     """Something is wrong with the arguments of a command."""
 
 
-def assign(option: str, texts: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """Read `NAME=VALUE` for each name; a bare `VALUE` where there is but one name."""
-    return _assign(option, texts, names, bare_is_for_all=False)
-
-
-def assign_or_all(
-    option: str, texts: Sequence[str], names: Sequence[str]
+def assign(
+    option: str,
+    texts: Sequence[str],
+    names: Sequence[str],
+    *,
+    bare_is_for_all: bool = False,
 ) -> dict[str, str]:
-    """Read `NAME=VALUE` for each name; a bare `VALUE` is for all that have no other."""
-    return _assign(option, texts, names, bare_is_for_all=True)
+    """Read `NAME=VALUE` for each name.
 
-
-def _assign(
-    option: str, texts: Sequence[str], names: Sequence[str], *, bare_is_for_all: bool
-) -> dict[str, str]:
+    A bare `VALUE` is for the only name there is, or with `bare_is_for_all` for all
+    names that have no other value.
+    """
     named: dict[str, str] = {}
     bare: list[str] = []
     for text in texts:

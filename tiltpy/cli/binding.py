@@ -110,7 +110,9 @@ def bind_files(
     """
     names = [declared.name for declared in query.query.inputs]
     values = {
-        option: arguments.assign_or_all(f"--{option}", getattr(args, option), names)
+        option: arguments.assign(
+            f"--{option}", getattr(args, option), names, bare_is_for_all=True
+        )
         for option in ("time", "lifetime", "column", "order", "by")
     }
     return {

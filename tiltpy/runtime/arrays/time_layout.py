@@ -41,13 +41,14 @@ def find_period(stamps: Times) -> int | None:
     if len(stamps) < 2:
         return None
     step = int(stamps[1]) - int(stamps[0])
-    if step <= 0 or int(stamps[-1]) - int(stamps[0]) != step * (len(stamps) - 1):
-        return None
-    return step if has_period(stamps, step) else None
+    return step if step > 0 and has_period(stamps, step) else None
 
 
 def has_period(stamps: Times, period: int, breaks: Breaks = NO_BREAKS) -> bool:
-    """Tell whether each stamp is a period after the one before it."""
+    """Tell whether each stamp is a period after the one before it in its segment."""
+    total = period * (len(stamps) - 1)
+    if not len(breaks) and int(stamps[-1]) - int(stamps[0]) != total:
+        return False
     return not any(
         any_within_segments(
             (stamps[shift_by_one(left)] - stamps[left]) != period, left, breaks
@@ -84,8 +85,6 @@ def _have_length(length: int, firsts: Times, ends: Times, breaks: Breaks) -> boo
     `firsts` are the starts of the segments, `ends` those of all rows, in ticks;
     `breaks` the rows with which later segments start.
     """
-    if not len(breaks):
-        return len(ends) == 1 or find_period(ends) == length
     heads = ends[breaks] - firsts[1:] == length
     return bool(heads.all()) and has_period(ends, length, breaks)
 

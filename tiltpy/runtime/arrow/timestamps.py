@@ -5,7 +5,7 @@ Zones never change an instant: Arrow stores zoned stamps in UTC, and ticks count
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -218,11 +218,6 @@ def format_stamp(value: int, kind: StampType) -> str:
     unit = NUMPY_UNITS.get(kind.unit, kind.unit)
     text = str(np.array(value, np.int64).view(f"M8[{unit}]"))
     return text.replace("T", " ") + (" UTC" if kind.zone else "")
-
-
-def in_ticks(kind: StampType, tick: Unit | None) -> StampType:
-    """Describe the column's times after conversion to ticks."""
-    return kind if kind.unit is None else replace(kind, unit=tick)
 
 
 def empty_stamps(tick: Unit | None) -> pa.Array:

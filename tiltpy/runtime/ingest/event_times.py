@@ -16,7 +16,6 @@ from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, space_
 from tiltpy.runtime.arrays.time_layout import (
     NO_BREAKS,
     Breaks,
-    find_period,
     has_period,
     lay_out,
     make_contiguous,
@@ -30,7 +29,6 @@ from tiltpy.runtime.arrow.timestamps import (
     TimeColumn,
     empty_stamps,
     format_stamp,
-    in_ticks,
     join_stamp_types,
     to_ticks,
 )
@@ -70,7 +68,8 @@ def read_times(
             input=declared.name,
             column=choice.times[1],
         )
-    _check_intervals(declared, choice, starts.ticks, ends.ticks, in_ticks(kind, unit))
+    in_ticks = kind if kind.unit is None else replace(kind, unit=unit)
+    _check_intervals(declared, choice, starts.ticks, ends.ticks, in_ticks)
     return (starts, ends), kind
 
 
@@ -119,19 +118,12 @@ def lay_out_events(
         return _until_next(stamps, lifetime.longest, columns, next_stamp, breaks)
     before, after = lifetime.before, lifetime.after
     length = before + after
-    if _are_samples(stamps, length, breaks):
+    if has_period(stamps, length, breaks):  # each row ends where the next one starts
         buffer = make_sampled(int(stamps[0]) - before, length, len(stamps), columns)
     else:
         ends = stamps + after if after else stamps
         buffer = lay_out(stamps - before, ends, columns, breaks)
     return replace(buffer, points=lifetime.is_point)
-
-
-def _are_samples(stamps: Times, length: int, breaks: Breaks) -> bool:
-    """Tell whether each row of a length ends where the next one starts."""
-    if len(breaks):
-        return has_period(stamps, length, breaks)
-    return len(stamps) == 1 or find_period(stamps) == length
 
 
 def _until_next(

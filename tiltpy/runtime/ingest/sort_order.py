@@ -43,10 +43,6 @@ class TimeOrder:
     ties: tuple[tuple[str, pa.Array], ...]
     allow_sort: bool
 
-    def find_row_order(self) -> RowOrder | None:
-        """Find the order regardless of keys; None where the rows have it."""
-        return find_row_order(self.stamps, self.ties, input=self.input)
-
     def refusal(self, row: int, above: str) -> DataError:
         """Make the error of a row out of order where rows must not be sorted."""
         return DataError(
@@ -77,7 +73,7 @@ class Arrangement:
 
 def arrange_by_time(time: TimeOrder) -> Arrangement:
     """Arrange rows without keys."""
-    order = time.find_row_order()
+    order = find_row_order(time.stamps, time.ties, input=time.input)
     if order is not None and not time.allow_sort:
         raise time.refusal(find_out_of_order(order), "")
     return Arrangement(order)
