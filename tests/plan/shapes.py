@@ -28,25 +28,25 @@ from tiltpy.aggregates.masked_variance import MaskedSpread
 from tiltpy.aggregates.pane_fold import Pane
 from tiltpy.costs import Costs
 from tiltpy.emit.builder import Assembly, Block
-from tiltpy.emit.cell_arrays import Bitmap, Stored
+from tiltpy.emit.cell_arrays import Bitmap, CellArrays
 from tiltpy.emit.elements import element_of
-from tiltpy.emit.stream_stores import Outlet
+from tiltpy.emit.stream_stores import StreamStore
 from tiltpy.ir.nodes import CutInlined, EventBound, Reduce, Time
 from tiltpy.ir.traversal import walk
 from tiltpy.loops.build import TRUE, i64
 from tiltpy.lowering.lowered import LoweredKernel
 from tiltpy.lowering.sweep.count_tree import CountTree
 from tiltpy.lowering.sweep.cursors import ScanCursor, StackCursor, StepCursor
-from tiltpy.lowering.sweep.edge_loop import Stepping
-from tiltpy.lowering.sweep.event_loop import AtEvents
-from tiltpy.lowering.sweep.event_vectors import EventLanes
+from tiltpy.lowering.sweep.edge_loop import EdgeLoop
+from tiltpy.lowering.sweep.event_loop import EventLoop
+from tiltpy.lowering.sweep.event_vectors import EventVectors
 from tiltpy.lowering.sweep.fifo_window import SlidingWindow
-from tiltpy.lowering.sweep.merge_loop import Merge
+from tiltpy.lowering.sweep.merge_loop import MergeLoop
 from tiltpy.lowering.sweep.mode_tree import ModeTree
 from tiltpy.lowering.sweep.operands import SweepOperands
 from tiltpy.lowering.sweep.order_statistics import DistinctCount
-from tiltpy.lowering.sweep.tumbling_rows import RowPane
-from tiltpy.lowering.sweep.unordered_window import TreeWindow
+from tiltpy.lowering.sweep.tumbling_rows import TumblingWindow
+from tiltpy.lowering.sweep.unordered_window import UnorderedWindow
 from tiltpy.lowering.vector.densify import Spread
 from tiltpy.lowering.vector.doubling_windows import Fold
 from tiltpy.lowering.vector.history import History
@@ -135,7 +135,7 @@ def of_pane(pane: Pane) -> Forms:
         yield "pane: four vectors at a time"
 
 
-def of_row_pane(pane: RowPane) -> Forms:
+def of_row_pane(pane: TumblingWindow) -> Forms:
     rows = pane.rows
     yield f"row pane: {rows.layout.time.value}{' points' * rows.layout.points}"
     yield f"row pane: {'every row' if rows.complete else 'rows that may be null'}"
@@ -147,7 +147,7 @@ def of_row_pane(pane: RowPane) -> Forms:
             yield "row pane: two passes"
 
 
-def of_merge(merge: Merge) -> Forms:
+def of_merge(merge: MergeLoop) -> Forms:
     yield f"merge: {'one object' if len(merge.sides) == 1 else 'some objects'}"
     if merge.slow:
         yield "merge: with one that was computed"
@@ -169,7 +169,7 @@ def of_output(output: Output) -> Forms:
         yield "output: snapshots longer than a cell"
 
 
-def of_stored(stored: Stored) -> Forms:
+def of_stored(stored: CellArrays) -> Forms:
     if isinstance(stored.alive, Bitmap):
         yield "input: samples that may be null"
     if any(isinstance(flags, Bitmap) for flags in stored.validity):
@@ -184,7 +184,7 @@ def of_following(following: SweepOperands) -> Forms:
         yield "sweep: rows of one tick"
 
 
-def of_events(loop: AtEvents) -> Forms:
+def of_events(loop: EventLoop) -> Forms:
     yield "sweep: windows at events"
     for window in loop.windows():
         yield f"at events: window that {loop.advances[window.window].value}"
@@ -196,19 +196,19 @@ OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
     (MaskedSpread, lambda _: ["spread: of the values"]),
     (Pane, of_pane),
     (Output, of_output),
-    (Stored, of_stored),
+    (CellArrays, of_stored),
     (SweepOperands, of_following),
     (History, lambda found: ["ring of vectors"] if found.ring is not None else []),
     (Spread, lambda _: ["input: rows spread over ticks"]),
     (Temporary, lambda _: ["temporary"]),
-    (RowPane, of_row_pane),
-    (Merge, of_merge),
-    (Outlet, lambda _: []),
-    (AtEvents, of_events),
-    (EventLanes, lambda _: ["sweep: events in lanes"]),
-    (Stepping, lambda _: ["sweep: windows from edge to edge"]),
+    (TumblingWindow, of_row_pane),
+    (MergeLoop, of_merge),
+    (StreamStore, lambda _: []),
+    (EventLoop, of_events),
+    (EventVectors, lambda _: ["sweep: events in lanes"]),
+    (EdgeLoop, lambda _: ["sweep: windows from edge to edge"]),
     (SlidingWindow, lambda w: [f"sweep: window that {'steps' if w.steps else 'runs'}"]),
-    (TreeWindow, lambda _: ["sweep: window over ends out of order"]),
+    (UnorderedWindow, lambda _: ["sweep: window over ends out of order"]),
     (CountTree, lambda found: [f"sweep: {found.name}"]),
     (ModeTree, lambda found: [f"sweep: {found.name}"]),
     (DistinctCount, lambda found: [f"sweep: {found.name}"]),
@@ -277,11 +277,11 @@ class Census:
                     self._met.update(forms(one))
             if isinstance(one, VectorPlan) and isinstance(chunk, VectorChunks):
                 self._met.update(_extent(one, chunk))
-            if isinstance(one, RowPane) and isinstance(chunk, SweepChunks):
+            if isinstance(one, TumblingWindow) and isinstance(chunk, SweepChunks):
                 self._met.update(_most_rows(one, chunk))
-            if isinstance(one, Stepping) and isinstance(chunk, SweepChunks):
+            if isinstance(one, EdgeLoop) and isinstance(chunk, SweepChunks):
                 self._met.update(_many_rows(one, chunk))
-            if isinstance(one, Outlet):
+            if isinstance(one, StreamStore):
                 self._met.update(_much_kept(one, chunk))
 
 
@@ -311,7 +311,7 @@ def _pieces(chunk: SweepChunks, name: str) -> list[SnapshotBuffer]:
     return [] if slices is None else [rows_of(slices, k) for k in range(chunk.count)]
 
 
-def _most_rows(pane: RowPane, chunk: SweepChunks) -> Forms:
+def _most_rows(pane: TumblingWindow, chunk: SweepChunks) -> Forms:
     """Whether a window of a chunk may have more rows than are folded at once."""
     for piece in _pieces(chunk, pane.rows.name):
         starts, _ = piece.times()
@@ -320,14 +320,14 @@ def _most_rows(pane: RowPane, chunk: SweepChunks) -> Forms:
             yield "row pane: more than a vector"
 
 
-def _many_rows(found: Stepping, chunk: SweepChunks) -> Forms:
+def _many_rows(found: EdgeLoop, chunk: SweepChunks) -> Forms:
     """Whether there may be rows for a run of short visits, of each object."""
     some = (_pieces(chunk, step.edge.rows.name) for step in found.steps)
     if all(any(one.n > 2 * found.run for one in pieces) for pieces in some):
         yield "sweep: windows from edge to edge, for a while"
 
 
-def _much_kept(found: Outlet, chunk: SweepChunks | VectorChunks) -> Forms:
+def _much_kept(found: StreamStore, chunk: SweepChunks | VectorChunks) -> Forms:
     """Whether what is kept of a chunk goes past the caches, perhaps in parts."""
     (loop,) = (one for one in chunk.signature.loops if one.name == found.name)
     if isinstance(chunk, VectorChunks):

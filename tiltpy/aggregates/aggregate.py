@@ -10,20 +10,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tiltpy.emit.builder import Block
-from tiltpy.emit.values import Lowered
+from tiltpy.emit.values import LoopValue
 from tiltpy.loops.build import TRUE, convert, select
 from tiltpy.loops.nodes import LExpr, Num
 from tiltpy.types import Scalar
 
 State = tuple[LExpr, ...]
-Lift = Callable[[Block, LExpr, Lowered], State]
+Lift = Callable[[Block, LExpr, LoopValue], State]
 """The state of one snapshot, from its row and value."""
-Merge = Callable[[Block, State, State], State]
+Combine = Callable[[Block, State, State], State]
 """Two neighbouring states as one, the older first; the block takes what it names."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Aggregate:
     """One kind of state.
 
     `merge` is associative and `identity` its neutral element. `joined` is a simpler
@@ -37,12 +37,12 @@ class Kept:
     types: tuple[Scalar, ...]
     identity: tuple[Num, ...] = field(compare=False)
     lift: Lift = field(compare=False)
-    merge: Merge = field(compare=False)
-    joined: Merge | None = field(default=None, compare=False)
-    wider: "Kept | None" = field(default=None, compare=False)
+    merge: Combine = field(compare=False)
+    joined: Combine | None = field(default=None, compare=False)
+    wider: "Aggregate | None" = field(default=None, compare=False)
     ordered: bool = False
     counted: bool = False
-    take: Merge | None = field(default=None, compare=False)
+    take: Combine | None = field(default=None, compare=False)
 
     def join(self, block: Block, a: State, b: State, *, certain: bool) -> State:
         """Two states as one; `certain`: neither is the identity."""
@@ -58,7 +58,7 @@ class Kept:
 
 
 def lift_where(
-    block: Block, kept: Kept, value: Lowered, contributes: LExpr, row: LExpr
+    block: Block, kept: Aggregate, value: LoopValue, contributes: LExpr, row: LExpr
 ) -> State:
     """The state of a snapshot, the identity where it does not contribute."""
     state = kept.lift(block, row, value)

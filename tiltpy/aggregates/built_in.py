@@ -7,11 +7,11 @@ floats do, with NaN beyond the end. What becomes of a state is in `results`.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tiltpy.aggregates.aggregate import Kept, Merge, State
+from tiltpy.aggregates.aggregate import Aggregate, Combine, State
 from tiltpy.aggregates.central_moments import ORDERS, moments_of
-from tiltpy.aggregates.user_defined import kept_of_own
+from tiltpy.aggregates.user_defined import user_aggregate
 from tiltpy.emit.builder import Block
-from tiltpy.emit.values import Lowered
+from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import UserReduction
 from tiltpy.loops.build import convert, f64, greatest, i64, least
 from tiltpy.loops.nodes import Bin, CallFn, LExpr, Num
@@ -19,15 +19,15 @@ from tiltpy.ops import BinaryOp
 from tiltpy.types import BOOL, F32, F64, I32, I64, U64, Scalar, Type, int_range
 
 
-def _arithmetic(op: BinaryOp) -> Merge:
+def _arithmetic(op: BinaryOp) -> Combine:
     def merge(_: Block, a: State, b: State) -> State:
         return (Bin(op, a[0], b[0], a[0].type),)
 
     return merge
 
 
-def _total(scalar: Scalar) -> Kept:
-    return Kept(
+def _total(scalar: Scalar) -> Aggregate:
+    return Aggregate(
         "total",
         (scalar,),
         (Num(0.0 if scalar.is_float else 0, scalar),),
@@ -36,20 +36,20 @@ def _total(scalar: Scalar) -> Kept:
     )
 
 
-def _squares(_block: Block, _row: LExpr, value: Lowered) -> State:
+def _squares(_block: Block, _row: LExpr, value: LoopValue) -> State:
     wide = convert(value.scalar, F64)
     return (Bin("*", wide, wide, F64),)
 
 
-SQUARES = Kept("squares", (F64,), (f64(0.0),), _squares, _arithmetic("+"))
-COUNT = Kept(
+SQUARES = Aggregate("squares", (F64,), (f64(0.0),), _squares, _arithmetic("+"))
+COUNT = Aggregate(
     "count",
     (I64,),
     (i64(0),),
     lambda _block, _row, _value: (i64(1),),
     _arithmetic("+"),
 )
-SHORT_COUNT = Kept(
+SHORT_COUNT = Aggregate(
     "count",
     (I32,),
     (Num(0, I32),),
@@ -57,14 +57,14 @@ SHORT_COUNT = Kept(
     _arithmetic("+"),
 )
 """Of a window over cells: its length is known, and fits."""
-FIRST = Kept(
+FIRST = Aggregate(
     "first",
     (I64,),
     (Num(2**63 - 1, I64),),
     lambda _block, row, _value: (row,),
     lambda _, a, b: (least(a[0], b[0]),),
 )
-LAST = Kept(
+LAST = Aggregate(
     "last",
     (I64,),
     (i64(-1),),
@@ -73,9 +73,9 @@ LAST = Kept(
 )
 
 
-def _product(scalar: Scalar) -> Kept:
+def _product(scalar: Scalar) -> Aggregate:
     one = Num(1.0 if scalar.is_float else 1, scalar)
-    return Kept(
+    return Aggregate(
         "product",
         (scalar,),
         (one,),
@@ -90,12 +90,12 @@ def _key(scalar: Scalar) -> Scalar:
     return scalar
 
 
-def _extreme(name: str, scalar: Scalar) -> Kept:
+def _extreme(name: str, scalar: Scalar) -> Aggregate:
     largest = name == "max"
     key = _key(scalar)
     low, high = (0, 1) if key == BOOL else int_range(key)
 
-    def lift(_block: Block, _row: LExpr, value: Lowered) -> State:
+    def lift(_block: Block, _row: LExpr, value: LoopValue) -> State:
         plain = value.scalar
         return (CallFn(f"{name}_key", (plain,), key) if scalar.is_float else plain,)
 
@@ -105,7 +105,7 @@ def _extreme(name: str, scalar: Scalar) -> Kept:
         return ((greatest if largest else least)(a[0], b[0]),)
 
     identity = low if largest else high
-    return Kept(
+    return Aggregate(
         name,
         (key,),
         (Num(bool(identity) if key == BOOL else identity, key),),
@@ -126,13 +126,15 @@ def _mean_type(scalar: Scalar) -> Scalar:
     return F64 if scalar.is_float or scalar.bits == 64 else I64
 
 
-def kept_for(reduction: str, element: Type, own: Mapping[str, UserReduction]) -> Kept:
+def aggregate_for(
+    reduction: str, element: Type, own: Mapping[str, UserReduction]
+) -> Aggregate:
     """The state that a reduction over elements of a type needs, besides the count.
 
     `own` are the query's own reductions.
     """
     if reduction in own:
-        return kept_of_own(own[reduction])
+        return user_aggregate(own[reduction])
     if reduction in ORDERS:
         return moments_of(ORDERS[reduction])
     if not isinstance(element, Scalar):
@@ -154,7 +156,7 @@ def kept_for(reduction: str, element: Type, own: Mapping[str, UserReduction]) ->
             return _kept_of_rows(reduction)
 
 
-def _kept_of_rows(reduction: str) -> Kept:
+def _kept_of_rows(reduction: str) -> Aggregate:
     """The state of what may be reduced of structs, too: it never looks at a value."""
     match reduction:
         case "count":
@@ -167,12 +169,14 @@ def _kept_of_rows(reduction: str) -> Kept:
             raise AssertionError(f"no reduction {reduction}")
 
 
-def narrow_for(reduction: str, element: Type, own: Mapping[str, UserReduction]) -> Kept:
-    """As `kept_for`, for trees of a few merges.
+def narrow_aggregate(
+    reduction: str, element: Type, own: Mapping[str, UserReduction]
+) -> Aggregate:
+    """As `aggregate_for`, for trees of a few merges.
 
     Sums of `f32` round no worse than pairwise summation there, and are twice as fast.
     """
-    kept = kept_for(reduction, element, own)
+    kept = aggregate_for(reduction, element, own)
     if element == F32 and reduction in ("sum", "mean"):
         return replace(_total(F32), wider=kept)
     return kept

@@ -1,10 +1,10 @@
 """Count, mean and central sums of powers: the states of variance, skew and kurtosis."""
 
-from tiltpy.aggregates.aggregate import Kept, State
+from tiltpy.aggregates.aggregate import Aggregate, State
 from tiltpy.costs import Costs
 from tiltpy.emit.builder import Block
 from tiltpy.emit.floats import fused, minus, over, plus, times
-from tiltpy.emit.values import Lowered
+from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import convert, eq, f64, is_power_of_two, select
 from tiltpy.loops.nodes import Bin, LExpr, Num
@@ -20,13 +20,13 @@ def is_masked_spread(node: Reduce, cells: int, costs: Costs) -> bool:
     return node.reduction in ("var", "std") and cells <= costs.masked_variance_cells
 
 
-def moments_of(order: int, kind: Scalar = F64) -> Kept:
+def moments_of(order: int, kind: Scalar = F64) -> Aggregate:
     """Count, mean and central sums of powers, merged by Pébay's update formulas.
 
     Equal values merge without any error, so their variance is exactly 0.
     """
 
-    def lift(_block: Block, _row: LExpr, value: Lowered) -> State:
+    def lift(_block: Block, _row: LExpr, value: LoopValue) -> State:
         wide = convert(value.scalar, kind)
         spread = Bin("-", wide, wide, kind)  # 0, but NaN for an infinity or a NaN
         return (Num(1.0, kind), wide, *([spread] * (order - 1)))
@@ -44,7 +44,9 @@ def moments_of(order: int, kind: Scalar = F64) -> Kept:
         )
 
     kinds, zeros = (kind,) * (order + 1), (nothing,) * (order + 1)
-    return Kept(f"moments{order}", kinds, zeros, lift, merge, joined=join, counted=True)
+    return Aggregate(
+        f"moments{order}", kinds, zeros, lift, merge, joined=join, counted=True
+    )
 
 
 def _merge_moments(a: State, b: State, order: int) -> State:
@@ -74,7 +76,7 @@ def _merge_moments(a: State, b: State, order: int) -> State:
     return tuple(merged)
 
 
-def _lift_spread(_block: Block, _row: LExpr, value: Lowered) -> State:
+def _lift_spread(_block: Block, _row: LExpr, value: LoopValue) -> State:
     return Num(1.0, F32), value.scalar, _ZERO, _ZERO
 
 
@@ -119,7 +121,7 @@ def spread_mean(state: State) -> LExpr:
 
 
 _ZERO = Num(0.0, F32)
-SHORT_SPREAD = Kept(
+SHORT_SPREAD = Aggregate(
     "spread",
     (F32,) * 4,
     (_ZERO,) * 4,

@@ -4,10 +4,10 @@ from dataclasses import replace
 from math import floor, frexp, ldexp
 
 from tiltpy.aggregates.aggregate import State
-from tiltpy.aggregates.user_defined import finish_own
+from tiltpy.aggregates.user_defined import finish_user_defined
 from tiltpy.emit.builder import Block
 from tiltpy.emit.floats import minus, over, times
-from tiltpy.emit.values import Lowered
+from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import (
     TRUE,
@@ -24,16 +24,16 @@ from tiltpy.loops.nodes import Bin, CallFn, LExpr, Num
 from tiltpy.types import F32, F64, I64, Scalar
 
 
-def finish(block: Block, node: Reduce, state: State, count: LExpr) -> Lowered:
+def finish(block: Block, node: Reduce, state: State, count: LExpr) -> LoopValue:
     """The value of a reduction, from its state and count.
 
     `first` and `last` are not here: their state is a row.
     """
     own = block.assembly.own.get(node.reduction)
     if own is not None:
-        return finish_own(block, own, state)
+        return finish_user_defined(block, own, state)
     assert isinstance(node.type, Scalar)
-    return Lowered(node.type, *_built_in(node, node.type, state, count))
+    return LoopValue(node.type, *_built_in(node, node.type, state, count))
 
 
 def _built_in(
@@ -138,7 +138,7 @@ def finished(
     *,
     certain: bool,
     cells: int,
-) -> Lowered:
+) -> LoopValue:
     """As `finish`, of a window over cells; `certain`: each of them contributes."""
     shared = node.reduction == "mean" and _is_share(state[0], count)
     if node.reduction in ("sum", "mean") and state[0].type.is_float and not shared:

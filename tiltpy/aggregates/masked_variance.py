@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from tiltpy.abi import LANES
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.floats import minus, over, plus, times
-from tiltpy.emit.values import Lowered
+from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import (
     TRUE,
@@ -42,7 +42,9 @@ class MaskedSpread:
     node: Reduce
     values: Values
 
-    def value(self, block: Block, count: LExpr, total: LExpr | None = None) -> Lowered:
+    def value(
+        self, block: Block, count: LExpr, total: LExpr | None = None
+    ) -> LoopValue:
         """What it is where so many snapshots contribute; `total`: their sum in `f32`.
 
         In single precision, if a sum is given, as long as nothing can get lost.
@@ -54,7 +56,7 @@ class MaskedSpread:
         else:
             found = self._in_singles(block, count, total)
         enough = lt(Num(node.ddof, count.type), count)
-        return Lowered(node.type, block.name("w", found), block.name("some", enough))
+        return LoopValue(node.type, block.name("w", found), block.name("some", enough))
 
     def _in_singles(self, block: Block, count: LExpr, total: LExpr) -> LExpr:
         """From differences to the mean, which all values being equal may just miss.
@@ -149,7 +151,7 @@ class MaskedSpread:
         return CallFn("fma", (guess, off, guess), F64)
 
 
-def in_lanes(value: Lowered) -> LExpr:
+def in_lanes(value: LoopValue) -> LExpr:
     """A scalar for each lane, even if it is a constant."""
     scalar = value.scalar
     return Splat(scalar, scalar.type) if isinstance(scalar, Num) else scalar

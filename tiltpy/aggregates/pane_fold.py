@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from tiltpy.abi import LANES
-from tiltpy.aggregates.aggregate import Kept, State
+from tiltpy.aggregates.aggregate import Aggregate, State
 from tiltpy.aggregates.built_in import COUNT
 from tiltpy.emit.builder import Block
-from tiltpy.emit.cell_arrays import Place, Stored
-from tiltpy.emit.values import Lowered, lower_expr
+from tiltpy.emit.cell_arrays import CellArrays, CellIndex
+from tiltpy.emit.values import LoopValue, lower_expr
 from tiltpy.ir.nodes import Element, Expr
 from tiltpy.loops.build import (
     TRUE,
@@ -44,7 +44,7 @@ def unrolled(cells: int) -> int:
     return 1 if cells < 256 else 4
 
 
-Lift = Callable[[Block, Place, LExpr], State]
+Lift = Callable[[Block, CellIndex, LExpr], State]
 """The states of a vector of cells; the bool says which of them are in the window."""
 
 
@@ -55,7 +55,7 @@ class Pane:
     They are as many as there are rows in a window, if that is no constant.
     """
 
-    source: Stored
+    source: CellArrays
     element: Expr
     base: LExpr
     cells: int | Var
@@ -70,20 +70,20 @@ class Pane:
         """The first cell behind it."""
         return add(self.base, self.size)
 
-    def first(self) -> Place:
+    def first(self) -> CellIndex:
         """A vector of cells from the first one on."""
         if isinstance(self.cells, int):
-            return Place(self.base)
-        return Place(self.base, inside=lt(Lane(I64), self.size))
+            return CellIndex(self.base)
+        return CellIndex(self.base, inside=lt(Lane(I64), self.size))
 
-    def value(self, block: Block, where: Place) -> Lowered:
+    def value(self, block: Block, where: CellIndex) -> LoopValue:
         """The element in a vector of cells; valid where a snapshot contributes.
 
         A snapshot that began before the pane contributes in its first cell.
         """
         given = self.source.value(block, where)
 
-        def leaf(node: object) -> Lowered:
+        def leaf(node: object) -> LoopValue:
             assert isinstance(node, Element)
             return given
 
@@ -93,7 +93,7 @@ class Pane:
             first = eq(Bin("+", where.base, Lane(I64), I64), self.base)
             begins = disj(self.source.beginning(block, where), first)
         valid = block.name("in", conj(given.valid, value.valid, begins))
-        return Lowered(value.type, value.value, valid, value.fields)
+        return LoopValue(value.type, value.value, valid, value.fields)
 
     def starts(self, block: Block) -> bool:
         """Whether its first cell contributes: there it does not matter who began."""
@@ -102,10 +102,10 @@ class Pane:
 
     def certain(self, block: Block) -> bool:
         """Whether each cell contributes."""
-        return self.value(block.inner(), Place(self.base)).valid == TRUE
+        return self.value(block.inner(), CellIndex(self.base)).valid == TRUE
 
 
-class Folding:
+class PaneFold:
     """The states over the cells of a pane, lane by lane: `kinds` lift what they keep.
 
     `unroll` vectors are folded side by side. `fetch`: they have not been read before.
@@ -115,7 +115,7 @@ class Folding:
         self,
         block: Block,
         pane: Pane,
-        kinds: Mapping[Kept, Lift],
+        kinds: Mapping[Aggregate, Lift],
         *,
         unroll: int = 1,
         fetch: bool = False,
@@ -141,7 +141,7 @@ class Folding:
                     every = nothing if kept.ordered else Splat(nothing, var.type)
                     block.set(var, every)
 
-    def take(self, block: Block, where: Place, lane: int, inside: LExpr) -> None:
+    def take(self, block: Block, where: CellIndex, lane: int, inside: LExpr) -> None:
         """Fold a vector of cells, those of them that are `inside`."""
         if self.fetch:
             self.pane.source.prefetch(block, where.base)
@@ -157,9 +157,9 @@ class Folding:
             more = CountTrue(Splat(contributes, BOOL), I64)
             block.set(self.counted, add(self.counted, more))
 
-    def states(self, block: Block) -> dict[Kept, State]:
+    def states(self, block: Block) -> dict[Aggregate, State]:
         """The states of all cells."""
-        states: dict[Kept, State] = {
+        states: dict[Aggregate, State] = {
             kept: lanes[0] if kept.ordered else _merged(block, kept, lanes)
             for kept, lanes in self.running.items()
         }
@@ -167,8 +167,8 @@ class Folding:
 
 
 def fold(
-    block: Block, pane: Pane, kinds: Mapping[Kept, Lift], *, fetch: bool = False
-) -> dict[Kept, State]:
+    block: Block, pane: Pane, kinds: Mapping[Aggregate, Lift], *, fetch: bool = False
+) -> dict[Aggregate, State]:
     """The states over all cells of a pane, each with what lifts a cell's value.
 
     `fetch`: the cells have not been read before.
@@ -176,7 +176,7 @@ def fold(
     if not isinstance(pane.cells, int):
         return fold_rows(block, {pane: kinds})[pane]
     unroll = unrolled(pane.cells)
-    folding = Folding(block, pane, kinds, unroll=unroll, fetch=fetch)
+    folding = PaneFold(block, pane, kinds, unroll=unroll, fetch=fetch)
     step = unroll * LANES
     whole, rest = divmod(pane.cells, step)
     if pane.cells <= block.costs.straight_pane:
@@ -186,22 +186,25 @@ def fold(
         at = block.assembly.fresh("at")
         inner = block.inner()
         for lane in range(unroll):
-            folding.take(inner, Place(add(at, i64(lane * LANES))), lane, TRUE)
+            folding.take(inner, CellIndex(add(at, i64(lane * LANES))), lane, TRUE)
         block.add(For(at, pane.base, end, inner.body(), step))
     for lane in range(-(-rest // LANES)):
         inside: LExpr = TRUE
         if rest < (lane + 1) * LANES:
             inside = lt(Lane(I64), i64(rest - lane * LANES))
-        place = Place(add(end, i64(lane * LANES)))
+        place = CellIndex(add(end, i64(lane * LANES)))
         folding.take(block, place, lane % unroll, inside)
     return folding.states(block)
 
 
 def fold_rows(
-    block: Block, wanted: Mapping[Pane, Mapping[Kept, Lift]], *, fetch: bool = False
-) -> dict[Pane, dict[Kept, State]]:
+    block: Block,
+    wanted: Mapping[Pane, Mapping[Aggregate, Lift]],
+    *,
+    fetch: bool = False,
+) -> dict[Pane, dict[Aggregate, State]]:
     """The same of panes of the same rows, whose number is not known, in one pass."""
-    foldings = {pane: Folding(block, pane, kinds) for pane, kinds in wanted.items()}
+    foldings = {pane: PaneFold(block, pane, kinds) for pane, kinds in wanted.items()}
     some = next(iter(wanted))
     at = block.assembly.fresh("at")
     inner = block.inner()
@@ -209,12 +212,12 @@ def fold_rows(
     if fetch:
         some.source.prefetch(inner, at)
     for folding in foldings.values():
-        folding.take(inner, Place(at, inside=inside), 0, inside)
+        folding.take(inner, CellIndex(at, inside=inside), 0, inside)
     block.add(For(at, some.base, some.end, inner.body(), LANES))
     return {pane: folding.states(block) for pane, folding in foldings.items()}
 
 
-def _merged(block: Block, kept: Kept, lanes: list[tuple[Var, ...]]) -> State:
+def _merged(block: Block, kept: Aggregate, lanes: list[tuple[Var, ...]]) -> State:
     """All lanes of all vectors as one state, in any order."""
     states: list[State] = [*lanes]
     while len(states) > 1:
@@ -229,7 +232,7 @@ def _merged(block: Block, kept: Kept, lanes: list[tuple[Var, ...]]) -> State:
     return _named(block, tuple(Extract(part, 0, part.type) for part in state))
 
 
-def _in_order(block: Block, kept: Kept, lanes: State) -> State:
+def _in_order(block: Block, kept: Aggregate, lanes: State) -> State:
     """All lanes of a vector as one state: the last has itself and all before it."""
     state = tuple(block.name("m", Splat(part, part.type)) for part in lanes)
     for by in (1, 2, 4, 8):

@@ -8,12 +8,12 @@ of them, in one.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tiltpy.aggregates.aggregate import Kept, State, lift_where
-from tiltpy.aggregates.built_in import COUNT, FIRST, kept_for
+from tiltpy.aggregates.aggregate import Aggregate, State, lift_where
+from tiltpy.aggregates.built_in import COUNT, FIRST, aggregate_for
 from tiltpy.aggregates.central_moments import ORDERS, moments_of
 from tiltpy.aggregates.pane_fold import Lift, Pane, fold, fold_rows
 from tiltpy.emit.builder import Block
-from tiltpy.emit.cell_arrays import Place
+from tiltpy.emit.cell_arrays import CellIndex
 from tiltpy.emit.floats import fused, minus, over, plus, times
 from tiltpy.loops.build import (
     TRUE,
@@ -28,13 +28,13 @@ from tiltpy.loops.build import (
 from tiltpy.loops.nodes import Bin, CallFn, Extract, Lane, LExpr, Num
 from tiltpy.types import BOOL, F32, F64, I64
 
-States = Mapping[Kept, State]
+States = Mapping[Aggregate, State]
 
 
-def lift_with(pane: Pane, kept: Kept) -> Lift:
+def lift_with(pane: Pane, kept: Aggregate) -> Lift:
     """How a cell's value becomes a state, the identity where it does not contribute."""
 
-    def lift(block: Block, where: Place, inside: LExpr) -> State:
+    def lift(block: Block, where: CellIndex, inside: LExpr) -> State:
         value = pane.value(block, where)
         row = Bin("+", where.base, Lane(I64), I64)
         return lift_where(block, kept, value, conj(value.valid, inside), row)
@@ -42,12 +42,14 @@ def lift_with(pane: Pane, kept: Kept) -> Lift:
     return lift
 
 
-def _powers(name: str, number: int) -> Kept:
+def _powers(name: str, number: int) -> Aggregate:
     def merge(_: Block, a: State, b: State) -> State:
         return tuple(Bin("+", x, y, F64) for x, y in zip(a, b, strict=True))
 
     zeros = tuple(f64(0.0) for _ in range(number))
-    return Kept(name, (F64,) * number, zeros, lambda _block, _row, _value: (), merge)
+    return Aggregate(
+        name, (F64,) * number, zeros, lambda _block, _row, _value: (), merge
+    )
 
 
 DEVIATIONS = _powers("deviations", 1)
@@ -59,10 +61,10 @@ def deviations_from(pane: Pane, origin: LExpr) -> Lift:
     return _powers_of(pane, DEVIATIONS, origin)
 
 
-def _powers_of(pane: Pane, kept: Kept, origin: LExpr, first: int = 1) -> Lift:
+def _powers_of(pane: Pane, kept: Aggregate, origin: LExpr, first: int = 1) -> Lift:
     """The powers of a value's deviation from `origin`, the `first` one and on."""
 
-    def lift(block: Block, where: Place, inside: LExpr) -> State:
+    def lift(block: Block, where: CellIndex, inside: LExpr) -> State:
         value = pane.value(block, where)
         deviation = block.name("d", Bin("-", convert(value.scalar, F64), origin, F64))
         contributes = conj(value.valid, inside)
@@ -85,7 +87,9 @@ def some_value(block: Block, pane: Pane) -> LExpr:
     (row,) = fold(block, pane, {FIRST: lift_with(pane, FIRST)})[FIRST]
     last = sub(pane.end, i64(1))
     found = block.name("row", select(lt(last, row), pane.base, row))
-    value = pane.value(block, Place(found, inside=lt(Lane(I64), sub(pane.end, found))))
+    value = pane.value(
+        block, CellIndex(found, inside=lt(Lane(I64), sub(pane.end, found)))
+    )
     number = Extract(convert(value.scalar, F64), 0, F64)
     return select(lt(last, row), f64(0.0), number)
 
@@ -99,16 +103,16 @@ class Passes:
 
     def __init__(self, block: Block, pane: Pane, names: set[str]) -> None:
         self.pane = pane
-        self.first: dict[Kept, Lift] = {}
+        self.first: dict[Aggregate, Lift] = {}
         for name in sorted(names.difference(ORDERS, ("count",))):
-            kept = kept_for(name, pane.element.type, block.assembly.own)
+            kept = aggregate_for(name, pane.element.type, block.assembly.own)
             self.first[kept] = lift_with(pane, kept)
         if not pane.certain(block):
             self.first[COUNT] = lift_with(pane, COUNT)
         self.orders = sorted({ORDERS[name] for name in names.intersection(ORDERS)})
         self.origin: LExpr = f64(0.0)
         single = pane.element.type == F32
-        self.about = kept_for("sum", F32, {}) if single else DEVIATIONS
+        self.about = aggregate_for("sum", F32, {}) if single else DEVIATIONS
         if self.orders and not single:
             self.origin = block.name("origin", some_value(block, pane))
             self.first[self.about] = deviations_from(pane, self.origin)
@@ -124,12 +128,14 @@ class Passes:
         mean = over(found[self.about][0], some)
         return number, block.name("mean", plus(self.origin, mean))
 
-    def second(self, mean: LExpr) -> dict[Kept, Lift]:
+    def second(self, mean: LExpr) -> dict[Aggregate, Lift]:
         """The sums of the powers of deviations from the mean."""
         powers = {_powers("powers", order - 1): order for order in self.orders}
         return {one: _powers_of(self.pane, one, mean, first=2) for one in powers}
 
-    def moments(self, number: LExpr, mean: LExpr, powers: States) -> dict[Kept, State]:
+    def moments(
+        self, number: LExpr, mean: LExpr, powers: States
+    ) -> dict[Aggregate, State]:
         """Count, mean and central sums of powers, as `reducers` keeps them."""
         return {
             moments_of(len(kept.types) + 1): (number, mean, *state)
@@ -155,13 +161,13 @@ of those from the mean: doubles have room for the difference, and for singles.
 
 def _spread_in_a_pass(
     block: Block, pane: Pane, passes: Passes, *, fetch: bool
-) -> dict[Kept, State]:
+) -> dict[Aggregate, State]:
     """The variance of singles, and what else of them is asked for, in one pass."""
     first = some_value(block, pane)
     finite = CallFn("is_finite", (first,), BOOL)
     origin = block.name("origin", select(finite, first, f64(0.0)))
 
-    def lift(inner: Block, where: Place, inside: LExpr) -> State:
+    def lift(inner: Block, where: CellIndex, inside: LExpr) -> State:
         (deviation,) = deviations_from(pane, origin)(inner, where, inside)
         return deviation, deviation
 
@@ -176,7 +182,7 @@ def _spread_in_a_pass(
     return found | {moments_of(2): (number, mean, spread)}
 
 
-def states_of(block: Block, pane: Pane, names: set[str]) -> dict[Kept, State]:
+def states_of(block: Block, pane: Pane, names: set[str]) -> dict[Aggregate, State]:
     """What the reductions of a pane need; higher moments take a second pass."""
     passes = Passes(block, pane, names)
     fetch = pane.source.start is not None
@@ -195,7 +201,7 @@ def states_of(block: Block, pane: Pane, names: set[str]) -> dict[Kept, State]:
 
 def states_of_rows(
     block: Block, panes: Mapping[Pane, set[str]]
-) -> dict[Pane, dict[Kept, State]]:
+) -> dict[Pane, dict[Aggregate, State]]:
     """The same of panes of the same rows, all in one pass or two."""
     passes = {pane: Passes(block, pane, names) for pane, names in panes.items()}
     wanted = {pane: one.first for pane, one in passes.items() if one.first}

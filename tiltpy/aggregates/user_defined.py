@@ -1,8 +1,8 @@
 """A query's own reductions in a loop: their parts as code, and how each slides.
 
 A state lies in the loop as one number for each of its fields, and a bool beside each
-that may be φ. As a `Kept` state it also knows whether there is anything in it: then
-`merge` is only ever asked of states of one snapshot or more, and `init` need not be
+that may be φ. As an `Aggregate` state it also knows whether there is anything in it:
+then `merge` is only ever asked of states of one snapshot or more, and `init` need not be
 its neutral element.
 """
 
@@ -11,10 +11,10 @@ from dataclasses import replace
 from enum import Enum
 from functools import lru_cache
 
-from tiltpy.aggregates.aggregate import Kept, Lift, State
+from tiltpy.aggregates.aggregate import Aggregate, Lift, State
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.row_access import ObjectRows
-from tiltpy.emit.values import Lowered, lower_expr, zero
+from tiltpy.emit.values import LoopValue, lower_expr, zero
 from tiltpy.ir.nodes import Expr, UserReduction
 from tiltpy.ir.reductions import (
     END,
@@ -30,26 +30,28 @@ from tiltpy.loops.nodes import LExpr, Var
 from tiltpy.types import BOOL, I64, Scalar, Struct, Type
 
 
-class Way(Enum):
+class Slide(Enum):
     """How a reduction follows its window."""
 
-    OUT = "slides by `deacc`"
-    MERGED = "slides by `merge`"
-    EDGED = "slides by `merge`, and merges what the window's edges cut at each visit"
-    ANEW = "folds its window anew at each visit"
+    EVICT = "slides by `deacc`"
+    MERGE = "slides by `merge`"
+    CLIP = "slides by `merge`, and merges what the window's edges cut at each visit"
+    RECOMPUTE = "folds its window anew at each visit"
 
 
-def way_of(own: UserReduction, *, in_order: bool = True, disjoint: bool = True) -> Way:
+def slide_of(
+    own: UserReduction, *, in_order: bool = True, disjoint: bool = True
+) -> Slide:
     """How a reduction slides; `in_order`: snapshots leave in the order they came in.
 
     What is taken out of integers leaves no trace, what is taken out of floats may. Of
     `disjoint` snapshots an edge cuts one at most.
     """
     if own.bounds:
-        return Way.EDGED if disjoint and own.merge is not None else Way.ANEW
+        return Slide.CLIP if disjoint and own.merge is not None else Slide.RECOMPUTE
     if in_order and _takes_out(own):
-        return Way.OUT
-    return Way.ANEW if own.merge is None else Way.MERGED
+        return Slide.EVICT
+    return Slide.RECOMPUTE if own.merge is None else Slide.MERGE
 
 
 @lru_cache(maxsize=256)
@@ -84,7 +86,7 @@ def _gaps(own: UserReduction) -> tuple[bool, ...]:
 
 def _trial(
     own: UserReduction, name: str, part: Expr, gaps: tuple[bool, ...]
-) -> Lowered:
+) -> LoopValue:
     """A part over values of which nothing is known but which may be φ."""
     seen = names_in(name, own.state, own.parameter, own.type, bounds=own.bounds)
     states = (OLDER, NEWER) if name == "merge" else (STATE,)
@@ -95,16 +97,16 @@ def _trial(
     return _part(Block(Assembly({})), part, env)
 
 
-def _some(payload: Type) -> Lowered:
+def _some(payload: Type) -> LoopValue:
     """A snapshot's value: it is there, but the fields of a struct need not be."""
     if isinstance(payload, Struct):
         there = Var("there", BOOL)
         fields = (replace(_some(scalar), valid=there) for _, scalar in payload.fields)
-        return Lowered(payload, None, TRUE, tuple(fields))
-    return Lowered(payload, Var("some", payload), TRUE)
+        return LoopValue(payload, None, TRUE, tuple(fields))
+    return LoopValue(payload, Var("some", payload), TRUE)
 
 
-def _some_state(own: UserReduction, gaps: tuple[bool, ...]) -> Lowered:
+def _some_state(own: UserReduction, gaps: tuple[bool, ...]) -> LoopValue:
     parts: list[LExpr] = []
     for scalar, gap in zip(state_scalars(own.state), gaps, strict=True):
         parts.append(Var("some", scalar))
@@ -112,7 +114,7 @@ def _some_state(own: UserReduction, gaps: tuple[bool, ...]) -> Lowered:
     return _unpacked(own, gaps, tuple(parts))
 
 
-def _fields(state: Lowered) -> tuple[Lowered, ...]:
+def _fields(state: LoopValue) -> tuple[LoopValue, ...]:
     """The fields of a state; those of one that is φ are."""
     if not isinstance(state.type, Struct):
         return (state,)
@@ -121,20 +123,20 @@ def _fields(state: Lowered) -> tuple[Lowered, ...]:
     )
 
 
-def _unpacked(own: UserReduction, gaps: tuple[bool, ...], state: State) -> Lowered:
+def _unpacked(own: UserReduction, gaps: tuple[bool, ...], state: State) -> LoopValue:
     """A state as a value that the parts refer to."""
     waiting = list(state)
     fields = []
     for scalar, gap in zip(state_scalars(own.state), gaps, strict=True):
         value = waiting.pop(0)
-        fields.append(Lowered(scalar, value, waiting.pop(0) if gap else TRUE))
+        fields.append(LoopValue(scalar, value, waiting.pop(0) if gap else TRUE))
     assert not waiting
     if isinstance(own.state, Struct):
-        return Lowered(own.state, None, TRUE, tuple(fields))
+        return LoopValue(own.state, None, TRUE, tuple(fields))
     return fields[0]
 
 
-def _packed(own: UserReduction, state: Lowered) -> State:
+def _packed(own: UserReduction, state: LoopValue) -> State:
     """A value that a part gave as a state."""
     parts: list[LExpr] = []
     for field, gap in zip(_fields(state), _gaps(own), strict=True):
@@ -153,14 +155,14 @@ def types_of(own: UserReduction) -> tuple[Scalar, ...]:
 # -- parts ----------------------------------------------------------------------------
 
 
-def _part(block: Block, part: Expr, env: Mapping[str, Lowered]) -> Lowered:
-    def leaf(node: object) -> Lowered:
+def _part(block: Block, part: Expr, env: Mapping[str, LoopValue]) -> LoopValue:
+    def leaf(node: object) -> LoopValue:
         raise AssertionError(f"{node} in a reduction")
 
     return lower_expr(block, leaf, part, env)
 
 
-def _state(own: UserReduction, state: State) -> Lowered:
+def _state(own: UserReduction, state: State) -> LoopValue:
     return _unpacked(own, _gaps(own), state)
 
 
@@ -173,14 +175,16 @@ def accumulated(
     block: Block,
     own: UserReduction,
     state: State,
-    value: Lowered,
+    value: LoopValue,
     bounds: tuple[LExpr, LExpr] | None = None,
 ) -> State:
     """The state with one snapshot more; `bounds` are its own, cut to the window."""
     return _packed(own, _part(block, own.acc, _seen(own, state, value, bounds)))
 
 
-def taken_out(block: Block, own: UserReduction, state: State, value: Lowered) -> State:
+def taken_out(
+    block: Block, own: UserReduction, state: State, value: LoopValue
+) -> State:
     """The state without its oldest snapshot."""
     assert own.deacc is not None
     return _packed(own, _part(block, own.deacc, _seen(own, state, value, None)))
@@ -189,13 +193,13 @@ def taken_out(block: Block, own: UserReduction, state: State, value: Lowered) ->
 def _seen(
     own: UserReduction,
     state: State,
-    value: Lowered,
+    value: LoopValue,
     bounds: tuple[LExpr, LExpr] | None,
-) -> dict[str, Lowered]:
+) -> dict[str, LoopValue]:
     env = {STATE: _state(own, state), own.parameter: replace(value, valid=TRUE)}
     if bounds is not None:
         start, end = bounds
-        env |= {START: Lowered(I64, start, TRUE), END: Lowered(I64, end, TRUE)}
+        env |= {START: LoopValue(I64, start, TRUE), END: LoopValue(I64, end, TRUE)}
     return env
 
 
@@ -206,7 +210,7 @@ def merged(block: Block, own: UserReduction, older: State, newer: State) -> Stat
     return _packed(own, _part(block, own.merge, env))
 
 
-def result_of(block: Block, own: UserReduction, state: State, some: LExpr) -> Lowered:
+def result_of(block: Block, own: UserReduction, state: State, some: LExpr) -> LoopValue:
     """What becomes of a state; φ unless there is `some` snapshot in it."""
     value = _part(block, own.result, {STATE: _state(own, state)})
     return replace(value, valid=conj(value.valid, some))
@@ -216,19 +220,19 @@ def result_of(block: Block, own: UserReduction, state: State, some: LExpr) -> Lo
 
 
 @lru_cache(maxsize=256)
-def kept_of_own(own: UserReduction) -> Kept:
+def user_aggregate(own: UserReduction) -> Aggregate:
     """The state that slides by `merge`: whether there is something in it, and what."""
 
-    def lift(block: Block, _row: LExpr, value: Lowered) -> State:
+    def lift(block: Block, _row: LExpr, value: LoopValue) -> State:
         return (TRUE, *accumulated(block, own, initial(block, own), value))
 
     return _kept(own, lift)
 
 
-def kept_of_bounded(own: UserReduction, rows: ObjectRows) -> Kept:
-    """As `kept_of_own`, of rows whose bounds it sees as they are."""
+def bounded_aggregate(own: UserReduction, rows: ObjectRows) -> Aggregate:
+    """As `user_aggregate`, of rows whose bounds it sees as they are."""
 
-    def lift(block: Block, row: LExpr, value: Lowered) -> State:
+    def lift(block: Block, row: LExpr, value: LoopValue) -> State:
         start = block.name("start", rows.start_at(row))
         end = block.name("end", rows.end_at(row))
         state = initial(block, own)
@@ -240,7 +244,7 @@ def kept_of_bounded(own: UserReduction, rows: ObjectRows) -> Kept:
 def lift_cut(
     block: Block,
     own: UserReduction,
-    value: Lowered,
+    value: LoopValue,
     bounds: tuple[LExpr, LExpr],
     there: LExpr,
 ) -> State:
@@ -249,7 +253,7 @@ def lift_cut(
     return (there, *state)
 
 
-def _kept(own: UserReduction, lift: Lift) -> Kept:
+def _kept(own: UserReduction, lift: Lift) -> Aggregate:
     def joined(block: Block, a: State, b: State) -> State:
         return (TRUE, *merged(block, own, a[1:], b[1:]))
 
@@ -265,9 +269,11 @@ def _kept(own: UserReduction, lift: Lift) -> Kept:
     types = types_of(own)
     nothing = (FALSE, *(zero(scalar) for scalar in types))
     kinds = (BOOL, *types)
-    return Kept(f"own.{own.name}", kinds, nothing, lift, merge, joined, ordered=True)
+    return Aggregate(
+        f"own.{own.name}", kinds, nothing, lift, merge, joined, ordered=True
+    )
 
 
-def finish_own(block: Block, own: UserReduction, state: State) -> Lowered:
+def finish_user_defined(block: Block, own: UserReduction, state: State) -> LoopValue:
     """The value of a reduction from such a state."""
     return result_of(block, own, state[1:], state[0])

@@ -28,7 +28,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CellMap:
     """Cell `i` of a reader sees cell `(i*times + plus) // over` of an object."""
 
     times: int
@@ -45,16 +45,16 @@ class Step:
         """Whether the reader's cells are whole numbers of the object's."""
         return self.over == 1
 
-    def earlier(self, cells: int) -> "Step":
+    def earlier(self, cells: int) -> "CellMap":
         """The step from a count that runs ahead of the reader by that many cells."""
-        return Step(self.times, self.over, self.plus - cells * self.times)
+        return CellMap(self.times, self.over, self.plus - cells * self.times)
 
-    def further(self, cells: int) -> "Step":
+    def further(self, cells: int) -> "CellMap":
         """The step to the object's cell that many later."""
-        return Step(self.times, self.over, self.plus + cells * self.over)
+        return CellMap(self.times, self.over, self.plus + cells * self.over)
 
 
-def step(reader: Axis, seen: Axis, offset: int, low: int) -> Step:
+def step(reader: Axis, seen: Axis, offset: int, low: int) -> CellMap:
     """What a reference `t + offset` sees, in a stretch whose `LOW` is `low` (modulo).
 
     The reader's own cells start at `low`.
@@ -62,7 +62,7 @@ def step(reader: Axis, seen: Axis, offset: int, low: int) -> Step:
     first = (low - seen.phase) // seen.period  # the cell that is counted as 0
     ticks = low + reader.period + offset - 1 - seen.phase - seen.period * first
     common = gcd(reader.period, seen.period)
-    return Step(reader.period // common, seen.period // common, ticks // common)
+    return CellMap(reader.period // common, seen.period // common, ticks // common)
 
 
 def common_low(query: Query) -> int | None:

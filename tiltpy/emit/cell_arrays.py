@@ -7,10 +7,10 @@ kernel has put down. What the loop itself computes is in `streams`.
 from dataclasses import dataclass, replace
 
 from tiltpy.abi import LANES
-from tiltpy.emit.axes import Axis, Step
+from tiltpy.emit.axes import Axis, CellMap
 from tiltpy.emit.builder import Block
 from tiltpy.emit.row_access import ObjectRows
-from tiltpy.emit.values import Lowered
+from tiltpy.emit.values import LoopValue
 from tiltpy.loops.build import (
     TRUE,
     add,
@@ -39,7 +39,7 @@ from tiltpy.types import I64, U32, Struct, Type, columns
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CellIndex:
     """Where a vector of cells is: at `base` and on, or each lane at `base + lanes`.
 
     `single`: one cell, at `base`. `near`: the lanes are these constants, all within
@@ -57,7 +57,7 @@ class Place:
         """Whether it is a vector of neighbours."""
         return self.lanes is None and not self.single
 
-    def back(self, cells: int) -> "Place":
+    def back(self, cells: int) -> "CellIndex":
         """The cells that many earlier."""
         return replace(self, base=sub(self.base, i64(cells)))
 
@@ -67,37 +67,37 @@ class Place:
         return self.base if lanes is None else add(self.base, lanes)
 
 
-def single(cell: LExpr, seen: Step) -> Place:
+def single(cell: LExpr, seen: CellMap) -> CellIndex:
     """The cell that one of the reader's sees."""
     at = add(mul(cell, i64(seen.times)), i64(seen.plus))
     if seen.over != 1:
         at = Bin("//", at, i64(seen.over), I64)
-    return Place(at, single=True)
+    return CellIndex(at, single=True)
 
 
-def place(cell: LExpr, seen: Step) -> Place:
+def place(cell: LExpr, seen: CellMap) -> CellIndex:
     """The cells that a vector of the reader's sees, its first being `cell`."""
     if seen.regular:
-        return Place(add(cell, i64(seen.plus)))
+        return CellIndex(add(cell, i64(seen.plus)))
     at = add(mul(cell, i64(seen.times)), i64(seen.plus))
     if LANES * seen.times % seen.over == 0:  # loops count in whole vectors
         return _fixed(at, seen)
     base = Bin("//", at, i64(seen.over), I64)
     if seen.times == 1 and seen.over % LANES == 0 and seen.plus % LANES == 0:
-        return Place(base, single=True)
+        return CellIndex(base, single=True)
     rest = convert(sub(at, mul(base, i64(seen.over))), U32)
     ticks = Bin("+", Bin("*", Lane(U32), Num(seen.times, U32), U32), rest, U32)
     lanes = Bin("//", ticks, Num(seen.over, U32), U32)
-    return Place(base, convert(lanes, I64))
+    return CellIndex(base, convert(lanes, I64))
 
 
-def _fixed(at: LExpr, seen: Step) -> Place:
+def _fixed(at: LExpr, seen: CellMap) -> CellIndex:
     """Lanes that are at the same distances from the first one in every round."""
     rest = seen.plus % seen.over
     lanes = tuple((lane * seen.times + rest) // seen.over for lane in range(LANES))
     base = at if seen.over == 1 else Bin("//", at, i64(seen.over), I64)
     near = lanes if max(lanes) < 2 * LANES else ()
-    return Place(base, Lanes(lanes, I64), near=near)
+    return CellIndex(base, Lanes(lanes, I64), near=near)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ Flags = Array | Bitmap | None
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class CellArrays:
     """An object in arrays; cell 0 of the stretch is entry `offset`.
 
     `alive`: whether there is a snapshot; `begins`: whether one begins in the cell.
@@ -145,12 +145,12 @@ class Stored:
         flags = (*self.validity, self.alive, self.begins)
         return [*self.values, *(flag for flag in flags if isinstance(flag, Array))]
 
-    def value(self, block: Block, where: Place) -> Lowered:
+    def value(self, block: Block, where: CellIndex) -> LoopValue:
         """The payload in a vector of cells."""
         at = self._at(where)
         at = replace(at, base=block.name("at", at.base))
         fields = tuple(
-            Lowered(
+            LoopValue(
                 scalar,
                 block.name("x", _entries(array, at)),
                 _flag(block, flags, at),
@@ -161,8 +161,8 @@ class Stored:
         )
         alive = _flag(block, self.alive, at)
         if isinstance(self.type, Struct):
-            return Lowered(self.type, None, alive, fields)
-        return Lowered(self.type, fields[0].value, alive)
+            return LoopValue(self.type, None, alive, fields)
+        return LoopValue(self.type, fields[0].value, alive)
 
     def prefetch(self, block: Block, cell: LExpr, ahead: int = 0) -> None:
         """Ask for the cells that a loop will come to, or `ahead`.
@@ -173,17 +173,17 @@ class Stored:
             cells = ahead or block.costs.prefetch_bytes // (array.type.bits // 8 or 1)
             block.add(Prefetch(array, add(add(cell, self.offset), i64(cells))))
 
-    def living(self, block: Block, where: Place) -> LExpr:
+    def living(self, block: Block, where: CellIndex) -> LExpr:
         """Where there is a snapshot."""
         return _flag(block, self.alive, self._at(where))
 
-    def beginning(self, block: Block, where: Place) -> LExpr:
+    def beginning(self, block: Block, where: CellIndex) -> LExpr:
         """Where a snapshot begins."""
         if self.begins is None:
             return self.living(block, where)
         return _flag(block, self.begins, self._at(where))
 
-    def moved(self, block: Block, where: Place) -> LExpr:
+    def moved(self, block: Block, where: CellIndex) -> LExpr:
         """Where another snapshot or gap is than in the cell before."""
         if self.begins is None and self.alive is None:
             return TRUE
@@ -194,12 +194,12 @@ class Stored:
         changed = ne(self.living(block, where), before)
         return block.name("moved", disj(begins, changed))
 
-    def _at(self, where: Place) -> Place:
+    def _at(self, where: CellIndex) -> CellIndex:
         """A place in the arrays."""
         return replace(where, base=add(where.base, self.offset))
 
 
-def _flag(block: Block, flags: Flags, where: Place) -> LExpr:
+def _flag(block: Block, flags: Flags, where: CellIndex) -> LExpr:
     if flags is None:
         return TRUE
     if isinstance(flags, Bitmap):
@@ -208,7 +208,7 @@ def _flag(block: Block, flags: Flags, where: Place) -> LExpr:
     return block.name("is", _entries(flags, where))
 
 
-def _entries(array: Array, where: Place) -> LExpr:
+def _entries(array: Array, where: CellIndex) -> LExpr:
     """The entries of an array in a place."""
     if where.inside is not None and array.bits:  # instead of the others the first
         index = select(where.inside, where.cell(), Splat(where.base, I64))
@@ -223,11 +223,11 @@ def _entries(array: Array, where: Place) -> LExpr:
     return Load(array, index, array.type)
 
 
-def cells_of(rows: ObjectRows) -> Stored:
+def cells_of(rows: ObjectRows) -> CellArrays:
     """Rows as cells that nobody asks for their time."""
     flags = tuple(map(_flags, rows.validity))
     struct = isinstance(rows.type, Struct)
-    return Stored(
+    return CellArrays(
         rows.name,
         rows.type,
         Axis(1, 0),

@@ -4,20 +4,20 @@ from dataclasses import replace
 
 from tiltpy.emit.builder import Block
 from tiltpy.emit.row_access import ObjectRows
-from tiltpy.emit.values import Lowered, lower_expr
+from tiltpy.emit.values import LoopValue, lower_expr
 from tiltpy.ir.nodes import At, Element, EventBound, Expr, Reduce, Time
 from tiltpy.loops.build import conj, i64, select
 from tiltpy.loops.nodes import LExpr
 
 
-def element_of(block: Block, rows: ObjectRows, row: LExpr, element: Expr) -> Lowered:
+def element_of(block: Block, rows: ObjectRows, row: LExpr, element: Expr) -> LoopValue:
     """Evaluate a window's element at an existing row; φ where it does not contribute.
 
     A null row never does, even if the element does not look at it.
     """
     exists = rows.exists(row)
 
-    def leaf(node: At | EventBound | Reduce | Time | Element) -> Lowered:
+    def leaf(node: At | EventBound | Reduce | Time | Element) -> LoopValue:
         assert isinstance(node, Element), "an element reads its snapshot alone"
         return rows.value(row, exists)
 
@@ -27,8 +27,8 @@ def element_of(block: Block, rows: ObjectRows, row: LExpr, element: Expr) -> Low
 
 def row_value(
     block: Block, rows: ObjectRows, node: Reduce, row: LExpr, some: LExpr
-) -> Lowered:
+) -> LoopValue:
     """Evaluate the element at a row for a `first` or `last`; φ unless `some`."""
     there = block.name("row", select(some, row, i64(0)))
     value = element_of(block, rows, there, node.element)
-    return Lowered(node.type, value.value, some)
+    return LoopValue(node.type, value.value, some)

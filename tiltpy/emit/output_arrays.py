@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from tiltpy.abi import LANES, Layout, SlotKind, TimeLayout
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.row_access import ObjectRows
-from tiltpy.emit.values import Lowered
+from tiltpy.emit.values import LoopValue
 from tiltpy.loops.build import TRUE, add, greatest, i64, sub
 from tiltpy.loops.nodes import Array, CountTrue, LExpr, Pack, Splat, Store, Var
 from tiltpy.types import BOOL, I64, Struct, Type, columns
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class OutputArrays:
     """Where the loop of an object puts its snapshots."""
 
     name: str
@@ -28,19 +28,19 @@ class Written:
         flags = (array for array in self.validity if array is not None)
         return self.starts, self.ends, *self.values, *flags
 
-    def columns(self, begin: LExpr, end: LExpr, value: Lowered) -> list[LExpr]:
+    def columns(self, begin: LExpr, end: LExpr, value: LoopValue) -> list[LExpr]:
         """What of snapshots goes to each of the arrays."""
         parts = value.fields or (value,)
         flags = zip(parts, self.validity, strict=True)
         valid = (part.valid for part, array in flags if array is not None)
         return [begin, end, *(part.scalar for part in parts), *valid]
 
-    def elsewhere(self, arrays: tuple[Array, ...]) -> "Written":
+    def elsewhere(self, arrays: tuple[Array, ...]) -> "OutputArrays":
         """The same in other arrays."""
         starts, ends, *others = arrays
         values, flags = others[: len(self.values)], iter(others[len(self.values) :])
         validity = tuple(None if one is None else next(flags) for one in self.validity)
-        return Written(self.name, self.type, starts, ends, tuple(values), validity)
+        return OutputArrays(self.name, self.type, starts, ends, tuple(values), validity)
 
     def rows(self, block: Block, count: Var) -> ObjectRows:
         """Its snapshots as rows for a later loop."""
@@ -62,11 +62,11 @@ class Written:
         )
 
 
-def written(assembly: Assembly, name: str, payload: Type) -> Written:
+def written(assembly: Assembly, name: str, payload: Type) -> OutputArrays:
     """The output arrays of an object's loop."""
     struct = isinstance(payload, Struct)
     kinds = columns(payload)
-    return Written(
+    return OutputArrays(
         name,
         payload,
         assembly.array(SlotKind.OUT_STARTS, name, I64, written=True),
@@ -85,14 +85,19 @@ def written(assembly: Assembly, name: str, payload: Type) -> Written:
 
 
 def write_snapshot(
-    block: Block, out: Written, at: LExpr, value: Lowered, begin: LExpr, end: LExpr
+    block: Block,
+    out: OutputArrays,
+    at: LExpr,
+    value: LoopValue,
+    begin: LExpr,
+    end: LExpr,
 ) -> None:
     """Put a snapshot at its place; one that is φ is overwritten by the next."""
     block.add(Store(out.starts, at, begin), Store(out.ends, at, end))
     write_value(block, out, at, value)
 
 
-def write_value(block: Block, out: Written, at: LExpr, value: Lowered) -> None:
+def write_value(block: Block, out: OutputArrays, at: LExpr, value: LoopValue) -> None:
     """Put a payload at its place."""
     if value.fields:
         for field, array, flags in zip(
@@ -106,7 +111,7 @@ def write_value(block: Block, out: Written, at: LExpr, value: Lowered) -> None:
 
 
 def pack_snapshots(
-    block: Block, out: Written, count: Var, columns: Iterable[LExpr], there: LExpr
+    block: Block, out: OutputArrays, count: Var, columns: Iterable[LExpr], there: LExpr
 ) -> None:
     """Put those of a vector of snapshots behind all others in which `there` holds."""
     mask = block.name("there", Splat(there, BOOL))

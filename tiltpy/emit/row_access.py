@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tiltpy.abi import LANES, Layout, SlotKind, TimeLayout
 from tiltpy.emit.builder import Assembly, Block
-from tiltpy.emit.values import Lowered
+from tiltpy.emit.values import LoopValue
 from tiltpy.loops.build import (
     INF,
     TRUE,
@@ -154,17 +154,17 @@ class ObjectRows:
         array, offset = bitmap
         return Load(array, add(row, offset), BOOL)
 
-    def value(self, row: LExpr, exists: LExpr) -> Lowered:
+    def value(self, row: LExpr, exists: LExpr) -> LoopValue:
         """The payload of an existing row; `exists` says whether to believe it."""
         fields = tuple(
-            Lowered(scalar, load(self.values[j], row), self.valid(j, row))
+            LoopValue(scalar, load(self.values[j], row), self.valid(j, row))
             for j, (_, scalar) in enumerate(columns(self.type))
         )
         if isinstance(self.type, Struct):
-            return Lowered(self.type, None, exists, fields)
-        return Lowered(self.type, fields[0].value, exists)
+            return LoopValue(self.type, None, exists, fields)
+        return LoopValue(self.type, fields[0].value, exists)
 
-    def wide_value(self, block: Block, row: LExpr, exists: LExpr) -> Lowered:
+    def wide_value(self, block: Block, row: LExpr, exists: LExpr) -> LoopValue:
         """The payloads of a vector of existing rows that are snapshots."""
         fields = []
         for j, (_, scalar) in enumerate(columns(self.type)):
@@ -174,10 +174,10 @@ class ObjectRows:
                 array, offset = bitmap
                 valid = block.name("is", Wide(array, add(row, offset), BOOL))
             value = block.name("x", Wide(self.values[j], row, scalar))
-            fields.append(Lowered(scalar, value, valid))
+            fields.append(LoopValue(scalar, value, valid))
         if isinstance(self.type, Struct):
-            return Lowered(self.type, None, exists, tuple(fields))
-        return Lowered(self.type, fields[0].value, exists)
+            return LoopValue(self.type, None, exists, tuple(fields))
+        return LoopValue(self.type, fields[0].value, exists)
 
 
 def input_rows(

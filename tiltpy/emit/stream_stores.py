@@ -25,7 +25,7 @@ from tiltpy.loops.nodes import (
 from tiltpy.types import BOOL, I64
 
 
-class Outlet:
+class StreamStore:
     """Where a loop writes: the snapshot behind `count` others goes to `near[count]`.
 
     `far` are the arrays of an output of that name, in all of which it has an entry, and

@@ -55,7 +55,7 @@ from tiltpy.types import BOOL, I64, STRING, Scalar, Struct, Type
 
 
 @dataclass(frozen=True, slots=True)
-class Lowered:
+class LoopValue:
     """A value of the functional IR: `value` unless `valid` is false (φ).
 
     A struct has no `value` but `fields`, whose own φ counts only while it is valid.
@@ -64,7 +64,7 @@ class Lowered:
     type: Type
     value: LExpr | None
     valid: LExpr
-    fields: tuple["Lowered", ...] = ()
+    fields: tuple["LoopValue", ...] = ()
 
     @property
     def scalar(self) -> LExpr:
@@ -73,7 +73,7 @@ class Lowered:
         return self.value
 
 
-Leaf = Callable[[At | EventBound | Reduce | Time | Element], Lowered]
+Leaf = Callable[[At | EventBound | Reduce | Time | Element], LoopValue]
 """How an expression reads time: given by the loop it stands in."""
 
 
@@ -84,17 +84,17 @@ def zero(scalar: Scalar) -> Num:
     return Num(0.0 if scalar.is_float else 0, scalar)
 
 
-def phi(payload: Type) -> Lowered:
+def phi(payload: Type) -> LoopValue:
     """φ of a type."""
     if isinstance(payload, Struct):
         fields = tuple(phi(scalar) for _, scalar in payload.fields)
-        return Lowered(payload, None, FALSE, fields)
-    return Lowered(payload, zero(payload), FALSE)
+        return LoopValue(payload, None, FALSE, fields)
+    return LoopValue(payload, zero(payload), FALSE)
 
 
 def lower_expr(
-    block: Block, leaf: Leaf, expr: Expr, names: Mapping[str, Lowered] | None = None
-) -> Lowered:
+    block: Block, leaf: Leaf, expr: Expr, names: Mapping[str, LoopValue] | None = None
+) -> LoopValue:
     """Append what computes an expression, and return where it is.
 
     `names` are those that it uses and does not bind.
@@ -106,12 +106,12 @@ class _Lowering:
     def __init__(self, block: Block, leaf: Leaf) -> None:
         self.block = block
         self.leaf = leaf
-        self.known: dict[Expr, Lowered] = {}
+        self.known: dict[Expr, LoopValue] = {}
 
-    def lower(self, expr: Expr, env: dict[str, Lowered]) -> Lowered:
+    def lower(self, expr: Expr, env: dict[str, LoopValue]) -> LoopValue:
         match expr:
             case Const():
-                return Lowered(expr.type, self.constant(expr), TRUE)
+                return LoopValue(expr.type, self.constant(expr), TRUE)
             case Phi():
                 return phi(expr.type)
             case At() | EventBound() | Reduce() | Time() | Element():
@@ -126,45 +126,47 @@ class _Lowering:
                 return self.conditional(expr, env)
             case MakeStruct(fields=fields):
                 lowered = tuple(self.lower(field, env) for field in fields)
-                return Lowered(expr.type, None, TRUE, lowered)
+                return LoopValue(expr.type, None, TRUE, lowered)
             case Field(operand=operand, name=name):
                 struct = self.lower(operand, env)
                 assert isinstance(struct.type, Struct)
                 index = [n for n, _ in struct.type.fields].index(name)
                 field = struct.fields[index]
                 return self.named(
-                    Lowered(field.type, field.value, conj(struct.valid, field.valid))
+                    LoopValue(field.type, field.value, conj(struct.valid, field.valid))
                 )
             case In(operand=operand, options=options):
                 inner = self.lower(operand, env)
                 found = self.among(inner.scalar, options)
-                return self.named(Lowered(BOOL, found, inner.valid))
+                return self.named(LoopValue(BOOL, found, inner.valid))
             case MatchString(operand=operand):
                 inner = self.lower(operand, env)
                 kind = SlotKind(expr.test)
                 found = self.looked_up(kind, expr.pattern, inner.scalar)
-                return self.named(Lowered(BOOL, found, inner.valid))
+                return self.named(LoopValue(BOOL, found, inner.valid))
             case Unary() | Binary() | Exists() | Cast() | Call():
                 return self.named(self.operation(expr, env))
             case _:
                 assert_never(expr)
 
     def operation(
-        self, expr: Unary | Binary | Exists | Cast | Call, env: dict[str, Lowered]
-    ) -> Lowered:
+        self, expr: Unary | Binary | Exists | Cast | Call, env: dict[str, LoopValue]
+    ) -> LoopValue:
         match expr:
             case Exists(operand=operand):
-                return Lowered(BOOL, self.lower(operand, env).valid, TRUE)
+                return LoopValue(BOOL, self.lower(operand, env).valid, TRUE)
             case Cast(operand=operand):
                 inner = self.lower(operand, env)
-                return Lowered(expr.type, convert(inner.scalar, expr.type), inner.valid)
+                return LoopValue(
+                    expr.type, convert(inner.scalar, expr.type), inner.valid
+                )
             case Unary(op=op, operand=operand):
                 inner = self.lower(operand, env)
-                return Lowered(expr.type, self.unary(op, inner.scalar), inner.valid)
+                return LoopValue(expr.type, self.unary(op, inner.scalar), inner.valid)
             case Call(function=function, arguments=arguments):
                 lowered = [self.lower(argument, env) for argument in arguments]
                 values = tuple(one.scalar for one in lowered)
-                return Lowered(
+                return LoopValue(
                     expr.type,
                     CallFn(function, values, expr.type),
                     conj(*(one.valid for one in lowered)),
@@ -207,7 +209,7 @@ class _Lowering:
         start = Num(-0.0 if value.type.is_float else 0, value.type)
         return Bin("-", start, value, value.type)
 
-    def binary(self, expr: Binary, left: Lowered, right: Lowered) -> Lowered:
+    def binary(self, expr: Binary, left: LoopValue, right: LoopValue) -> LoopValue:
         op, a, b = expr.op, left.scalar, right.scalar
         if op == "&&":
             value = conj(disj(a, negate(left.valid)), disj(b, negate(right.valid)))
@@ -215,26 +217,28 @@ class _Lowering:
                 conj(left.valid, negate(a)), conj(right.valid, negate(b))
             )
             valid = disj(conj(left.valid, right.valid), known_false)
-            return Lowered(BOOL, value, valid)
+            return LoopValue(BOOL, value, valid)
         if op == "||":
             yes_a, yes_b = conj(a, left.valid), conj(b, right.valid)
             valid = disj(conj(left.valid, right.valid), yes_a, yes_b)
-            return Lowered(BOOL, disj(yes_a, yes_b), valid)
+            return LoopValue(BOOL, disj(yes_a, yes_b), valid)
         valid = conj(left.valid, right.valid)
         if op in COMPARISON:
-            return Lowered(BOOL, compare(op, a, b), valid)
+            return LoopValue(BOOL, compare(op, a, b), valid)
         assert op in ARITHMETIC
         if op in ("//", "%") and expr.type.is_integer:
             valid = conj(valid, ne(b, zero(expr.type)))
-        return Lowered(expr.type, Bin(op, a, b, expr.type), valid)
+        return LoopValue(expr.type, Bin(op, a, b, expr.type), valid)
 
-    def conditional(self, expr: If, env: dict[str, Lowered]) -> Lowered:
+    def conditional(self, expr: If, env: dict[str, LoopValue]) -> LoopValue:
         condition = self.lower(expr.condition, env)
         then = self.lower(expr.then, env)
         otherwise = self.lower(expr.otherwise, env)
         return self.choose(condition, then, otherwise)
 
-    def choose(self, condition: Lowered, then: Lowered, other: Lowered) -> Lowered:
+    def choose(
+        self, condition: LoopValue, then: LoopValue, other: LoopValue
+    ) -> LoopValue:
         test = condition.scalar
         valid = conj(condition.valid, select_bool(test, then.valid, other.valid))
         if then.fields:
@@ -243,13 +247,13 @@ class _Lowering:
                 for one, two in zip(then.fields, other.fields, strict=True)
             )
             valid = self.block.name("ok", valid)
-            return Lowered(then.type, None, valid, fields)
+            return LoopValue(then.type, None, valid, fields)
         chosen = pick(test, then.valid, other.valid, then, other)
-        return self.named(Lowered(then.type, chosen.value, valid))
+        return self.named(LoopValue(then.type, chosen.value, valid))
 
-    def named(self, lowered: Lowered) -> Lowered:
+    def named(self, lowered: LoopValue) -> LoopValue:
         """The same, computed once and kept in variables."""
-        return Lowered(
+        return LoopValue(
             lowered.type,
             self.block.name("v", lowered.scalar),
             self.block.name("ok", lowered.valid),
@@ -265,14 +269,18 @@ def any_of(tests: Sequence[LExpr]) -> LExpr:
 
 
 def pick(
-    test: LExpr, then_valid: LExpr, other_valid: LExpr, then: Lowered, other: Lowered
-) -> Lowered:
+    test: LExpr,
+    then_valid: LExpr,
+    other_valid: LExpr,
+    then: LoopValue,
+    other: LoopValue,
+) -> LoopValue:
     """`test ? then : other`; a side that is φ for certain need not be selected."""
     if other_valid == FALSE:
         return then
     if then_valid == FALSE:
         return other
-    return Lowered(
+    return LoopValue(
         then.type,
         select(test, then.scalar, other.scalar),
         select_bool(test, then.valid, other.valid),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from tiltpy.abi import LANES, Loop, SamplingGrid, Shape, TimeLayout
-from tiltpy.aggregates.user_defined import way_of
+from tiltpy.aggregates.user_defined import slide_of
 from tiltpy.compiler import Compiler, LazyCode, Specialised
 from tiltpy.emit.references import reductions
 from tiltpy.ir.nodes import Query
@@ -118,7 +118,7 @@ def _explain_user_reductions(compiled: Specialised) -> Iterator[str]:
                 in_order = layout is None or layout.fifo
                 disjoint = layout is None or layout.time is not TimeLayout.OVERLAPPING
                 one = own[node.reduction]
-                way = way_of(one, in_order=in_order, disjoint=disjoint)
+                way = slide_of(one, in_order=in_order, disjoint=disjoint)
                 yield f"~{definition.name}: {node.reduction} of ~{name} {way.value}"
 
 

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TypeVar
 
 from tiltpy.emit.builder import Assembly, Block
-from tiltpy.emit.values import Leaf, Lowered, lower_expr, phi
+from tiltpy.emit.values import Leaf, LoopValue, lower_expr, phi
 from tiltpy.ir.nodes import (
     At,
     Cut,
@@ -94,7 +94,7 @@ def _trial() -> Block:
 def _without(reference: CutPoint | Window) -> Leaf:
     """Read time where one reference sees nothing; of the others nothing is known."""
 
-    def leaf(node: Read) -> Lowered:
+    def leaf(node: Read) -> LoopValue:
         match node:
             case At() | EventBound() if CutPoint(node.object, node.offset) == reference:
                 return phi(node.type)
@@ -107,18 +107,18 @@ def _without(reference: CutPoint | Window) -> Leaf:
     return leaf
 
 
-def _unknown(payload: Type) -> Lowered:
+def _unknown(payload: Type) -> LoopValue:
     """Stand for something of which nothing is known."""
     there = Var("there", BOOL)
     if isinstance(payload, Struct):
         fields = tuple(_unknown(scalar) for _, scalar in payload.fields)
-        return Lowered(payload, None, there, fields)
-    return Lowered(payload, Var("some", payload), there)
+        return LoopValue(payload, None, there, fields)
+    return LoopValue(payload, Var("some", payload), there)
 
 
-def _present(payload: Type) -> Lowered:
+def _present(payload: Type) -> LoopValue:
     """Stand for something of which nothing is known but that it is not φ."""
     if isinstance(payload, Struct):
         fields = tuple(_present(scalar) for _, scalar in payload.fields)
-        return Lowered(payload, None, TRUE, fields)
-    return Lowered(payload, Var("some", payload), TRUE)
+        return LoopValue(payload, None, TRUE, fields)
+    return LoopValue(payload, Var("some", payload), TRUE)

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from math import gcd
 
 from tiltpy.abi import Grouped, Layout, SlotKind, TimeLayout
-from tiltpy.aggregates.aggregate import Kept
-from tiltpy.aggregates.built_in import kept_for
+from tiltpy.aggregates.aggregate import Aggregate
+from tiltpy.aggregates.built_in import aggregate_for
 from tiltpy.costs import DEFAULT_COSTS, Costs
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.references import reductions
 from tiltpy.emit.row_access import ObjectRows, input_rows
-from tiltpy.emit.values import Lowered, lower_expr
+from tiltpy.emit.values import LoopValue, lower_expr
 from tiltpy.forks import cached_property
 from tiltpy.ir.cuts import expressions
 from tiltpy.ir.nodes import (
@@ -52,7 +52,7 @@ Span = tuple[int, int]
 class Part:
     """Number `column` of the matrices from which a kind of state begins."""
 
-    kept: Kept
+    kept: Aggregate
     element: Expr
     column: int
 
@@ -144,7 +144,7 @@ class PaneAggregationPlan:
     @cached_property
     def parts(self) -> list[Part]:
         """The states, each for an element, and where they are."""
-        found: dict[tuple[Kept, Expr], Part] = {}
+        found: dict[tuple[Aggregate, Expr], Part] = {}
         column = len(self.counts)
         for node in reductions(self.definition):
             if node.reduction == "count":
@@ -155,10 +155,10 @@ class PaneAggregationPlan:
                 column += len(kept.types)
         return list(found.values())
 
-    def kept(self, node: Reduce) -> Kept:
+    def kept(self, node: Reduce) -> Aggregate:
         """The state of a reduction, besides its count."""
         own = {one.name: one for one in self.query.reductions}
-        return kept_for(node.reduction, node.element.type, own)
+        return aggregate_for(node.reduction, node.element.type, own)
 
     def part(self, node: Reduce) -> Part:
         """Where the state of a reduction is."""
@@ -261,10 +261,10 @@ def _check_reduction(node: Reduce, query: Query) -> None:
         raise Misfit(f"{node.reduction} has no merge, or sees where snapshots start")
 
 
-def value_of(block: Block, rows: ObjectRows, row: LExpr, element: Expr) -> Lowered:
+def value_of(block: Block, rows: ObjectRows, row: LExpr, element: Expr) -> LoopValue:
     """An element at a row that is an event."""
 
-    def leaf(node: At | EventBound | Reduce | Time | Element) -> Lowered:
+    def leaf(node: At | EventBound | Reduce | Time | Element) -> LoopValue:
         assert isinstance(node, Element), "an element reads its snapshot alone"
         return rows.value(row, TRUE)
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tiltpy.aggregates.user_defined import Way, way_of
+from tiltpy.aggregates.user_defined import Slide, slide_of
 from tiltpy.costs import Costs
 from tiltpy.emit.references import reductions, references, uses_time
 from tiltpy.forks import cached_property
@@ -85,4 +85,4 @@ class LoopFacts:
         """Whether a reduction sees where its window's edges cut events."""
         own = self.user_defined.get(node.reduction)
         disjoint = self.objects[node.window.object].disjoint
-        return own is not None and way_of(own, disjoint=disjoint) is Way.EDGED
+        return own is not None and slide_of(own, disjoint=disjoint) is Slide.CLIP

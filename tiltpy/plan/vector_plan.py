@@ -11,7 +11,7 @@ from math import lcm
 
 from tiltpy.abi import LANES, Layout, SamplingGrid, TimeLayout
 from tiltpy.costs import Costs
-from tiltpy.emit.axes import Axis, Step, common_low, step, whole_vectors
+from tiltpy.emit.axes import Axis, CellMap, common_low, step, whole_vectors
 from tiltpy.emit.references import reductions, references
 from tiltpy.ir.nodes import CutPoint, Query, Reduce, TemporalExpr, UserReduction, Window
 from tiltpy.plan.nodes import Misfit
@@ -40,8 +40,8 @@ class Stage:
 class WindowCells:
     """How a reader sees an object through a window: its oldest and newest cell."""
 
-    oldest: Step
-    newest: Step
+    oldest: CellMap
+    newest: CellMap
 
     @property
     def cells(self) -> int:
@@ -178,7 +178,7 @@ class VectorPlan:
             if one.name in read and not self.sampled(one.name)
         )
 
-    def point(self, reader: TemporalExpr, point: CutPoint) -> Step:
+    def point(self, reader: TemporalExpr, point: CutPoint) -> CellMap:
         """The cell that a point reference sees."""
         return self._step(reader, point.object, point.offset)
 
@@ -187,7 +187,7 @@ class VectorPlan:
         oldest = self._step(reader, window.object, window.start + 1)
         return WindowCells(oldest, self._step(reader, window.object, window.end))
 
-    def _step(self, reader: TemporalExpr, name: str, offset: int) -> Step:
+    def _step(self, reader: TemporalExpr, name: str, offset: int) -> CellMap:
         return step(self.axes[reader.name], self.axes[name], offset, self.low)
 
     def is_streamed(self, reader: TemporalExpr, name: str) -> bool:

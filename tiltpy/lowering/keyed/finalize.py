@@ -12,7 +12,7 @@ from tiltpy.aggregates.finalize import finish
 from tiltpy.emit.builder import Block
 from tiltpy.emit.elements import row_value
 from tiltpy.emit.references import reductions
-from tiltpy.emit.values import Lowered, lower_expr
+from tiltpy.emit.values import LoopValue, lower_expr
 from tiltpy.ir.nodes import (
     At,
     CutWindow,
@@ -220,7 +220,7 @@ class _Cells:
         key, inner = self._each_key(block)
         place = inner.name("place", add(base, key))
 
-        def leaf(node: At | EventBound | Reduce | Time | Element) -> Lowered:
+        def leaf(node: At | EventBound | Reduce | Time | Element) -> LoopValue:
             assert isinstance(node, Reduce), "a result reads windows alone"
             return self._reduced(inner, node, key)
 
@@ -243,7 +243,7 @@ class _Cells:
     def _written(self, kind: SlotKind, scalar: Scalar, column: int = 0) -> Array:
         return self.assembly.array(kind, self.name, scalar, column, written=True)
 
-    def _reduced(self, block: Block, node: Reduce, key: Var) -> Lowered:
+    def _reduced(self, block: Block, node: Reduce, key: Var) -> LoopValue:
         """The value of a reduction for a key."""
         count, states = self._needs(node)
         number = block.name("n", load(self.rows_of[count][0], key))
@@ -258,4 +258,4 @@ class _Cells:
         if found.value is None:
             return found
         value, valid = block.name("r", found.scalar), block.name("ok", found.valid)
-        return Lowered(found.type, value, valid)
+        return LoopValue(found.type, value, valid)

@@ -7,22 +7,22 @@ they slide in stacks, and at each visit the two that are cut are merged with the
 
 from tiltpy.aggregates.aggregate import State
 from tiltpy.aggregates.user_defined import (
-    finish_own,
-    kept_of_bounded,
+    bounded_aggregate,
+    finish_user_defined,
     lift_cut,
 )
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.elements import element_of
-from tiltpy.emit.values import Lowered
+from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Expr, Reduce, UserReduction
 from tiltpy.loops.build import conj, greatest, i64, le, lt, sub
 from tiltpy.loops.nodes import LExpr
 from tiltpy.lowering.sweep.fifo_window import SlidingWindow
 from tiltpy.lowering.sweep.ranking import Rankings
-from tiltpy.lowering.sweep.row_bounds import Edges
+from tiltpy.lowering.sweep.row_bounds import RowBounds
 
 
-class EdgedWindow:
+class ClippedWindow:
     """The reductions that see bounds over one window of rows without overlap.
 
     `outer` follows the rows that the window touches; here are those that lie in it.
@@ -31,7 +31,7 @@ class EdgedWindow:
     def __init__(
         self,
         assembly: Assembly,
-        edges: Edges,
+        edges: RowBounds,
         outer: SlidingWindow,
         *,
         leaps: bool,
@@ -54,7 +54,7 @@ class EdgedWindow:
 
     def reduce(self, own: UserReduction, node: Reduce) -> None:
         """Have a reduction over the window computed."""
-        self.inner.track(node.element).keep(kept_of_bounded(own, self.rows))
+        self.inner.track(node.element).keep(bounded_aggregate(own, self.rows))
 
     def start(self, block: Block) -> None:
         """Before the loop."""
@@ -64,10 +64,10 @@ class EdgedWindow:
         """Move to the loop's time; the outer window has."""
         self.inner.advance(block, now)
 
-    def value(self, block: Block, own: UserReduction, node: Reduce) -> Lowered:
+    def value(self, block: Block, own: UserReduction, node: Reduce) -> LoopValue:
         """The value of a reduction over the window as it is now."""
         stretch, inner = self.outer.stretch(), self.inner
-        kept = kept_of_bounded(own, self.rows)
+        kept = bounded_aggregate(own, self.rows)
         top = block.name("top", sub(inner.lo.row, inner.base))
         middle = inner.track(node.element).state(block, kept, top)
         newest = block.name("newest", greatest(sub(stretch.stop, i64(1)), i64(0)))
@@ -79,7 +79,7 @@ class EdgedWindow:
         last = self._cut(block, own, node.element, newest, cut_high)
         merged = kept.merge(block, first, self._named(block, middle))
         merged = kept.merge(block, self._named(block, merged), last)
-        return finish_own(block, own, self._named(block, merged))
+        return finish_user_defined(block, own, self._named(block, merged))
 
     def _named(self, block: Block, state: State) -> State:
         return tuple(block.name("m", part) for part in state)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from tiltpy.abi import LANES
 from tiltpy.aggregates.quantiles import between, share_of, times
 from tiltpy.emit.builder import Assembly, Block
-from tiltpy.emit.values import Lowered
+from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import (
     add,
@@ -128,7 +128,7 @@ class CountTree:
         else:
             block.either(eq(rank, self.ranking.nan), nan, number)
 
-    def value(self, block: Block, node: Reduce) -> Lowered:
+    def value(self, block: Block, node: Reduce) -> LoopValue:
         """What a reduction makes of the window as it is now."""
         if node in self.best:
             return self._top(block, node)
@@ -157,7 +157,7 @@ class CountTree:
         block.add(While(lt(i64(0), level), down.body()))
         return list(nodes)
 
-    def _quantile(self, block: Block, node: Reduce, share: float) -> Lowered:
+    def _quantile(self, block: Block, node: Reduce, share: float) -> LoopValue:
         """On the line between the two values next to its place among them."""
         steps = convert(sub(self.size, _ONE), F64)
         place = block.name("place", times(f64(share), steps))
@@ -174,9 +174,9 @@ class CountTree:
         some = lt(i64(0), add(self.size, self.nans))
         if self.ranking.nan is not None:
             found = select(lt(i64(0), self.nans), f64(float("nan")), found)
-        return Lowered(node.type, block.name("q", found), some)
+        return LoopValue(node.type, block.name("q", found), some)
 
-    def _top(self, block: Block, node: Reduce) -> Lowered:
+    def _top(self, block: Block, node: Reduce) -> LoopValue:
         """The greatest values, then as many NaNs as there are, then φ."""
         best, scalar = self.best[node], self.ranking.type
         assert isinstance(node.type, Struct)
@@ -194,8 +194,8 @@ class CountTree:
                 nan = Num(float("nan"), scalar)
                 value = select(lt(i64(place), self.size), value, nan)
             there = lt(i64(place), total)
-            fields.append(Lowered(scalar, block.name("top", value), there))
-        return Lowered(node.type, None, lt(i64(0), total), tuple(fields))
+            fields.append(LoopValue(scalar, block.name("top", value), there))
+        return LoopValue(node.type, None, lt(i64(0), total), tuple(fields))
 
 
 def _over_lanes(number: LExpr) -> LExpr:

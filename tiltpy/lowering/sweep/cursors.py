@@ -29,7 +29,7 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import LExpr, Store, While
-from tiltpy.lowering.sweep.row_bounds import Edges
+from tiltpy.lowering.sweep.row_bounds import RowBounds
 from tiltpy.types import BOOL, I64
 
 
@@ -40,7 +40,7 @@ def gapless(rows: ObjectRows) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class PointRead:
     """What a cursor sees: `row` is readable even where there is no snapshot."""
 
     exists: LExpr
@@ -59,7 +59,7 @@ class Cursor(Protocol):
     def start(self, block: Block) -> None:
         """Position it before the loop."""
 
-    def advance(self, block: Block, now: LExpr) -> Seen:
+    def advance(self, block: Block, now: LExpr) -> PointRead:
         """Move it to a later time of the loop."""
 
     def cut(self, block: Block) -> LExpr:
@@ -70,7 +70,7 @@ class StepCursor:
     """Over rows without overlap or nulls, in a loop that steps from edge to edge."""
 
     def __init__(
-        self, assembly: Assembly, edges: Edges, rows: ObjectRows, offset: int
+        self, assembly: Assembly, edges: RowBounds, rows: ObjectRows, offset: int
     ) -> None:
         label = f"{rows.name}.at"
         self.rows = rows
@@ -95,7 +95,7 @@ class StepCursor:
         cursor.rows = replace(self.rows, within=True)
         return cursor
 
-    def advance(self, block: Block, now: LExpr) -> Seen:
+    def advance(self, block: Block, now: LExpr) -> PointRead:
         """The row after those that have ended, if it has begun."""
         rows, row = self.rows, self.ended.row
         if self.begun is None:
@@ -105,7 +105,7 @@ class StepCursor:
         else:
             block.set(self.exists, lt(row, self.begun.row))
             change = least(self.ended.due, self.begun.due)
-        return Seen(self.exists, block.name("row", rows.clamp(row)), change)
+        return PointRead(self.exists, block.name("row", rows.clamp(row)), change)
 
     def cut(self, block: Block) -> LExpr:
         """Another row, or the other side of a snapshot's start."""
@@ -135,7 +135,7 @@ class ScanCursor:
         block.set(self.row_before, i64(-1))
         block.set(self.existed, FALSE)
 
-    def advance(self, block: Block, now: LExpr) -> Seen:
+    def advance(self, block: Block, now: LExpr) -> PointRead:
         """Move on to the row that holds the time, or to the next one after it."""
         rows = self.rows
         time = block.name("at", add(now, i64(self.offset)))
@@ -151,18 +151,18 @@ class ScanCursor:
         block.set(self.exists, lt(start, time))
         until = select(self.exists, self.end, start)
         row = block.name("row", rows.clamp(self.row))
-        return Seen(self.exists, row, sub(until, i64(self.offset - 1)))
+        return PointRead(self.exists, row, sub(until, i64(self.offset - 1)))
 
     def _start(self) -> LExpr:
         if self.rows.layout.points:
             return sub(self.end, i64(1))  # infinity less one is as far
         return self.rows.start_or_never(self.row)
 
-    def settled(self, block: Block) -> Seen:
+    def settled(self, block: Block) -> PointRead:
         """What it sees once the loop has gone on to the row it is at."""
         row = block.name("row", self.rows.clamp(self.row))
         block.set(self.exists, TRUE)
-        return Seen(TRUE, row, sub(self.end, i64(self.offset - 1)))
+        return PointRead(TRUE, row, sub(self.end, i64(self.offset - 1)))
 
     def cut(self, block: Block) -> LExpr:
         """Another row, or the other side of a snapshot's start."""
@@ -201,7 +201,7 @@ class StackCursor:
         top = select(empty, i64(0), sub(self.depth, i64(1)))
         return select(empty, i64(0), load(self.stack, top))
 
-    def advance(self, block: Block, now: LExpr) -> Seen:
+    def advance(self, block: Block, now: LExpr) -> PointRead:
         """Push what has started, pop what has ended."""
         rows = self.rows
         time = block.name("at", add(now, i64(self.offset)))
@@ -210,7 +210,7 @@ class StackCursor:
         top = block.name("top", self._top())
         end = select(some, rows.end_at(top), INF)
         until = least(end, rows.start_or_never(self.next))
-        return Seen(some, top, sub(until, i64(self.offset - 1)))
+        return PointRead(some, top, sub(until, i64(self.offset - 1)))
 
     def _push(self, block: Block, time: LExpr) -> While:
         from_here = block.inner()

@@ -9,7 +9,7 @@ was read before, ahead of knowing which edge moves: so no visit waits for memory
 from dataclasses import dataclass
 
 from tiltpy.emit.builder import Assembly, Block
-from tiltpy.emit.output_arrays import Written, write_snapshot
+from tiltpy.emit.output_arrays import OutputArrays, write_snapshot
 from tiltpy.emit.row_access import ObjectRows, prefetch_rows
 from tiltpy.ir.nodes import (
     CutPoint,
@@ -20,15 +20,15 @@ from tiltpy.loops.nodes import LExpr, Select, Var, While
 from tiltpy.lowering.sweep.cursors import StepCursor
 from tiltpy.lowering.sweep.fifo_window import SlidingWindow
 from tiltpy.lowering.sweep.operands import SweepOperands
-from tiltpy.lowering.sweep.row_bounds import Edge
+from tiltpy.lowering.sweep.row_bounds import RowBound
 from tiltpy.types import I64
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class EdgeStep:
     """An edge, and when it is due after it is `due`."""
 
-    edge: Edge
+    edge: RowBound
     later: Var
     run: int
     """Visits of a run."""
@@ -68,7 +68,7 @@ class Step:
         return self.edge.due_at(row)
 
 
-class Stepping:
+class EdgeLoop:
     """The short visits of a loop that steps, between two that are not."""
 
     def __init__(self, assembly: Assembly, following: SweepOperands) -> None:
@@ -76,12 +76,12 @@ class Stepping:
         self.visits = assembly.fresh("visits")
         self.run = assembly.costs.run_visits
         self.steps = [
-            Step(edge, assembly.fresh(f"{edge.row.name}.later"), self.run)
+            EdgeStep(edge, assembly.fresh(f"{edge.row.name}.later"), self.run)
             for edge in following.edges.known.values()
         ]
 
     def append(
-        self, block: Block, out: Written, count: Var, now: Var, last: LExpr
+        self, block: Block, out: OutputArrays, count: Var, now: Var, last: LExpr
     ) -> None:
         """Visits from `now` on, for as long as all edges are well inside the rows."""
         run, visit = block.inner(), block.inner()
@@ -110,7 +110,7 @@ class Stepping:
         windows = self.following.windows.items()
         return {w: s for w, s in windows if isinstance(s, SlidingWindow)}
 
-    def _visit(self, block: Block, out: Written, count: Var, now: Var) -> None:
+    def _visit(self, block: Block, out: OutputArrays, count: Var, now: Var) -> None:
         for step in self.steps:
             step.take(block, now)
         points = {
@@ -129,7 +129,7 @@ class Stepping:
 
     def _fetch(self, block: Block) -> None:
         """Ask for rows of a later run: those that come first, the others were read."""
-        newest: dict[ObjectRows, Edge] = {}
+        newest: dict[ObjectRows, RowBound] = {}
         for step in self.steps:
             edge = newest.setdefault(step.edge.rows, step.edge)
             if edge.offset < step.edge.offset:

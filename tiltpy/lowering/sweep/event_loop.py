@@ -9,7 +9,7 @@ is wanted needs no edge that passes what has left.
 
 from tiltpy.abi import LANES
 from tiltpy.emit.builder import Assembly, Block
-from tiltpy.emit.output_arrays import Written, write_snapshot
+from tiltpy.emit.output_arrays import OutputArrays, write_snapshot
 from tiltpy.loops.build import (
     TRUE,
     add,
@@ -24,15 +24,15 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Bin, LExpr, Var, While
-from tiltpy.lowering.sweep.cursors import ScanCursor, Seen
-from tiltpy.lowering.sweep.event_vectors import EventLanes
+from tiltpy.lowering.sweep.cursors import PointRead, ScanCursor
+from tiltpy.lowering.sweep.event_vectors import EventVectors
 from tiltpy.lowering.sweep.fifo_window import SlidingWindow
 from tiltpy.lowering.sweep.operands import SweepOperands
 from tiltpy.plan.nodes import Advance, EventScan
 from tiltpy.types import I64
 
 
-class AtEvents:
+class EventLoop:
     """The short visits of a loop over the events of one point stream."""
 
     def __init__(
@@ -47,11 +47,11 @@ class AtEvents:
         self.row = assembly.fresh(f"{cursor.rows.name}.event")
         self.time = assembly.fresh("time")
         self.stop = assembly.fresh(f"{cursor.rows.name}.stop")
-        lanes = EventLanes(following.definition, cursor.rows)
+        lanes = EventVectors(following.definition, cursor.rows)
         self.lanes = lanes if plan.vectorized else None
 
     def append(
-        self, block: Block, out: Written, count: Var, now: Var, last: LExpr
+        self, block: Block, out: OutputArrays, count: Var, now: Var, last: LExpr
     ) -> None:
         """Visits behind that of the cursor's row, for as many as are well inside."""
         rows, windows = self.cursor.rows, self.windows()
@@ -61,7 +61,7 @@ class AtEvents:
         end = rows.end_at(self.row)
         visit.set(self.time, sub(end, i64(self.point.offset)))
         inside = {one.window: self._advance(visit, one) for one in windows}
-        seen = Seen(TRUE, self.row, add(self.time, i64(1)))
+        seen = PointRead(TRUE, self.row, add(self.time, i64(1)))
         value = self.following.value(visit, {self.point: seen}, inside)
         write_snapshot(visit, out, count, value, sub(self.time, i64(1)), self.time)
         visit.set(count, add(count, convert(value.valid, I64)))
@@ -78,7 +78,7 @@ class AtEvents:
         block.when(conj(self.cursor.exists, *some), stretch)
 
     def _in_lanes(
-        self, lanes: EventLanes, visit: Block, out: Written, count: Var
+        self, lanes: EventVectors, visit: Block, out: OutputArrays, count: Var
     ) -> Block:
         """As many events at once as there are lanes, and single ones beside them.
 

@@ -9,15 +9,15 @@ Nothing is kept from event to event.
 from dataclasses import dataclass
 
 from tiltpy.aggregates.aggregate import State, lift_where
-from tiltpy.aggregates.built_in import kept_for
+from tiltpy.aggregates.built_in import aggregate_for
 from tiltpy.aggregates.central_moments import is_masked_spread
 from tiltpy.aggregates.finalize import finish
 from tiltpy.aggregates.masked_variance import MaskedSpread, in_lanes
 from tiltpy.emit.builder import Block
-from tiltpy.emit.output_arrays import Written, pack_snapshots
+from tiltpy.emit.output_arrays import OutputArrays, pack_snapshots
 from tiltpy.emit.references import references
 from tiltpy.emit.row_access import ObjectRows
-from tiltpy.emit.values import Lowered, lower_expr
+from tiltpy.emit.values import LoopValue, lower_expr
 from tiltpy.ir.nodes import (
     At,
     Element,
@@ -33,7 +33,7 @@ from tiltpy.plan.strategies.event_scan import depth
 from tiltpy.types import I32, Struct, columns
 
 
-class EventLanes:
+class EventVectors:
     """The visits of as many events as there are lanes, from `row` on."""
 
     def __init__(self, definition: TemporalExpr, rows: ObjectRows) -> None:
@@ -42,7 +42,7 @@ class EventLanes:
         _, windows = references(definition)
         self.deepest = max(map(depth, windows))
 
-    def visit(self, block: Block, row: LExpr, out: Written, count: Var) -> None:
+    def visit(self, block: Block, row: LExpr, out: OutputArrays, count: Var) -> None:
         """Write the results of the rows from `row` on, which all exist."""
         seen = _Seen(block, self.rows, row)
         value = lower_expr(block, seen.leaf, self.definition.body)
@@ -63,20 +63,20 @@ class _Seen:
         """When those end."""
         return self.block.name("end", self.rows.wide_end(sub(self.row, i64(back))))
 
-    def payload(self, back: int) -> Lowered:
+    def payload(self, back: int) -> LoopValue:
         """What they carry."""
         base = self.block.name("base", sub(self.row, i64(back)))
         fields = tuple(
-            Lowered(scalar, self.block.name("x", Wide(array, base, scalar)), TRUE)
+            LoopValue(scalar, self.block.name("x", Wide(array, base, scalar)), TRUE)
             for array, (_, scalar) in zip(
                 self.rows.values, columns(self.rows.type), strict=True
             )
         )
         if isinstance(self.rows.type, Struct):
-            return Lowered(self.rows.type, None, TRUE, fields)
+            return LoopValue(self.rows.type, None, TRUE, fields)
         return fields[0]
 
-    def leaf(self, node: At | EventBound | Reduce | Time | Element) -> Lowered:
+    def leaf(self, node: At | EventBound | Reduce | Time | Element) -> LoopValue:
         """What an expression at the events reads of time."""
         match node:
             case At():
@@ -86,7 +86,7 @@ class _Seen:
             case _:
                 raise AssertionError("the events are seen as a whole")
 
-    def _reduce(self, node: Reduce) -> Lowered:
+    def _reduce(self, node: Reduce) -> LoopValue:
         elements = [
             (self._element(node, back), self._inside(node.window, back))
             for back in range(depth(node.window), -(node.window.end == 0), -1)
@@ -102,7 +102,7 @@ class _Seen:
             spread = [(in_lanes(value), here) for value, here in values]
             found = MaskedSpread(self.block.assembly, node, spread)
             return found.value(self.block, count)
-        kept = kept_for(node.reduction, node.element.type, {})
+        kept = aggregate_for(node.reduction, node.element.type, {})
         state: State = tuple(Splat(part, part.type) for part in kept.identity)
         for value, here in values:
             lifted = lift_where(self.block, kept, value, here, i64(0))
@@ -110,10 +110,10 @@ class _Seen:
             state = tuple(self.block.name("w", part) for part in merged)
         return finish(self.block, node, state, count)
 
-    def _element(self, node: Reduce, back: int) -> Lowered:
+    def _element(self, node: Reduce, back: int) -> LoopValue:
         given = self.payload(back)
 
-        def leaf(_: At | EventBound | Reduce | Time | Element) -> Lowered:
+        def leaf(_: At | EventBound | Reduce | Time | Element) -> LoopValue:
             return given
 
         return lower_expr(self.block, leaf, node.element)

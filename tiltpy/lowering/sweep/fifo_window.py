@@ -15,11 +15,11 @@ from dataclasses import replace
 
 from tiltpy.aggregates.built_in import COUNT
 from tiltpy.aggregates.finalize import finish
-from tiltpy.aggregates.user_defined import Way, way_of
+from tiltpy.aggregates.user_defined import Slide, slide_of
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.elements import row_value
 from tiltpy.emit.row_access import ObjectRows
-from tiltpy.emit.values import Lowered
+from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Expr, Reduce, Window
 from tiltpy.loops.build import (
     FALSE,
@@ -36,9 +36,9 @@ from tiltpy.loops.build import (
 from tiltpy.loops.nodes import For, LExpr, While
 from tiltpy.lowering.sweep.order_statistics import WholeWindow
 from tiltpy.lowering.sweep.ranking import Rankings
-from tiltpy.lowering.sweep.recomputed_window import Bounds, Stretch, fold_anew
-from tiltpy.lowering.sweep.row_bounds import Edges
-from tiltpy.lowering.sweep.window_elements import Track, kept_of
+from tiltpy.lowering.sweep.recomputed_window import ClipWatch, WindowRows, recompute
+from tiltpy.lowering.sweep.row_bounds import RowBounds
+from tiltpy.lowering.sweep.window_elements import Track, aggregate_of
 from tiltpy.ops import REDUCTIONS, WHOLE_WINDOW
 
 OF_ANY = frozenset(rule.name for rule in REDUCTIONS.values() if rule.never_null)
@@ -55,7 +55,7 @@ class SlidingWindow:
     def __init__(
         self,
         assembly: Assembly,
-        edges: Edges,
+        edges: RowBounds,
         rows: ObjectRows,
         window: Window,
         *,
@@ -74,7 +74,7 @@ class SlidingWindow:
         self.tracks: dict[Expr, Track] = {}
         self.wholes: dict[Expr, WholeWindow] = {}
         self.asked: set[str] = set()
-        self.bounds = Bounds(window, precision)
+        self.bounds = ClipWatch(window, precision)
         self.now: LExpr = i64(0)
         self.occupied = False
         edge = edges.shared if steps else edges.own
@@ -170,11 +170,11 @@ class SlidingWindow:
         self.now = now
         self.bounds.advance(block, now, self.stretch())
 
-    def stretch(self) -> Stretch:
+    def stretch(self) -> WindowRows:
         """The rows that are in the window now."""
         low = add(self.now, i64(self.window.start))
         high = add(self.now, i64(self.window.end))
-        return Stretch(self.rows, self.lo.row, self.hi.row, low, high, mixed=False)
+        return WindowRows(self.rows, self.lo.row, self.hi.row, low, high, mixed=False)
 
     def _step(self, block: Block) -> None:
         """The edges have moved by a row at most: one leaves, one comes."""
@@ -281,26 +281,29 @@ class SlidingWindow:
             return changed
         return disj(changed, self.bounds.watch(self.assembly, self.rows, element))
 
-    def value(self, block: Block, node: Reduce) -> Lowered:
+    def value(self, block: Block, node: Reduce) -> LoopValue:
         """The value of a reduction over the window as it is now."""
         if node.reduction in WHOLE_WINDOW:
             return self.wholes[node.element].value(block, node)
         track = self.track(node.element)
         own = self.assembly.own.get(node.reduction)
-        if own is not None and way_of(own) is Way.OUT:
+        if own is not None and slide_of(own) is Slide.EVICT:
             return track.taken[own.name].value(block)
-        if own is not None and way_of(own, disjoint=self.rows.disjoint) is Way.ANEW:
-            return fold_anew(block, own, node.element, self.stretch())
+        if (
+            own is not None
+            and slide_of(own, disjoint=self.rows.disjoint) is Slide.RECOMPUTE
+        ):
+            return recompute(block, own, node.element, self.stretch())
         held = sub(self.hi.row, self.lo.row)
         if not track.filtered and node.reduction == "count":
-            return Lowered(node.type, held, TRUE)
+            return LoopValue(node.type, held, TRUE)
         if not track.filtered and node.reduction in ("first", "last"):
             first = node.reduction == "first"
             row = self.lo.row if first else sub(self.hi.row, i64(1))
             some = lt(self.lo.row, self.hi.row)
             return row_value(block, self.rows, node, row, some)
         top = block.name("top", sub(self.lo.row, self.base))
-        state = track.state(block, kept_of(self.assembly, node), top)
+        state = track.state(block, aggregate_of(self.assembly, node), top)
         count = track.state(block, COUNT, top)[0] if track.filtered else held
         if node.reduction in ("first", "last"):
             some = block.name("some", lt(i64(0), count))

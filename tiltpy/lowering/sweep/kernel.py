@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from tiltpy.abi import Layout, Loop, Signature, SlotKind
 from tiltpy.costs import Costs
 from tiltpy.emit.builder import Assembly, Block
-from tiltpy.emit.output_arrays import Written, written
+from tiltpy.emit.output_arrays import OutputArrays, written
 from tiltpy.emit.row_access import ObjectRows, input_rows
 from tiltpy.ir.cuts import reads
 from tiltpy.ir.nodes import Query, TemporalExpr
@@ -78,7 +78,7 @@ def _append(
     return out.rows(block, count)
 
 
-def _clip(assembly: Assembly, block: Block, out: Written, count: LExpr) -> None:
+def _clip(assembly: Assembly, block: Block, out: OutputArrays, count: LExpr) -> None:
     """A finite domain cuts the first and the last snapshot.
 
     Implied times are the input's own: the runtime cuts them when it stitches.

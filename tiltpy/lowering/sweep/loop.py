@@ -15,10 +15,10 @@ from typing import assert_never
 
 from tiltpy.abi import Loop, Read, RowCount, Shape, SlotKind
 from tiltpy.emit.builder import Assembly, Block
-from tiltpy.emit.output_arrays import Written, write_snapshot
+from tiltpy.emit.output_arrays import OutputArrays, write_snapshot
 from tiltpy.emit.references import uses_time
 from tiltpy.emit.row_access import ObjectRows
-from tiltpy.emit.values import Lowered
+from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import CutPoint, TemporalExpr
 from tiltpy.loops.build import (
     FALSE,
@@ -36,9 +36,9 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import Bin, LExpr, Var, While
 from tiltpy.lowering.sweep.cursors import ScanCursor
-from tiltpy.lowering.sweep.edge_loop import Stepping
-from tiltpy.lowering.sweep.event_loop import AtEvents
-from tiltpy.lowering.sweep.merge_loop import Merge
+from tiltpy.lowering.sweep.edge_loop import EdgeLoop
+from tiltpy.lowering.sweep.event_loop import EventLoop
+from tiltpy.lowering.sweep.merge_loop import MergeLoop
 from tiltpy.lowering.sweep.operands import Points, SweepOperands
 from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.plan.definedness import strict_points, strict_windows
@@ -75,26 +75,26 @@ class Sweep:
         self.following = SweepOperands(
             assembly, definition, objects, self.now, rankings, plan.operands
         )
-        self.short: Merge | AtEvents | Stepping | None
+        self.short: MergeLoop | EventLoop | EdgeLoop | None
         match plan:
             case MergeScan():
-                self.short = Merge(assembly, self.following, plan)
+                self.short = MergeLoop(assembly, self.following, plan)
             case EventScan():
-                self.short = AtEvents(assembly, self.following, plan)
+                self.short = EventLoop(assembly, self.following, plan)
             case EdgeScan():
-                self.short = Stepping(assembly, self.following)
+                self.short = EdgeLoop(assembly, self.following)
             case SweepScan():
                 self.short = None
             case _:
                 assert_never(plan)
 
-    def lower(self, block: Block, out: Written) -> Var:
+    def lower(self, block: Block, out: OutputArrays) -> Var:
         """Append the loop; returns the variable that counts the snapshots written."""
         name = self.definition.name
         first = self.assembly.number(SlotKind.FIRST, name)
         last = self.assembly.number(SlotKind.LAST, name)
         outlet = None
-        if isinstance(self.short, Merge):
+        if isinstance(self.short, MergeLoop):
             outlet = self.short.outlet(block, out)
         if outlet is None:
             count = self.assembly.fresh(f"{name}.count")
@@ -115,7 +115,7 @@ class Sweep:
         body.set(self.now, after)
         if outlet is not None:
             outlet.pass_on(body)
-        if isinstance(self.short, Merge):
+        if isinstance(self.short, MergeLoop):
             self.short.append(body, out, count, self.now, last, outlet)
         elif self.short is not None:
             self.short.append(body, out, count, self.now, last)
@@ -128,7 +128,7 @@ class Sweep:
         return count if outlet is None else outlet.finish(block)
 
     def _place(
-        self, block: Block, value: Lowered, count: Var, exists: Var, begin: Var
+        self, block: Block, value: LoopValue, count: Var, exists: Var, begin: Var
     ) -> LExpr:
         """Where a visit's snapshot stands: that of the visit before if it goes on.
 

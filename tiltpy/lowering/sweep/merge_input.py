@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.loops.build import TRUE, add, conj, convert, eq, i64, le, lt, negate, sub
 from tiltpy.loops.nodes import LExpr, Select, Var
-from tiltpy.lowering.sweep.cursors import ScanCursor, Seen, StepCursor, gapless
+from tiltpy.lowering.sweep.cursors import PointRead, ScanCursor, StepCursor, gapless
 from tiltpy.plan.nodes import MergeSource
 from tiltpy.types import BOOL, I64
 
@@ -18,7 +18,7 @@ def _either(condition: LExpr, then: LExpr, otherwise: LExpr) -> LExpr:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class MergeInput:
     """A cursor of a merge: its row, where that ends, and where the next one does.
 
     With `inside` it sees the row if that holds, else the gap before it. All times are
@@ -41,11 +41,11 @@ class Side:
         cursor: StepCursor | ScanCursor,
         room: int,
         source: MergeSource,
-    ) -> "Side":
+    ) -> "MergeInput":
         """Follow a source with its cursor, which has `room` rows to go in a run."""
         rows, fresh = cursor.rows, assembly.fresh
         name = f"{rows.name}.merged"
-        return Side(
+        return MergeInput(
             cursor,
             source.computed,
             fresh(name),
@@ -84,10 +84,10 @@ class Side:
             return _either(self.inside, self._end(row), self._start(row))
         return _either(self.inside, self._start(add(row, i64(1))), self._end(row))
 
-    def seen(self) -> Seen:
+    def seen(self) -> PointRead:
         """As the loop sees it."""
         row = self.cursor.rows.clamp(self.row) if self.slow else self.row
-        return Seen(TRUE if self.inside is None else self.inside, row, self.end)
+        return PointRead(TRUE if self.inside is None else self.inside, row, self.end)
 
     def begins(self) -> tuple[LExpr, ...]:
         """Where there is nothing before, if that is not where another one ends."""

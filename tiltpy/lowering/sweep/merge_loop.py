@@ -17,9 +17,9 @@ from collections.abc import Iterable
 
 from tiltpy.abi import LANES
 from tiltpy.emit.builder import Assembly, Block
-from tiltpy.emit.output_arrays import Written, write_snapshot
+from tiltpy.emit.output_arrays import OutputArrays, write_snapshot
 from tiltpy.emit.row_access import prefetch_rows
-from tiltpy.emit.stream_stores import Outlet
+from tiltpy.emit.stream_stores import StreamStore
 from tiltpy.ir.nodes import CutPoint
 from tiltpy.loops.build import (
     TRUE,
@@ -35,14 +35,14 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import LExpr, Var, While
 from tiltpy.lowering.sweep.cursors import ScanCursor, StepCursor
-from tiltpy.lowering.sweep.merge_input import Side
-from tiltpy.lowering.sweep.merge_vectors import MergedLanes
+from tiltpy.lowering.sweep.merge_input import MergeInput
+from tiltpy.lowering.sweep.merge_vectors import MergeVectors
 from tiltpy.lowering.sweep.operands import SweepOperands
 from tiltpy.plan.nodes import MergeScan
 from tiltpy.types import I64
 
 
-class Merge:
+class MergeLoop:
     """The short visits of a loop over every tick, between two that are not."""
 
     def __init__(
@@ -56,33 +56,35 @@ class Merge:
         fast = [one.point for one in plan.sources if not one.computed]
         self.run = run = assembly.costs.run_visits
         room = run + 2 if len(fast) > 1 else run + 2 * LANES
-        self.sides: dict[CutPoint, Side] = {}
+        self.sides: dict[CutPoint, MergeInput] = {}
         for one in plan.sources:
             cursor = following.cursors[one.point]
             assert isinstance(cursor, StepCursor | ScanCursor)
-            self.sides[one.point] = Side.of(assembly, cursor, room, one)
+            self.sides[one.point] = MergeInput.of(assembly, cursor, room, one)
         self.fast = [self.sides[point] for point in fast]
         self.slow = [side for side in self.sides.values() if side.slow]
-        self.lanes: MergedLanes | None = None
+        self.lanes: MergeVectors | None = None
         if plan.vectorized is not None:
-            self.lanes = MergedLanes.of(following, plan.vectorized, self.fast[0])
+            self.lanes = MergeVectors.of(following, plan.vectorized, self.fast[0])
 
-    def outlet(self, block: Block, out: Written) -> Outlet | None:
+    def outlet(self, block: Block, out: OutputArrays) -> StreamStore | None:
         """Where to write, if there are vectors of snapshots to be written."""
         if self.lanes is None:
             return None
-        outlet = Outlet(block.assembly, out.name, out.arrays(), 2 * (self.run + LANES))
+        outlet = StreamStore(
+            block.assembly, out.name, out.arrays(), 2 * (self.run + LANES)
+        )
         outlet.start(block, self.lanes.rows.count)
         return outlet
 
     def append(
         self,
         block: Block,
-        out: Written,
+        out: OutputArrays,
         count: Var,
         now: Var,
         last: LExpr,
-        outlet: Outlet | None,
+        outlet: StreamStore | None,
     ) -> None:
         """Visits from `now` on, for as long as all sides are well inside their rows.
 
@@ -117,7 +119,7 @@ class Merge:
         if self.slow:
             block.set(self.halt, least(*(side.end for side in self.slow)))
 
-    def _run(self, block: Block, out: Written, count: Var) -> None:
+    def _run(self, block: Block, out: OutputArrays, count: Var) -> None:
         """Some visits before the next bound of those that move rarely."""
         block.set(self.visits, i64(0))
         if self.lanes is not None:
@@ -134,7 +136,7 @@ class Merge:
         return conj(lt(self.visits, i64(self.run)), open_)
 
     def _run_lanes(
-        self, block: Block, lanes: MergedLanes, out: Written, count: Var
+        self, block: Block, lanes: MergeVectors, out: OutputArrays, count: Var
     ) -> None:
         """The same for vectors of rows of the only one of those, none of them first."""
         (side,) = self.fast
@@ -153,10 +155,10 @@ class Merge:
     def _visit(
         self,
         block: Block,
-        out: Written,
+        out: OutputArrays,
         count: Var,
         bound: LExpr,
-        moving: Iterable[Side],
+        moving: Iterable[MergeInput],
     ) -> None:
         """The snapshot that ends at a bound, at which some sides may move."""
         begins = [one for side in self.fast for one in side.begins()]

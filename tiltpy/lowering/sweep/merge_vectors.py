@@ -10,20 +10,20 @@ from dataclasses import dataclass, replace
 
 from tiltpy.abi import LANES
 from tiltpy.emit.builder import Block
-from tiltpy.emit.output_arrays import Written, pack_snapshots
+from tiltpy.emit.output_arrays import OutputArrays, pack_snapshots
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.ir.nodes import CutPoint
 from tiltpy.loops.build import FALSE, TRUE, conj, greatest, i64, lt, sub
 from tiltpy.loops.nodes import LExpr, Pick, Splat, Var
-from tiltpy.lowering.sweep.cursors import Seen
-from tiltpy.lowering.sweep.merge_input import Side
+from tiltpy.lowering.sweep.cursors import PointRead
+from tiltpy.lowering.sweep.merge_input import MergeInput
 from tiltpy.lowering.sweep.operands import SweepOperands
 
 HALF = LANES // 2
 
 
 @dataclass(frozen=True, slots=True)
-class MergedLanes:
+class MergeVectors:
     """What the rows from `row` on make that a point sees, and the others do not move.
 
     Times are the loop's. With `gaps` the gaps before them are looked at.
@@ -36,17 +36,19 @@ class MergedLanes:
     gaps: bool
 
     @staticmethod
-    def of(following: SweepOperands, point: CutPoint, side: Side) -> "MergedLanes":
+    def of(
+        following: SweepOperands, point: CutPoint, side: MergeInput
+    ) -> "MergeVectors":
         """What a side's rows make."""
         rows, gaps = side.cursor.rows, side.inside is not None
-        return MergedLanes(following, point, rows, side.row, gaps)
+        return MergeVectors(following, point, rows, side.row, gaps)
 
     def visit(
         self,
         block: Block,
-        seen: Mapping[CutPoint, Seen],
+        seen: Mapping[CutPoint, PointRead],
         done: LExpr,
-        out: Written,
+        out: OutputArrays,
         count: Var,
     ) -> None:
         """Write the snapshots, which are done until some time, but for the first row.
@@ -55,7 +57,7 @@ class MergedLanes:
         """
         start = self._time(block, "start", self.rows.wide_start(self.row))
         end = self._time(block, "end", self.rows.wide_end(self.row))
-        here = Seen(TRUE, self.row, end, wide=True)
+        here = PointRead(TRUE, self.row, end, wide=True)
         value = self.following.value(block, {**seen, self.point: here})
         begin = block.name("begin", greatest(start, done))
         rows = out.columns(begin, end, value)

@@ -8,7 +8,7 @@ they came, so that each of them can go, and the next becomes the first.
 
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.elements import row_value
-from tiltpy.emit.values import Lowered
+from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import (
     add,
@@ -116,7 +116,7 @@ class ModeTree:
         up.add(Store(self.counts, node, most), Store(self.firsts, node, first))
         block.add(While(lt(i64(1), node), up.body()))
 
-    def value(self, block: Block, node: Reduce) -> Lowered:
+    def value(self, block: Block, node: Reduce) -> LoopValue:
         """The first row of the most frequent value."""
         root = i64(1)
         some = block.name("some", lt(_NOTHING, load(self.counts, root)))

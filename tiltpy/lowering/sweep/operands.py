@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from tiltpy.abi import Read, TimeLayout
-from tiltpy.aggregates.user_defined import Way, way_of
+from tiltpy.aggregates.user_defined import Slide, slide_of
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.references import reductions
 from tiltpy.emit.row_access import ObjectRows
-from tiltpy.emit.values import Leaf, Lowered, lower_expr
+from tiltpy.emit.values import Leaf, LoopValue, lower_expr
 from tiltpy.ir.cuts import leaf_cuts
 from tiltpy.ir.nodes import (
     At,
@@ -28,24 +28,24 @@ from tiltpy.ir.nodes import (
 )
 from tiltpy.loops.build import FALSE, INF, TRUE, add, conj, disj, i64, lt
 from tiltpy.loops.nodes import Lane, LExpr, Var
-from tiltpy.lowering.sweep.clipped_window import EdgedWindow
+from tiltpy.lowering.sweep.clipped_window import ClippedWindow
 from tiltpy.lowering.sweep.cursors import (
     Cursor,
+    PointRead,
     ScanCursor,
-    Seen,
     StackCursor,
     StepCursor,
 )
 from tiltpy.lowering.sweep.fifo_window import SlidingWindow
 from tiltpy.lowering.sweep.ranking import Rankings
-from tiltpy.lowering.sweep.row_bounds import Edges
-from tiltpy.lowering.sweep.tumbling_rows import RowPane
-from tiltpy.lowering.sweep.unordered_window import TreeWindow
+from tiltpy.lowering.sweep.row_bounds import RowBounds
+from tiltpy.lowering.sweep.tumbling_rows import TumblingWindow
+from tiltpy.lowering.sweep.unordered_window import UnorderedWindow
 from tiltpy.plan.nodes import CursorPlan, Operands, WindowPlan
 from tiltpy.types import BOOL, I64
 
-Points = dict[CutPoint, Seen]
-Windows = Mapping[Window, SlidingWindow | TreeWindow | RowPane]
+Points = dict[CutPoint, PointRead]
+Windows = Mapping[Window, SlidingWindow | UnorderedWindow | TumblingWindow]
 
 
 class SweepOperands:
@@ -70,10 +70,10 @@ class SweepOperands:
         self.rankings = rankings
         self.plan = plan
         self.every_tick = definition.tdom.precision == 1
-        self.edges = Edges(assembly)
+        self.edges = RowBounds(assembly)
         self.cursors = {p: self._cursor(p, how) for p, how in plan.points}
         self.windows = {w: self._window(w, how) for w, how in plan.windows}
-        self.edged: dict[Window, EdgedWindow] = {}
+        self.edged: dict[Window, ClippedWindow] = {}
         for node in reductions(definition):
             self._reduce(node)
         self.points: Points = {}
@@ -103,14 +103,14 @@ class SweepOperands:
 
     def _window(
         self, window: Window, how: WindowPlan
-    ) -> SlidingWindow | TreeWindow | RowPane:
+    ) -> SlidingWindow | UnorderedWindow | TumblingWindow:
         rows = self.objects[window.object]
         precision = self.definition.tdom.precision
         match how:
             case WindowPlan.TUMBLING_FOLD:
-                return RowPane(self.assembly, rows, window)
+                return TumblingWindow(self.assembly, rows, window)
             case WindowPlan.UNORDERED:
-                return TreeWindow(
+                return UnorderedWindow(
                     self.assembly, rows, window, precision, rankings=self.rankings
                 )
             case WindowPlan.TWO_STACK:
@@ -134,7 +134,7 @@ class SweepOperands:
             return
         if node.window not in self.edged:
             assert isinstance(slide, SlidingWindow)
-            self.edged[node.window] = EdgedWindow(
+            self.edged[node.window] = ClippedWindow(
                 self.assembly,
                 self.edges,
                 slide,
@@ -148,7 +148,7 @@ class SweepOperands:
         """The user-defined reduction of a window whose edges cut, if it is one."""
         own = self.assembly.own.get(node.reduction)
         disjoint = self.objects[node.window.object].disjoint
-        if own is None or way_of(own, disjoint=disjoint) is not Way.EDGED:
+        if own is None or slide_of(own, disjoint=disjoint) is not Slide.CLIP:
             return None
         return own
 
@@ -200,9 +200,9 @@ class SweepOperands:
     def value(
         self,
         block: Block,
-        points: Mapping[CutPoint, Seen] | None = None,
+        points: Mapping[CutPoint, PointRead] | None = None,
         windows: Windows | None = None,
-    ) -> Lowered:
+    ) -> LoopValue:
         """The object's value at the current visit, or where it sees others."""
         leaf = self._leaf(block, points, windows)
         return lower_expr(block, leaf, self.definition.body)
@@ -210,13 +210,13 @@ class SweepOperands:
     def _leaf(
         self,
         block: Block,
-        points: Mapping[CutPoint, Seen] | None = None,
+        points: Mapping[CutPoint, PointRead] | None = None,
         windows: Windows | None = None,
     ) -> Leaf:
         seen = self.points if points is None else points
         held = self.windows if windows is None else windows
 
-        def leaf(node: At | EventBound | Reduce | Time | Element) -> Lowered:
+        def leaf(node: At | EventBound | Reduce | Time | Element) -> LoopValue:
             match node:
                 case At(object=name, offset=offset):
                     at, rows = seen[CutPoint(name, offset)], self.objects[name]
@@ -228,7 +228,7 @@ class SweepOperands:
                     row = add(at.row, Lane(I64)) if at.wide else at.row
                     return bound_of(self.objects[name], node, row, at.exists)
                 case Time(offset=offset):
-                    return Lowered(node.type, add(self.now, i64(offset)), TRUE)
+                    return LoopValue(node.type, add(self.now, i64(offset)), TRUE)
                 case Reduce():
                     own = self._edged(node)
                     if own is not None:
@@ -274,7 +274,7 @@ class SweepOperands:
         return tuple(
             f"~{whole.ranking.rows.name}: {whole.describe()}"
             for window in self.windows.values()
-            if not isinstance(window, RowPane)
+            if not isinstance(window, TumblingWindow)
             for whole in window.wholes.values()
         )
 
@@ -286,8 +286,8 @@ class SweepOperands:
             rows = self.objects[node.window.object]
             if own is None:
                 continue
-            way = way_of(own, in_order=rows.layout.fifo, disjoint=rows.disjoint)
-            if way is Way.ANEW:
+            way = slide_of(own, in_order=rows.layout.fifo, disjoint=rows.disjoint)
+            if way is Slide.RECOMPUTE:
                 found[node.window] = Read(rows.name, node.window.start, node.window.end)
         return tuple(found.values())
 
@@ -298,14 +298,16 @@ class SweepOperands:
         return (*points, *windows)
 
 
-def bound_of(rows: ObjectRows, node: EventBound, row: LExpr, exists: LExpr) -> Lowered:
+def bound_of(
+    rows: ObjectRows, node: EventBound, row: LExpr, exists: LExpr
+) -> LoopValue:
     """`start(~x[t])` or `end(~x[t])` of the row that the reference sees.
 
     The end of a row that holds without end is φ.
     """
     if node.which == "start":
-        return Lowered(node.type, rows.start_at(row), exists)
+        return LoopValue(node.type, rows.start_at(row), exists)
     end = rows.end_at(row)
     if rows.layout.time is TimeLayout.SAMPLED:
-        return Lowered(node.type, end, exists)
-    return Lowered(node.type, end, conj(exists, lt(end, INF)))
+        return LoopValue(node.type, end, exists)
+    return LoopValue(node.type, end, conj(exists, lt(end, INF)))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from tiltpy.emit.builder import Assembly, Block
-from tiltpy.emit.values import Lowered
+from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import TRUE, add, convert, eq, i64, le, load, lt, sub
 from tiltpy.loops.nodes import For, LExpr, Num, Store
@@ -39,7 +39,7 @@ class Structure(Protocol):
     def leave(self, block: Block, row: LExpr, rank: LExpr) -> None:
         """A row leaves."""
 
-    def value(self, block: Block, node: Reduce) -> Lowered:
+    def value(self, block: Block, node: Reduce) -> LoopValue:
         """The value of a reduction over the rows that are there."""
 
 
@@ -80,10 +80,10 @@ class DistinctCount:
         gone = convert(eq(after, _NOTHING), I64)
         block.set(self.different, sub(self.different, gone))
 
-    def value(self, block: Block, node: Reduce) -> Lowered:
+    def value(self, block: Block, node: Reduce) -> LoopValue:
         """φ where nothing is there, as of all reductions but `count`."""
         del block
-        return Lowered(node.type, self.different, lt(i64(0), self.different))
+        return LoopValue(node.type, self.different, lt(i64(0), self.different))
 
 
 KINDS: dict[str, Callable[[Assembly, Ranking], Structure]] = {
@@ -143,7 +143,7 @@ class WholeWindow:
     def _contributes(self, rank: LExpr) -> LExpr:
         return le(i64(0), rank) if self.ranking.filtered else TRUE
 
-    def value(self, block: Block, node: Reduce) -> Lowered:
+    def value(self, block: Block, node: Reduce) -> LoopValue:
         """The value of a reduction over the window as it is now."""
         return self.nodes[node].value(block, node)
 

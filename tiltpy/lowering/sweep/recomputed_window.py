@@ -17,7 +17,7 @@ from tiltpy.aggregates.user_defined import (
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.elements import element_of
 from tiltpy.emit.row_access import ObjectRows
-from tiltpy.emit.values import Lowered
+from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Expr, UserReduction, Window
 from tiltpy.loops.build import (
     FALSE,
@@ -40,7 +40,7 @@ from tiltpy.types import BOOL
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class WindowRows:
     """The rows of a window at one visit: those from `first` up to `stop`.
 
     The window is `(low, high]`; with `mixed`, some of these rows have left it already.
@@ -53,7 +53,7 @@ class Stretch:
     high: LExpr
     mixed: bool
 
-    def contributes(self, block: Block, row: LExpr, value: Lowered) -> LExpr:
+    def contributes(self, block: Block, row: LExpr, value: LoopValue) -> LExpr:
         """Whether a row is in the window, and its element not φ."""
         if not self.mixed:
             return value.valid
@@ -65,9 +65,9 @@ class Stretch:
         return greatest(start, self.low), least(end, self.high)
 
 
-def fold_anew(
-    block: Block, own: UserReduction, element: Expr, stretch: Stretch
-) -> Lowered:
+def recompute(
+    block: Block, own: UserReduction, element: Expr, stretch: WindowRows
+) -> LoopValue:
     """A reduction over a window: from `init` on by `acc`, snapshot by snapshot."""
     fresh = block.assembly.fresh
     state = tuple(fresh(own.name, kind) for kind in types_of(own))
@@ -88,7 +88,7 @@ def fold_anew(
     return result_of(block, own, state, some)
 
 
-class Bounds:
+class ClipWatch:
     """Where a window's edges cut snapshots: when they do elsewhere, and whether so."""
 
     def __init__(self, window: Window, precision: int) -> None:
@@ -104,7 +104,7 @@ class Bounds:
             self.watched[element] = assembly.fresh(f"{rows.name}.cut", BOOL)
         return self.watched[element]
 
-    def advance(self, block: Block, now: LExpr, stretch: Stretch) -> None:
+    def advance(self, block: Block, now: LExpr, stretch: WindowRows) -> None:
         """At a visit, when the window has moved."""
         if not self.watched:
             return
@@ -118,7 +118,7 @@ class Bounds:
             block.set(changed, FALSE)
             self._compare(block, stretch, element, changed)
 
-    def _next(self, now: LExpr, stretch: Stretch) -> LExpr:
+    def _next(self, now: LExpr, stretch: WindowRows) -> LExpr:
         """The first time at which the oldest or the newest row is cut elsewhere."""
         rows, tick = stretch.rows, add(now, i64(1))
         some = lt(stretch.first, stretch.stop)
@@ -129,7 +129,7 @@ class Bounds:
         return select(some, least(greatest(tick, begins), beyond), INF)
 
     def _compare(
-        self, block: Block, stretch: Stretch, element: Expr, changed: Var
+        self, block: Block, stretch: WindowRows, element: Expr, changed: Var
     ) -> None:
         """Whether a snapshot was cut elsewhere at the grid point before."""
         row = block.assembly.fresh("cut.row")
@@ -144,7 +144,7 @@ class Bounds:
             one.add(*inner.statements)
             block.when(lt(stretch.first, stretch.stop), one)
 
-    def _cut_before(self, block: Block, stretch: Stretch) -> LExpr:
+    def _cut_before(self, block: Block, stretch: WindowRows) -> LExpr:
         """The row that the later edge cut at the grid point before.
 
         Rows behind it have come since; where they are φ nothing else tells of it. If
@@ -163,7 +163,7 @@ class Bounds:
     def _compare_row(
         self,
         block: Block,
-        stretch: Stretch,
+        stretch: WindowRows,
         element: Expr,
         changed: Var,
         row: Var,

@@ -24,7 +24,7 @@ Bound = Literal["start", "end"]
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class RowBound:
     """The rows before `row` have a bound at or before `now + offset`.
 
     `due` is the first time of the loop at which the next one has; `moved` says whether
@@ -88,17 +88,17 @@ class Edge:
         return self.rows.start_or_never(row) if start else self.rows.end_or_never(row)
 
 
-class Edges:
+class RowBounds:
     """The edges of one loop."""
 
     def __init__(self, assembly: Assembly) -> None:
         self.assembly = assembly
-        self.known: dict[tuple[str, Bound, int], Edge] = {}
+        self.known: dict[tuple[str, Bound, int], RowBound] = {}
 
-    def own(self, rows: ObjectRows, bound: Bound, offset: int) -> Edge:
+    def own(self, rows: ObjectRows, bound: Bound, offset: int) -> RowBound:
         """An edge that whoever asked for it moves."""
         label = f"{rows.name}.{bound}"
-        return Edge(
+        return RowBound(
             rows,
             bound,
             offset,
@@ -107,7 +107,7 @@ class Edges:
             self.assembly.fresh(f"{label}.moved", BOOL),
         )
 
-    def shared(self, rows: ObjectRows, bound: Bound, offset: int) -> Edge:
+    def shared(self, rows: ObjectRows, bound: Bound, offset: int) -> RowBound:
         """An edge that the loop steps, the same for all who ask."""
         key = rows.name, bound, offset
         if key not in self.known:

@@ -7,16 +7,16 @@ the result are the row's own and only values are written; elsewhere they are pac
 
 from tiltpy.abi import LANES, Loop, Read, Shape, SlotKind
 from tiltpy.emit.builder import Assembly, Block
-from tiltpy.emit.cell_arrays import Place, cells_of
+from tiltpy.emit.cell_arrays import CellIndex, cells_of
 from tiltpy.emit.output_arrays import (
-    Written,
+    OutputArrays,
     pack_snapshots,
     write_snapshot,
     write_value,
 )
 from tiltpy.emit.row_access import ObjectRows
-from tiltpy.emit.stream_stores import Outlet
-from tiltpy.emit.values import Lowered, lower_expr
+from tiltpy.emit.stream_stores import StreamStore
+from tiltpy.emit.values import LoopValue, lower_expr
 from tiltpy.ir.nodes import (
     At,
     CutPoint,
@@ -54,7 +54,7 @@ class RowLoop:
         self.rows = objects[cut.object]
         self.implicit = False
 
-    def lower(self, block: Block, out: Written) -> Var:
+    def lower(self, block: Block, out: OutputArrays) -> Var:
         """Append the loop; returns the variable that counts the snapshots written."""
         name = self.definition.name
         first = self.assembly.number(SlotKind.FIRST, name)
@@ -69,7 +69,7 @@ class RowLoop:
             count = self.assembly.fresh(f"{name}.count")
             block.set(count, sub(last, first))
             return count
-        outlet = Outlet(self.assembly, name, out.arrays())
+        outlet = StreamStore(self.assembly, name, out.arrays())
         outlet.start(block, sub(last, first))
         near, count = out.elsewhere(outlet.near), outlet.count
         begin, end = self.rows.start_at(row), self.rows.end_at(row)
@@ -85,19 +85,19 @@ class RowLoop:
         block.add(For(row, alone, last, lanes.body(), LANES))
         return outlet.finish(block)
 
-    def _value(self, block: Block, row: LExpr, given: Lowered) -> Lowered:
+    def _value(self, block: Block, row: LExpr, given: LoopValue) -> LoopValue:
         """What becomes of a row, or of a vector of them; `given` is its payload."""
 
-        def leaf(node: At | EventBound | Reduce | Time | Element) -> Lowered:
+        def leaf(node: At | EventBound | Reduce | Time | Element) -> LoopValue:
             if isinstance(node, EventBound):
                 return bound_of(self.rows, node, row, given.valid)
             return given
 
         return lower_expr(block, leaf, self.definition.body)
 
-    def _pack(self, block: Block, out: Written, count: Var, row: Var) -> None:
+    def _pack(self, block: Block, out: OutputArrays, count: Var, row: Var) -> None:
         """Those of a vector of rows, not the first, that become snapshots."""
-        rows, cells, place = self.rows, cells_of(self.rows), Place(row)
+        rows, cells, place = self.rows, cells_of(self.rows), CellIndex(row)
         start, end = rows.wide_start(row), rows.wide_end(row)
         cells.prefetch(block, row)
         rows.prefetch_times(block, row)

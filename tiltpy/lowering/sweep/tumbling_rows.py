@@ -14,7 +14,7 @@ from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.cell_arrays import cells_of
 from tiltpy.emit.elements import element_of, row_value
 from tiltpy.emit.row_access import ObjectRows
-from tiltpy.emit.values import Lowered
+from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Expr, Reduce, Window
 from tiltpy.loops.build import (
     TRUE,
@@ -35,11 +35,11 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Array, CountTrue, Lane, LExpr, Prefetch, Var, While, Wide
-from tiltpy.lowering.sweep.window_elements import kept_of
+from tiltpy.lowering.sweep.window_elements import aggregate_of
 from tiltpy.types import BOOL, I64
 
 
-class RowPane:
+class TumblingWindow:
     """A window over rows without overlap: those from `lo` to before `hi` are in it.
 
     `changed` and `count` of an element that cuts: whether other snapshots contribute
@@ -177,19 +177,19 @@ class RowPane:
         (count,) = self.states[element][COUNT]
         return count
 
-    def value(self, block: Block, node: Reduce) -> Lowered:
+    def value(self, block: Block, node: Reduce) -> LoopValue:
         """The value of a reduction over the window as it is now."""
         count = self._count(node.element)
         if node.reduction == "count":
-            return Lowered(node.type, count, TRUE)
+            return LoopValue(node.type, count, TRUE)
         first = node.reduction == "first"
         if first or node.reduction == "last":
             row = self.lo if first else sub(self.hi, i64(1))
             if self._filtered(node.element):
-                (row,) = self.states[node.element][kept_of(self.assembly, node)]
+                (row,) = self.states[node.element][aggregate_of(self.assembly, node)]
             some = block.name("some", lt(i64(0), count))
             return row_value(block, self.rows, node, row, some)
-        state = self.states[node.element][kept_of(self.assembly, node)]
+        state = self.states[node.element][aggregate_of(self.assembly, node)]
         return finish(block, node, state, count)
 
 

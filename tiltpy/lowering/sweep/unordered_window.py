@@ -6,14 +6,14 @@ of its leaves and the least of their ends. A row comes or goes in logarithmic ti
 the root is the window's state.
 """
 
-from tiltpy.aggregates.aggregate import Kept, State, lift_where
+from tiltpy.aggregates.aggregate import Aggregate, State, lift_where
 from tiltpy.aggregates.built_in import COUNT
 from tiltpy.aggregates.finalize import finish
-from tiltpy.aggregates.user_defined import Way, way_of
+from tiltpy.aggregates.user_defined import Slide, slide_of
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.elements import element_of, row_value
 from tiltpy.emit.row_access import ObjectRows
-from tiltpy.emit.values import Lowered
+from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Expr, Reduce, UserReduction, Window
 from tiltpy.loops.build import (
     FALSE,
@@ -33,15 +33,15 @@ from tiltpy.loops.build import (
 from tiltpy.loops.nodes import Array, Bin, LExpr, Store, Var, While
 from tiltpy.lowering.sweep.order_statistics import WholeWindow
 from tiltpy.lowering.sweep.ranking import Rankings
-from tiltpy.lowering.sweep.recomputed_window import Bounds, Stretch, fold_anew
-from tiltpy.lowering.sweep.window_elements import kept_of
+from tiltpy.lowering.sweep.recomputed_window import ClipWatch, WindowRows, recompute
+from tiltpy.lowering.sweep.window_elements import aggregate_of
 from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.types import BOOL, I64, Scalar
 
 _ONE, _TWO = i64(1), i64(2)
 
 
-class TreeWindow:
+class UnorderedWindow:
     """A window over rows whose ends are in no order."""
 
     def __init__(
@@ -61,10 +61,10 @@ class TreeWindow:
         self.next = assembly.fresh(f"{self.label}.next")
         self.leaves = assembly.fresh(f"{self.label}.leaves")
         self.ends = self._array("ends", I64)
-        self.states: dict[tuple[Expr, Kept], tuple[Array, ...]] = {}
+        self.states: dict[tuple[Expr, Aggregate], tuple[Array, ...]] = {}
         self.changed: dict[Expr, Var] = {}
         self.wholes: dict[Expr, WholeWindow] = {}
-        self.bounds = Bounds(window, precision)
+        self.bounds = ClipWatch(window, precision)
         self.oldest: Var | None = None
         self.now: LExpr = i64(0)
 
@@ -80,7 +80,7 @@ class TreeWindow:
             self._follow_oldest()
             return
         if node.reduction not in WHOLE_WINDOW:
-            for kept in (COUNT, kept_of(self.assembly, node)):
+            for kept in (COUNT, aggregate_of(self.assembly, node)):
                 self._keep(node.element, kept)
             return
         if node.element not in self.wholes:
@@ -91,7 +91,10 @@ class TreeWindow:
     def _anew(self, node: Reduce) -> UserReduction | None:
         """A reduction that goes through all rows, if it is one."""
         own = self.assembly.own.get(node.reduction)
-        if own is None or way_of(own, in_order=False, disjoint=False) is not Way.ANEW:
+        if (
+            own is None
+            or slide_of(own, in_order=False, disjoint=False) is not Slide.RECOMPUTE
+        ):
             return None
         return own
 
@@ -101,14 +104,14 @@ class TreeWindow:
             self.oldest = self.assembly.fresh(f"{self.label}.oldest")
         return self.oldest
 
-    def _stretch(self) -> Stretch:
+    def _stretch(self) -> WindowRows:
         """The rows among which are those in the window now."""
         assert self.oldest is not None
         low = add(self.now, i64(self.window.start))
         high = add(self.now, i64(self.window.end))
-        return Stretch(self.rows, self.oldest, self.next, low, high, mixed=True)
+        return WindowRows(self.rows, self.oldest, self.next, low, high, mixed=True)
 
-    def _keep(self, element: Expr, kept: Kept) -> None:
+    def _keep(self, element: Expr, kept: Aggregate) -> None:
         if (element, kept) not in self.states:
             self.states[element, kept] = tuple(
                 self._array(kept.name, scalar) for scalar in kept.types
@@ -245,14 +248,14 @@ class TreeWindow:
         leaving = sub(load(self.ends, _ONE), i64(self.window.start))
         return [coming, leaving, *self.bounds.changes]
 
-    def value(self, block: Block, node: Reduce) -> Lowered:
+    def value(self, block: Block, node: Reduce) -> LoopValue:
         """The value of a reduction over the window as it is now."""
         if node.reduction in WHOLE_WINDOW:
             return self.wholes[node.element].value(block, node)
         own = self._anew(node)
         if own is not None:
-            return fold_anew(block, own, node.element, self._stretch())
-        kept = kept_of(self.assembly, node)
+            return recompute(block, own, node.element, self._stretch())
+        kept = aggregate_of(self.assembly, node)
         state = tuple(
             block.name("w", load(array, _ONE))
             for array in self.states[node.element, kept]

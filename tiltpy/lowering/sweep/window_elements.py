@@ -6,21 +6,21 @@ at most twice, whatever the window's size, and what has left leaves no trace.
 What a query's own reduction can take out of integers is taken out of one running state.
 """
 
-from tiltpy.aggregates.aggregate import Kept, State, lift_where
-from tiltpy.aggregates.built_in import COUNT, kept_for
+from tiltpy.aggregates.aggregate import Aggregate, State, lift_where
+from tiltpy.aggregates.built_in import COUNT, aggregate_for
 from tiltpy.aggregates.user_defined import (
-    Way,
+    Slide,
     accumulated,
     initial,
     result_of,
+    slide_of,
     taken_out,
     types_of,
-    way_of,
 )
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.elements import element_of
 from tiltpy.emit.row_access import ObjectRows
-from tiltpy.emit.values import Lowered
+from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import (
     Call,
     Expr,
@@ -44,7 +44,7 @@ from tiltpy.loops.nodes import Array, For, LExpr, Store, Var
 from tiltpy.types import BOOL, I64
 
 
-class Running:
+class EvictableState:
     """A reduction that takes out what leaves: a state, and of how many snapshots."""
 
     def __init__(self, assembly: Assembly, own: UserReduction) -> None:
@@ -57,12 +57,12 @@ class Running:
         block.set(self.count, i64(0))
         assign_state(block, self.state, initial(block, self.own))
 
-    def enter(self, block: Block, value: Lowered, valid: LExpr) -> None:
+    def enter(self, block: Block, value: LoopValue, valid: LExpr) -> None:
         """A snapshot comes in, if `valid`."""
         self._become(block, accumulated(block, self.own, self.state, value), valid)
         block.set(self.count, add(self.count, convert(valid, I64)))
 
-    def leave(self, block: Block, value: Lowered, valid: LExpr) -> None:
+    def leave(self, block: Block, value: LoopValue, valid: LExpr) -> None:
         """The oldest leaves, if `valid`."""
         self._become(block, taken_out(block, self.own, self.state, value), valid)
         block.set(self.count, sub(self.count, convert(valid, I64)))
@@ -71,7 +71,7 @@ class Running:
         pairs = zip(state, self.state, strict=True)
         assign_state(block, self.state, tuple(select(valid, *pair) for pair in pairs))
 
-    def value(self, block: Block) -> Lowered:
+    def value(self, block: Block) -> LoopValue:
         """The reduction of what is in it."""
         return result_of(block, self.own, self.state, lt(i64(0), self.count))
 
@@ -85,24 +85,24 @@ class Track:
         self.element = element
         trial = element_of(Block(assembly), rows, i64(0), element)
         self.filtered = trial.valid != TRUE
-        self.running: dict[Kept, tuple[Var, ...]] = {}
-        self.front: dict[Kept, tuple[Array, ...]] = {}
-        self.taken: dict[str, Running] = {}
+        self.running: dict[Aggregate, tuple[Var, ...]] = {}
+        self.front: dict[Aggregate, tuple[Array, ...]] = {}
+        self.taken: dict[str, EvictableState] = {}
         self.changed: Var | None = None
 
     def reduce(self, node: Reduce) -> None:
         """Have what a reduction needs kept, and the count where rows can be φ."""
         own = self.assembly.own.get(node.reduction)
-        if own is not None and way_of(own) is not Way.MERGED:
-            if way_of(own) is Way.OUT:
+        if own is not None and slide_of(own) is not Slide.MERGE:
+            if slide_of(own) is Slide.EVICT:
                 self.take(own)
             return
         if self.filtered:
             self.keep(COUNT)
         if self.filtered or node.reduction not in ("count", "first", "last"):
-            self.keep(kept_of(self.assembly, node))
+            self.keep(aggregate_of(self.assembly, node))
 
-    def keep(self, kept: Kept) -> None:
+    def keep(self, kept: Aggregate) -> None:
         """Have a state kept."""
         if kept in self.running:
             return
@@ -116,7 +116,7 @@ class Track:
     def take(self, own: UserReduction) -> None:
         """Have a reduction computed that takes out what leaves."""
         if own.name not in self.taken:
-            self.taken[own.name] = Running(self.assembly, own)
+            self.taken[own.name] = EvictableState(self.assembly, own)
 
     @property
     def sees_leave(self) -> bool:
@@ -164,7 +164,7 @@ class Track:
         simple = all(len(kept.types) == 1 for kept in self.running)
         return simple and not calls and not self.taken
 
-    def _merge(self, block: Block, row: LExpr, value: Lowered, valid: LExpr) -> None:
+    def _merge(self, block: Block, row: LExpr, value: LoopValue, valid: LExpr) -> None:
         for kept, state in self.running.items():
             lifted = lift_where(block, kept, value, valid, row)
             assign_state(block, state, kept.merge(block, state, lifted))
@@ -199,7 +199,7 @@ class Track:
             for array, var in zip(arrays, self.running[kept], strict=True):
                 block.add(Store(array, at, var))
 
-    def state(self, block: Block, kept: Kept, top: LExpr) -> State:
+    def state(self, block: Block, kept: Aggregate, top: LExpr) -> State:
         """The state of the whole window; `top` is where the front's oldest row is."""
         front = tuple(block.name("f", load(array, top)) for array in self.front[kept])
         merged = kept.merge(block, front, self.running[kept])
@@ -214,6 +214,6 @@ def assign_state(block: Block, state: tuple[Var, ...], new: State) -> None:
         block.assign("s", state, new)
 
 
-def kept_of(assembly: Assembly, node: Reduce) -> Kept:
+def aggregate_of(assembly: Assembly, node: Reduce) -> Aggregate:
     """The state that a reduction needs besides the count."""
-    return kept_for(node.reduction, node.element.type, assembly.own)
+    return aggregate_for(node.reduction, node.element.type, assembly.own)

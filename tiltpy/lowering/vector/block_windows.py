@@ -8,7 +8,7 @@ vector, however long the window.
 from collections.abc import Callable
 
 from tiltpy.abi import LANES
-from tiltpy.aggregates.aggregate import Kept, State
+from tiltpy.aggregates.aggregate import Aggregate, State
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.loops.build import add, eq, i64, lt, select, sub
 from tiltpy.loops.nodes import (
@@ -34,7 +34,13 @@ class Blocks:
     """
 
     def __init__(
-        self, assembly: Assembly, name: str, kept: Kept, vectors: int, *, certain: bool
+        self,
+        assembly: Assembly,
+        name: str,
+        kept: Aggregate,
+        vectors: int,
+        *,
+        certain: bool,
     ) -> None:
         self.assembly = assembly
         self.kept = kept

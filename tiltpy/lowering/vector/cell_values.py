@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from tiltpy.emit.builder import Block
-from tiltpy.emit.cell_arrays import Stored
-from tiltpy.emit.values import Lowered
+from tiltpy.emit.cell_arrays import CellArrays
+from tiltpy.emit.values import LoopValue
 from tiltpy.loops.build import TRUE
 from tiltpy.loops.nodes import Array, LExpr, Splat, Store
 
@@ -16,11 +16,11 @@ class Outcome:
     `begins`: where a snapshot begins; None: wherever there is a value.
     """
 
-    value: Lowered
+    value: LoopValue
     begins: LExpr | None
 
     @property
-    def parts(self) -> tuple[Lowered, ...]:
+    def parts(self) -> tuple[LoopValue, ...]:
         """The columns."""
         return self.value.fields or (self.value,)
 
@@ -39,7 +39,7 @@ class Outcome:
         """Whether each cell is a snapshot of its own."""
         return self.complete and self.begins is None
 
-    def put(self, block: Block, stored: Stored, at: LExpr, *, lanes: bool) -> None:
+    def put(self, block: Block, stored: CellArrays, at: LExpr, *, lanes: bool) -> None:
         """Store the cells in arrays, from an index on."""
         index = block.name("to", at)
 

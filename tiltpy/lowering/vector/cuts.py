@@ -1,9 +1,9 @@
 """Where the snapshots of an object begin that a loop over lanes computes."""
 
-from tiltpy.emit.axes import Step
+from tiltpy.emit.axes import CellMap
 from tiltpy.emit.builder import Block
 from tiltpy.emit.cell_arrays import place, single
-from tiltpy.emit.values import Leaf, Lowered, lower_expr
+from tiltpy.emit.values import Leaf, LoopValue, lower_expr
 from tiltpy.ir.nodes import (
     Cut,
     CutInlined,
@@ -40,7 +40,7 @@ class LaneCuts:
         for history in self.histories:
             history.advance(block)
 
-    def begins(self, definition: TemporalExpr, value: Lowered) -> LExpr | None:
+    def begins(self, definition: TemporalExpr, value: LoopValue) -> LExpr | None:
         """Where one begins; None: wherever there is a value."""
         if any(self._always(cut) for cut in definition.cuts):
             return None
@@ -99,7 +99,7 @@ class LaneCuts:
         before = self._before(f"{self.view.reader.name}.inlined", now)
         return block.name("cut", conj(inner, disj(now, before)))
 
-    def _point(self, name: str, step: Step) -> LExpr:
+    def _point(self, name: str, step: CellMap) -> LExpr:
         view = self.view
         if step.regular:
             return view.moved(name, view.after(step))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tiltpy.abi import LANES, SlotKind, TimeLayout
 from tiltpy.emit.axes import Axis
 from tiltpy.emit.builder import Assembly, Block
-from tiltpy.emit.cell_arrays import Stored
+from tiltpy.emit.cell_arrays import CellArrays
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.loops.build import (
     FALSE,
@@ -43,7 +43,7 @@ class Spread:
     rows: ObjectRows
     back: int
     ahead: int
-    cells: Stored
+    cells: CellArrays
     alive: Array | None
     begins: Array
     offset: Var
@@ -75,7 +75,9 @@ class Spread:
         begins = assembly.temporary(f"{name}.begins", BOOL, (), size)
         offset = assembly.fresh(f"{name}.offset")
         axis = Axis(1, 0)
-        cells = Stored(name, rows.type, axis, values, validity, alive, begins, offset)
+        cells = CellArrays(
+            name, rows.type, axis, values, validity, alive, begins, offset
+        )
         row, done = assembly.fresh(f"{name}.row"), assembly.fresh(f"{name}.done")
         return Spread(rows, back, ahead, cells, alive, begins, offset, row, done)
 

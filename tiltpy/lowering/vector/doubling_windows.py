@@ -13,7 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from tiltpy.abi import LANES
-from tiltpy.aggregates.aggregate import Kept, State
+from tiltpy.aggregates.aggregate import Aggregate, State
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.loops.nodes import Num, Splat
 from tiltpy.lowering.vector.block_windows import Blocks
@@ -24,7 +24,7 @@ class Sequence:
     """The states of each round; a component that never changes stays a number."""
 
     def __init__(
-        self, assembly: Assembly, name: str, kept: Kept, state: State, deepest: int
+        self, assembly: Assembly, name: str, kept: Aggregate, state: State, deepest: int
     ) -> None:
         self.histories = [
             None
@@ -81,12 +81,12 @@ class Fold:
 
     assembly: Assembly
     name: str
-    kept: Kept
+    kept: Aggregate
     certain: bool
     lengths: Collection[int]
     deepest: int
     levels: dict[int, Sequence] = field(default_factory=dict)
-    windows: dict[int, tuple[Kept, Sequence]] = field(default_factory=dict)
+    windows: dict[int, tuple[Aggregate, Sequence]] = field(default_factory=dict)
     blocks: list[Blocks] = field(default_factory=list)
     delays: list[Sequence] = field(default_factory=list)
 
@@ -131,7 +131,7 @@ class Fold:
             self._level(block, size, self.merge(block, older, newer))
         return self.levels[size]
 
-    def window(self, block: Block, cells: int, back: int) -> tuple[Kept, State]:
+    def window(self, block: Block, cells: int, back: int) -> tuple[Aggregate, State]:
         """The state of that many cells, the newest of them `back` cells ago."""
         if cells not in self.windows:
             kept, state = self._window(block, cells)
@@ -148,7 +148,7 @@ class Fold:
         costs = self.assembly.costs
         return cells <= (costs.longest_narrow_tree if narrow else costs.longest_tree)
 
-    def _window(self, block: Block, cells: int) -> tuple[Kept, State]:
+    def _window(self, block: Block, cells: int) -> tuple[Aggregate, State]:
         if self._grows(cells):
             return self.kept, self._tree(block, cells)
         vectors, rest = divmod(cells, LANES)

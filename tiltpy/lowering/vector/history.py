@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from tiltpy.abi import LANES
 from tiltpy.emit.builder import Assembly, Block
-from tiltpy.emit.values import Lowered, zero
+from tiltpy.emit.values import LoopValue, zero
 from tiltpy.loops.build import TRUE, add, disj, i64, lt, ne, sub
 from tiltpy.loops.nodes import (
     Array,
@@ -135,7 +135,7 @@ class Streamed:
         """Whether each cell is a snapshot or a gap of its own kind."""
         return self.begins is None
 
-    def set(self, block: Block, value: Lowered, begins: LExpr | None) -> None:
+    def set(self, block: Block, value: LoopValue, begins: LExpr | None) -> None:
         """What this round has computed; `begins` None: wherever there is a value."""
         parts = value.fields or (value,)
         self.values = tuple(
@@ -160,11 +160,11 @@ class Streamed:
         self.histories.append(history)
         return history
 
-    def value(self, block: Block, back: int) -> Lowered:
+    def value(self, block: Block, back: int) -> LoopValue:
         """The payload that many cells ago."""
         alive = self.living(block, back)
         fields = tuple(
-            Lowered(
+            LoopValue(
                 scalar,
                 history.at(block, back),
                 TRUE if valid is None else valid.at(block, back),
@@ -174,8 +174,8 @@ class Streamed:
             )
         )
         if isinstance(self.type, Struct):
-            return Lowered(self.type, None, alive, fields)
-        return Lowered(self.type, fields[0].value, alive)
+            return LoopValue(self.type, None, alive, fields)
+        return LoopValue(self.type, fields[0].value, alive)
 
     def living(self, block: Block, back: int) -> LExpr:
         """Where there was a snapshot that many cells ago."""

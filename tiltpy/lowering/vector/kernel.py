@@ -25,7 +25,7 @@ from tiltpy.abi import (
 from tiltpy.costs import Costs
 from tiltpy.emit.axes import whole_vectors
 from tiltpy.emit.builder import Assembly, Block
-from tiltpy.emit.cell_arrays import Bitmap, Stored
+from tiltpy.emit.cell_arrays import Bitmap, CellArrays
 from tiltpy.emit.row_access import ObjectRows, input_rows
 from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.loops.build import add, i64, least, lt, sub
@@ -75,7 +75,7 @@ class _VectorKernel:
         self.high = self.assembly.number(SlotKind.HIGH, "")
         self.at = self.assembly.fresh("at")
         self.ticks = self.assembly.fresh("ticks")
-        self.stored: dict[str, Stored] = {}
+        self.stored: dict[str, CellArrays] = {}
         self.spreads: list[Spread] = []
         self.temporaries: list[Temporary] = []
         self.outputs: dict[str, Output] = {}
@@ -122,7 +122,7 @@ class _VectorKernel:
         self.spreads.append(spread)
         self.stored[name] = spread.cells
 
-    def _sampled(self, rows: ObjectRows) -> Stored:
+    def _sampled(self, rows: ObjectRows) -> CellArrays:
         """A sampled input; row 0 of the piece is any number of cells before `LOW`."""
         flags = tuple(
             None if bitmap is None else Bitmap(*bitmap) for bitmap in rows.validity
@@ -131,7 +131,7 @@ class _VectorKernel:
         ticks = sub(self.low, rows.start)
         first = self.block.name("first", Bin("//", ticks, rows.period, I64))
         start = add(rows.start, Bin("*", first, rows.period, I64))
-        return Stored(
+        return CellArrays(
             rows.name,
             rows.type,
             self.plan.axes[rows.name],

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from tiltpy.abi import Shape
 from tiltpy.emit.builder import Assembly, Block
-from tiltpy.emit.cell_arrays import Stored
-from tiltpy.emit.values import Lowered, lower_expr
+from tiltpy.emit.cell_arrays import CellArrays
+from tiltpy.emit.values import LoopValue, lower_expr
 from tiltpy.ir.nodes import (
     At,
     CutPoint,
@@ -33,7 +33,7 @@ class LaneLoop:
         self,
         plan: VectorPlan,
         assembly: Assembly,
-        stored: Mapping[str, Stored],
+        stored: Mapping[str, CellArrays],
         low: LExpr,
     ) -> None:
         self.plan = plan
@@ -90,13 +90,13 @@ class LaneLoop:
         deepest = sum(self.plan.reach(name)) // definition.tdom.precision + lag + 1
         return Streamed(self.assembly, name, definition.type, deepest)
 
-    def _leaf(self, node: At | EventBound | Reduce | Time | Element) -> Lowered:
+    def _leaf(self, node: At | EventBound | Reduce | Time | Element) -> LoopValue:
         match node:
             case At(object=name, offset=offset):
                 step = self.plan.point(self.view.reader, CutPoint(name, offset))
                 return self.view.value(name, step)
             case Time(offset=offset):
-                return Lowered(node.type, self._time(offset), TRUE)
+                return LoopValue(node.type, self._time(offset), TRUE)
             case EventBound():
                 return self.view.bound(node)
             case Reduce():
@@ -113,10 +113,10 @@ class LaneLoop:
         return add(first, mul(Lane(I64), i64(precision)))
 
 
-def _named(block: Block, value: Lowered) -> Lowered:
+def _named(block: Block, value: LoopValue) -> LoopValue:
     """The same in variables."""
     if value.fields:
         fields = tuple(_named(block, field) for field in value.fields)
-        return Lowered(value.type, None, block.name("ok", value.valid), fields)
+        return LoopValue(value.type, None, block.name("ok", value.valid), fields)
     named = block.name("v", value.scalar)
-    return Lowered(value.type, named, block.name("ok", value.valid))
+    return LoopValue(value.type, named, block.name("ok", value.valid))

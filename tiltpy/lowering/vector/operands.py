@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tiltpy.abi import LANES
-from tiltpy.emit.axes import Step
+from tiltpy.emit.axes import CellMap
 from tiltpy.emit.builder import Assembly, Block
-from tiltpy.emit.cell_arrays import Place, Stored, place
-from tiltpy.emit.values import Lowered, lower_expr
+from tiltpy.emit.cell_arrays import CellArrays, CellIndex, place
+from tiltpy.emit.values import LoopValue, lower_expr
 from tiltpy.ir.nodes import CutPoint, Element, EventBound, Expr, TemporalExpr
 from tiltpy.loops.build import TRUE, add, conj, i64, mul
 from tiltpy.loops.nodes import Lane, LExpr
@@ -25,7 +25,7 @@ class LaneView:
     """What the definition under way, the reader, sees from where the counter is."""
 
     def __init__(
-        self, plan: VectorPlan, assembly: Assembly, stored: Mapping[str, Stored]
+        self, plan: VectorPlan, assembly: Assembly, stored: Mapping[str, CellArrays]
     ) -> None:
         self.plan = plan
         self.assembly = assembly
@@ -52,15 +52,15 @@ class LaneView:
         """Whether this loop computes an object."""
         return self.plan.is_streamed(self.reader, name)
 
-    def source(self, name: str) -> Stored | Streamed:
+    def source(self, name: str) -> CellArrays | Streamed:
         """An object, wherever it is."""
         return self.streams[name] if self.streams_here(name) else self.stored[name]
 
-    def after(self, step: Step) -> int:
+    def after(self, step: CellMap) -> int:
         """How many cells after the counter's a regular reference sees."""
         return step.plus - self.lag
 
-    def place(self, step: Step) -> Place:
+    def place(self, step: CellMap) -> CellIndex:
         """Where a stored object has the cells that a reference sees."""
         found = place(self.cell, step.earlier(self.lag))
         return replace(found, base=self.block.name("base", found.base))
@@ -69,12 +69,12 @@ class LaneView:
         """How many cells ago the loop has computed those after the counter's."""
         return -self.plan.lags[name] - after
 
-    def _cells(self, after: int) -> Place:
-        return Place(add(self.cell, i64(after)))
+    def _cells(self, after: int) -> CellIndex:
+        return CellIndex(add(self.cell, i64(after)))
 
     # Points
 
-    def value(self, name: str, step: Step) -> Lowered:
+    def value(self, name: str, step: CellMap) -> LoopValue:
         """The payload in the cells that a reference sees."""
         if self.streams_here(name):
             assert step.regular, "cells of one loop move on together"
@@ -87,19 +87,19 @@ class LaneView:
             self._prefetch(name, at.base)
         return self.stored[name].value(self.block, at)
 
-    def stays(self, name: str, step: Step) -> bool:
+    def stays(self, name: str, step: CellMap) -> bool:
         """Whether a reference sees one cell of an object all over a tile."""
         source, tile = self.stored[name], self.plan.tile
         seen = step.earlier(self.lag)
         whole = seen.times == 1 and seen.over % LANES == 0 and seen.plus == 0
         return whole and source.axis.period == tile
 
-    def place_in_tile(self, step: Step) -> Place:
+    def place_in_tile(self, step: CellMap) -> CellIndex:
         """Where that cell is."""
         found = place(self.first, step.earlier(self.lag))
         return replace(found, base=self.tile.name("base", found.base))
 
-    def bound(self, node: EventBound) -> Lowered:
+    def bound(self, node: EventBound) -> LoopValue:
         """`start` or `end` of a row of a sampled input."""
         source = self.stored[node.object]
         if source.start is None:
@@ -112,7 +112,7 @@ class LaneView:
         period = i64(source.axis.period)
         first = self.block.name("time", add(source.start, mul(base, period)))
         alive = source.living(self.block, at)
-        return Lowered(node.type, add(first, mul(lanes, period)), alive)
+        return LoopValue(node.type, add(first, mul(lanes, period)), alive)
 
     def _prefetch(self, name: str, cell: LExpr) -> None:
         """Ask for what a loop over an input, now at a cell, will come to.
@@ -129,28 +129,28 @@ class LaneView:
     # Elements of windows
 
     def element(
-        self, block: Block, name: str, element: Expr, at: int | Place
-    ) -> Lowered:
+        self, block: Block, name: str, element: Expr, at: int | CellIndex
+    ) -> LoopValue:
         """The element of the snapshots in a vector of cells.
 
         `at`: how many cells after the counter's they are, or where in memory.
         """
-        if isinstance(at, Place):
+        if isinstance(at, CellIndex):
             given = self.stored[name].value(block, at)
         elif self.streams_here(name):
             given = self.streams[name].value(block, self._back(name, at))
         else:
             base = block.name("base", self._cells(at).base)
-            given = self.stored[name].value(block, Place(base))
+            given = self.stored[name].value(block, CellIndex(base))
             self._prefetch(name, base)
 
-        def leaf(node: object) -> Lowered:
+        def leaf(node: object) -> LoopValue:
             assert isinstance(node, Element)
             return given
 
         value = lower_expr(block, leaf, element)
         valid = block.name("in", conj(given.valid, value.valid))
-        return Lowered(value.type, value.value, valid, value.fields)
+        return LoopValue(value.type, value.value, valid, value.fields)
 
     def certain(self, name: str, element: Expr) -> bool:
         """Whether each cell has a snapshot of its own that contributes."""

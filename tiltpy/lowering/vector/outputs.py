@@ -6,7 +6,7 @@ are packed, and a bitmap says in which cells snapshots begin (see `abi.Stretch`)
 
 from tiltpy.abi import LANES, SlotKind
 from tiltpy.emit.builder import Assembly, Block
-from tiltpy.emit.stream_stores import Outlet
+from tiltpy.emit.stream_stores import StreamStore
 from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.loops.build import (
     FALSE,
@@ -64,12 +64,12 @@ class Output:
         )
         self.total = assembly.fresh(f"{name}.cells")
         self.past = assembly.fresh(f"{name}.past", BOOL)
-        self.outlet: Outlet | None = None
+        self.outlet: StreamStore | None = None
         self.masks: dict[SlotKind, Var] = {}
         if outcome.full:
             return
         if lanes:
-            self.outlet = Outlet(assembly, name, self._arrays())
+            self.outlet = StreamStore(assembly, name, self._arrays())
             self.count = self.outlet.count
             return
         self.count = assembly.fresh(f"{name}.count")
@@ -140,7 +140,7 @@ class Output:
         begins = self.outcome.begins
         return self.outcome.value.valid if begins is None else begins
 
-    def _pack(self, block: Block, cell: LExpr, outlet: Outlet) -> None:
+    def _pack(self, block: Block, cell: LExpr, outlet: StreamStore) -> None:
         left = convert(sub(self.total, cell), I32)
         inside = lt(Lane(I32), left)
         mask = block.name("mask", conj(self._begins(), inside))

@@ -5,15 +5,15 @@ from dataclasses import replace
 from functools import partial
 
 from tiltpy.abi import Shape
-from tiltpy.aggregates.aggregate import Kept, State
-from tiltpy.aggregates.built_in import COUNT, kept_for
+from tiltpy.aggregates.aggregate import Aggregate, State
+from tiltpy.aggregates.built_in import COUNT, aggregate_for
 from tiltpy.aggregates.finalize import finished
 from tiltpy.aggregates.pane_fold import Pane
 from tiltpy.aggregates.pane_passes import states_of
 from tiltpy.emit.builder import Assembly, Block
-from tiltpy.emit.cell_arrays import Place, Stored, single
+from tiltpy.emit.cell_arrays import CellArrays, CellIndex, single
 from tiltpy.emit.references import reductions
-from tiltpy.emit.values import Lowered, lower_expr, zero
+from tiltpy.emit.values import LoopValue, lower_expr, zero
 from tiltpy.ir.nodes import (
     At,
     CutPoint,
@@ -44,7 +44,7 @@ class PaneLoop:
         self,
         plan: VectorPlan,
         assembly: Assembly,
-        stored: Mapping[str, Stored],
+        stored: Mapping[str, CellArrays],
         low: LExpr,
     ) -> None:
         self.plan = plan
@@ -54,7 +54,7 @@ class PaneLoop:
         self.block = Block(assembly)
         self.cell: LExpr = i64(0)
         self.reader: TemporalExpr
-        self.states: dict[tuple[Window, Expr, Kept], State] = {}
+        self.states: dict[tuple[Window, Expr, Aggregate], State] = {}
         self.before: list[tuple[Var, LExpr]] = []
         self.rings: list[PaneRing] = []
 
@@ -86,7 +86,7 @@ class PaneLoop:
         begins = self._begins(definition, value)
         return Outcome(value, begins)
 
-    def _leaf(self, node: At | EventBound | Reduce | Time | Element) -> Lowered:
+    def _leaf(self, node: At | EventBound | Reduce | Time | Element) -> LoopValue:
         match node:
             case At(object=name, offset=offset):
                 step = self.plan.point(self.reader, CutPoint(name, offset))
@@ -94,7 +94,7 @@ class PaneLoop:
             case Time(offset=offset):
                 ticks = mul(add(self.cell, i64(1)), i64(self.reader.tdom.precision))
                 time = add(add(self.low, ticks), i64(offset))
-                return Lowered(node.type, time, TRUE)
+                return LoopValue(node.type, time, TRUE)
             case Reduce():
                 return self._reduce(node)
             case _:
@@ -135,7 +135,7 @@ class PaneLoop:
 
     def _hopping(
         self, pane: Pane, seen: WindowCells, names: set[str]
-    ) -> dict[Kept, State]:
+    ) -> dict[Aggregate, State]:
         """Windows that overlap: of panes which they share."""
         hop = Hop.of(seen.cells, seen.newest.times, self.assembly.costs.smallest_pane)
         if hop is None or not pane.certain(self.block):
@@ -145,12 +145,12 @@ class PaneLoop:
         fold = partial(states_of, names=names)
         return ring.window(self.block, self.cell, pane, fold)
 
-    def _reduce(self, node: Reduce) -> Lowered:
+    def _reduce(self, node: Reduce) -> LoopValue:
         window, element = node.window, node.element
         count = self._count(window, element)
         if node.reduction == "count":
-            return Lowered(node.type, count, TRUE)
-        kept = kept_for(node.reduction, element.type, self.assembly.own)
+            return LoopValue(node.type, count, TRUE)
+        kept = aggregate_for(node.reduction, element.type, self.assembly.own)
         state = self.states[window, element, kept]
         certain = self._pane(window, element).certain(self.block)
         cells = self.plan.window(self.reader, window).cells
@@ -167,7 +167,7 @@ class PaneLoop:
 
     # Where snapshots begin
 
-    def _begins(self, definition: TemporalExpr, value: Lowered) -> LExpr | None:
+    def _begins(self, definition: TemporalExpr, value: LoopValue) -> LExpr | None:
         """Where one begins; None: wherever there is a value."""
         cuts = []
         for cut in definition.cuts:
@@ -218,7 +218,7 @@ class PaneLoop:
 
     def _differ(self, pane: Pane, count: LExpr, before: LExpr) -> LExpr:
         """Unless one snapshot is all that both panes have."""
-        first = Place(pane.base)
+        first = CellIndex(pane.base)
         goes_on = pane.value(self.block, first).valid
         begins = pane.source.beginning(self.block, first)
         fresh = Extract(begins, 0, BOOL)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import gcd
 
-from tiltpy.aggregates.aggregate import Kept, State
+from tiltpy.aggregates.aggregate import Aggregate, State
 from tiltpy.aggregates.pane_fold import Pane
 from tiltpy.aggregates.pane_passes import DEVIATIONS
 from tiltpy.emit.builder import Assembly, Block
@@ -19,7 +19,7 @@ from tiltpy.types import I64
 NEVER = -(1 << 62)
 """Earlier than every pane."""
 
-States = Mapping[Kept, State]
+States = Mapping[Aggregate, State]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class PaneRing:
         cell: LExpr,
         whole: Pane,
         fold: Callable[[Block, Pane], States],
-    ) -> dict[Kept, State]:
+    ) -> dict[Aggregate, State]:
         """The states of a cell's window, of panes that are made with `fold`."""
         begin = block.name("begin", mul(cell, i64(self.hop.stride)))
         end = block.name("end", add(begin, i64(self.hop.panes)))
@@ -82,7 +82,7 @@ class PaneRing:
             if kept != DEVIATIONS
         }
 
-    def _ring(self, kept: Kept, state: State) -> tuple[Array | None, ...]:
+    def _ring(self, kept: Aggregate, state: State) -> tuple[Array | None, ...]:
         """An array for each part of a state that is not the same for all panes."""
         name, panes = f"{kept.name}.panes", self.hop.panes
         return tuple(
@@ -98,7 +98,7 @@ class PaneRing:
     def _merged(
         self,
         block: Block,
-        kept: Kept,
+        kept: Aggregate,
         one: State,
         rings: tuple[Array | None, ...],
         begin: LExpr,

@@ -6,7 +6,7 @@ the fastest way up to some fifty of them; others keep counts (`count_tree`).
 """
 
 from tiltpy.aggregates.quantiles import between, place_among, share_of
-from tiltpy.emit.values import Lowered
+from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import (
     FALSE,
@@ -26,7 +26,7 @@ from tiltpy.plan.vector_plan import looks_at_whole
 from tiltpy.types import BOOL, F64, I32
 
 
-def lower_order(view: LaneView, node: Reduce, newest: int, cells: int) -> Lowered:
+def lower_order(view: LaneView, node: Reduce, newest: int, cells: int) -> LoopValue:
     """A quantile of the windows of all lanes, the newest of whose cells is given."""
     name, element = node.window.object, node.element
     quantile = node.reduction in ("median", "quantile")
@@ -56,7 +56,7 @@ def lower_order(view: LaneView, node: Reduce, newest: int, cells: int) -> Lowere
     )
     point = between(block, first, second, f64(part))
     found = select(nan, f64(float("nan")), point)
-    return Lowered(node.type, block.name("q", found), TRUE)
+    return LoopValue(node.type, block.name("q", found), TRUE)
 
 
 def _lesser(one: LExpr, other: LExpr) -> LExpr:

@@ -3,9 +3,9 @@
 from tiltpy.abi import LANES
 from tiltpy.aggregates.aggregate import State
 from tiltpy.emit.builder import Block
-from tiltpy.emit.cell_arrays import Place
+from tiltpy.emit.cell_arrays import CellIndex
 from tiltpy.emit.floats import minus, over, plus, times
-from tiltpy.emit.values import Lowered
+from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import TRUE, add, conj, convert, disj, i64, le, lt
 from tiltpy.loops.nodes import CallFn, CountTrue, For, LExpr, Num, Splat
@@ -22,7 +22,7 @@ def is_short_spread(view: LaneView, node: Reduce, cells: int) -> bool:
 
 def lower_short_spread(
     view: LaneView, node: Reduce, moments: State, newest: int, cells: int
-) -> Lowered:
+) -> LoopValue:
     """A variance from moments in single precision.
 
     Squares of values beyond these bounds leave the range of `f32`; such vectors, and
@@ -45,7 +45,7 @@ def lower_short_spread(
     again.set(found, _spread_again(view, again, node, newest, cells))
     small.when(_not_all(small, safe), again)
     block.when(_not_all(block, usual), small)
-    return Lowered(node.type, found, TRUE)
+    return LoopValue(node.type, found, TRUE)
 
 
 def _not_all(block: Block, test: LExpr) -> LExpr:
@@ -63,7 +63,7 @@ def _spread_again(
         block.set(var, Splat(Num(0.0, F64), F64))
     inner = block.inner()
     first = add(view.cell, i64(newest - cells + 1))
-    at = Place(inner.name("base", add(first, number)))
+    at = CellIndex(inner.name("base", add(first, number)))
     value = view.element(inner, node.window.object, node.element, at)
     wide = inner.name("x", convert(value.scalar, F64))
     delta = inner.name("d", minus(wide, mean))

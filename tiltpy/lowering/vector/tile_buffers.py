@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tiltpy.abi import LANES, RowCount
 from tiltpy.emit.axes import Axis
 from tiltpy.emit.builder import Assembly, Block
-from tiltpy.emit.cell_arrays import Stored
+from tiltpy.emit.cell_arrays import CellArrays
 from tiltpy.emit.values import zero
 from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.loops.build import add, i64, sub
@@ -19,7 +19,7 @@ from tiltpy.types import BOOL, I64, Scalar, columns
 class Temporary:
     """A tile of an object, behind the `history` cells that were before it."""
 
-    stored: Stored
+    stored: CellArrays
     history: int
     precision: int
     offset: Var
@@ -44,7 +44,7 @@ class Temporary:
             return array(what, BOOL) if needed else None
 
         offset = assembly.fresh(f"{name}.offset")
-        stored = Stored(
+        stored = CellArrays(
             name,
             kind,
             Axis.of(definition.tdom),

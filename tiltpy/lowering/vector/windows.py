@@ -6,14 +6,14 @@ cells are a few finer ones are gathered, each lane its own.
 
 from dataclasses import replace
 
-from tiltpy.aggregates.aggregate import Kept, State, lift_where
-from tiltpy.aggregates.built_in import SHORT_COUNT, kept_for, narrow_for
+from tiltpy.aggregates.aggregate import Aggregate, State, lift_where
+from tiltpy.aggregates.built_in import SHORT_COUNT, aggregate_for, narrow_aggregate
 from tiltpy.aggregates.central_moments import SHORT_SPREAD, is_masked_spread
 from tiltpy.aggregates.finalize import finished
 from tiltpy.aggregates.masked_variance import MaskedSpread, Values, in_lanes
 from tiltpy.emit.builder import Block
 from tiltpy.emit.references import reductions
-from tiltpy.emit.values import Lowered
+from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Expr, Reduce, TemporalExpr
 from tiltpy.loops.build import TRUE, conj, i64
 from tiltpy.loops.nodes import LExpr, Num, Splat
@@ -32,7 +32,7 @@ class LaneWindows:
 
     def __init__(self, view: LaneView) -> None:
         self.view = view
-        self.folds: dict[tuple[str, Expr, Kept], Fold] = {}
+        self.folds: dict[tuple[str, Expr, Aggregate], Fold] = {}
         self.ends: dict[tuple[str, Expr], tuple[int, int]] = {}
 
     def start(self, block: Block) -> None:
@@ -45,7 +45,7 @@ class LaneWindows:
         for fold in self.folds.values():
             fold.advance(block)
 
-    def reduce(self, node: Reduce) -> Lowered:
+    def reduce(self, node: Reduce) -> LoopValue:
         """A reduction over the window of each lane."""
         seen = self.view.plan.window(self.view.reader, node.window)
         if seen.newest.regular:
@@ -56,7 +56,7 @@ class LaneWindows:
 
     # Windows that move on with the cells
 
-    def _sliding(self, node: Reduce, seen: WindowCells) -> Lowered:
+    def _sliding(self, node: Reduce, seen: WindowCells) -> LoopValue:
         view, name, element = self.view, node.window.object, node.element
         certain = view.certain(name, element)
         newest, cells = view.after(seen.newest), seen.cells
@@ -79,11 +79,11 @@ class LaneWindows:
             values = self._values(node, newest, cells)
             total = None
             if element.type == F32:
-                kept = narrow_for("sum", F32, view.assembly.own)
+                kept = narrow_aggregate("sum", F32, view.assembly.own)
                 (total,) = self._window(node, kept, newest, cells, certain=False)
             spread = MaskedSpread(view.assembly, node, values)
             return spread.value(view.block, count, total)
-        kept = narrow_for(node.reduction, element.type, view.assembly.own)
+        kept = narrow_aggregate(node.reduction, element.type, view.assembly.own)
         state = self._window(node, kept, newest, cells, certain=certain)
         count = self._count(node, newest, cells, certain=certain)
         if node.type == F32 and state[0].type == F64:
@@ -113,7 +113,7 @@ class LaneWindows:
         return found
 
     def _window(
-        self, node: Reduce, kept: Kept, newest: int, cells: int, *, certain: bool
+        self, node: Reduce, kept: Aggregate, newest: int, cells: int, *, certain: bool
     ) -> State:
         """The state of a window; of what began before it, its first cell has it."""
         view, name, element = self.view, node.window.object, node.element
@@ -134,7 +134,9 @@ class LaneWindows:
         merged = wider.merge(view.block, state, rest)
         return tuple(view.block.name("w", part) for part in merged)
 
-    def _fold(self, name: str, element: Expr, kept: Kept, *, certain: bool) -> Fold:
+    def _fold(
+        self, name: str, element: Expr, kept: Aggregate, *, certain: bool
+    ) -> Fold:
         """What all windows of an element are made of.
 
         Its cells are taken in as early as the furthest window of the loop needs them.
@@ -182,7 +184,7 @@ class LaneWindows:
 
     # Short windows of finer cells
 
-    def _strided(self, node: Reduce, seen: WindowCells) -> Lowered:
+    def _strided(self, node: Reduce, seen: WindowCells) -> LoopValue:
         """A window in whole: each lane gathers its own cells."""
         view, name, element = self.view, node.window.object, node.element
         if node.reduction in WHOLE_WINDOW:
@@ -193,8 +195,8 @@ class LaneWindows:
             step = seen.oldest if node.reduction == "first" else seen.newest
             return view.element(view.block, name, element, view.place(step))
         if node.reduction == "count":
-            return Lowered(node.type, i64(seen.cells), TRUE)
-        kept = kept_for(node.reduction, element.type, view.assembly.own)
+            return LoopValue(node.type, i64(seen.cells), TRUE)
+        kept = aggregate_for(node.reduction, element.type, view.assembly.own)
         state: State | None = None
         for cell in range(seen.cells):
             at = view.place(seen.oldest.further(cell))
