@@ -24,7 +24,7 @@ from tests.runtime.execution.fences import rows_of
 from tiltpy import compiler
 from tiltpy.abi import LANES, OF_STRINGS, Shape, Signature, SlotKind
 from tiltpy.aggregates.central_moments import ORDERS
-from tiltpy.aggregates.masked_variance import MaskedSpread
+from tiltpy.aggregates.masked_variance import MaskedVariance
 from tiltpy.aggregates.pane_fold import Pane
 from tiltpy.costs import Costs
 from tiltpy.emit.builder import Assembly, Block
@@ -148,7 +148,7 @@ def of_row_pane(pane: TumblingWindow) -> Forms:
 
 
 def of_merge(merge: MergeLoop) -> Forms:
-    yield f"merge: {'one object' if len(merge.sides) == 1 else 'some objects'}"
+    yield f"merge: {'one object' if len(merge.inputs) == 1 else 'some objects'}"
     if merge.slow:
         yield "merge: with one that was computed"
     for side in merge.fast:
@@ -193,7 +193,7 @@ def of_events(loop: EventLoop) -> Forms:
 OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
     (VectorPlan, of_grid),
     (Fold, of_fold),
-    (MaskedSpread, lambda _: ["spread: of the values"]),
+    (MaskedVariance, lambda _: ["spread: of the values"]),
     (Pane, of_pane),
     (Output, of_output),
     (CellArrays, of_stored),
@@ -322,7 +322,7 @@ def _most_rows(pane: TumblingWindow, chunk: SweepChunks) -> Forms:
 
 def _many_rows(found: EdgeLoop, chunk: SweepChunks) -> Forms:
     """Whether there may be rows for a run of short visits, of each object."""
-    some = (_pieces(chunk, step.edge.rows.name) for step in found.steps)
+    some = (_pieces(chunk, step.bound.rows.name) for step in found.steps)
     if all(any(one.n > 2 * found.run for one in pieces) for pieces in some):
         yield "sweep: windows from edge to edge, for a while"
 

@@ -1,4 +1,4 @@
 """Reductions as aggregates: lift, combine, lower; and folds of panes.
 
-What a state is and how two are merged. How windows are followed is the kernels' affair.
+How a kernel follows windows is its own affair.
 """

@@ -1,9 +1,9 @@
-"""What a reduction keeps of some snapshots: a *state*, and how two are merged.
+"""Aggregates: the states of reductions, with lift and combine.
 
-A state is a tuple of numbers with an associative merge (section 6.1.2 of the paper:
-init, acc, result). Nothing is ever taken out of one: what leaves a window is gone
-because its state is merged anew from partial results, so that no rounding error, NaN or
-infinity outlives the window it was in.
+A state is a tuple of numbers with an associative combine (section 6.1.2 of the paper:
+init, acc, result). Built-in aggregates evict nothing from a state: when a row leaves a
+window its state is combined again from partial results, so that no rounding error, NaN
+or infinity outlives the window it was in.
 """
 
 from collections.abc import Callable
@@ -19,38 +19,39 @@ State = tuple[LExpr, ...]
 Lift = Callable[[Block, LExpr, LoopValue], State]
 """The state of one snapshot, from its row and value."""
 Combine = Callable[[Block, State, State], State]
-"""Two neighbouring states as one, the older first; the block takes what it names."""
+"""The state of two adjacent ranges, the older first; the block gets its variables."""
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """One kind of state.
+    """A kind of state, with `lift` and an associative `combine`.
 
-    `merge` is associative and `identity` its neutral element. `joined` is a simpler
-    merge, of states of which neither is the identity. Over many snapshots the kind
-    `wider` rounds less. `ordered`: a merge of other than neighbours would be wrong.
-    `counted`: what is constant in the state of one snapshot is how many they are.
-    `take` is a faster merge, of a state and that of a single snapshot.
+    `identity` is the neutral element. `combine_nonempty` is a simpler combine of states
+    of which neither is the identity, `accumulate` a faster one of a state and that of a
+    single snapshot. Over many snapshots the aggregate `wider` rounds less. `ordered`:
+    only adjacent ranges may be combined. `counted`: the constants in the state of one
+    snapshot are counts.
     """
 
     name: str
     types: tuple[Scalar, ...]
     identity: tuple[Num, ...] = field(compare=False)
     lift: Lift = field(compare=False)
-    merge: Combine = field(compare=False)
-    joined: Combine | None = field(default=None, compare=False)
+    combine: Combine = field(compare=False)
+    combine_nonempty: Combine | None = field(default=None, compare=False)
     wider: "Aggregate | None" = field(default=None, compare=False)
     ordered: bool = False
     counted: bool = False
-    take: Combine | None = field(default=None, compare=False)
+    accumulate: Combine | None = field(default=None, compare=False)
 
     def join(self, block: Block, a: State, b: State, *, certain: bool) -> State:
-        """Two states as one; `certain`: neither is the identity."""
-        merge = self.joined if certain and self.joined is not None else self.merge
-        return merge(block, a, b)
+        """Combine two states; `certain`: neither is the identity."""
+        if certain and self.combine_nonempty is not None:
+            return self.combine_nonempty(block, a, b)
+        return self.combine(block, a, b)
 
     def widen(self, state: State) -> State:
-        """The state as one of the kind `wider`."""
+        """Convert a state to the aggregate `wider`."""
         if self.wider is None:
             return state
         kinds = self.wider.types
@@ -58,13 +59,18 @@ class Aggregate:
 
 
 def lift_where(
-    block: Block, kept: Aggregate, value: LoopValue, contributes: LExpr, row: LExpr
+    block: Block, aggregate: Aggregate, value: LoopValue, contributes: LExpr, row: LExpr
 ) -> State:
     """The state of a snapshot, the identity where it does not contribute."""
-    state = kept.lift(block, row, value)
+    state = aggregate.lift(block, row, value)
     if contributes == TRUE:
         return state
     return tuple(
-        select(contributes, part, nothing)
-        for part, nothing in zip(state, kept.identity, strict=True)
+        select(contributes, number, neutral)
+        for number, neutral in zip(state, aggregate.identity, strict=True)
     )
+
+
+def name_state(block: Block, label: str, state: State) -> State:
+    """Assign the numbers of a state to variables."""
+    return tuple(block.name(label, number) for number in state)

@@ -1,7 +1,7 @@
-"""The state that each built-in reduction keeps (see `states`).
+"""The aggregate of each built-in reduction; `finalize` lowers their states.
 
-Sums of floats are kept in doubles; `min` and `max` work on integers that order as the
-floats do, with NaN beyond the end. What becomes of a state is in `results`.
+Sums of floats are doubles; `min` and `max` work on integers that order as the floats
+do, with NaN beyond the end.
 """
 
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ SHORT_COUNT = Aggregate(
     lambda _block, _row, _value: (Num(1, I32),),
     _arithmetic("+"),
 )
-"""Of a window over cells: its length is known, and fits."""
+"""For windows over cells, whose length is known and fits."""
 FIRST = Aggregate(
     "first",
     (I64,),
@@ -74,11 +74,11 @@ LAST = Aggregate(
 
 
 def _product(scalar: Scalar) -> Aggregate:
-    one = Num(1.0 if scalar.is_float else 1, scalar)
+    neutral = Num(1.0 if scalar.is_float else 1, scalar)
     return Aggregate(
         "product",
         (scalar,),
-        (one,),
+        (neutral,),
         lambda _block, _row, value: (convert(value.scalar, scalar),),
         _arithmetic("*"),
     )
@@ -115,30 +115,27 @@ def _extreme(name: str, scalar: Scalar) -> Aggregate:
 
 
 def _sum_type(scalar: Scalar) -> Scalar:
-    """What sums of a type are kept in: exact 64-bit integers, or doubles."""
+    """The type that adds up values: exact 64-bit integers, or doubles."""
     if scalar.is_float:
         return F64
     return U64 if scalar.kind == "uint" else I64
 
 
 def _mean_type(scalar: Scalar) -> Scalar:
-    """Sums for a mean: 64-bit integers could wrap, so they are taken in doubles."""
+    """The type of sums for a mean: doubles where 64-bit integers could wrap."""
     return F64 if scalar.is_float or scalar.bits == 64 else I64
 
 
 def aggregate_for(
-    reduction: str, element: Type, own: Mapping[str, UserReduction]
+    reduction: str, element: Type, user_reductions: Mapping[str, UserReduction]
 ) -> Aggregate:
-    """The state that a reduction over elements of a type needs, besides the count.
-
-    `own` are the query's own reductions.
-    """
-    if reduction in own:
-        return user_aggregate(own[reduction])
+    """The aggregate that a reduction over elements of a type needs besides a count."""
+    if reduction in user_reductions:
+        return user_aggregate(user_reductions[reduction])
     if reduction in ORDERS:
         return moments_of(ORDERS[reduction])
     if not isinstance(element, Scalar):
-        return _kept_of_rows(reduction)
+        return _row_aggregate(reduction)
     match reduction:
         case "sum":
             return _total(_sum_type(element))
@@ -153,11 +150,11 @@ def aggregate_for(
         case "any" | "all":
             return _total(I64)
         case _:
-            return _kept_of_rows(reduction)
+            return _row_aggregate(reduction)
 
 
-def _kept_of_rows(reduction: str) -> Aggregate:
-    """The state of what may be reduced of structs, too: it never looks at a value."""
+def _row_aggregate(reduction: str) -> Aggregate:
+    """The aggregate of a reduction that reads no values, and so takes structs."""
     match reduction:
         case "count":
             return COUNT
@@ -170,13 +167,13 @@ def _kept_of_rows(reduction: str) -> Aggregate:
 
 
 def narrow_aggregate(
-    reduction: str, element: Type, own: Mapping[str, UserReduction]
+    reduction: str, element: Type, user_reductions: Mapping[str, UserReduction]
 ) -> Aggregate:
-    """As `aggregate_for`, for trees of a few merges.
+    """As `aggregate_for`, for trees of a few combines.
 
     Sums of `f32` round no worse than pairwise summation there, and are twice as fast.
     """
-    kept = aggregate_for(reduction, element, own)
+    aggregate = aggregate_for(reduction, element, user_reductions)
     if element == F32 and reduction in ("sum", "mean"):
-        return replace(_total(F32), wider=kept)
-    return kept
+        return replace(_total(F32), wider=aggregate)
+    return aggregate

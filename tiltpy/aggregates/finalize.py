@@ -1,4 +1,4 @@
-"""What reductions make of their states: the last step of each window."""
+"""Lowering of states to results: the last step of each window."""
 
 from dataclasses import replace
 from math import floor, frexp, ldexp
@@ -25,13 +25,10 @@ from tiltpy.types import F32, F64, I64, Scalar
 
 
 def finish(block: Block, node: Reduce, state: State, count: LExpr) -> LoopValue:
-    """The value of a reduction, from its state and count.
-
-    `first` and `last` are not here: their state is a row.
-    """
-    own = block.assembly.own.get(node.reduction)
-    if own is not None:
-        return finish_user_defined(block, own, state)
+    """Lower a state and a count to the result; `first` and `last` have rows instead."""
+    reduction = block.assembly.user_reductions.get(node.reduction)
+    if reduction is not None:
+        return finish_user_defined(block, reduction, state)
     assert isinstance(node.type, Scalar)
     return LoopValue(node.type, *_built_in(node, node.type, state, count))
 
@@ -39,34 +36,34 @@ def finish(block: Block, node: Reduce, state: State, count: LExpr) -> LoopValue:
 def _built_in(
     node: Reduce, scalar: Scalar, state: State, count: LExpr
 ) -> tuple[LExpr, LExpr]:
-    some = lt(Num(0, count.type), count)
+    occupied = lt(Num(0, count.type), count)
     match node.reduction:
         case "count":
             return convert(count, I64), TRUE
         case "sum" | "product":
-            return convert(state[0], scalar), some
+            return convert(state[0], scalar), occupied
         case "any":
-            return ne(state[0], i64(0)), some
+            return ne(state[0], i64(0)), occupied
         case "all":
-            return eq(state[0], convert(count, I64)), some
+            return eq(state[0], convert(count, I64)), occupied
         case "mean":
-            return convert(_mean(state[0], count), scalar), some
+            return convert(_mean(state[0], count), scalar), occupied
         case "rms":
-            return _root(_mean(state[0], count), scalar), some
+            return _root(_mean(state[0], count), scalar), occupied
         case "min" | "max":
             if scalar.is_float:
-                return CallFn("from_key", (state[0],), scalar), some
-            return state[0], some
+                return CallFn("from_key", (state[0],), scalar), occupied
+            return state[0], occupied
         case "var" | "std":
             free = minus(state[0], f64(float(node.ddof)))
-            variance = _share(state[2], free)
+            variance = _divide(state[2], free)
             if node.reduction == "std":
                 spread = _root(variance, scalar)
             else:
                 spread = convert(variance, scalar)
-            return spread, conj(some, lt(Num(node.ddof, count.type), count))
+            return spread, conj(occupied, lt(Num(node.ddof, count.type), count))
         case "skew" | "kurtosis":
-            return convert(_shape(node.reduction, state), scalar), some
+            return convert(_shape(node.reduction, state), scalar), occupied
         case _:
             raise AssertionError(f"no reduction {node.reduction}")
 
@@ -82,24 +79,23 @@ def _mean(total: LExpr, count: LExpr) -> LExpr:
         return over(convert(total, F64), convert(count, F64))
     if not isinstance(count, Num):
         return Bin("/", total, convert(count, F32), F32)
-    if _is_share(total, count):
-        return _single_share(total, int(count.value))
+    if _divides_single(total, count):
+        return _divide_single(total, int(count.value))
     return Bin("*", total, Num(1.0 / count.value, F32), F32)
 
 
-def _is_share(total: LExpr, count: LExpr) -> bool:
-    """Whether a sum is divided by its reciprocal in two parts."""
+def _divides_single(total: LExpr, count: LExpr) -> bool:
+    """Whether the divisor is a constant whose reciprocal takes two products."""
     constant = isinstance(count, Num) and not is_power_of_two(count)
     return constant and total.type == F32
 
 
-def _single_share(total: LExpr, number: int) -> LExpr:
-    """An `f32` divided by a constant: multiplied by the reciprocal in two parts.
+def _divide_single(total: LExpr, number: int) -> LExpr:
+    """Divide an `f32` by a constant exactly: multiply by its reciprocal in two parts.
 
-    What is left of the reciprocal is too little to make another quotient, as long as
-    the number has few digits and no product underflows (Brisebarre, Muller and Raina).
-    The first part is rounded down, so that both are positive: an infinity stays one.
-    A zero becomes positive.
+    The rest of the reciprocal cannot change the quotient, as long as the number has few
+    digits and no product underflows (Brisebarre, Muller and Raina). The first part is
+    rounded down, so that both are positive and an infinity stays one. -0 becomes +0.
     """
     share = 1.0 / number
     mantissa, exponent = frexp(share)
@@ -108,8 +104,8 @@ def _single_share(total: LExpr, number: int) -> LExpr:
     return CallFn("fma", (total, Num(high, F32), rest), F32)
 
 
-def _share(total: LExpr, number: LExpr) -> LExpr:
-    """A double divided by another; by a constant to within a rounding error."""
+def _divide(total: LExpr, number: LExpr) -> LExpr:
+    """Divide doubles; by a constant to within a rounding error."""
     if isinstance(number, Num) and number.value > 0:
         return times(total, f64(1.0 / number.value))
     return over(total, number)
@@ -127,10 +123,10 @@ def _shape(reduction: str, state: State) -> LExpr:
 
 
 _NEVER = lt(i64(1), i64(0))
-"""No constant: what depends on it is a variable, as with any other flag."""
+"""False, but no constant, so that dependent flags are variables as elsewhere."""
 
 
-def finished(
+def finish_cells(
     block: Block,
     node: Reduce,
     state: State,
@@ -139,12 +135,12 @@ def finished(
     certain: bool,
     cells: int,
 ) -> LoopValue:
-    """As `finish`, of a window over cells; `certain`: each of them contributes."""
-    shared = node.reduction == "mean" and _is_share(state[0], count)
+    """As `finish`, of a window over `cells` cells; `certain`: each contributes."""
+    shared = node.reduction == "mean" and _divides_single(state[0], count)
     if node.reduction in ("sum", "mean") and state[0].type.is_float and not shared:
-        # Of negative zeros alone, too: a sum that is zero is positive.
+        # A sum of negative zeros is +0, too.
         state = (Bin("+", state[0], Num(0.0, state[0].type), state[0].type),)
-    found = finish(block, node, state, count)
-    if certain and node.reduction not in block.assembly.own:
-        return replace(found, valid=TRUE if node.ddof < cells else _NEVER)
-    return found
+    result = finish(block, node, state, count)
+    if certain and node.reduction not in block.assembly.user_reductions:
+        return replace(result, valid=TRUE if node.ddof < cells else _NEVER)
+    return result

@@ -1,15 +1,14 @@
-"""Windows of many cells that do not overlap much: one pass over the cells of each.
+"""Folds of panes: one pass over the cells of each tumbling or hopping window.
 
-Tumbling and hopping reductions of section 6.1 of the paper. Sixteen lanes and four
-vectors at a time are folded on their own and merged at the end, so that no addition
-waits for the one before.
+Reductions of section 6.1 of the paper. Each lane of up to four vectors accumulates a
+state of its own; they are combined at the end, so that no addition waits for another.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from tiltpy.abi import LANES
-from tiltpy.aggregates.aggregate import Aggregate, State
+from tiltpy.aggregates.aggregate import Aggregate, State, name_state
 from tiltpy.aggregates.built_in import COUNT
 from tiltpy.emit.builder import Block
 from tiltpy.emit.cell_arrays import CellArrays, CellIndex
@@ -39,20 +38,20 @@ from tiltpy.loops.nodes import (
 from tiltpy.types import BOOL, I64
 
 
-def unrolled(cells: int) -> int:
-    """How many vectors to fold side by side: more of them take longer to merge."""
+def unroll_factor(cells: int) -> int:
+    """The number of vectors to fold side by side: more take longer to combine."""
     return 1 if cells < 256 else 4
 
 
 Lift = Callable[[Block, CellIndex, LExpr], State]
-"""The states of a vector of cells; the bool says which of them are in the window."""
+"""The states of a vector of cells, masked by those in the window."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pane:
-    """Some cells of a stored object: `cells` of them from `base` on.
+    """A range of cells of an object: `cells` of them from `base` on.
 
-    They are as many as there are rows in a window, if that is no constant.
+    For a window over rows their number is a variable.
     """
 
     source: CellArrays
@@ -62,7 +61,7 @@ class Pane:
 
     @property
     def size(self) -> LExpr:
-        """How many cells it has."""
+        """The number of cells."""
         return i64(self.cells) if isinstance(self.cells, int) else self.cells
 
     @property
@@ -81,22 +80,22 @@ class Pane:
 
         A snapshot that began before the pane contributes in its first cell.
         """
-        given = self.source.value(block, where)
+        snapshot = self.source.value(block, where)
 
         def leaf(node: object) -> LoopValue:
             assert isinstance(node, Element)
-            return given
+            return snapshot
 
         value = lower_expr(block, leaf, self.element)
         begins: LExpr = TRUE
         if self.source.begins is not None:
             first = eq(Bin("+", where.base, Lane(I64), I64), self.base)
             begins = disj(self.source.beginning(block, where), first)
-        valid = block.name("in", conj(given.valid, value.valid, begins))
+        valid = block.name("in", conj(snapshot.valid, value.valid, begins))
         return LoopValue(value.type, value.value, valid, value.fields)
 
     def starts(self, block: Block) -> bool:
-        """Whether its first cell contributes: there it does not matter who began."""
+        """Whether its first cell contributes, whenever its snapshot began."""
         whole = replace(self, source=replace(self.source, begins=None))
         return whole.certain(block)
 
@@ -106,9 +105,9 @@ class Pane:
 
 
 class PaneFold:
-    """The states over the cells of a pane, lane by lane: `kinds` lift what they keep.
+    """The states over the cells of a pane, lane by lane; `kinds` lift cells to them.
 
-    `unroll` vectors are folded side by side. `fetch`: they have not been read before.
+    `unroll` vectors are folded side by side. `fetch`: prefetch the cells.
     """
 
     def __init__(
@@ -123,60 +122,62 @@ class PaneFold:
         self.pane = pane
         self.kinds = kinds
         self.fetch = fetch
-        self.counted: Var | None = None
+        self.count: Var | None = None
         if COUNT in kinds:
-            self.counted = block.assembly.fresh("count")
-            block.set(self.counted, i64(0))
-        self.running = {
-            kept: [
-                tuple(block.assembly.fresh(kept.name, kind) for kind in kept.types)
-                for _ in range(1 if kept.ordered else unroll)
+            self.count = block.assembly.fresh("count")
+            block.set(self.count, i64(0))
+        self.vectors = {
+            aggregate: [
+                tuple(
+                    block.assembly.fresh(aggregate.name, kind)
+                    for kind in aggregate.types
+                )
+                for _ in range(1 if aggregate.ordered else unroll)
             ]
-            for kept in kinds
-            if kept != COUNT
+            for aggregate in kinds
+            if aggregate != COUNT
         }
-        for kept, lanes in self.running.items():
-            for state in lanes:
-                for var, nothing in zip(state, kept.identity, strict=True):
-                    every = nothing if kept.ordered else Splat(nothing, var.type)
-                    block.set(var, every)
+        for aggregate, vectors in self.vectors.items():
+            for state in vectors:
+                for var, neutral in zip(state, aggregate.identity, strict=True):
+                    ordered = aggregate.ordered
+                    block.set(var, neutral if ordered else Splat(neutral, var.type))
 
-    def take(self, block: Block, where: CellIndex, lane: int, inside: LExpr) -> None:
-        """Fold a vector of cells, those of them that are `inside`."""
+    def accumulate(
+        self, block: Block, where: CellIndex, lane: int, inside: LExpr
+    ) -> None:
+        """Fold the cells of a vector that are `inside`."""
         if self.fetch:
             self.pane.source.prefetch(block, where.base)
-        for kept, vectors in self.running.items():
-            state = vectors[0 if kept.ordered else lane]
-            lifted = self.kinds[kept](block, where, inside)
-            if kept.ordered:
-                lifted = _in_order(block, kept, lifted)
-            taken = (kept.take or kept.merge)(block, state, lifted)
-            block.assign("m", state, taken)
-        if self.counted is not None:
+        for aggregate, vectors in self.vectors.items():
+            state = vectors[0 if aggregate.ordered else lane]
+            lifted = self.kinds[aggregate](block, where, inside)
+            if aggregate.ordered:
+                lifted = _in_order(block, aggregate, lifted)
+            combine = aggregate.accumulate or aggregate.combine
+            block.assign("m", state, combine(block, state, lifted))
+        if self.count is not None:
             contributes = conj(self.pane.value(block, where).valid, inside)
-            more = CountTrue(Splat(contributes, BOOL), I64)
-            block.set(self.counted, add(self.counted, more))
+            contributing = CountTrue(Splat(contributes, BOOL), I64)
+            block.set(self.count, add(self.count, contributing))
 
     def states(self, block: Block) -> dict[Aggregate, State]:
         """The states of all cells."""
         states: dict[Aggregate, State] = {
-            kept: lanes[0] if kept.ordered else _merged(block, kept, lanes)
-            for kept, lanes in self.running.items()
+            a: vectors[0] if a.ordered else _combine_lanes(block, a, vectors)
+            for a, vectors in self.vectors.items()
         }
-        return states if self.counted is None else {**states, COUNT: (self.counted,)}
+        return states if self.count is None else {**states, COUNT: (self.count,)}
 
 
 def fold(
     block: Block, pane: Pane, kinds: Mapping[Aggregate, Lift], *, fetch: bool = False
 ) -> dict[Aggregate, State]:
-    """The states over all cells of a pane, each with what lifts a cell's value.
-
-    `fetch`: the cells have not been read before.
-    """
+    """Fold all cells of a pane; `kinds` lift cells to states, `fetch` prefetches."""
     if not isinstance(pane.cells, int):
         return fold_rows(block, {pane: kinds})[pane]
-    unroll = unrolled(pane.cells)
-    folding = PaneFold(block, pane, kinds, unroll=unroll, fetch=fetch)
+    unroll = unroll_factor(pane.cells)
+    pane_fold = PaneFold(block, pane, kinds, unroll=unroll, fetch=fetch)
     step = unroll * LANES
     whole, rest = divmod(pane.cells, step)
     if pane.cells <= block.costs.straight_pane:
@@ -186,60 +187,68 @@ def fold(
         at = block.assembly.fresh("at")
         inner = block.inner()
         for lane in range(unroll):
-            folding.take(inner, CellIndex(add(at, i64(lane * LANES))), lane, TRUE)
+            pane_fold.accumulate(
+                inner, CellIndex(add(at, i64(lane * LANES))), lane, TRUE
+            )
         block.add(For(at, pane.base, end, inner.body(), step))
     for lane in range(-(-rest // LANES)):
         inside: LExpr = TRUE
         if rest < (lane + 1) * LANES:
             inside = lt(Lane(I64), i64(rest - lane * LANES))
-        place = CellIndex(add(end, i64(lane * LANES)))
-        folding.take(block, place, lane % unroll, inside)
-    return folding.states(block)
+        index = CellIndex(add(end, i64(lane * LANES)))
+        pane_fold.accumulate(block, index, lane % unroll, inside)
+    return pane_fold.states(block)
 
 
 def fold_rows(
     block: Block,
-    wanted: Mapping[Pane, Mapping[Aggregate, Lift]],
+    panes: Mapping[Pane, Mapping[Aggregate, Lift]],
     *,
     fetch: bool = False,
 ) -> dict[Pane, dict[Aggregate, State]]:
-    """The same of panes of the same rows, whose number is not known, in one pass."""
-    foldings = {pane: PaneFold(block, pane, kinds) for pane, kinds in wanted.items()}
-    some = next(iter(wanted))
+    """Fold several panes of the same rows in one pass; their number is a variable."""
+    folds = {pane: PaneFold(block, pane, kinds) for pane, kinds in panes.items()}
+    pane = next(iter(panes))
     at = block.assembly.fresh("at")
     inner = block.inner()
-    inside = inner.name("inside", lt(Lane(I64), sub(some.end, at)))
+    inside = inner.name("inside", lt(Lane(I64), sub(pane.end, at)))
     if fetch:
-        some.source.prefetch(inner, at)
-    for folding in foldings.values():
-        folding.take(inner, CellIndex(at, inside=inside), 0, inside)
-    block.add(For(at, some.base, some.end, inner.body(), LANES))
-    return {pane: folding.states(block) for pane, folding in foldings.items()}
+        pane.source.prefetch(inner, at)
+    for fold in folds.values():
+        fold.accumulate(inner, CellIndex(at, inside=inside), 0, inside)
+    block.add(For(at, pane.base, pane.end, inner.body(), LANES))
+    return {pane: fold.states(block) for pane, fold in folds.items()}
 
 
-def _merged(block: Block, kept: Aggregate, lanes: list[tuple[Var, ...]]) -> State:
-    """All lanes of all vectors as one state, in any order."""
-    states: list[State] = [*lanes]
+def _combine_lanes(
+    block: Block, aggregate: Aggregate, vectors: list[tuple[Var, ...]]
+) -> State:
+    """Combine all lanes of all vectors into one state, in any order."""
+    states: list[State] = [*vectors]
     while len(states) > 1:
         pairs = zip(states[::2], states[1::2], strict=True)
-        states = [_named(block, kept.merge(block, a, b)) for a, b in pairs]
+        states = [
+            name_state(block, "m", aggregate.combine(block, a, b)) for a, b in pairs
+        ]
     (state,) = states
     by = LANES
     while by > 1:
         by //= 2
-        turned = tuple(Earlier(part, part, by, part.type) for part in state)
-        state = _named(block, kept.merge(block, _named(block, turned), state))
-    return _named(block, tuple(Extract(part, 0, part.type) for part in state))
+        turned = tuple(Earlier(number, number, by, number.type) for number in state)
+        state = name_state(
+            block, "m", aggregate.combine(block, name_state(block, "m", turned), state)
+        )
+    return name_state(
+        block, "m", tuple(Extract(number, 0, number.type) for number in state)
+    )
 
 
-def _in_order(block: Block, kept: Aggregate, lanes: State) -> State:
-    """All lanes of a vector as one state: the last has itself and all before it."""
-    state = tuple(block.name("m", Splat(part, part.type)) for part in lanes)
+def _in_order(block: Block, aggregate: Aggregate, lanes: State) -> State:
+    """Combine the lanes of a vector in order, by a prefix scan: the last has all."""
+    state = name_state(block, "m", tuple(Splat(n, n.type) for n in lanes))
     for by in (1, 2, 4, 8):
-        older = tuple(Earlier(part, part, by, part.type) for part in state)
-        state = _named(block, kept.merge(block, _named(block, older), state))
-    return _named(block, tuple(Extract(p, LANES - 1, p.type) for p in state))
-
-
-def _named(block: Block, state: State) -> State:
-    return tuple(block.name("m", part) for part in state)
+        older = tuple(Earlier(number, number, by, number.type) for number in state)
+        state = name_state(
+            block, "m", aggregate.combine(block, name_state(block, "m", older), state)
+        )
+    return name_state(block, "m", tuple(Extract(p, LANES - 1, p.type) for p in state))

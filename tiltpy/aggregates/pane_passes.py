@@ -1,8 +1,8 @@
-"""What the reductions of a pane need: its cells lifted and folded, in a pass or two.
+"""Passes over the cells of a pane that compute the states of its reductions.
 
-Moments take two passes, the first for the mean: the cells of a pane are still in the
-cache for the second. But the variance of singles is made of sums in doubles about any
-of them, in one.
+Moments take two passes, the first for the mean: the cells are still in the cache for
+the second. The variance of singles takes one, by sums in doubles of the deviations from
+any of them.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from tiltpy.aggregates.central_moments import ORDERS, moments_of
 from tiltpy.aggregates.pane_fold import Lift, Pane, fold, fold_rows
 from tiltpy.emit.builder import Block
 from tiltpy.emit.cell_arrays import CellIndex
-from tiltpy.emit.floats import fused, minus, over, plus, times
+from tiltpy.emit.floats import fma, minus, over, plus, times
 from tiltpy.loops.build import (
     TRUE,
     conj,
@@ -31,18 +31,18 @@ from tiltpy.types import BOOL, F32, F64, I64
 States = Mapping[Aggregate, State]
 
 
-def lift_with(pane: Pane, kept: Aggregate) -> Lift:
-    """How a cell's value becomes a state, the identity where it does not contribute."""
+def lift_with(pane: Pane, aggregate: Aggregate) -> Lift:
+    """Lift cells to states, the identity where they do not contribute."""
 
     def lift(block: Block, where: CellIndex, inside: LExpr) -> State:
         value = pane.value(block, where)
         row = Bin("+", where.base, Lane(I64), I64)
-        return lift_where(block, kept, value, conj(value.valid, inside), row)
+        return lift_where(block, aggregate, value, conj(value.valid, inside), row)
 
     return lift
 
 
-def _powers(name: str, number: int) -> Aggregate:
+def _power_sums(name: str, number: int) -> Aggregate:
     def merge(_: Block, a: State, b: State) -> State:
         return tuple(Bin("+", x, y, F64) for x, y in zip(a, b, strict=True))
 
@@ -52,61 +52,62 @@ def _powers(name: str, number: int) -> Aggregate:
     )
 
 
-DEVIATIONS = _powers("deviations", 1)
+DEVIATIONS = _power_sums("deviations", 1)
 """The sum of the deviations from a value."""
 
 
 def deviations_from(pane: Pane, origin: LExpr) -> Lift:
-    """What `DEVIATIONS` sums."""
+    """Lift cells for `DEVIATIONS`."""
     return _powers_of(pane, DEVIATIONS, origin)
 
 
-def _powers_of(pane: Pane, kept: Aggregate, origin: LExpr, first: int = 1) -> Lift:
-    """The powers of a value's deviation from `origin`, the `first` one and on."""
+def _powers_of(pane: Pane, aggregate: Aggregate, origin: LExpr, first: int = 1) -> Lift:
+    """Lift cells to powers of their deviation from `origin`, from `first` on."""
 
     def lift(block: Block, where: CellIndex, inside: LExpr) -> State:
         value = pane.value(block, where)
         deviation = block.name("d", Bin("-", convert(value.scalar, F64), origin, F64))
         contributes = conj(value.valid, inside)
         if contributes != TRUE:
-            nothing = select(contributes, deviation, f64(0.0))
-            deviation = block.name("d", nothing)
+            masked = select(contributes, deviation, f64(0.0))
+            deviation = block.name("d", masked)
         powers = [deviation]
-        while len(powers) < first + len(kept.types) - 1:
+        while len(powers) < first + len(aggregate.types) - 1:
             powers.append(block.name("d", Bin("*", powers[-1], deviation, F64)))
         return tuple(powers[first - 1 :])
 
     return lift
 
 
-def some_value(block: Block, pane: Pane) -> LExpr:
+def first_value(block: Block, pane: Pane) -> LExpr:
     """The first value that contributes, as a double; 0 if none does."""
     if pane.starts(block):
         first = pane.value(block, pane.first())
         return Extract(convert(first.scalar, F64), 0, F64)
     (row,) = fold(block, pane, {FIRST: lift_with(pane, FIRST)})[FIRST]
     last = sub(pane.end, i64(1))
-    found = block.name("row", select(lt(last, row), pane.base, row))
+    index = block.name("row", select(lt(last, row), pane.base, row))
     value = pane.value(
-        block, CellIndex(found, inside=lt(Lane(I64), sub(pane.end, found)))
+        block, CellIndex(index, inside=lt(Lane(I64), sub(pane.end, index)))
     )
     number = Extract(convert(value.scalar, F64), 0, F64)
     return select(lt(last, row), f64(0.0), number)
 
 
 class Passes:
-    """What the reductions of a pane need: a pass over its cells, or two for moments.
+    """The passes over a pane's cells: one, and another for moments.
 
-    A mean must be exact where all values are equal. Doubles have room for the sum of
-    more of the same single than a pane can have; of others they sum deviations.
+    The mean of equal values must be exact. A double has room for the sum of as many
+    equal singles as a pane may hold; other types sum deviations from a first value.
     """
 
     def __init__(self, block: Block, pane: Pane, names: set[str]) -> None:
         self.pane = pane
         self.first: dict[Aggregate, Lift] = {}
         for name in sorted(names.difference(ORDERS, ("count",))):
-            kept = aggregate_for(name, pane.element.type, block.assembly.own)
-            self.first[kept] = lift_with(pane, kept)
+            user_reductions = block.assembly.user_reductions
+            aggregate = aggregate_for(name, pane.element.type, user_reductions)
+            self.first[aggregate] = lift_with(pane, aggregate)
         if not pane.certain(block):
             self.first[COUNT] = lift_with(pane, COUNT)
         self.orders = sorted({ORDERS[name] for name in names.intersection(ORDERS)})
@@ -114,56 +115,54 @@ class Passes:
         single = pane.element.type == F32
         self.about = aggregate_for("sum", F32, {}) if single else DEVIATIONS
         if self.orders and not single:
-            self.origin = block.name("origin", some_value(block, pane))
+            self.origin = block.name("origin", first_value(block, pane))
             self.first[self.about] = deviations_from(pane, self.origin)
         elif self.orders:
             self.first[self.about] = lift_with(pane, self.about)
 
-    def centre(self, block: Block, found: States) -> tuple[LExpr, LExpr]:
-        """How many values there are, and their mean, after the first pass."""
-        count = found[COUNT][0] if COUNT in found else self.pane.size
-        number = some = block.name("n", convert(count, F64))
+    def mean_of(self, block: Block, states: States) -> tuple[LExpr, LExpr]:
+        """The number of values and their mean, after the first pass."""
+        count = states[COUNT][0] if COUNT in states else self.pane.size
+        number = divisor = block.name("n", convert(count, F64))
         if not isinstance(number, Num):
-            some = select(lt(f64(0.0), number), number, f64(1.0))
-        mean = over(found[self.about][0], some)
+            divisor = select(lt(f64(0.0), number), number, f64(1.0))
+        mean = over(states[self.about][0], divisor)
         return number, block.name("mean", plus(self.origin, mean))
 
     def second(self, mean: LExpr) -> dict[Aggregate, Lift]:
         """The sums of the powers of deviations from the mean."""
-        powers = {_powers("powers", order - 1): order for order in self.orders}
-        return {one: _powers_of(self.pane, one, mean, first=2) for one in powers}
+        kinds = [_power_sums("powers", order - 1) for order in self.orders]
+        return {kind: _powers_of(self.pane, kind, mean, first=2) for kind in kinds}
 
-    def moments(
-        self, number: LExpr, mean: LExpr, powers: States
-    ) -> dict[Aggregate, State]:
-        """Count, mean and central sums of powers, as `reducers` keeps them."""
+    def moments(self, number: LExpr, mean: LExpr, powers: States) -> States:
+        """The states of `moments_of`: count, mean and central sums of powers."""
         return {
-            moments_of(len(kept.types) + 1): (number, mean, *state)
-            for kept, state in powers.items()
+            moments_of(len(kind.types) + 1): (number, mean, *state)
+            for kind, state in powers.items()
         }
 
 
-def _squares(_: Block, sums: State, one: State) -> State:
+def _accumulate_about(_: Block, sums: State, deviations: State) -> State:
     total, squares = sums
-    deviation, *_rest = one
-    return plus(total, deviation), fused(deviation, deviation, squares)
+    deviation, *_rest = deviations
+    return plus(total, deviation), fma(deviation, deviation, squares)
 
 
-ABOUT = replace(_powers("about", 2), take=_squares)
+ABOUT = replace(_power_sums("about", 2), accumulate=_accumulate_about)
 """The sums of the deviations from a value, and of their squares."""
 MOST_ABOUT = 1 << 16
-"""Cells of a pane whose variance can be made of these sums.
+"""The most cells of a pane whose variance is computed by `ABOUT`.
 
-If the value is any of the pane's, the sum of the squares is at most so many times that
-of those from the mean: doubles have room for the difference, and for singles.
+About any value of the pane the sum of squares is at most so many times that about the
+mean: a double has room for that factor and for the digits of singles.
 """
 
 
-def _spread_in_a_pass(
+def _fold_variance(
     block: Block, pane: Pane, passes: Passes, *, fetch: bool
 ) -> dict[Aggregate, State]:
-    """The variance of singles, and what else of them is asked for, in one pass."""
-    first = some_value(block, pane)
+    """Fold the variance of singles and their other reductions in one pass."""
+    first = first_value(block, pane)
     finite = CallFn("is_finite", (first,), BOOL)
     origin = block.name("origin", select(finite, first, f64(0.0)))
 
@@ -171,48 +170,48 @@ def _spread_in_a_pass(
         (deviation,) = deviations_from(pane, origin)(inner, where, inside)
         return deviation, deviation
 
-    kinds = {k: one for k, one in passes.first.items() if k != passes.about}
-    found = fold(block, pane, {**kinds, ABOUT: lift}, fetch=fetch)
-    total, squares = found.pop(ABOUT)
+    kinds = {k: lift_cell for k, lift_cell in passes.first.items() if k != passes.about}
+    states = fold(block, pane, {**kinds, ABOUT: lift}, fetch=fetch)
+    total, squares = states.pop(ABOUT)
     number = convert(pane.size, F64)
     share = block.name("share", over(total, number))
     spread = block.name("spread", minus(squares, times(total, share)))
     mean = block.name("mean", plus(origin, share))
-    found[passes.about] = (block.name("sum", plus(total, times(number, origin))),)
-    return found | {moments_of(2): (number, mean, spread)}
+    states[passes.about] = (block.name("sum", plus(total, times(number, origin))),)
+    return states | {moments_of(2): (number, mean, spread)}
 
 
-def states_of(block: Block, pane: Pane, names: set[str]) -> dict[Aggregate, State]:
-    """What the reductions of a pane need; higher moments take a second pass."""
+def fold_pane(block: Block, pane: Pane, names: set[str]) -> dict[Aggregate, State]:
+    """Compute the states of a pane's reductions; moments may take a second pass."""
     passes = Passes(block, pane, names)
     fetch = pane.source.start is not None
     if passes.orders == [2] and pane.element.type == F32:
-        few = isinstance(pane.cells, int) and pane.cells <= MOST_ABOUT
-        if few and pane.certain(block):
-            return _spread_in_a_pass(block, pane, passes, fetch=fetch)
-    found = fold(block, pane, passes.first, fetch=fetch) if passes.first else {}
+        exact = isinstance(pane.cells, int) and pane.cells <= MOST_ABOUT
+        if exact and pane.certain(block):
+            return _fold_variance(block, pane, passes, fetch=fetch)
+    states = fold(block, pane, passes.first, fetch=fetch) if passes.first else {}
     if passes.orders:
-        number, mean = passes.centre(block, found)
-        for kept, lift in passes.second(mean).items():
-            powers = fold(block, pane, {kept: lift})
-            found |= passes.moments(number, mean, powers)
-    return found
+        number, mean = passes.mean_of(block, states)
+        for aggregate, lift in passes.second(mean).items():
+            powers = fold(block, pane, {aggregate: lift})
+            states |= passes.moments(number, mean, powers)
+    return states
 
 
-def states_of_rows(
+def fold_row_panes(
     block: Block, panes: Mapping[Pane, set[str]]
 ) -> dict[Pane, dict[Aggregate, State]]:
-    """The same of panes of the same rows, all in one pass or two."""
+    """Compute the states of several panes of the same rows, in one pass or two."""
     passes = {pane: Passes(block, pane, names) for pane, names in panes.items()}
-    wanted = {pane: one.first for pane, one in passes.items() if one.first}
-    found = fold_rows(block, wanted, fetch=True) if wanted else {}
+    first = {pane: pass_.first for pane, pass_ in passes.items() if pass_.first}
+    states = fold_rows(block, first, fetch=True) if first else {}
     centres = {
-        pane: one.centre(block, found[pane])
-        for pane, one in passes.items()
-        if one.orders
+        pane: pass_.mean_of(block, states[pane])
+        for pane, pass_ in passes.items()
+        if pass_.orders
     }
     if centres:
         second = {p: passes[p].second(mean) for p, (_, mean) in centres.items()}
         for pane, powers in fold_rows(block, second).items():
-            found[pane] |= passes[pane].moments(*centres[pane], powers)
-    return found
+            states[pane] |= passes[pane].moments(*centres[pane], powers)
+    return states

@@ -1,13 +1,12 @@
-"""A query's own reductions in a loop: their parts as code, and how each slides.
+"""User-defined reductions in a loop: their clauses as code, and how each slides.
 
-A state lies in the loop as one number for each of its fields, and a bool beside each
-that may be φ. As an `Aggregate` state it also knows whether there is anything in it:
-then `merge` is only ever asked of states of one snapshot or more, and `init` need not be
-its neutral element.
+A state is a number for each of its fields, and a bool beside each that may be φ. The
+state of an aggregate begins with a bool that says whether it holds any snapshot:
+`merge` never sees a state without one, so `init` need not be its identity.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 
@@ -31,7 +30,7 @@ from tiltpy.types import BOOL, I64, Scalar, Struct, Type
 
 
 class Slide(Enum):
-    """How a reduction follows its window."""
+    """How a reduction follows its window, in the words of `explain`."""
 
     EVICT = "slides by `deacc`"
     MERGE = "slides by `merge`"
@@ -40,82 +39,164 @@ class Slide(Enum):
 
 
 def slide_of(
-    own: UserReduction, *, in_order: bool = True, disjoint: bool = True
+    reduction: UserReduction, *, in_order: bool = True, disjoint: bool = True
 ) -> Slide:
-    """How a reduction slides; `in_order`: snapshots leave in the order they came in.
+    """Choose how a reduction slides.
 
-    What is taken out of integers leaves no trace, what is taken out of floats may. Of
-    `disjoint` snapshots an edge cuts one at most.
+    `in_order`: snapshots leave in the order they came in. Integers can be evicted
+    exactly, floats leave rounding errors. An edge clips at most one of `disjoint`
+    snapshots.
     """
-    if own.bounds:
-        return Slide.CLIP if disjoint and own.merge is not None else Slide.RECOMPUTE
-    if in_order and _takes_out(own):
+    mergeable = reduction.merge is not None
+    if reduction.bounds:
+        return Slide.CLIP if disjoint and mergeable else Slide.RECOMPUTE
+    if in_order and _evicts_exactly(reduction):
         return Slide.EVICT
-    return Slide.RECOMPUTE if own.merge is None else Slide.MERGE
+    return Slide.MERGE if mergeable else Slide.RECOMPUTE
 
 
 @lru_cache(maxsize=256)
-def _takes_out(own: UserReduction) -> bool:
+def _evicts_exactly(reduction: UserReduction) -> bool:
     """Whether `deacc` is exact: of integers alone, of which none may be φ."""
-    whole = all(scalar.is_integer for scalar in state_scalars(own.state))
-    if own.deacc is None or not whole or any(_gaps(own)):
+    code = code_of(reduction)
+    whole = all(scalar.is_integer for scalar in state_scalars(reduction.state))
+    if reduction.deacc is None or not whole or any(code.gaps):
         return False
-    found = _trial(own, "deacc", own.deacc, _gaps(own))
-    return all(field.valid == TRUE for field in _fields(found))
+    return not any(code.find_gaps("deacc", reduction.deacc))
 
 
-# -- states ---------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class ReductionCode:
+    """The clauses of a reduction as code; `gaps`: which fields of a state may be φ."""
+
+    reduction: UserReduction
+    gaps: tuple[bool, ...]
+
+    @property
+    def name(self) -> str:
+        """The reduction's name, for variables."""
+        return self.reduction.name
+
+    def types(self) -> tuple[Scalar, ...]:
+        """The types of a state's numbers and bools."""
+        types: list[Scalar] = []
+        for scalar, gap in self._fields():
+            types += [scalar, BOOL] if gap else [scalar]
+        return tuple(types)
+
+    def initial(self, block: Block) -> State:
+        """The state of no snapshot."""
+        return self._pack(_lower_clause(block, self.reduction.init, {}))
+
+    def accumulate(
+        self,
+        block: Block,
+        state: State,
+        value: LoopValue,
+        bounds: tuple[LExpr, LExpr] | None = None,
+    ) -> State:
+        """The state with another snapshot, whose `bounds` are clipped to the window."""
+        env = self._environment(state, value)
+        if bounds is not None:
+            start, end = bounds
+            env |= {START: LoopValue(I64, start, TRUE), END: LoopValue(I64, end, TRUE)}
+        return self._pack(_lower_clause(block, self.reduction.acc, env))
+
+    def evict(self, block: Block, state: State, value: LoopValue) -> State:
+        """The state without its oldest snapshot."""
+        assert self.reduction.deacc is not None
+        env = self._environment(state, value)
+        return self._pack(_lower_clause(block, self.reduction.deacc, env))
+
+    def merge(self, block: Block, older: State, newer: State) -> State:
+        """The state of two adjacent ranges, neither of them empty."""
+        assert self.reduction.merge is not None
+        env = {OLDER: self._unpack(older), NEWER: self._unpack(newer)}
+        return self._pack(_lower_clause(block, self.reduction.merge, env))
+
+    def result(self, block: Block, state: State, occupied: LExpr) -> LoopValue:
+        """The result of a state; φ unless it is `occupied` by a snapshot."""
+        env = {STATE: self._unpack(state)}
+        value = _lower_clause(block, self.reduction.result, env)
+        return replace(value, valid=conj(value.valid, occupied))
+
+    def find_gaps(self, name: str, clause: Expr) -> list[bool]:
+        """Which fields a clause may make φ, of unknown operands."""
+        r = self.reduction
+        names = names_in(name, r.state, r.parameter, r.type, bounds=r.bounds)
+        states = (OLDER, NEWER) if name == "merge" else (STATE,)
+        env = {
+            operand: self._unknown_state()
+            if operand in states
+            else _unknown_value(kind)
+            for operand, kind in names.items()
+        }
+        state = _lower_clause(Block(Assembly({})), clause, env)
+        return [field.valid != TRUE for field in _fields_of(state)]
+
+    def _unknown_state(self) -> LoopValue:
+        parts: list[LExpr] = []
+        for scalar, gap in self._fields():
+            parts += [Var("some", scalar), Var("there", BOOL)][: 1 + gap]
+        return self._unpack(tuple(parts))
+
+    def _fields(self) -> "zip[tuple[Scalar, bool]]":
+        return zip(state_scalars(self.reduction.state), self.gaps, strict=True)
+
+    def _unpack(self, state: State) -> LoopValue:
+        """A state as a value that clauses refer to."""
+        parts = iter(state)
+        fields = tuple(
+            LoopValue(scalar, next(parts), next(parts) if gap else TRUE)
+            for scalar, gap in self._fields()
+        )
+        kind = self.reduction.state
+        if isinstance(kind, Struct):
+            return LoopValue(kind, None, TRUE, fields)
+        return fields[0]
+
+    def _pack(self, value: LoopValue) -> State:
+        """The value of a clause as a state."""
+        parts: list[LExpr] = []
+        for field, gap in zip(_fields_of(value), self.gaps, strict=True):
+            parts += [field.scalar, field.valid] if gap else [field.scalar]
+        return tuple(parts)
+
+    def _environment(self, state: State, value: LoopValue) -> dict[str, LoopValue]:
+        snapshot = replace(value, valid=TRUE)
+        return {STATE: self._unpack(state), self.reduction.parameter: snapshot}
 
 
 @lru_cache(maxsize=256)
-def _gaps(own: UserReduction) -> tuple[bool, ...]:
-    """Which fields of the state may be φ, whatever the snapshots are."""
-    gaps = (False,) * len(state_scalars(own.state))
-    parts = {"init": own.init, "acc": own.acc, "merge": own.merge}
+def code_of(reduction: UserReduction) -> ReductionCode:
+    """The code of a reduction, whose gaps are those of any snapshots."""
+    clauses = {"init": reduction.init, "acc": reduction.acc, "merge": reduction.merge}
+    code = ReductionCode(reduction, (False,) * len(state_scalars(reduction.state)))
     while True:
-        found = [
-            [field.valid != TRUE for field in _fields(_trial(own, name, part, gaps))]
-            for name, part in parts.items()
-            if part is not None
+        gaps = [
+            code.find_gaps(name, clause)
+            for name, clause in clauses.items()
+            if clause is not None
         ]
-        wider = tuple(map(any, zip(gaps, *found, strict=True)))
-        if wider == gaps:
-            return gaps
-        gaps = wider
+        wider = tuple(map(any, zip(code.gaps, *gaps, strict=True)))
+        if wider == code.gaps:
+            return code
+        code = ReductionCode(reduction, wider)
 
 
-def _trial(
-    own: UserReduction, name: str, part: Expr, gaps: tuple[bool, ...]
-) -> LoopValue:
-    """A part over values of which nothing is known but which may be φ."""
-    seen = names_in(name, own.state, own.parameter, own.type, bounds=own.bounds)
-    states = (OLDER, NEWER) if name == "merge" else (STATE,)
-    env = {
-        each: _some_state(own, gaps) if each in states else _some(kind)
-        for each, kind in seen.items()
-    }
-    return _part(Block(Assembly({})), part, env)
-
-
-def _some(payload: Type) -> LoopValue:
-    """A snapshot's value: it is there, but the fields of a struct need not be."""
+def _unknown_value(payload: Type) -> LoopValue:
+    """A snapshot's value: it exists, but the fields of a struct may be φ."""
     if isinstance(payload, Struct):
         there = Var("there", BOOL)
-        fields = (replace(_some(scalar), valid=there) for _, scalar in payload.fields)
+        fields = (
+            replace(_unknown_value(kind), valid=there) for _, kind in payload.fields
+        )
         return LoopValue(payload, None, TRUE, tuple(fields))
     return LoopValue(payload, Var("some", payload), TRUE)
 
 
-def _some_state(own: UserReduction, gaps: tuple[bool, ...]) -> LoopValue:
-    parts: list[LExpr] = []
-    for scalar, gap in zip(state_scalars(own.state), gaps, strict=True):
-        parts.append(Var("some", scalar))
-        parts += [Var("there", BOOL)] if gap else []
-    return _unpacked(own, gaps, tuple(parts))
-
-
-def _fields(state: LoopValue) -> tuple[LoopValue, ...]:
-    """The fields of a state; those of one that is φ are."""
+def _fields_of(state: LoopValue) -> tuple[LoopValue, ...]:
+    """The fields of a state, φ if the state is."""
     if not isinstance(state.type, Struct):
         return (state,)
     return tuple(
@@ -123,157 +204,78 @@ def _fields(state: LoopValue) -> tuple[LoopValue, ...]:
     )
 
 
-def _unpacked(own: UserReduction, gaps: tuple[bool, ...], state: State) -> LoopValue:
-    """A state as a value that the parts refer to."""
-    waiting = list(state)
-    fields = []
-    for scalar, gap in zip(state_scalars(own.state), gaps, strict=True):
-        value = waiting.pop(0)
-        fields.append(LoopValue(scalar, value, waiting.pop(0) if gap else TRUE))
-    assert not waiting
-    if isinstance(own.state, Struct):
-        return LoopValue(own.state, None, TRUE, tuple(fields))
-    return fields[0]
-
-
-def _packed(own: UserReduction, state: LoopValue) -> State:
-    """A value that a part gave as a state."""
-    parts: list[LExpr] = []
-    for field, gap in zip(_fields(state), _gaps(own), strict=True):
-        parts += [field.scalar, field.valid] if gap else [field.scalar]
-    return tuple(parts)
-
-
-def types_of(own: UserReduction) -> tuple[Scalar, ...]:
-    """What a state lies in."""
-    types: list[Scalar] = []
-    for scalar, gap in zip(state_scalars(own.state), _gaps(own), strict=True):
-        types += [scalar, BOOL] if gap else [scalar]
-    return tuple(types)
-
-
-# -- parts ----------------------------------------------------------------------------
-
-
-def _part(block: Block, part: Expr, env: Mapping[str, LoopValue]) -> LoopValue:
+def _lower_clause(
+    block: Block, clause: Expr, env: Mapping[str, LoopValue]
+) -> LoopValue:
     def leaf(node: object) -> LoopValue:
         raise AssertionError(f"{node} in a reduction")
 
-    return lower_expr(block, leaf, part, env)
-
-
-def _state(own: UserReduction, state: State) -> LoopValue:
-    return _unpacked(own, _gaps(own), state)
-
-
-def initial(block: Block, own: UserReduction) -> State:
-    """The state of no snapshot."""
-    return _packed(own, _part(block, own.init, {}))
-
-
-def accumulated(
-    block: Block,
-    own: UserReduction,
-    state: State,
-    value: LoopValue,
-    bounds: tuple[LExpr, LExpr] | None = None,
-) -> State:
-    """The state with one snapshot more; `bounds` are its own, cut to the window."""
-    return _packed(own, _part(block, own.acc, _seen(own, state, value, bounds)))
-
-
-def taken_out(
-    block: Block, own: UserReduction, state: State, value: LoopValue
-) -> State:
-    """The state without its oldest snapshot."""
-    assert own.deacc is not None
-    return _packed(own, _part(block, own.deacc, _seen(own, state, value, None)))
-
-
-def _seen(
-    own: UserReduction,
-    state: State,
-    value: LoopValue,
-    bounds: tuple[LExpr, LExpr] | None,
-) -> dict[str, LoopValue]:
-    env = {STATE: _state(own, state), own.parameter: replace(value, valid=TRUE)}
-    if bounds is not None:
-        start, end = bounds
-        env |= {START: LoopValue(I64, start, TRUE), END: LoopValue(I64, end, TRUE)}
-    return env
-
-
-def merged(block: Block, own: UserReduction, older: State, newer: State) -> State:
-    """The state of two stretches, neither without any snapshot."""
-    assert own.merge is not None
-    env = {OLDER: _state(own, older), NEWER: _state(own, newer)}
-    return _packed(own, _part(block, own.merge, env))
-
-
-def result_of(block: Block, own: UserReduction, state: State, some: LExpr) -> LoopValue:
-    """What becomes of a state; φ unless there is `some` snapshot in it."""
-    value = _part(block, own.result, {STATE: _state(own, state)})
-    return replace(value, valid=conj(value.valid, some))
-
-
-# -- as a state that is merged --------------------------------------------------------
+    return lower_expr(block, leaf, clause, env)
 
 
 @lru_cache(maxsize=256)
-def user_aggregate(own: UserReduction) -> Aggregate:
-    """The state that slides by `merge`: whether there is something in it, and what."""
+def user_aggregate(reduction: UserReduction) -> Aggregate:
+    """The aggregate of a reduction with `merge`."""
+    code = code_of(reduction)
 
     def lift(block: Block, _row: LExpr, value: LoopValue) -> State:
-        return (TRUE, *accumulated(block, own, initial(block, own), value))
+        return (TRUE, *code.accumulate(block, code.initial(block), value))
 
-    return _kept(own, lift)
+    return _aggregate(code, lift)
 
 
-def bounded_aggregate(own: UserReduction, rows: ObjectRows) -> Aggregate:
-    """As `user_aggregate`, of rows whose bounds it sees as they are."""
+def bounded_aggregate(reduction: UserReduction, rows: ObjectRows) -> Aggregate:
+    """The aggregate of a reduction with `merge` that sees the bounds of whole rows."""
+    code = code_of(reduction)
 
     def lift(block: Block, row: LExpr, value: LoopValue) -> State:
         start = block.name("start", rows.start_at(row))
         end = block.name("end", rows.end_at(row))
-        state = initial(block, own)
-        return (TRUE, *accumulated(block, own, state, value, (start, end)))
+        state = code.initial(block)
+        return (TRUE, *code.accumulate(block, state, value, (start, end)))
 
-    return _kept(own, lift)
+    return _aggregate(code, lift)
 
 
-def lift_cut(
+def lift_clipped(
     block: Block,
-    own: UserReduction,
+    reduction: UserReduction,
     value: LoopValue,
     bounds: tuple[LExpr, LExpr],
-    there: LExpr,
+    occupied: LExpr,
 ) -> State:
-    """The state of one snapshot with these bounds, if it is `there`."""
-    state = accumulated(block, own, initial(block, own), value, bounds)
-    return (there, *state)
+    """The aggregate's state of one snapshot with these bounds, if `occupied`."""
+    code = code_of(reduction)
+    return (occupied, *code.accumulate(block, code.initial(block), value, bounds))
 
 
-def _kept(own: UserReduction, lift: Lift) -> Aggregate:
-    def joined(block: Block, a: State, b: State) -> State:
-        return (TRUE, *merged(block, own, a[1:], b[1:]))
+def _aggregate(code: ReductionCode, lift: Lift) -> Aggregate:
+    def combine_nonempty(block: Block, a: State, b: State) -> State:
+        return (TRUE, *code.merge(block, a[1:], b[1:]))
 
-    def merge(block: Block, a: State, b: State) -> State:
-        some_a, some_b = a[0], b[0]
-        both = merged(block, own, a[1:], b[1:])
-        parts = (
-            select(negate(some_a), right, select(negate(some_b), left, each))
-            for left, right, each in zip(a[1:], b[1:], both, strict=True)
+    def combine(block: Block, a: State, b: State) -> State:
+        occupied_a, occupied_b = a[0], b[0]
+        merged = code.merge(block, a[1:], b[1:])
+        fields = (
+            select(negate(occupied_a), right, select(negate(occupied_b), left, both))
+            for left, right, both in zip(a[1:], b[1:], merged, strict=True)
         )
-        return (disj(some_a, some_b), *parts)
+        return (disj(occupied_a, occupied_b), *fields)
 
-    types = types_of(own)
-    nothing = (FALSE, *(zero(scalar) for scalar in types))
-    kinds = (BOOL, *types)
+    types = code.types()
     return Aggregate(
-        f"own.{own.name}", kinds, nothing, lift, merge, joined, ordered=True
+        f"own.{code.name}",
+        (BOOL, *types),
+        (FALSE, *map(zero, types)),
+        lift,
+        combine,
+        combine_nonempty,
+        ordered=True,
     )
 
 
-def finish_user_defined(block: Block, own: UserReduction, state: State) -> LoopValue:
-    """The value of a reduction from such a state."""
-    return result_of(block, own, state[1:], state[0])
+def finish_user_defined(
+    block: Block, reduction: UserReduction, state: State
+) -> LoopValue:
+    """The result of an aggregate's state."""
+    return code_of(reduction).result(block, state[1:], state[0])

@@ -11,20 +11,17 @@ from tiltpy.types import I64, Scalar
 
 
 class Assembly:
-    """Collects what the statements of a kernel refer to.
-
-    `own` are the reductions of the query's own.
-    """
+    """Collects the slots, arrays, variables and scratch that statements refer to."""
 
     def __init__(
         self,
         layouts: Mapping[str, Layout],
-        own: Iterable[UserReduction] = (),
+        user_reductions: Iterable[UserReduction] = (),
         costs: Costs = DEFAULT_COSTS,
     ) -> None:
         self.layouts = layouts
         self.costs = costs
-        self.own = {one.name: one for one in own}
+        self.user_reductions = {r.name: r for r in user_reductions}
         self.slots: list[Slot] = []
         self._places: dict[Slot, int] = {}
         self.numbers: dict[Slot, Var] = {}

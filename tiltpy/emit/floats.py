@@ -10,25 +10,25 @@ from tiltpy.ops import BinaryOp
 
 def times(*factors: LExpr) -> LExpr:
     """A product of floats of one type, constants folded."""
-    return reduce(lambda a, b: _folded("*", a, b), factors)
+    return reduce(lambda a, b: _fold("*", a, b), factors)
 
 
 def plus(*terms: LExpr) -> LExpr:
     """A sum of floats."""
-    return reduce(lambda a, b: _folded("+", a, b), terms)
+    return reduce(lambda a, b: _fold("+", a, b), terms)
 
 
 def minus(left: LExpr, right: LExpr) -> LExpr:
     """A difference of floats."""
-    return _folded("-", left, right)
+    return _fold("-", left, right)
 
 
 def over(left: LExpr, right: LExpr) -> LExpr:
     """A quotient of floats."""
-    return _folded("/", left, right)
+    return _fold("/", left, right)
 
 
-def fused(a: LExpr, b: LExpr, c: LExpr) -> LExpr:
+def fma(a: LExpr, b: LExpr, c: LExpr) -> LExpr:
     """`a * b + c`, rounded once."""
     return CallFn("fma", (a, b, c), c.type)
 
@@ -41,7 +41,7 @@ _FOLDS: dict[BinaryOp, Callable[[float, float], float]] = {
 }
 
 
-def _folded(op: BinaryOp, left: LExpr, right: LExpr) -> LExpr:
+def _fold(op: BinaryOp, left: LExpr, right: LExpr) -> LExpr:
     """An operator on floats; of constants, its value."""
     match left, right:
         case Num(value=a), Num(value=b) if (op, b) != ("/", 0):

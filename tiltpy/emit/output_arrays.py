@@ -62,7 +62,7 @@ class OutputArrays:
         )
 
 
-def written(assembly: Assembly, name: str, payload: Type) -> OutputArrays:
+def output_arrays(assembly: Assembly, name: str, payload: Type) -> OutputArrays:
     """The output arrays of an object's loop."""
     struct = isinstance(payload, Struct)
     kinds = columns(payload)

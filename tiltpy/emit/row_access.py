@@ -45,7 +45,7 @@ class ObjectRows:
     ends: Array | None
     values: tuple[Array, ...]
     validity: tuple[tuple[Array, LExpr] | None, ...]
-    within: bool = False
+    in_bounds: bool = False
     """Whether no row behind the last is asked for."""
 
     @property
@@ -60,7 +60,7 @@ class ObjectRows:
 
     def clamp(self, row: LExpr) -> LExpr:
         """A row that may be read, equal to `row` if that is less than `count`."""
-        return row if self.within else least(row, self.last)
+        return row if self.in_bounds else least(row, self.last)
 
     def start_at(self, row: LExpr) -> LExpr:
         """The start of an existing row."""
@@ -130,7 +130,7 @@ class ObjectRows:
 
     def start_or_never(self, row: LExpr) -> LExpr:
         """The start of a row, or infinity past the last (a row `count` at most)."""
-        if self.within:
+        if self.in_bounds:
             return self.start_at(row)
         contiguous = self.layout.time is TimeLayout.CONTIGUOUS
         readable = row if contiguous else self.clamp(row)  # it reads the row before
@@ -138,7 +138,7 @@ class ObjectRows:
 
     def end_or_never(self, row: LExpr) -> LExpr:
         """The end of a row, or infinity past the last."""
-        if self.within:
+        if self.in_bounds:
             return self.end_at(row)
         return select(lt(row, self.count), self.end_at(self.clamp(row)), INF)
 

@@ -117,7 +117,7 @@ def _merge(
         new = lift_where(block, part.kept, value, contributes, row)
         own = matrices[part.column : part.column + len(part.kept.types)]
         old = tuple(block.name("old", load(matrix, place)) for matrix in own)
-        merged = [block.name("m", one) for one in part.kept.merge(block, old, new)]
+        merged = [block.name("m", one) for one in part.kept.combine(block, old, new)]
         block.add(*(Store(m, place, one) for m, one in zip(own, merged, strict=True)))
 
 

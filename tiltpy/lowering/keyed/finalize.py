@@ -157,7 +157,7 @@ class _Cells:
             own = self.matrices[column : column + len(kept.types)]
             old = tuple(inner.name("old", load(array, key)) for array in arrays)
             new = tuple(inner.name("new", load(matrix, place)) for matrix in own)
-            merged = [inner.name("m", part) for part in kept.merge(inner, old, new)]
+            merged = [inner.name("m", part) for part in kept.combine(inner, old, new)]
             for array, part in zip(arrays, merged, strict=True):
                 inner.add(Store(array, key, part))
         self._over_keys(body, key, inner)

@@ -1,15 +1,15 @@
-"""Windows whose edges cut snapshots, merged of what lies inside and of what is cut.
+"""Windows whose edges clip events, for user-defined reductions that see bounds.
 
-A reduction of the query's own that sees where snapshots start and end sees the oldest
-and the newest otherwise each time the window moves on, but those between as they are:
-they slide in stacks, and at each visit the two that are cut are merged with them.
+Whenever the window moves, its oldest and its newest event have other bounds; those
+between keep theirs. So the inner events slide by two stacks, and at each visit the two
+clipped ones are combined with them.
 """
 
-from tiltpy.aggregates.aggregate import State
+from tiltpy.aggregates.aggregate import State, name_state
 from tiltpy.aggregates.user_defined import (
     bounded_aggregate,
     finish_user_defined,
-    lift_cut,
+    lift_clipped,
 )
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.elements import element_of
@@ -23,15 +23,15 @@ from tiltpy.lowering.sweep.row_bounds import RowBounds
 
 
 class ClippedWindow:
-    """The reductions that see bounds over one window of rows without overlap.
+    """The reductions that see bounds over a window of disjoint rows.
 
-    `outer` follows the rows that the window touches; here are those that lie in it.
+    `outer` follows the rows that the window touches, `inner` those that lie in it.
     """
 
     def __init__(
         self,
         assembly: Assembly,
-        edges: RowBounds,
+        bounds: RowBounds,
         outer: SlidingWindow,
         *,
         leaps: bool,
@@ -42,8 +42,8 @@ class ClippedWindow:
         self.rows = outer.rows
         self.inner = SlidingWindow(
             assembly,
-            edges,
-            outer.rows,
+            bounds,
+            self.rows,
             outer.window,
             steps=False,
             leaps=leaps,
@@ -52,45 +52,51 @@ class ClippedWindow:
             whole_rows=True,
         )
 
-    def reduce(self, own: UserReduction, node: Reduce) -> None:
-        """Have a reduction over the window computed."""
-        self.inner.track(node.element).keep(bounded_aggregate(own, self.rows))
+    def reduce(self, reduction: UserReduction, node: Reduce) -> None:
+        """Add a reduction over the window."""
+        self.inner.track(node.element).add(bounded_aggregate(reduction, self.rows))
 
     def start(self, block: Block) -> None:
-        """Before the loop."""
+        """Start before the loop."""
         self.inner.start(block)
 
     def advance(self, block: Block, now: LExpr) -> None:
-        """Move to the loop's time; the outer window has."""
+        """Move to the loop's time, after the outer window."""
         self.inner.advance(block, now)
 
-    def value(self, block: Block, own: UserReduction, node: Reduce) -> LoopValue:
+    def value(self, block: Block, reduction: UserReduction, node: Reduce) -> LoopValue:
         """The value of a reduction over the window as it is now."""
-        stretch, inner = self.outer.stretch(), self.inner
-        kept = bounded_aggregate(own, self.rows)
+        window, inner = self.outer.window_rows(), self.inner
+        aggregate = bounded_aggregate(reduction, self.rows)
         top = block.name("top", sub(inner.lo.row, inner.base))
-        middle = inner.track(node.element).state(block, kept, top)
-        newest = block.name("newest", greatest(sub(stretch.stop, i64(1)), i64(0)))
-        some = block.name("some", lt(stretch.first, stretch.stop))
-        # Its oldest row starts before it; the newest ends behind it, and is another.
-        cut_low = conj(some, lt(stretch.first, inner.lo.row))
-        cut_high = conj(some, le(inner.hi.row, newest), le(inner.lo.row, newest))
-        first = self._cut(block, own, node.element, stretch.first, cut_low)
-        last = self._cut(block, own, node.element, newest, cut_high)
-        merged = kept.merge(block, first, self._named(block, middle))
-        merged = kept.merge(block, self._named(block, merged), last)
-        return finish_user_defined(block, own, self._named(block, merged))
+        middle = inner.track(node.element).state(block, aggregate, top)
+        newest = block.name("newest", greatest(sub(window.stop, i64(1)), i64(0)))
+        occupied = block.name("some", lt(window.first, window.stop))
+        # The oldest row starts before the window; the newest, another, ends after it.
+        clips_oldest = conj(occupied, lt(window.first, inner.lo.row))
+        clips_newest = conj(
+            occupied, le(inner.hi.row, newest), le(inner.lo.row, newest)
+        )
+        first = self._lift_row(
+            block, reduction, node.element, window.first, clips_oldest
+        )
+        last = self._lift_row(block, reduction, node.element, newest, clips_newest)
+        state = name_state(block, "m", aggregate.combine(block, first, middle))
+        state = name_state(block, "m", aggregate.combine(block, state, last))
+        return finish_user_defined(block, reduction, state)
 
-    def _named(self, block: Block, state: State) -> State:
-        return tuple(block.name("m", part) for part in state)
-
-    def _cut(
-        self, block: Block, own: UserReduction, element: Expr, row: LExpr, there: LExpr
+    def _lift_row(
+        self,
+        block: Block,
+        reduction: UserReduction,
+        element: Expr,
+        row: LExpr,
+        clips: LExpr,
     ) -> State:
-        """The state of a row that an edge cuts; the identity if there is none."""
+        """The state of a row that an edge clips, if it does."""
         readable = block.name("row", self.rows.clamp(row))
         value = element_of(block, self.rows, readable, element)
-        start, end = self.outer.stretch().cut(readable)
-        bounds = block.name("start", start), block.name("end", end)
-        state = lift_cut(block, own, value, bounds, conj(there, value.valid))
-        return self._named(block, state)
+        start, end = self.outer.window_rows().clip(readable)
+        clipped = block.name("start", start), block.name("end", end)
+        state = lift_clipped(block, reduction, value, clipped, conj(clips, value.valid))
+        return name_state(block, "m", state)

@@ -1,16 +1,16 @@
-"""How many values of a window have which rank: a tree that finds the k-th in order.
+"""Count tree: the number of rows of each rank in a window, to select the k-th value.
 
-The ranks are the leaves of a tree whose nodes have `LANES` children each, and hold for
-each of these how many rows there are in those before it. A row comes and goes by one
-addition of vectors a level, the k-th value is found by one comparison of vectors a
-level: it is in the last child with no more than k rows before it. A window has one tree
-for all its quantiles and greatest values. NaNs are counted beside it.
+The ranks are the leaves of a tree whose nodes have `LANES` children each; a node holds
+for each child the number of rows in the children before it. Insert and evict take one
+vector addition a level, the k-th value one vector comparison a level: it is in the last
+child with at most k rows before it. A window has one tree for all its quantiles and
+greatest values. NaNs are counted apart.
 """
 
 from collections.abc import Callable
 
 from tiltpy.abi import LANES
-from tiltpy.aggregates.quantiles import between, share_of, times
+from tiltpy.aggregates.quantiles import interpolate, quantile_share, times
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Reduce
@@ -47,13 +47,13 @@ from tiltpy.types import F64, I32, I64, Struct
 Change = Callable[[LExpr, LExpr], LExpr]
 _ONE = i64(1)
 MOST_LEVELS = 16
-"""Of a tree over as many ranks as there can be."""
+"""Levels of a tree over the most ranks that there can be."""
 
 
 class CountTree:
-    """The counts of one window. `size` is the number of values that are not NaN.
+    """The count tree of a window; `size` is the number of values that are not NaN.
 
-    The levels stand one after the other in one array, the lowest first.
+    The levels lie one after the other in one array, the lowest first.
     """
 
     name = "a tree of counts by rank"
@@ -70,7 +70,7 @@ class CountTree:
         self.best: dict[Reduce, Array] = {}
 
     def reduce(self, node: Reduce) -> None:
-        """Have room for the greatest values."""
+        """Add a reduction, with room for the greatest values."""
         if isinstance(node.type, Struct):
             label = f"{self.ranking.rows.name}.best"
             self.best[node] = self.assembly.temporary(
@@ -78,7 +78,7 @@ class CountTree:
             )
 
     def start(self, block: Block) -> None:
-        """Lay out the levels; nothing is there."""
+        """Lay out the levels and clear the counts."""
         rest, total = self.assembly.fresh("rest"), self.assembly.fresh("total")
         block.set(self.levels, i64(0))
         block.set(total, i64(0))
@@ -90,19 +90,19 @@ class CountTree:
         level.set(self.levels, add(self.levels, _ONE))
         level.set(rest, select(lt(_ONE, nodes), nodes, i64(0)))
         block.add(While(lt(i64(0), rest), level.body()))
-        place = self.assembly.fresh("place")
-        clear = Store(self.counts, place, Num(0, I32))
-        block.add(For(place, i64(0), total, (clear,)))
+        entry = self.assembly.fresh("place")
+        clear = Store(self.counts, entry, Num(0, I32))
+        block.add(For(entry, i64(0), total, (clear,)))
         block.set(self.size, i64(0))
         block.set(self.nans, i64(0))
 
-    def enter(self, block: Block, row: LExpr, rank: LExpr) -> None:
-        """A row of a rank comes."""
+    def insert(self, block: Block, row: LExpr, rank: LExpr) -> None:
+        """Count a row of a rank."""
         del row
         self._change(block, rank, add)
 
-    def leave(self, block: Block, row: LExpr, rank: LExpr) -> None:
-        """A row of a rank goes."""
+    def evict(self, block: Block, row: LExpr, rank: LExpr) -> None:
+        """Uncount a row of a rank."""
         del row
         self._change(block, rank, sub)
 
@@ -118,8 +118,8 @@ class CountTree:
         start = up.name("start", mul(node, i64(LANES)))
         child = up.name("child", convert(sub(index, start), I32))
         at = up.name("at", add(load(self.offsets, level), start))
-        behind = convert(lt(child, Lane(I32)), I32)
-        up.add(Store(self.counts, at, by(Wide(self.counts, at, I32), behind)))
+        later = convert(lt(child, Lane(I32)), I32)
+        up.add(Store(self.counts, at, by(Wide(self.counts, at, I32), later)))
         up.set(index, node)
         up.set(level, add(level, _ONE))
         number.add(While(lt(level, self.levels), up.body()))
@@ -129,55 +129,55 @@ class CountTree:
             block.either(eq(rank, self.ranking.nan), nan, number)
 
     def value(self, block: Block, node: Reduce) -> LoopValue:
-        """What a reduction makes of the window as it is now."""
+        """The value of a reduction over the window."""
         if node in self.best:
             return self._top(block, node)
-        return self._quantile(block, node, share_of(node))
+        return self._quantile(block, node, quantile_share(node))
 
-    def _find(self, block: Block, *places: LExpr) -> list[LExpr]:
-        """The ranks at places in order, from 0 to `size - 1`; any if that is empty."""
+    def _find(self, block: Block, *positions: LExpr) -> list[LExpr]:
+        """The ranks at sorted positions, 0 to `size - 1`; arbitrary if it is empty."""
         level = self.assembly.fresh("level")
-        nodes = [self.assembly.fresh("node") for _ in places]
-        rests = [self.assembly.fresh("rest", I32) for _ in places]
-        # Without rows all children look like the last, which may not be there.
+        nodes = [self.assembly.fresh("node") for _ in positions]
+        rests = [self.assembly.fresh("rest", I32) for _ in positions]
+        # Without rows every child would seem to be the last, which may not exist.
         block.set(level, select(lt(i64(0), self.size), self.levels, i64(0)))
-        for node, rest, place in zip(nodes, rests, places, strict=True):
+        for node, rest, position in zip(nodes, rests, positions, strict=True):
             block.set(node, i64(0))
-            block.set(rest, convert(place, I32))
+            block.set(rest, convert(position, I32))
         down = block.inner()
         down.set(level, sub(level, _ONE))
         offset = down.name("offset", load(self.offsets, level))
         for node, rest in zip(nodes, rests, strict=True):
             start = down.name("start", mul(node, i64(LANES)))
             at = down.name("at", add(offset, start))
-            here = le(Wide(self.counts, at, I32), rest)
-            child = down.name("child", sub(CountTrue(here, I64), _ONE))
+            passed = le(Wide(self.counts, at, I32), rest)
+            child = down.name("child", sub(CountTrue(passed, I64), _ONE))
             down.set(rest, sub(rest, load(self.counts, add(at, child))))
             down.set(node, add(start, child))
         block.add(While(lt(i64(0), level), down.body()))
         return list(nodes)
 
     def _quantile(self, block: Block, node: Reduce, share: float) -> LoopValue:
-        """On the line between the two values next to its place among them."""
+        """Interpolate between the two values next to the quantile's position."""
         steps = convert(sub(self.size, _ONE), F64)
-        place = block.name("place", times(f64(share), steps))
-        below = block.name("below", CallFn("floor", (place,), F64))
-        part = block.name("part", Bin("-", place, below, F64))
-        whole = block.name("whole", eq(part, f64(0.0)))
+        position = block.name("place", times(f64(share), steps))
+        below = block.name("below", CallFn("floor", (position,), F64))
+        fraction = block.name("part", Bin("-", position, below, F64))
+        whole = block.name("whole", eq(fraction, f64(0.0)))
         first = block.name("first", convert(below, I64))
         ranks = self._find(block, first, add(first, select(whole, i64(0), _ONE)))
         low, high = (
             block.name("value", convert(self.ranking.value_at(rank), F64))
             for rank in ranks
         )
-        found = between(block, low, high, part)
-        some = lt(i64(0), add(self.size, self.nans))
+        result = interpolate(block, low, high, fraction)
+        occupied = lt(i64(0), add(self.size, self.nans))
         if self.ranking.nan is not None:
-            found = select(lt(i64(0), self.nans), f64(float("nan")), found)
-        return LoopValue(node.type, block.name("q", found), some)
+            result = select(lt(i64(0), self.nans), f64(float("nan")), result)
+        return LoopValue(node.type, block.name("q", result), occupied)
 
     def _top(self, block: Block, node: Reduce) -> LoopValue:
-        """The greatest values, then as many NaNs as there are, then φ."""
+        """The greatest values, then the NaNs, then φ."""
         best, scalar = self.best[node], self.ranking.type
         assert isinstance(node.type, Struct)
         number = self.assembly.fresh("number")
@@ -188,13 +188,13 @@ class CountTree:
         block.add(For(number, i64(0), most, each.body()))
         total = block.name("total", add(self.size, self.nans))
         fields = []
-        for place in range(len(node.type.fields)):
-            value: LExpr = load(best, i64(place))
+        for position in range(len(node.type.fields)):
+            value: LExpr = load(best, i64(position))
             if self.ranking.nan is not None:
                 nan = Num(float("nan"), scalar)
-                value = select(lt(i64(place), self.size), value, nan)
-            there = lt(i64(place), total)
-            fields.append(LoopValue(scalar, block.name("top", value), there))
+                value = select(lt(i64(position), self.size), value, nan)
+            exists = lt(i64(position), total)
+            fields.append(LoopValue(scalar, block.name("top", value), exists))
         return LoopValue(node.type, None, lt(i64(0), total), tuple(fields))
 
 

@@ -1,7 +1,7 @@
-"""Point references in a sweep: a cursor for each `~x[t + d]`.
+"""Cursors: the point references `~x[t + d]` of a sweep loop.
 
-A cursor moves forward only. After `advance` it knows whether there is a snapshot at
-that time, which row it is, and until when (in the loop's time) nothing changes.
+A cursor moves forward only. `advance` finds whether there is a snapshot at the time,
+which row it is, and until when, in the loop's time, nothing changes.
 """
 
 from copy import copy
@@ -29,7 +29,7 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import LExpr, Store, While
-from tiltpy.lowering.sweep.row_bounds import RowBounds
+from tiltpy.lowering.sweep.row_bounds import RowBound, RowBounds
 from tiltpy.types import BOOL, I64
 
 
@@ -41,14 +41,16 @@ def gapless(rows: ObjectRows) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PointRead:
-    """What a cursor sees: `row` is readable even where there is no snapshot."""
+    """What a cursor reads: `row` is readable even where no snapshot exists.
+
+    `change` is the first time of the loop at which it may read something else. `wide`:
+    lanes read successive rows, from `row` on.
+    """
 
     exists: LExpr
     row: LExpr
     change: LExpr
-    """The first time of the loop at which it may see something else."""
     wide: bool = False
-    """Whether it sees one row after the other in the lanes, `row` in the first."""
 
 
 class Cursor(Protocol):
@@ -57,46 +59,51 @@ class Cursor(Protocol):
     rows: ObjectRows
 
     def start(self, block: Block) -> None:
-        """Position it before the loop."""
+        """Put it before the rows, ahead of the loop."""
 
     def advance(self, block: Block, now: LExpr) -> PointRead:
         """Move it to a later time of the loop."""
 
     def cut(self, block: Block) -> LExpr:
-        """Whether it sees another snapshot or gap than at the visit before."""
+        """Whether it reads another snapshot or gap than at the visit before."""
 
 
 class StepCursor:
-    """Over rows without overlap or nulls, in a loop that steps from edge to edge."""
+    """A cursor over disjoint rows without nulls, in a loop that steps.
+
+    `ended` and `begun` count the rows that have ended and begun; gapless rows need only
+    the time at which the first begins.
+    """
 
     def __init__(
-        self, assembly: Assembly, edges: RowBounds, rows: ObjectRows, offset: int
+        self, assembly: Assembly, bounds: RowBounds, rows: ObjectRows, offset: int
     ) -> None:
         label = f"{rows.name}.at"
         self.rows = rows
         self.offset = offset
-        self.ended = edges.shared(rows, "end", offset - 1)
-        early = None if gapless(rows) else edges.shared(rows, "start", offset - 1)
-        self.begun = early
+        self.ended = bounds.shared_bound(rows, "end", offset - 1)
+        self.begun: RowBound | None = None
+        if not gapless(rows):
+            self.begun = bounds.shared_bound(rows, "start", offset - 1)
         self.begin = assembly.fresh(f"{label}.begin")
         self.exists = assembly.fresh(f"{label}.exists", BOOL)
         self.existed = assembly.fresh(f"{label}.existed", BOOL)
 
     def start(self, block: Block) -> None:
-        """Rows without gaps begin once."""
+        """Read when gapless rows begin."""
         if self.begun is None:
             begin = sub(self.rows.start_or_never(i64(0)), i64(self.offset - 1))
             block.set(self.begin, begin)
             block.set(self.existed, FALSE)
 
-    def within(self) -> "StepCursor":
-        """The same where its edges are known to stay inside the rows."""
+    def without_checks(self) -> "StepCursor":
+        """A copy for visits at which its bounds stay inside the rows."""
         cursor = copy(self)
-        cursor.rows = replace(self.rows, within=True)
+        cursor.rows = replace(self.rows, in_bounds=True)
         return cursor
 
     def advance(self, block: Block, now: LExpr) -> PointRead:
-        """The row after those that have ended, if it has begun."""
+        """Read the row after those that have ended, if it has begun."""
         rows, row = self.rows, self.ended.row
         if self.begun is None:
             begun = block.name("begun", le(self.begin, now))
@@ -108,7 +115,7 @@ class StepCursor:
         return PointRead(self.exists, block.name("row", rows.clamp(row)), change)
 
     def cut(self, block: Block) -> LExpr:
-        """Another row, or the other side of a snapshot's start."""
+        """Whether it reads another row, or the other side of a snapshot's start."""
         if self.begun is not None:
             return disj(self.ended.moved, self.begun.moved)
         moved = block.name("moved", ne(self.exists, self.existed))
@@ -117,7 +124,7 @@ class StepCursor:
 
 
 class ScanCursor:
-    """Over rows without overlap: the first that ends at or after the time."""
+    """A cursor over disjoint rows, at the first that ends at or after the time."""
 
     def __init__(self, assembly: Assembly, rows: ObjectRows, offset: int) -> None:
         label = f"{rows.name}.at"
@@ -130,23 +137,23 @@ class ScanCursor:
         self.existed = assembly.fresh(f"{label}.existed", BOOL)
 
     def start(self, block: Block) -> None:
-        """At the first row."""
+        """Put it at the first row."""
         block.set(self.row, i64(0))
         block.set(self.row_before, i64(-1))
         block.set(self.existed, FALSE)
 
     def advance(self, block: Block, now: LExpr) -> PointRead:
-        """Move on to the row that holds the time, or to the next one after it."""
+        """Move to the row that holds the time, or to the next one after it."""
         rows = self.rows
         time = block.name("at", add(now, i64(self.offset)))
         head, inner = block.inner(), block.inner()
         head.set(self.end, rows.end_or_never(self.row))
-        more = lt(self.end, time)
+        passing = lt(self.end, time)
         if not rows.complete:
             null = negate(rows.exists(rows.clamp(self.row)))
-            more = conj(lt(self.row, rows.count), disj(more, null))
+            passing = conj(lt(self.row, rows.count), disj(passing, null))
         inner.set(self.row, add(self.row, i64(1)))
-        block.add(While(more, inner.body(), head.body()))
+        block.add(While(passing, inner.body(), head.body()))
         start = block.name("start", self._start())
         block.set(self.exists, lt(start, time))
         until = select(self.exists, self.end, start)
@@ -155,17 +162,17 @@ class ScanCursor:
 
     def _start(self) -> LExpr:
         if self.rows.layout.points:
-            return sub(self.end, i64(1))  # infinity less one is as far
+            return sub(self.end, i64(1))  # infinity less one is as late
         return self.rows.start_or_never(self.row)
 
-    def settled(self, block: Block) -> PointRead:
-        """What it sees once the loop has gone on to the row it is at."""
+    def read_row(self, block: Block) -> PointRead:
+        """Read its row once the loop has skipped to a time within it."""
         row = block.name("row", self.rows.clamp(self.row))
         block.set(self.exists, TRUE)
         return PointRead(TRUE, row, sub(self.end, i64(self.offset - 1)))
 
     def cut(self, block: Block) -> LExpr:
-        """Another row, or the other side of a snapshot's start."""
+        """Whether it reads another row, or the other side of a snapshot's start."""
         moved = disj(ne(self.row, self.row_before), ne(self.exists, self.existed))
         changed = block.name("moved", moved)
         block.set(self.row_before, self.row)
@@ -174,10 +181,10 @@ class ScanCursor:
 
 
 class StackCursor:
-    """Over rows that may overlap: a stack of those that have started, the last on top.
+    """A cursor over overlapping rows: a stack of started rows, the latest on top.
 
-    Ended rows are popped when they come to the top. Every push and pop changes what is
-    on top at some tick in between, so their number identifies the snapshot seen.
+    Ended rows are popped when they come to the top. Every push and pop changes the top
+    at some tick in between, so that their number identifies the snapshot.
     """
 
     def __init__(self, assembly: Assembly, rows: ObjectRows, offset: int) -> None:
@@ -191,7 +198,7 @@ class StackCursor:
         self.stack = assembly.temporary(f"{label}.stack", I64, ((rows.name, 1),), 1)
 
     def start(self, block: Block) -> None:
-        """An empty stack."""
+        """Empty the stack."""
         for var in (self.next, self.depth, self.changes):
             block.set(var, i64(0))
         block.set(self.changes_before, i64(-1))
@@ -202,15 +209,15 @@ class StackCursor:
         return select(empty, i64(0), load(self.stack, top))
 
     def advance(self, block: Block, now: LExpr) -> PointRead:
-        """Push what has started, pop what has ended."""
+        """Push the rows that have started, pop those that have ended."""
         rows = self.rows
         time = block.name("at", add(now, i64(self.offset)))
         block.add(self._push(block, time), self._pop(block, time))
-        some = block.name("some", lt(i64(0), self.depth))
+        occupied = block.name("some", lt(i64(0), self.depth))
         top = block.name("top", self._top())
-        end = select(some, rows.end_at(top), INF)
+        end = select(occupied, rows.end_at(top), INF)
         until = least(end, rows.start_or_never(self.next))
-        return PointRead(some, top, sub(until, i64(self.offset - 1)))
+        return PointRead(occupied, top, sub(until, i64(self.offset - 1)))
 
     def _push(self, block: Block, time: LExpr) -> While:
         from_here = block.inner()
@@ -233,7 +240,7 @@ class StackCursor:
         block.set(self.changes, add(self.changes, i64(1)))
 
     def cut(self, block: Block) -> LExpr:
-        """Another event on top, or another stretch of the same one."""
+        """Whether another event is on top, or the same one anew."""
         changed = block.name("moved", ne(self.changes, self.changes_before))
         block.set(self.changes_before, self.changes)
         return changed

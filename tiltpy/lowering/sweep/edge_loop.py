@@ -1,9 +1,9 @@
-"""Windows in a loop that steps: from edge to edge, well inside the rows.
+"""Edge scan: windows and points of a loop that steps, without bounds checks.
 
-A visit of a sweep looks at each edge whether there is another row, and whether the
-loop ends first. In a stretch that ends before the last rows of every object, and before
-the loop does, there is nothing to look for. What an edge's bound after the next one is
-was read before, ahead of knowing which edge moves: so no visit waits for memory.
+A visit of a sweep checks for each row bound whether there is another row, and whether
+the loop ends first. Runs of visits that end before the last rows of every object and
+before the loop need neither. The time after the next is loaded for each bound before it
+is known which bounds move, so that no visit waits for memory.
 """
 
 from dataclasses import dataclass
@@ -26,113 +26,116 @@ from tiltpy.types import I64
 
 @dataclass(frozen=True, slots=True)
 class EdgeStep:
-    """An edge, and when it is due after it is `due`."""
+    """A row bound, and the time `later` at which it is due after `due`.
 
-    edge: RowBound
+    `run` is the number of visits of a run.
+    """
+
+    bound: RowBound
     later: Var
     run: int
-    """Visits of a run."""
 
-    def look(self, block: Block) -> None:
-        """Read ahead."""
-        block.set(self.later, self._after(self.edge.row))
+    def look_ahead(self, block: Block) -> None:
+        """Load the time after `due`."""
+        block.set(self.later, self._after(self.bound.row))
 
     def take(self, block: Block, now: LExpr) -> None:
-        """Move on by one row if that is due."""
-        edge = self.edge
-        block.set(edge.moved, le(edge.due, now))
-        block.set(edge.due, Select(edge.moved, self.later, edge.due, I64, even=True))
-        ahead = self._after(add(edge.row, i64(1)))
-        block.set(self.later, Select(edge.moved, ahead, self.later, I64, even=True))
-        block.set(edge.row, add(edge.row, convert(edge.moved, I64)))
+        """Move the bound by one row if that is due."""
+        bound = self.bound
+        block.set(bound.moved, le(bound.due, now))
+        block.set(bound.due, Select(bound.moved, self.later, bound.due, I64, even=True))
+        ahead = self._after(add(bound.row, i64(1)))
+        block.set(self.later, Select(bound.moved, ahead, self.later, I64, even=True))
+        block.set(bound.row, add(bound.row, convert(bound.moved, I64)))
 
     def _after(self, row: LExpr) -> LExpr:
-        """When it is due behind the row after one."""
-        rows = self.edge.rows
-        if self.edge.bound == "start":
-            bound = rows.next_start(row)
+        """The time at which the bound is due at the row after one."""
+        rows = self.bound.rows
+        if self.bound.side == "start":
+            time = rows.next_start(row)
         else:
-            bound = rows.end_at(add(row, i64(1)))
-        return sub(bound, i64(self.edge.offset))
+            time = rows.end_at(add(row, i64(1)))
+        return sub(time, i64(self.bound.offset))
 
     def has_room(self) -> LExpr:
-        """Whether there are rows for a run, and those that are read ahead of it."""
-        return lt(add(self.edge.row, i64(self.run + 1)), self.edge.rows.count)
+        """Whether there are rows for a run and for what it loads ahead."""
+        return lt(add(self.bound.row, i64(self.run + 1)), self.bound.rows.count)
 
     def latest(self) -> LExpr:
-        """When it will have been due as often as there are visits in a run.
-
-        No visit of the run is later.
-        """
-        row = least(add(self.edge.row, i64(self.run)), self.edge.rows.count)
-        return self.edge.due_at(row)
+        """An upper bound on the time of a run's visits: the bound moves at each."""
+        row = least(add(self.bound.row, i64(self.run)), self.bound.rows.count)
+        return self.bound.due_at(row)
 
 
 class EdgeLoop:
-    """The short visits of a loop that steps, between two that are not."""
+    """The unchecked visits of a loop that steps, between two ordinary ones."""
 
-    def __init__(self, assembly: Assembly, following: SweepOperands) -> None:
-        self.following = following
+    def __init__(self, assembly: Assembly, operands: SweepOperands) -> None:
+        self.operands = operands
         self.visits = assembly.fresh("visits")
         self.run = assembly.costs.run_visits
         self.steps = [
-            EdgeStep(edge, assembly.fresh(f"{edge.row.name}.later"), self.run)
-            for edge in following.edges.known.values()
+            EdgeStep(bound, assembly.fresh(f"{bound.row.name}.later"), self.run)
+            for bound in operands.bounds.shared.values()
         ]
 
     def append(
         self, block: Block, out: OutputArrays, count: Var, now: Var, last: LExpr
     ) -> None:
-        """Visits from `now` on, for as long as all edges are well inside the rows."""
+        """Append runs of visits from `now` on while all bounds are well inside rows."""
         run, visit = block.inner(), block.inner()
         self._visit(visit, out, count, now)
         self._fetch(run)
         for step in self.steps:
-            step.look(run)
+            step.look_ahead(run)
         run.set(self.visits, i64(0))
         visit.set(self.visits, add(self.visits, i64(1)))
         run.add(While(lt(self.visits, i64(self.run)), visit.body()))
-        block.add(While(self._further(last), run.body()))
+        block.add(While(self._continues(last), run.body()))
 
-    def _further(self, last: LExpr) -> LExpr:
-        """Whether a run ends before the loop and the rows, of which some have come."""
-        begun = [one.exists for one in self._cursors().values() if one.begun is None]
-        some = [lt(i64(0), slide.hi.row) for slide in self._windows().values()]
+    def _continues(self, last: LExpr) -> LExpr:
+        """Whether another run ends before the loop and the rows, which have begun."""
+        begun = [
+            cursor.exists for cursor in self._cursors().values() if cursor.begun is None
+        ]
+        occupied = [lt(i64(0), slide.hi.row) for slide in self._windows().values()]
         room = [step.has_room() for step in self.steps]
         soonest = least(*(step.latest() for step in self.steps))
-        return conj(le(soonest, last), *room, *some, *begun)
+        return conj(le(soonest, last), *room, *occupied, *begun)
 
     def _cursors(self) -> dict[CutPoint, StepCursor]:
-        cursors = self.following.cursors.items()
+        cursors = self.operands.cursors.items()
         return {p: c for p, c in cursors if isinstance(c, StepCursor)}
 
     def _windows(self) -> dict[Window, SlidingWindow]:
-        windows = self.following.windows.items()
+        windows = self.operands.windows.items()
         return {w: s for w, s in windows if isinstance(s, SlidingWindow)}
 
     def _visit(self, block: Block, out: OutputArrays, count: Var, now: Var) -> None:
         for step in self.steps:
             step.take(block, now)
         points = {
-            point: cursor.within().advance(block, now)
+            point: cursor.without_checks().advance(block, now)
             for point, cursor in self._cursors().items()
         }
-        windows = {window: one.within() for window, one in self._windows().items()}
+        windows = {
+            window: slide.without_checks() for window, slide in self._windows().items()
+        }
         for slide in windows.values():
             slide.advance(block, now)
-        change = block.name("next", least(*(step.edge.due for step in self.steps)))
-        value = self.following.value(block, points, windows)
+        change = block.name("next", least(*(step.bound.due for step in self.steps)))
+        value = self.operands.value(block, points, windows)
         begin, end = (sub(time, i64(1)) for time in (now, change))
         write_snapshot(block, out, count, value, begin, end)
         block.set(count, add(count, convert(value.valid, I64)))
         block.set(now, change)
 
     def _fetch(self, block: Block) -> None:
-        """Ask for rows of a later run: those that come first, the others were read."""
+        """Prefetch the rows of a later run at the foremost bound of each object."""
         newest: dict[ObjectRows, RowBound] = {}
         for step in self.steps:
-            edge = newest.setdefault(step.edge.rows, step.edge)
-            if edge.offset < step.edge.offset:
-                newest[step.edge.rows] = step.edge
-        places = [(rows, edge.row) for rows, edge in newest.items()]
-        prefetch_rows(block, places, self.run)
+            bound = newest.setdefault(step.bound.rows, step.bound)
+            if bound.offset < step.bound.offset:
+                newest[step.bound.rows] = step.bound
+        rows_ahead = [(rows, bound.row) for rows, bound in newest.items()]
+        prefetch_rows(block, rows_ahead, self.run)

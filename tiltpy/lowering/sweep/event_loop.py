@@ -1,10 +1,9 @@
-"""Windows at the events of a point stream: row after row.
+"""Event scan: windows at the events of a point stream, row after row.
 
-A visit of a sweep looks for the next event, and whether there is one at all; each edge
-of a window looks whether there is another row. In a stretch that ends before the last
-rows of every object there is nothing to look for: each event is a visit. A window that
-ends with the event takes it in and looks for no others; one of which the last row alone
-is wanted needs no edge that passes what has left.
+A visit of a sweep searches for the next event, and each bound of a window for another
+row. Before the last rows of every object there is nothing to search: each event is a
+visit. A window that ends with the event inserts it and checks for no others; one of
+which only the newest row is read evicts nothing.
 """
 
 from tiltpy.abi import LANES
@@ -33,73 +32,73 @@ from tiltpy.types import I64
 
 
 class EventLoop:
-    """The short visits of a loop over the events of one point stream."""
+    """The short visits of a loop over the events of a point stream."""
 
     def __init__(
-        self, assembly: Assembly, following: SweepOperands, plan: EventScan
+        self, assembly: Assembly, operands: SweepOperands, plan: EventScan
     ) -> None:
-        self.following = following
+        self.operands = operands
         self.point = plan.point
         self.advances = dict(plan.advances)
-        cursor = following.cursors[self.point]
+        cursor = operands.cursors[self.point]
         assert isinstance(cursor, ScanCursor)
         self.cursor = cursor
         self.row = assembly.fresh(f"{cursor.rows.name}.event")
         self.time = assembly.fresh("time")
         self.stop = assembly.fresh(f"{cursor.rows.name}.stop")
-        lanes = EventVectors(following.definition, cursor.rows)
+        lanes = EventVectors(operands.definition, cursor.rows)
         self.lanes = lanes if plan.vectorized else None
 
     def append(
         self, block: Block, out: OutputArrays, count: Var, now: Var, last: LExpr
     ) -> None:
-        """Visits behind that of the cursor's row, for as many as are well inside."""
+        """Append visits of the events after the cursor's that are well inside rows."""
         rows, windows = self.cursor.rows, self.windows()
-        visit, stretch = block.inner(), block.inner()
-        self._find_stop(stretch, last)
-        stretch.set(self.time, sub(now, i64(1)))
+        visit, run = block.inner(), block.inner()
+        self._find_stop(run, last)
+        run.set(self.time, sub(now, i64(1)))
         end = rows.end_at(self.row)
         visit.set(self.time, sub(end, i64(self.point.offset)))
-        inside = {one.window: self._advance(visit, one) for one in windows}
-        seen = PointRead(TRUE, self.row, add(self.time, i64(1)))
-        value = self.following.value(visit, {self.point: seen}, inside)
+        inside = {window.window: self._advance(visit, window) for window in windows}
+        event = PointRead(TRUE, self.row, add(self.time, i64(1)))
+        value = self.operands.value(visit, {self.point: event}, inside)
         write_snapshot(visit, out, count, value, sub(self.time, i64(1)), self.time)
         visit.set(count, add(count, convert(value.valid, I64)))
         visit.set(self.row, add(self.row, i64(1)))
         if self.lanes is not None:
-            visit = self._in_lanes(self.lanes, visit, out, count)
-        stretch.add(While(lt(self.row, self.stop), visit.body()))
-        stretch.set(now, add(self.time, i64(1)))
-        stretch.set(self.cursor.row, self.row)
+            visit = self._vectorize(self.lanes, visit, out, count)
+        run.add(While(lt(self.row, self.stop), visit.body()))
+        run.set(now, add(self.time, i64(1)))
+        run.set(self.cursor.row, self.row)
         for window in windows:
-            window.settle(stretch)
+            window.settle(run)
         leap = i64(block.costs.leap_rows)
-        some = [lt(leap, window.rows.count) for window in windows]
-        block.when(conj(self.cursor.exists, *some), stretch)
+        long = [lt(leap, window.rows.count) for window in windows]
+        block.when(conj(self.cursor.exists, *long), run)
 
-    def _in_lanes(
+    def _vectorize(
         self, lanes: EventVectors, visit: Block, out: OutputArrays, count: Var
     ) -> Block:
-        """As many events at once as there are lanes, and single ones beside them.
+        """Visit vectors of events, and single ones where no vector is left.
 
-        The windows have followed none of them, and are found anew for the last.
+        The windows follow no vectors: they restart at the last event.
         """
         rows, windows = self.cursor.rows, self.windows()
-        either, some = visit.inner(), visit.inner()
-        inner = some.inner()
-        more = le(add(self.row, i64(LANES)), self.stop)
+        either, vectors = visit.inner(), visit.inner()
+        inner = vectors.inner()
+        whole = le(add(self.row, i64(LANES)), self.stop)
         lanes.visit(inner, self.row, out, count)
         inner.set(self.row, add(self.row, i64(LANES)))
-        some.add(While(more, inner.body()))
-        some.set(self.time, rows.end_at(sub(self.row, i64(1))))
+        vectors.add(While(whole, inner.body()))
+        vectors.set(self.time, rows.end_at(sub(self.row, i64(1))))
         for window in windows:
-            window.jump(some, sub(self.row, i64(lanes.deepest + 1)))
-            window.within().advance(some, self.time)
-        either.either(conj(le(i64(lanes.deepest), self.row), more), some, visit)
+            window.jump(vectors, sub(self.row, i64(lanes.deepest + 1)))
+            window.without_checks().advance(vectors, self.time)
+        either.either(conj(le(i64(lanes.deepest), self.row), whole), vectors, visit)
         return either
 
     def _find_stop(self, block: Block, last: LExpr) -> None:
-        """The row behind the cursor's, and the first one that is not well inside."""
+        """Set `row` after the cursor's and `stop`, by bisection, where runs end."""
         rows = self.cursor.rows
         limit = block.name(
             "limit", least(last, *(self._limit(window) for window in self.windows()))
@@ -117,8 +116,8 @@ class EventLoop:
         block.add(While(lt(low, high), halve.body()))
 
     def _advance(self, block: Block, window: SlidingWindow) -> SlidingWindow:
-        """Bring a window to an event."""
-        inside = window.within()
+        """Move a window to an event."""
+        inside = window.without_checks()
         match self.advances[window.window]:
             case Advance.INSERT:
                 inside.take(block, self.time, self.row)
@@ -129,11 +128,12 @@ class EventLoop:
         return inside
 
     def windows(self) -> list[SlidingWindow]:
-        found = self.following.windows.values()
-        return [one for one in found if isinstance(one, SlidingWindow)]
+        """The windows of the loop."""
+        windows = self.operands.windows.values()
+        return [window for window in windows if isinstance(window, SlidingWindow)]
 
     def _limit(self, window: SlidingWindow) -> LExpr:
-        """Until when both edges stay so far from the last row as they look ahead."""
+        """The last time at which both bounds are a leap away from the last row."""
         rows = window.rows
         leap = i64(window.assembly.costs.leap_rows)
         start = rows.start_at(greatest(sub(rows.last, leap), i64(0)))

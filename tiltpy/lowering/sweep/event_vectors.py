@@ -1,18 +1,18 @@
 """Windows of a few ticks at the events of a point stream: `LANES` events at once.
 
-Events last a tick each, so a window of a few ticks has as many of them at most, and
-they are the rows just before. In each lane is another event; the rows so many places
-before those of all lanes are a vector, and their times say which are in the windows.
-Nothing is kept from event to event.
+Events last a tick each, so a window of a few ticks has as many rows at most, just
+before the event. Each lane has an event; the rows at a distance from the events of all
+lanes are a vector, and their times mask those in the windows. No state goes from one
+event to the next.
 """
 
 from dataclasses import dataclass
 
-from tiltpy.aggregates.aggregate import State, lift_where
+from tiltpy.aggregates.aggregate import State, lift_where, name_state
 from tiltpy.aggregates.built_in import aggregate_for
-from tiltpy.aggregates.central_moments import is_masked_spread
+from tiltpy.aggregates.central_moments import uses_masked_variance
 from tiltpy.aggregates.finalize import finish
-from tiltpy.aggregates.masked_variance import MaskedSpread, in_lanes
+from tiltpy.aggregates.masked_variance import MaskedVariance, in_lanes
 from tiltpy.emit.builder import Block
 from tiltpy.emit.output_arrays import OutputArrays, pack_snapshots
 from tiltpy.emit.references import references
@@ -28,13 +28,13 @@ from tiltpy.ir.nodes import (
     Window,
 )
 from tiltpy.loops.build import TRUE, add, conj, convert, i64, le, lt, sub
-from tiltpy.loops.nodes import LExpr, Num, Splat, Var, Wide
+from tiltpy.loops.nodes import LExpr, Num, Splat, Var
 from tiltpy.plan.strategies.event_scan import depth
-from tiltpy.types import I32, Struct, columns
+from tiltpy.types import I32
 
 
 class EventVectors:
-    """The visits of as many events as there are lanes, from `row` on."""
+    """The visits of vectors of events."""
 
     def __init__(self, definition: TemporalExpr, rows: ObjectRows) -> None:
         self.definition = definition
@@ -43,41 +43,33 @@ class EventVectors:
         self.deepest = max(map(depth, windows))
 
     def visit(self, block: Block, row: LExpr, out: OutputArrays, count: Var) -> None:
-        """Write the results of the rows from `row` on, which all exist."""
-        seen = _Seen(block, self.rows, row)
-        value = lower_expr(block, seen.leaf, self.definition.body)
-        end = seen.end(0)
+        """Write the results of the vector of rows from `row` on, which all exist."""
+        reads = _VectorReads(block, self.rows, row)
+        value = lower_expr(block, reads.leaf, self.definition.body)
+        end = reads.end(0)
         columns = out.columns(sub(end, i64(1)), end, value)
         pack_snapshots(block, out, count, columns, value.valid)
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """What the events in the lanes see: rows some places before their own."""
+class _VectorReads:
+    """The rows at a distance before those of a vector of events."""
 
     block: Block
     rows: ObjectRows
     row: LExpr
 
     def end(self, back: int) -> LExpr:
-        """When those end."""
+        """The ends of the rows `back` before."""
         return self.block.name("end", self.rows.wide_end(sub(self.row, i64(back))))
 
     def payload(self, back: int) -> LoopValue:
-        """What they carry."""
+        """The payloads of the rows `back` before."""
         base = self.block.name("base", sub(self.row, i64(back)))
-        fields = tuple(
-            LoopValue(scalar, self.block.name("x", Wide(array, base, scalar)), TRUE)
-            for array, (_, scalar) in zip(
-                self.rows.values, columns(self.rows.type), strict=True
-            )
-        )
-        if isinstance(self.rows.type, Struct):
-            return LoopValue(self.rows.type, None, TRUE, fields)
-        return fields[0]
+        return self.rows.wide_value(self.block, base, TRUE)
 
     def leaf(self, node: At | EventBound | Reduce | Time | Element) -> LoopValue:
-        """What an expression at the events reads of time."""
+        """The value of a reference at the events."""
         match node:
             case At():
                 return self.payload(0)
@@ -98,30 +90,32 @@ class _Seen:
         count: LExpr = Splat(Num(0, I32), I32)
         for _, here in values:
             count = self.block.name("count", add(count, convert(here, I32)))
-        if is_masked_spread(node, len(values), self.block.costs):
+        if uses_masked_variance(node, len(values), self.block.costs):
             spread = [(in_lanes(value), here) for value, here in values]
-            found = MaskedSpread(self.block.assembly, node, spread)
-            return found.value(self.block, count)
-        kept = aggregate_for(node.reduction, node.element.type, {})
-        state: State = tuple(Splat(part, part.type) for part in kept.identity)
+            variance = MaskedVariance(self.block.assembly, node, spread)
+            return variance.value(self.block, count)
+        aggregate = aggregate_for(node.reduction, node.element.type, {})
+        state: State = tuple(
+            Splat(number, number.type) for number in aggregate.identity
+        )
         for value, here in values:
-            lifted = lift_where(self.block, kept, value, here, i64(0))
-            merged = kept.merge(self.block, state, lifted)
-            state = tuple(self.block.name("w", part) for part in merged)
+            lifted = lift_where(self.block, aggregate, value, here, i64(0))
+            combined = aggregate.combine(self.block, state, lifted)
+            state = name_state(self.block, "w", combined)
         return finish(self.block, node, state, count)
 
     def _element(self, node: Reduce, back: int) -> LoopValue:
-        given = self.payload(back)
+        payload = self.payload(back)
 
         def leaf(_: At | EventBound | Reduce | Time | Element) -> LoopValue:
-            return given
+            return payload
 
         return lower_expr(self.block, leaf, node.element)
 
     def _inside(self, window: Window, back: int) -> LExpr:
-        """In which lanes the rows so far back are in the window.
+        """The mask of the lanes whose row `back` before is in the window.
 
-        They end as many ticks before the events as they are back, or earlier.
+        It ends at least `back` ticks before the event.
         """
         time, end = self.end(0), self.end(back)
         late = lt(add(time, i64(window.start)), end) if back else TRUE

@@ -1,8 +1,8 @@
 """A query to a kernel: one loop for each temporal object, in order of dependency.
 
-Fusion has left few objects; those that remain besides the outputs are computed over
-the time that their readers need, into scratch arrays of the chunk's size. The plan says
-how each loop visits time (`plan.nodes`).
+Objects that fusion has left besides the outputs are computed over the time that their
+readers need, into scratch arrays of the chunk's size. The plan says how each loop
+visits time (`plan.nodes`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from tiltpy.abi import Layout, Loop, Signature, SlotKind
 from tiltpy.costs import Costs
 from tiltpy.emit.builder import Assembly, Block
-from tiltpy.emit.output_arrays import OutputArrays, written
+from tiltpy.emit.output_arrays import OutputArrays, output_arrays
 from tiltpy.emit.row_access import ObjectRows, input_rows
 from tiltpy.ir.cuts import reads
 from tiltpy.ir.nodes import Query, TemporalExpr
@@ -69,7 +69,7 @@ def _append(
     loop: Sweep | RowLoop,
     definition: TemporalExpr,
 ) -> ObjectRows:
-    out = written(assembly, definition.name, definition.type)
+    out = output_arrays(assembly, definition.name, definition.type)
     count = loop.lower(block, out)
     if not definition.tdom.is_infinite and not loop.describe().implicit_times:
         _clip(assembly, block, out, count)
@@ -79,9 +79,9 @@ def _append(
 
 
 def _clip(assembly: Assembly, block: Block, out: OutputArrays, count: LExpr) -> None:
-    """A finite domain cuts the first and the last snapshot.
+    """Clip the first and the last snapshot to a finite domain.
 
-    Implied times are the input's own: the runtime cuts them when it stitches.
+    Implicit times are the input's; the runtime clips them when it stitches.
     """
     low = assembly.number(SlotKind.CLIP_LOW, out.name)
     high = assembly.number(SlotKind.CLIP_HIGH, out.name)

@@ -1,6 +1,6 @@
-"""A point reference as a merge follows it: from row to row, or into the gaps between.
+"""Inputs of a merge scan: cursors that move from row to row, or into gaps.
 
-What its bound after the next one is is read ahead of knowing whether it moves.
+The bound after the next is loaded before it is known whether the input moves.
 """
 
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ from tiltpy.plan.nodes import MergeSource
 from tiltpy.types import BOOL, I64
 
 
-def _either(condition: LExpr, then: LExpr, otherwise: LExpr) -> LExpr:
+def _pick(condition: LExpr, then: LExpr, otherwise: LExpr) -> LExpr:
     return Select(condition, then, otherwise, then.type, even=True)
 
 
 @dataclass(frozen=True, slots=True)
 class MergeInput:
-    """A cursor of a merge: its row, where that ends, and where the next one does.
+    """A cursor of a merge: its `row`, and the next two bounds, `end` and `later`.
 
-    With `inside` it sees the row if that holds, else the gap before it. All times are
-    the loop's: the rows' less the cursor's offset. One that is `slow` has few rows.
-    A run has at least `room` rows ahead.
+    With `inside`, which says whether it is in the row or in the gap before it, gaps
+    have visits. All times are the loop's: the rows' less the cursor's offset. A `slow`
+    input has few rows. A run has at least `room` rows ahead.
     """
 
     cursor: StepCursor | ScanCursor
@@ -42,7 +42,7 @@ class MergeInput:
         room: int,
         source: MergeSource,
     ) -> "MergeInput":
-        """Follow a source with its cursor, which has `room` rows to go in a run."""
+        """The input of a source, whose runs have `room` rows ahead."""
         rows, fresh = cursor.rows, assembly.fresh
         name = f"{rows.name}.merged"
         return MergeInput(
@@ -71,26 +71,26 @@ class MergeInput:
         end = rows.end_or_never(row) if self.slow else rows.end_at(row)
         return sub(end, i64(self.cursor.offset))
 
-    def ends(self, rows: int) -> LExpr:
-        """Where the row ends that so many lead to."""
+    def end_after(self, rows: int) -> LExpr:
+        """The end of the row that is `rows` later."""
         return self._end(add(self.row, i64(rows)))
 
-    def following(self, moves: int) -> LExpr:
-        """Where the row, or gap, ends that so many moves lead to."""
+    def bound_after(self, moves: int) -> LExpr:
+        """The end of the row or gap after so many moves."""
         if self.inside is None:
             return self._end(add(self.row, i64(moves)))
         row = add(self.row, i64(moves // 2))
         if moves % 2 == 0:
-            return _either(self.inside, self._end(row), self._start(row))
-        return _either(self.inside, self._start(add(row, i64(1))), self._end(row))
+            return _pick(self.inside, self._end(row), self._start(row))
+        return _pick(self.inside, self._start(add(row, i64(1))), self._end(row))
 
-    def seen(self) -> PointRead:
-        """As the loop sees it."""
+    def read(self) -> PointRead:
+        """Read its row, as a cursor does."""
         row = self.cursor.rows.clamp(self.row) if self.slow else self.row
         return PointRead(TRUE if self.inside is None else self.inside, row, self.end)
 
     def begins(self) -> tuple[LExpr, ...]:
-        """Where there is nothing before, if that is not where another one ends."""
+        """The start of its row, if gaps have no visits and end there unseen."""
         if self.gapless or self.inside is not None:
             return ()
         return (self._start(self.row),)
@@ -100,63 +100,60 @@ class MergeInput:
         cursor = self.cursor
         return cursor.ended.row if isinstance(cursor, StepCursor) else cursor.row
 
-    def _has(self, row: LExpr, more: int) -> LExpr:
-        """Whether there are so many rows behind one."""
-        return lt(row, sub(self.cursor.rows.last, i64(more - 1)))
+    def _has(self, row: LExpr, rows: int) -> LExpr:
+        """Whether there are so many rows after one."""
+        return lt(row, sub(self.cursor.rows.last, i64(rows - 1)))
 
     def ready(self) -> LExpr:
-        """Whether it has begun, if nothing else says when, and has some rows to go."""
+        """Whether it has begun, if it is gapless, and has rows for a run."""
         begun = self.cursor.exists if self.gapless else TRUE
         if self.slow:
             return begun
         return conj(begun, self._has(self._before(), self.room + 1))
 
-    def further(self) -> LExpr:
-        """Whether it has rows for another run, and those that are read ahead of it."""
+    def continues(self) -> LExpr:
+        """Whether it has rows for another run and for what that loads ahead."""
         return TRUE if self.slow else self._has(self.row, self.room)
 
     def latest(self, rows: int) -> LExpr:
-        """Where the row ends that is so many further on, or the last one.
-
-        A merge gets no further in as many visits.
-        """
+        """The end of the row `rows` later, an upper bound on as many visits."""
         return self._end(self.cursor.rows.clamp(add(self.row, i64(rows))))
 
     def enter(self, block: Block, done: LExpr) -> None:
-        """From where the cursor was at the visit before, which is done until some time.
+        """Start at the cursor's row of the visit before, which is `done` up to a time.
 
-        That was no later than the end of the row at which it was.
+        That is no later than the end of the cursor's row.
         """
         block.set(self.row, self._before())
         ended = le(self._end(self.row), done)
         block.set(self.row, add(self.row, convert(ended, I64)))
         if self.inside is not None:
             block.set(self.inside, le(self._start(self.row), done))
-        block.set(self.end, self.following(0))
-        block.set(self.later, self.following(1))
+        block.set(self.end, self.bound_after(0))
+        block.set(self.later, self.bound_after(1))
 
-    def show(self, block: Block, moved: LExpr) -> None:
-        """Look at its bounds again once it has moved from row to row, if it has."""
+    def refresh(self, block: Block, moved: LExpr) -> None:
+        """Load its bounds again if its row has `moved` by vectors."""
         if self.inside is not None:
             block.set(self.inside, conj(self.inside, negate(moved)))
-        block.set(self.end, self.following(0))
-        block.set(self.later, self.following(1))
+        block.set(self.end, self.bound_after(0))
+        block.set(self.later, self.bound_after(1))
 
     def move(self, block: Block, bound: LExpr) -> None:
-        """Move on where it ends there."""
+        """Move if it ends at the bound."""
         block.set(self.moves, eq(self.end, bound))
-        block.set(self.end, _either(self.moves, self.later, self.end))
-        block.set(self.later, _either(self.moves, self.following(2), self.later))
+        block.set(self.end, _pick(self.moves, self.later, self.end))
+        block.set(self.later, _pick(self.moves, self.bound_after(2), self.later))
         step: LExpr = self.moves
         if self.inside is not None:
             step = conj(self.moves, self.inside)
         block.set(self.row, add(self.row, convert(step, I64)))
         if self.inside is not None:
-            turned = _either(self.moves, negate(self.inside), self.inside)
+            turned = _pick(self.moves, negate(self.inside), self.inside)
             block.set(self.inside, turned)
 
     def leave(self, block: Block, done: LExpr) -> None:
-        """Put the cursor where it is at the tick after some time."""
+        """Hand its row back to the cursor, for the tick after `done`."""
         cursor = self.cursor
         if isinstance(cursor, ScanCursor):
             block.set(cursor.row, self.row)

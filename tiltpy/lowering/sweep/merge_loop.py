@@ -1,16 +1,16 @@
-"""Objects that are merely looked at: their rows side by side, from bound to bound.
+"""Merge scan: a merge join of point references, one visit per interval bound.
 
-A visit of a sweep looks around: what has begun, what has ended, what comes next. Well
-inside the rows of objects without windows there is a shorter one. Wherever one of them
-has a bound a snapshot ends, and who has it there moves on. What its bound after the
-next one is was read before, ahead of knowing who moves: so no visit waits for memory,
-and none has a branch.
+An ordinary visit of a sweep checks what has begun, what has ended and what comes next.
+Well inside the rows of objects without windows a shorter one does: a snapshot ends at
+the next bound of any input, and the inputs with that bound move. Each input's bound
+after the next is loaded before it is known which inputs move, so that a visit neither
+waits for memory nor branches.
 
-An input without which the result is φ moves from row to row: the gaps between them have
-no visit. What is looked at in its gaps, too, moves from a row into the gap behind it,
-which may have no length. Objects that the kernel has computed mostly have far fewer
-rows than its inputs: they stay where they are while these move, up to their own bound.
-Where just one moves on its rows go by in lanes (`merged_lanes`).
+An input that the result is strict in moves from row to row, without visits of the gaps
+between. Others move from a row into the gap after it, which may be empty. Objects that
+the kernel computed mostly have far fewer rows than its inputs: they are *slow* and rest
+while these move up to their bound. Where only one input is fast, its rows are visited
+as vectors (`merge_vectors`).
 """
 
 from collections.abc import Iterable
@@ -43,39 +43,43 @@ from tiltpy.types import I64
 
 
 class MergeLoop:
-    """The short visits of a loop over every tick, between two that are not."""
+    """The merging visits of a loop over every tick, between two ordinary ones.
+
+    Visits are `done` up to a time. The next `bound` is that of the fast inputs, `halt`
+    that of the slow ones.
+    """
 
     def __init__(
-        self, assembly: Assembly, following: SweepOperands, plan: MergeScan
+        self, assembly: Assembly, operands: SweepOperands, plan: MergeScan
     ) -> None:
-        self.following = following
+        self.operands = operands
         self.done = assembly.fresh("done")
         self.bound = assembly.fresh("bound")
         self.halt = assembly.fresh("halt")
         self.visits = assembly.fresh("visits")
-        fast = [one.point for one in plan.sources if not one.computed]
+        fast = [source.point for source in plan.sources if not source.computed]
         self.run = run = assembly.costs.run_visits
         room = run + 2 if len(fast) > 1 else run + 2 * LANES
-        self.sides: dict[CutPoint, MergeInput] = {}
-        for one in plan.sources:
-            cursor = following.cursors[one.point]
+        self.inputs: dict[CutPoint, MergeInput] = {}
+        for source in plan.sources:
+            cursor = operands.cursors[source.point]
             assert isinstance(cursor, StepCursor | ScanCursor)
-            self.sides[one.point] = MergeInput.of(assembly, cursor, room, one)
-        self.fast = [self.sides[point] for point in fast]
-        self.slow = [side for side in self.sides.values() if side.slow]
+            self.inputs[source.point] = MergeInput.of(assembly, cursor, room, source)
+        self.fast = [self.inputs[point] for point in fast]
+        self.slow = [input_ for input_ in self.inputs.values() if input_.slow]
         self.lanes: MergeVectors | None = None
         if plan.vectorized is not None:
-            self.lanes = MergeVectors.of(following, plan.vectorized, self.fast[0])
+            self.lanes = MergeVectors(operands, plan.vectorized, self.fast[0])
 
-    def outlet(self, block: Block, out: OutputArrays) -> StreamStore | None:
-        """Where to write, if there are vectors of snapshots to be written."""
+    def store(self, block: Block, out: OutputArrays) -> StreamStore | None:
+        """The store for vectors of snapshots, if there are any."""
         if self.lanes is None:
             return None
-        outlet = StreamStore(
+        store = StreamStore(
             block.assembly, out.name, out.arrays(), 2 * (self.run + LANES)
         )
-        outlet.start(block, self.lanes.rows.count)
-        return outlet
+        store.start(block, self.lanes.rows.count)
+        return store
 
     def append(
         self,
@@ -84,73 +88,75 @@ class MergeLoop:
         count: Var,
         now: Var,
         last: LExpr,
-        outlet: StreamStore | None,
+        store: StreamStore | None,
     ) -> None:
-        """Visits from `now` on, for as long as all sides are well inside their rows.
+        """Append runs of visits from `now` on, while all inputs are well inside rows.
 
-        Runs end before the loop does: none of their visits looks whether it does.
+        Runs end before the loop, so that no visit checks for its end.
         """
         merge, run = block.inner(), block.inner()
         merge.set(self.done, sub(now, i64(1)))
-        for side in self.sides.values():
-            side.enter(merge, self.done)
-        self._look(merge)
-        places = [(side.cursor.rows, side.row) for side in self.fast]
-        prefetch_rows(run, places, self.run)
+        for input_ in self.inputs.values():
+            input_.enter(merge, self.done)
+        self._set_bounds(merge)
+        rows_ahead = [(input_.cursor.rows, input_.row) for input_ in self.fast]
+        prefetch_rows(run, rows_ahead, self.run)
         self._run(run, out, count)
         if self.slow:
             turn = block.inner()
-            self._visit(turn, out, count, self.halt, self.sides.values())
+            self._visit(turn, out, count, self.halt, self.inputs.values())
             run.when(conj(le(self.halt, self.bound), le(self.halt, last)), turn)
-            self._look(run)
-        if outlet is not None:
-            outlet.pass_on(run)
-        latest = least(*(side.latest(self.run + LANES) for side in self.fast))
-        further = conj(le(latest, last), *(side.further() for side in self.fast))
-        merge.add(While(further, run.body()))
-        for side in self.sides.values():
-            side.leave(merge, self.done)
+            self._set_bounds(run)
+        if store is not None:
+            store.pass_on(run)
+        latest = least(*(input_.latest(self.run + LANES) for input_ in self.fast))
+        continues = conj(
+            le(latest, last), *(input_.continues() for input_ in self.fast)
+        )
+        merge.add(While(continues, run.body()))
+        for input_ in self.inputs.values():
+            input_.leave(merge, self.done)
         merge.set(now, add(self.done, i64(1)))
-        block.when(conj(*(side.ready() for side in self.sides.values())), merge)
+        block.when(conj(*(input_.ready() for input_ in self.inputs.values())), merge)
 
-    def _look(self, block: Block) -> None:
-        """The next bounds, of those that move often and of the others."""
-        block.set(self.bound, least(*(side.end for side in self.fast)))
+    def _set_bounds(self, block: Block) -> None:
+        """Set the next bounds of the fast and of the slow inputs."""
+        block.set(self.bound, least(*(input_.end for input_ in self.fast)))
         if self.slow:
-            block.set(self.halt, least(*(side.end for side in self.slow)))
+            block.set(self.halt, least(*(input_.end for input_ in self.slow)))
 
     def _run(self, block: Block, out: OutputArrays, count: Var) -> None:
-        """Some visits before the next bound of those that move rarely."""
+        """Append a run of visits before the next bound of the slow inputs."""
         block.set(self.visits, i64(0))
         if self.lanes is not None:
             self._run_lanes(block, self.lanes, out, count)
         visit = block.inner()
         self._visit(visit, out, count, self.bound, self.fast)
-        visit.set(self.bound, least(*(side.end for side in self.fast)))
+        visit.set(self.bound, least(*(input_.end for input_ in self.fast)))
         visit.set(self.visits, add(self.visits, i64(1)))
-        block.add(While(self._more(), visit.body()))
+        block.add(While(self._run_continues(), visit.body()))
 
-    def _more(self) -> LExpr:
-        """Whether a run goes on as far as the next bound."""
+    def _run_continues(self) -> LExpr:
+        """Whether a run continues to the next bound."""
         open_ = lt(self.bound, self.halt) if self.slow else TRUE
         return conj(lt(self.visits, i64(self.run)), open_)
 
     def _run_lanes(
         self, block: Block, lanes: MergeVectors, out: OutputArrays, count: Var
     ) -> None:
-        """The same for vectors of rows of the only one of those, none of them first."""
-        (side,) = self.fast
+        """Append visits of vectors of rows of the only fast input, after its first."""
+        (input_,) = self.fast
         head, visit = block.inner(), block.inner()
-        head.set(self.bound, side.ends(LANES - 1))
-        seen = {point: side.seen() for point, side in self.sides.items()}
-        lanes.visit(visit, seen, self.done, out, count)
+        head.set(self.bound, input_.end_after(LANES - 1))
+        reads = {point: input_.read() for point, input_ in self.inputs.items()}
+        lanes.visit(visit, reads, self.done, out, count)
         visit.set(self.done, self.bound)
-        visit.set(side.row, add(side.row, i64(LANES)))
+        visit.set(input_.row, add(input_.row, i64(LANES)))
         visit.set(self.visits, add(self.visits, i64(LANES)))
-        more = conj(self._more(), lt(i64(0), side.row))
-        block.add(While(more, visit.body(), head.body()))
-        side.show(block, lt(i64(0), self.visits))
-        block.set(self.bound, side.end)
+        continues = conj(self._run_continues(), lt(i64(0), input_.row))
+        block.add(While(continues, visit.body(), head.body()))
+        input_.refresh(block, lt(i64(0), self.visits))
+        block.set(self.bound, input_.end)
 
     def _visit(
         self,
@@ -160,20 +166,19 @@ class MergeLoop:
         bound: LExpr,
         moving: Iterable[MergeInput],
     ) -> None:
-        """The snapshot that ends at a bound, at which some sides may move."""
-        begins = [one for side in self.fast for one in side.begins()]
-        if len(begins) < len(
-            self.sides
-        ):  # else one that has moved begins there or later
+        """Append a visit: a snapshot that ends at a bound, and moves of inputs."""
+        begins = [start for input_ in self.fast for start in input_.begins()]
+        # If all inputs begin rows, one that has moved begins there or later.
+        if len(begins) < len(self.inputs):
             begins.append(self.done)
         begin = block.name("begin", greatest(*begins))
-        seen = {point: side.seen() for point, side in self.sides.items()}
-        value = self.following.value(block, seen)
+        reads = {point: input_.read() for point, input_ in self.inputs.items()}
+        value = self.operands.value(block, reads)
         write_snapshot(block, out, count, value, begin, bound)
-        there = value.valid
-        if bound == self.halt or not all(side.gapless for side in self.fast):
-            there = conj(there, lt(begin, bound))
-        block.set(count, add(count, convert(there, I64)))
+        exists = value.valid
+        if bound == self.halt or not all(input_.gapless for input_ in self.fast):
+            exists = conj(exists, lt(begin, bound))
+        block.set(count, add(count, convert(exists, I64)))
         block.set(self.done, bound)
-        for side in moving:
-            side.move(block, bound)
+        for input_ in moving:
+            input_.move(block, bound)

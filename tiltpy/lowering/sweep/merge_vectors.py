@@ -1,8 +1,8 @@
-"""The rows of the only object of a merge that moves often: `LANES` of them at once.
+"""Vectors of the rows of the only fast input of a merge scan: `LANES` at once.
 
-Until something else moves nothing but these rows makes snapshots: each row is one, and
-if the loop looks at gaps, too, so is the gap before it. A gap of no length, and one
-that a visit has left behind already, begins where it ends, and is not kept.
+Until another input moves each of its rows makes a snapshot, and so does the gap before
+it if gaps have visits. An empty gap, or one already visited, begins where it ends and
+is not stored.
 """
 
 from collections.abc import Mapping
@@ -24,64 +24,69 @@ HALF = LANES // 2
 
 @dataclass(frozen=True, slots=True)
 class MergeVectors:
-    """What the rows from `row` on make that a point sees, and the others do not move.
+    """The visits of vectors of rows of an input, which reads `point`."""
 
-    Times are the loop's. With `gaps` the gaps before them are looked at.
-    """
-
-    following: SweepOperands
+    operands: SweepOperands
     point: CutPoint
-    rows: ObjectRows
-    row: Var
-    gaps: bool
+    input: MergeInput
 
-    @staticmethod
-    def of(
-        following: SweepOperands, point: CutPoint, side: MergeInput
-    ) -> "MergeVectors":
-        """What a side's rows make."""
-        rows, gaps = side.cursor.rows, side.inside is not None
-        return MergeVectors(following, point, rows, side.row, gaps)
+    @property
+    def rows(self) -> ObjectRows:
+        """The rows of the input."""
+        return self.input.cursor.rows
+
+    @property
+    def gaps(self) -> bool:
+        """Whether the gaps before rows have visits."""
+        return self.input.inside is not None
 
     def visit(
         self,
         block: Block,
-        seen: Mapping[CutPoint, PointRead],
+        reads: Mapping[CutPoint, PointRead],
         done: LExpr,
         out: OutputArrays,
         count: Var,
     ) -> None:
-        """Write the snapshots, which are done until some time, but for the first row.
+        """Write the snapshots of the vector at the input's row.
 
-        None of the rows has ended by then, and there is one before the first.
+        They are `done` up to a time, by which none of the rows has ended; there is a
+        row before the first. `reads` are those of the other points.
         """
-        start = self._time(block, "start", self.rows.wide_start(self.row))
-        end = self._time(block, "end", self.rows.wide_end(self.row))
-        here = PointRead(TRUE, self.row, end, wide=True)
-        value = self.following.value(block, {**seen, self.point: here})
+        start = self._time(block, "start", self.rows.wide_start(self.input.row))
+        end = self._time(block, "end", self.rows.wide_end(self.input.row))
+        row = PointRead(TRUE, self.input.row, end, wide=True)
+        value = self.operands.value(block, {**reads, self.point: row})
         begin = block.name("begin", greatest(start, done))
         rows = out.columns(begin, end, value)
         if not self.gaps:
             pack_snapshots(block, out, count, rows, value.valid)
             return
-        some = value.valid
-        before = self._time(block, "ended", self.rows.wide_end(sub(self.row, i64(1))))
-        none = replace(here, exists=FALSE)
-        value = self.following.value(block, {**seen, self.point: none})
-        begin = block.name("begin", greatest(before, done))
+        row_exists = value.valid
+        previous_end = self._time(
+            block, "ended", self.rows.wide_end(sub(self.input.row, i64(1)))
+        )
+        gap = replace(row, exists=FALSE)
+        value = self.operands.value(block, {**reads, self.point: gap})
+        begin = block.name("begin", greatest(previous_end, done))
         gaps = out.columns(begin, start, value)
-        open_ = conj(value.valid, lt(begin, start))
-        for first in (0, HALF):
+        gap_exists = conj(value.valid, lt(begin, start))
+        for half in (0, HALF):
             pairs = zip(gaps, rows, strict=True)
-            columns = [_in_turns(*pair, first) for pair in pairs]
-            there = _in_turns(open_, some, first)
+            columns = [_interleave(*pair, half) for pair in pairs]
+            there = _interleave(gap_exists, row_exists, half)
             pack_snapshots(block, out, count, columns, there)
 
     def _time(self, block: Block, label: str, time: LExpr) -> LExpr:
         return block.name(label, sub(time, i64(self.point.offset)))
 
 
-def _in_turns(one: LExpr, other: LExpr, first: int) -> LExpr:
-    """Half of the lanes of each, one of the first, one of the second, and so on."""
-    order = (lane + LANES * k for lane in range(first, first + HALF) for k in (0, 1))
-    return Pick(Splat(one, one.type), Splat(other, other.type), tuple(order), one.type)
+def _interleave(a: LExpr, b: LExpr, start: int) -> LExpr:
+    """Interleave half of the lanes of each, from lane `start` on."""
+    order = (lane + LANES * k for lane in range(start, start + HALF) for k in (0, 1))
+    return Pick(
+        Splat(a, a.type),
+        Splat(b, b.type),
+        tuple(order),
+        a.type,
+    )

@@ -1,9 +1,9 @@
-"""The most frequent value of a window: a tournament between the ranks.
+"""Mode tree: the most frequent value of a window, by a tournament of ranks.
 
-Each leaf of a complete binary tree is a rank, with the number of its rows in the window
-and the first of them; each node holds those of the leaf below it that has more rows, or
-as many and an earlier first one. The rows of a rank are chained in the order in which
-they came, so that each of them can go, and the next becomes the first.
+Each leaf of a complete binary tree is a rank, with its number of rows in the window and
+the first of them; each node holds those of its winner: the leaf below with more rows,
+or with as many and an earlier first one. The rows of a rank are a doubly linked list in
+order of insertion, so that any of them can be evicted.
 """
 
 from tiltpy.emit.builder import Assembly, Block
@@ -53,32 +53,32 @@ class ModeTree:
         return self.assembly.temporary(name, I32, ((self.rows.name, 1),), 1)
 
     def reduce(self, node: Reduce) -> None:
-        """All that is needed is there."""
+        """Add nothing: the mode needs no more."""
 
     def start(self, block: Block) -> None:
-        """Nothing is there."""
+        """Clear the tree."""
         node = self.assembly.fresh("node")
         clear = Store(self.counts, node, _NOTHING), Store(self.firsts, node, _NOTHING)
         block.add(For(node, i64(0), mul(self.ranking.leaves, _TWO), clear))
 
-    def enter(self, block: Block, row: LExpr, rank: LExpr) -> None:
-        """A row comes behind all others of its rank."""
+    def insert(self, block: Block, row: LExpr, rank: LExpr) -> None:
+        """Append a row to the list of its rank."""
         leaf = block.name("leaf", add(rank, self.ranking.leaves))
         count = block.name("count", load(self.counts, leaf))
-        place = block.name("place", convert(row, I32))
-        only, more = block.inner(), block.inner()
-        only.add(Store(self.firsts, leaf, place), Store(self.earlier, row, _NONE))
-        last = more.name("last", load(self.lasts, rank))
-        more.add(
-            Store(self.later, convert(last, I64), place),
+        row_code = block.name("place", convert(row, I32))
+        only, chained = block.inner(), block.inner()
+        only.add(Store(self.firsts, leaf, row_code), Store(self.earlier, row, _NONE))
+        last = chained.name("last", load(self.lasts, rank))
+        chained.add(
+            Store(self.later, convert(last, I64), row_code),
             Store(self.earlier, row, last),
         )
-        block.either(eq(count, _NOTHING), only, more)
-        block.add(Store(self.later, row, _NONE), Store(self.lasts, rank, place))
+        block.either(eq(count, _NOTHING), only, chained)
+        block.add(Store(self.later, row, _NONE), Store(self.lasts, rank, row_code))
         self._play(block, leaf, add(count, Num(1, I32)))
 
-    def leave(self, block: Block, row: LExpr, rank: LExpr) -> None:
-        """A row leaves the chain of its rank."""
+    def evict(self, block: Block, row: LExpr, rank: LExpr) -> None:
+        """Remove a row from the list of its rank."""
         leaf = block.name("leaf", add(rank, self.ranking.leaves))
         earlier = block.name("earlier", load(self.earlier, row))
         later = block.name("later", load(self.later, row))
@@ -93,9 +93,9 @@ class ModeTree:
         self._play(block, leaf, sub(load(self.counts, leaf), Num(1, I32)))
 
     def _play(self, block: Block, leaf: LExpr, count: LExpr) -> None:
-        """Give a leaf another count, and play its matches again up to the root.
+        """Set the count of a leaf and replay its matches up to the root.
 
-        Who has won so far stays in registers, and meets the winner next to it.
+        The winner so far stays in registers and meets the winner next to it.
         """
         node = self.assembly.fresh("node")
         most, first = (self.assembly.fresh(name, I32) for name in ("most", "first"))
@@ -119,6 +119,6 @@ class ModeTree:
     def value(self, block: Block, node: Reduce) -> LoopValue:
         """The first row of the most frequent value."""
         root = i64(1)
-        some = block.name("some", lt(_NOTHING, load(self.counts, root)))
+        occupied = block.name("some", lt(_NOTHING, load(self.counts, root)))
         row = convert(load(self.firsts, root), I64)
-        return row_value(block, self.rows, node, row, some)
+        return row_value(block, self.rows, node, row, occupied)

@@ -1,4 +1,4 @@
-"""Operands of a sweep loop: cursors, windows, and what cuts the object."""
+"""Operands of a sweep loop: cursors, windows, and the cuts of the object."""
 
 from collections.abc import Mapping
 from typing import assert_never
@@ -49,10 +49,7 @@ Windows = Mapping[Window, SlidingWindow | UnorderedWindow | TumblingWindow]
 
 
 class SweepOperands:
-    """The references of one object, brought along by its loop.
-
-    `plan` says how each is followed.
-    """
+    """The references of one object, which its loop keeps up to date as planned."""
 
     def __init__(
         self,
@@ -70,10 +67,10 @@ class SweepOperands:
         self.rankings = rankings
         self.plan = plan
         self.every_tick = definition.tdom.precision == 1
-        self.edges = RowBounds(assembly)
+        self.bounds = RowBounds(assembly)
         self.cursors = {p: self._cursor(p, how) for p, how in plan.points}
         self.windows = {w: self._window(w, how) for w, how in plan.windows}
-        self.edged: dict[Window, ClippedWindow] = {}
+        self.clipped: dict[Window, ClippedWindow] = {}
         for node in reductions(definition):
             self._reduce(node)
         self.points: Points = {}
@@ -83,30 +80,30 @@ class SweepOperands:
                 if isinstance(cut, CutWindow):
                     self.windows[cut.window].cut(cut.element, bounds=cut.bounds)
         elif plan.one_tick not in definition.cuts:
-            for one in definition.cuts:
-                if isinstance(one, CutWindow):
-                    slide = self.windows[one.window]
-                    assert isinstance(slide, SlidingWindow)
-                    slide.track(one.element)
+            for direct in definition.cuts:
+                if isinstance(direct, CutWindow):
+                    window = self.windows[direct.window]
+                    assert isinstance(window, SlidingWindow)
+                    window.track(direct.element)
 
-    def _cursor(self, point: CutPoint, how: CursorPlan) -> Cursor:
+    def _cursor(self, point: CutPoint, plan: CursorPlan) -> Cursor:
         rows = self.objects[point.object]
-        match how:
+        match plan:
             case CursorPlan.STACK:
                 return StackCursor(self.assembly, rows, point.offset)
             case CursorPlan.STEP:
-                return StepCursor(self.assembly, self.edges, rows, point.offset)
+                return StepCursor(self.assembly, self.bounds, rows, point.offset)
             case CursorPlan.SCAN:
                 return ScanCursor(self.assembly, rows, point.offset)
             case _:
-                assert_never(how)
+                assert_never(plan)
 
     def _window(
-        self, window: Window, how: WindowPlan
+        self, window: Window, plan: WindowPlan
     ) -> SlidingWindow | UnorderedWindow | TumblingWindow:
         rows = self.objects[window.object]
         precision = self.definition.tdom.precision
-        match how:
+        match plan:
             case WindowPlan.TUMBLING_FOLD:
                 return TumblingWindow(self.assembly, rows, window)
             case WindowPlan.UNORDERED:
@@ -116,7 +113,7 @@ class SweepOperands:
             case WindowPlan.TWO_STACK:
                 return SlidingWindow(
                     self.assembly,
-                    self.edges,
+                    self.bounds,
                     rows,
                     window,
                     steps=self.plan.stepped and rows.disjoint,
@@ -125,37 +122,40 @@ class SweepOperands:
                     precision=precision,
                 )
             case _:
-                assert_never(how)
+                assert_never(plan)
 
     def _reduce(self, node: Reduce) -> None:
-        slide, own = self.windows[node.window], self._edged(node)
-        if own is None:
+        slide, reduction = self.windows[node.window], self._clipping_reduction(node)
+        if reduction is None:
             slide.reduce(node)
             return
-        if node.window not in self.edged:
+        if node.window not in self.clipped:
             assert isinstance(slide, SlidingWindow)
-            self.edged[node.window] = ClippedWindow(
+            self.clipped[node.window] = ClippedWindow(
                 self.assembly,
-                self.edges,
+                self.bounds,
                 slide,
                 leaps=self.every_tick,
                 rankings=self.rankings,
                 precision=self.definition.tdom.precision,
             )
-        self.edged[node.window].reduce(own, node)
+        self.clipped[node.window].reduce(reduction, node)
 
-    def _edged(self, node: Reduce) -> UserReduction | None:
-        """The user-defined reduction of a window whose edges cut, if it is one."""
-        own = self.assembly.own.get(node.reduction)
+    def _clipping_reduction(self, node: Reduce) -> UserReduction | None:
+        """The user-defined reduction of a clipped window, if it is one."""
+        reduction = self.assembly.user_reductions.get(node.reduction)
         disjoint = self.objects[node.window.object].disjoint
-        if own is None or slide_of(own, disjoint=disjoint) is not Slide.CLIP:
+        if (
+            reduction is None
+            or slide_of(reduction, disjoint=disjoint) is not Slide.CLIP
+        ):
             return None
-        return own
+        return reduction
 
     def cut_windows(self) -> tuple[Read, ...]:
-        """The windows whose edges cut rows, which those of one tick are not.
+        """The windows whose edges may clip rows, which point rows do not allow.
 
-        A snapshot may begin there at times at which no row starts or ends.
+        There a snapshot may begin at times at which no row starts or ends.
         """
         windows = (
             cut.window
@@ -170,31 +170,31 @@ class SweepOperands:
         )
 
     def start(self, block: Block, first: LExpr) -> None:
-        """Before the loop."""
+        """Start before the loop."""
         for flag in self.flags:
             block.set(flag, FALSE)
-        self.edges.start(block, first)
+        self.bounds.start(block, first)
         for cursor in self.cursors.values():
             cursor.start(block)
-        for slide in (*self.windows.values(), *self.edged.values()):
+        for slide in (*self.windows.values(), *self.clipped.values()):
             slide.start(block)
 
     def advance(self, block: Block, settled: Points) -> list[LExpr]:
-        """Bring every reference up to date, but for those that are.
+        """Bring every reference up to date but the `settled` ones.
 
-        Returns the times at which they may see something else.
+        Return the times at which they may change.
         """
-        self.edges.step(block, self.now)
+        self.bounds.step(block, self.now)
         self.points = {
             point: settled.get(point) or cursor.advance(block, self.now)
             for point, cursor in self.cursors.items()
         }
-        changes = [seen.change for seen in self.points.values()]
+        changes = [read.change for read in self.points.values()]
         for slide in self.windows.values():
             slide.advance(block, self.now)
             changes.extend(slide.changes())
-        for edged in self.edged.values():
-            edged.advance(block, self.now)
+        for clipped in self.clipped.values():
+            clipped.advance(block, self.now)
         return list(dict.fromkeys(changes))
 
     def value(
@@ -203,7 +203,7 @@ class SweepOperands:
         points: Mapping[CutPoint, PointRead] | None = None,
         windows: Windows | None = None,
     ) -> LoopValue:
-        """The object's value at the current visit, or where it sees others."""
+        """The object's value at the visit, or with other points and windows."""
         leaf = self._leaf(block, points, windows)
         return lower_expr(block, leaf, self.definition.body)
 
@@ -213,27 +213,27 @@ class SweepOperands:
         points: Mapping[CutPoint, PointRead] | None = None,
         windows: Windows | None = None,
     ) -> Leaf:
-        seen = self.points if points is None else points
-        held = self.windows if windows is None else windows
+        reads = self.points if points is None else points
+        states = self.windows if windows is None else windows
 
         def leaf(node: At | EventBound | Reduce | Time | Element) -> LoopValue:
             match node:
                 case At(object=name, offset=offset):
-                    at, rows = seen[CutPoint(name, offset)], self.objects[name]
-                    if at.wide:
-                        return rows.wide_value(block, at.row, at.exists)
-                    return rows.value(at.row, at.exists)
+                    read, rows = reads[CutPoint(name, offset)], self.objects[name]
+                    if read.wide:
+                        return rows.wide_value(block, read.row, read.exists)
+                    return rows.value(read.row, read.exists)
                 case EventBound(object=name, offset=offset):
-                    at = seen[CutPoint(name, offset)]
-                    row = add(at.row, Lane(I64)) if at.wide else at.row
-                    return bound_of(self.objects[name], node, row, at.exists)
+                    read = reads[CutPoint(name, offset)]
+                    row = add(read.row, Lane(I64)) if read.wide else read.row
+                    return bound_of(self.objects[name], node, row, read.exists)
                 case Time(offset=offset):
                     return LoopValue(node.type, add(self.now, i64(offset)), TRUE)
                 case Reduce():
-                    own = self._edged(node)
-                    if own is not None:
-                        return self.edged[node.window].value(block, own, node)
-                    return held[node.window].value(block, node)
+                    reduction = self._clipping_reduction(node)
+                    if reduction is not None:
+                        return self.clipped[node.window].value(block, reduction, node)
+                    return states[node.window].value(block, node)
                 case Element():
                     raise AssertionError("an element outside of a window")
                 case _:
@@ -255,13 +255,13 @@ class SweepOperands:
             case CutTime():
                 return TRUE
             case CutInlined(value=value, cuts=cuts):
-                inner = disj(*(self._cuts(block, moved, one) for one in cuts))
+                inner = disj(*(self._cuts(block, moved, cut_) for cut_ in cuts))
                 return self._unless_gap(block, value, inner)
             case _:
                 assert_never(cut)
 
     def _unless_gap(self, block: Block, value: Expr, inner: LExpr) -> LExpr:
-        """An inlined object that is φ at both visits is one gap, whatever it reads."""
+        """The cut of an inlined object; if it is φ at both visits they are one gap."""
         before = self.assembly.fresh("was", BOOL)
         self.flags.append(before)
         now = block.name("is", lower_expr(block, self._leaf(block), value).valid)
@@ -270,7 +270,7 @@ class SweepOperands:
         return changed
 
     def structures(self) -> tuple[str, ...]:
-        """What is kept of windows as a whole."""
+        """The structures of order statistics, as `explain` prints them."""
         return tuple(
             f"~{whole.ranking.rows.name}: {whole.describe()}"
             for window in self.windows.values()
@@ -278,21 +278,23 @@ class SweepOperands:
             for whole in window.wholes.values()
         )
 
-    def anew(self) -> tuple[Read, ...]:
-        """The windows that reductions of the query's own fold anew at each visit."""
-        found = {}
+    def recomputed_windows(self) -> tuple[Read, ...]:
+        """The windows that user-defined reductions recompute at each visit."""
+        reads = {}
         for node in reductions(self.definition):
-            own = self.assembly.own.get(node.reduction)
+            reduction = self.assembly.user_reductions.get(node.reduction)
             rows = self.objects[node.window.object]
-            if own is None:
+            if reduction is None:
                 continue
-            way = slide_of(own, in_order=rows.layout.fifo, disjoint=rows.disjoint)
-            if way is Slide.RECOMPUTE:
-                found[node.window] = Read(rows.name, node.window.start, node.window.end)
-        return tuple(found.values())
+            slide = slide_of(
+                reduction, in_order=rows.layout.fifo, disjoint=rows.disjoint
+            )
+            if slide is Slide.RECOMPUTE:
+                reads[node.window] = Read(rows.name, node.window.start, node.window.end)
+        return tuple(reads.values())
 
     def reads(self) -> tuple[Read, ...]:
-        """What the loop reads of each object."""
+        """The time ranges that the loop reads of each object."""
         points = (Read(p.object, p.offset - 1, p.offset) for p in self.cursors)
         windows = (Read(w.object, w.start, w.end) for w in self.windows)
         return (*points, *windows)
@@ -301,9 +303,9 @@ class SweepOperands:
 def bound_of(
     rows: ObjectRows, node: EventBound, row: LExpr, exists: LExpr
 ) -> LoopValue:
-    """`start(~x[t])` or `end(~x[t])` of the row that the reference sees.
+    """`start(~x[t])` or `end(~x[t])` of the row that the reference reads.
 
-    The end of a row that holds without end is φ.
+    An infinite end is φ.
     """
     if node.which == "start":
         return LoopValue(node.type, rows.start_at(row), exists)

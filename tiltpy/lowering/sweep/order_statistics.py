@@ -1,8 +1,7 @@
-"""What a window keeps for the reductions that look at it as a whole.
+"""Order statistics of windows: structures over the ranks of their values.
 
-Rows come to it and leave it as they do to the window's other reductions (`windows`),
-but in any order. It knows them by their ranks (`ranking`), and hands them to as few
-structures as its reductions need: all quantiles and greatest values share one.
+Rows are inserted and evicted in any order. Their ranks (see `ranking`) go to as few
+structures as the reductions need: all quantiles and greatest values share one.
 """
 
 from collections.abc import Callable
@@ -23,28 +22,28 @@ _NOTHING, _ONE = Num(0, I32), Num(1, I32)
 
 
 class Structure(Protocol):
-    """What is kept of the rows in a window, by rank; `explain` calls it `name`."""
+    """A data structure over the ranks in a window; `explain` calls it `name`."""
 
     name: str
 
     def reduce(self, node: Reduce) -> None:
-        """Have a reduction computed."""
+        """Add a reduction."""
 
     def start(self, block: Block) -> None:
-        """Before the loop; the ranks are known."""
+        """Empty it before the loop, once the ranks are known."""
 
-    def enter(self, block: Block, row: LExpr, rank: LExpr) -> None:
-        """A row comes, the last of those that are there."""
+    def insert(self, block: Block, row: LExpr, rank: LExpr) -> None:
+        """Insert a row, the newest of the window."""
 
-    def leave(self, block: Block, row: LExpr, rank: LExpr) -> None:
-        """A row leaves."""
+    def evict(self, block: Block, row: LExpr, rank: LExpr) -> None:
+        """Evict a row."""
 
     def value(self, block: Block, node: Reduce) -> LoopValue:
-        """The value of a reduction over the rows that are there."""
+        """The value of a reduction over the window."""
 
 
 class DistinctCount:
-    """How many different values there are: the ranks that have rows."""
+    """The number of distinct values: of the ranks that have rows."""
 
     name = "a count for each rank"
 
@@ -55,33 +54,33 @@ class DistinctCount:
         self.different = assembly.fresh(f"{ranking.rows.name}.different")
 
     def reduce(self, node: Reduce) -> None:
-        """All that is needed is there."""
+        """Add nothing: one count serves all."""
 
     def start(self, block: Block) -> None:
-        """Nothing is there."""
+        """Clear the counts."""
         rank = self.assembly.fresh("rank")
         clear = Store(self.counts, rank, _NOTHING)
         block.add(For(rank, i64(0), self.ranking.count, (clear,)))
         block.set(self.different, i64(0))
 
-    def enter(self, block: Block, row: LExpr, rank: LExpr) -> None:
-        """The first of a rank counts."""
+    def insert(self, block: Block, row: LExpr, rank: LExpr) -> None:
+        """Count the first row of a rank."""
         del row
         before = block.name("before", load(self.counts, rank))
         block.add(Store(self.counts, rank, add(before, _ONE)))
         new = convert(eq(before, _NOTHING), I64)
         block.set(self.different, add(self.different, new))
 
-    def leave(self, block: Block, row: LExpr, rank: LExpr) -> None:
-        """The last of a rank counts no longer."""
+    def evict(self, block: Block, row: LExpr, rank: LExpr) -> None:
+        """Uncount the last row of a rank."""
         del row
         after = block.name("after", sub(load(self.counts, rank), _ONE))
         block.add(Store(self.counts, rank, after))
-        gone = convert(eq(after, _NOTHING), I64)
-        block.set(self.different, sub(self.different, gone))
+        vanished = convert(eq(after, _NOTHING), I64)
+        block.set(self.different, sub(self.different, vanished))
 
     def value(self, block: Block, node: Reduce) -> LoopValue:
-        """φ where nothing is there, as of all reductions but `count`."""
+        """The count; φ over an empty window, as all reductions but `count`."""
         del block
         return LoopValue(node.type, self.different, lt(i64(0), self.different))
 
@@ -97,7 +96,7 @@ assert set(KINDS) == {name for name, rule in REDUCTIONS.items() if rule.whole}
 
 
 class WholeWindow:
-    """What is kept of one element of a window."""
+    """The structures over one element of a window."""
 
     def __init__(self, assembly: Assembly, ranking: Ranking) -> None:
         self.assembly = assembly
@@ -106,7 +105,7 @@ class WholeWindow:
         self.nodes: dict[Reduce, Structure] = {}
 
     def reduce(self, node: Reduce) -> None:
-        """Have a reduction computed."""
+        """Add a reduction."""
         kind = KINDS[node.reduction]
         if kind not in self.structures:
             self.structures[kind] = kind(self.assembly, self.ranking)
@@ -115,40 +114,41 @@ class WholeWindow:
         self.nodes[node] = structure
 
     def start(self, block: Block) -> None:
-        """Before the loop."""
+        """Start before the loop."""
         self.ranking.start(block)
         for structure in self.structures.values():
             structure.start(block)
 
-    def enter(self, block: Block, row: LExpr, moved: LExpr = TRUE) -> None:
-        """A row comes in, if `moved`: it exists in any case."""
-        come = block.inner()
-        rank = come.name("rank", convert(load(self.ranking.rank, row), I64))
-        inner = come.inner()
-        for structure in self.structures.values():
-            structure.enter(inner, row, rank)
-        come.when(self._contributes(rank), inner)
-        block.when(moved, come)
+    def insert(self, block: Block, row: LExpr, moved: LExpr = TRUE) -> None:
+        """Insert a row, which exists, if `moved`."""
+        self._change(block, row, moved, lambda structure: structure.insert)
 
-    def leave(self, block: Block, row: LExpr, moved: LExpr = TRUE) -> None:
-        """A row that had come leaves, if `moved`: it exists in any case."""
-        gone = block.inner()
-        rank = gone.name("rank", convert(load(self.ranking.rank, row), I64))
-        inner = gone.inner()
-        for structure in self.structures.values():
-            structure.leave(inner, row, rank)
-        gone.when(self._contributes(rank), inner)
-        block.when(moved, gone)
+    def evict(self, block: Block, row: LExpr, moved: LExpr = TRUE) -> None:
+        """Evict a row, which exists, if `moved`."""
+        self._change(block, row, moved, lambda structure: structure.evict)
 
-    def _contributes(self, rank: LExpr) -> LExpr:
-        return le(i64(0), rank) if self.ranking.filtered else TRUE
+    def _change(
+        self,
+        block: Block,
+        row: LExpr,
+        moved: LExpr,
+        method: Callable[[Structure], Callable[[Block, LExpr, LExpr], None]],
+    ) -> None:
+        outer = block.inner()
+        rank = outer.name("rank", convert(load(self.ranking.rank, row), I64))
+        inner = outer.inner()
+        for structure in self.structures.values():
+            method(structure)(inner, row, rank)
+        contributes = le(i64(0), rank) if self.ranking.filtered else TRUE
+        outer.when(contributes, inner)
+        block.when(moved, outer)
 
     def value(self, block: Block, node: Reduce) -> LoopValue:
         """The value of a reduction over the window as it is now."""
         return self.nodes[node].value(block, node)
 
     def describe(self) -> str:
-        """What is kept, for which reductions."""
+        """Describe the structures and their reductions."""
         parts = []
         for structure in self.structures.values():
             nodes = (node for node, its in self.nodes.items() if its is structure)

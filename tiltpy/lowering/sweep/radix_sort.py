@@ -1,8 +1,8 @@
 """A stable radix sort of rows by an unsigned key, in loop IR.
 
-Digit by digit from the lowest: as many passes as the greatest key has digits, each over
-all rows. A pass in which all rows have the same digit moves nothing. The time is linear
-in the rows, and no branch depends on two keys.
+It passes over all rows once for each digit of the greatest key, from the lowest; if all
+rows have the same digit it moves nothing. The time is linear in the rows, and no branch
+compares two keys.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from tiltpy.loops.nodes import Array, Bin, For, LExpr, Num, Store, Var, While
 from tiltpy.types import I32, I64, U64
 
 DIGITS = 1 << 11
-"""Of six passes over 64 bits; their places fit the nearest cache."""
+"""Values of a digit: six passes sort 64 bits, and their offsets fit the L1 cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class RadixSort:
 
     order: Array
     rest: Array
-    places: Array
-    """For each digit: how many rows there are with it, then where they go."""
+    offsets: Array
+    """For each digit its number of rows, then the position they go to."""
     base: Var
     other: Var
     span: Var
@@ -56,53 +56,59 @@ class RadixSort:
         self._move(moves, count)
         self._shift(stays, count)
         first = self._digit(load(self.rest, self.base))
-        same = eq(load(self.places, one_pass.name("first", first)), count)
+        same = eq(load(self.offsets, one_pass.name("first", first)), count)
         one_pass.either(same, stays, moves)
-        one_pass.set(self.span, self._shifted(self.span))
+        one_pass.set(self.span, self._next_digits(self.span))
         nothing = Num(0, U64)
         block.add(While(lt(nothing, self.span), one_pass.body()))
 
     def _digit(self, key: LExpr) -> LExpr:
         return convert(Bin("%", key, Num(DIGITS, U64), U64), I64)
 
-    def _shifted(self, key: LExpr) -> LExpr:
+    def _next_digits(self, key: LExpr) -> LExpr:
         return Bin("//", key, Num(DIGITS, U64), U64)
 
     def _count(self, block: Block, count: LExpr) -> None:
         digit = block.assembly.fresh("digit")
-        clear = Store(self.places, digit, i64(0))
+        clear = Store(self.offsets, digit, i64(0))
         block.add(For(digit, i64(0), i64(DIGITS), (clear,)))
         row = block.assembly.fresh("row")
         each = block.inner()
-        found = each.name("digit", self._digit(load(self.rest, row)))
-        each.add(Store(self.places, found, add(load(self.places, found), i64(1))))
+        digit_of_row = each.name("digit", self._digit(load(self.rest, row)))
+        each.add(
+            Store(
+                self.offsets,
+                digit_of_row,
+                add(load(self.offsets, digit_of_row), i64(1)),
+            )
+        )
         block.add(For(row, self.base, add(self.base, count), each.body()))
 
     def _move(self, block: Block, count: LExpr) -> None:
-        """Put each row where those of its digit go, and change sides."""
-        digit, place = block.assembly.fresh("digit"), block.assembly.fresh("place")
-        block.set(place, self.other)
+        """Move each row to its digit's offset in the other half."""
+        digit, offset = block.assembly.fresh("digit"), block.assembly.fresh("place")
+        block.set(offset, self.other)
         sums = block.inner()
-        number = sums.name("number", load(self.places, digit))
-        sums.add(Store(self.places, digit, place))
-        sums.set(place, add(place, number))
+        number = sums.name("number", load(self.offsets, digit))
+        sums.add(Store(self.offsets, digit, offset))
+        sums.set(offset, add(offset, number))
         block.add(For(digit, i64(0), i64(DIGITS), sums.body()))
         row = block.assembly.fresh("row")
         each = block.inner()
         key = each.name("key", load(self.rest, row))
-        found = each.name("digit", self._digit(key))
-        at = each.name("to", load(self.places, found))
+        digit_of_row = each.name("digit", self._digit(key))
+        at = each.name("to", load(self.offsets, digit_of_row))
         each.add(
-            Store(self.places, found, add(at, i64(1))),
+            Store(self.offsets, digit_of_row, add(at, i64(1))),
             Store(self.order, at, load(self.order, row)),
-            Store(self.rest, at, self._shifted(key)),
+            Store(self.rest, at, self._next_digits(key)),
         )
         block.add(For(row, self.base, add(self.base, count), each.body()))
         block.set(self.base, self.other)
         block.set(self.other, sub(count, self.base))
 
     def _shift(self, block: Block, count: LExpr) -> None:
-        """Leave the rows where they are; the next digit becomes the lowest."""
+        """Leave the rows in place; the next digit becomes the lowest."""
         row = block.assembly.fresh("row")
-        shifted = Store(self.rest, row, self._shifted(load(self.rest, row)))
-        block.add(For(row, self.base, add(self.base, count), (shifted,)))
+        shift = Store(self.rest, row, self._next_digits(load(self.rest, row)))
+        block.add(For(row, self.base, add(self.base, count), (shift,)))

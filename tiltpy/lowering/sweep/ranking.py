@@ -1,16 +1,15 @@
-"""The different values of an element in order, found before the loop: ranks.
+"""Ranks: the distinct values of an element in sorted order, found before the loop.
 
-Reductions over whole windows (`median`, `mode`, ...) do not compare values in the loop.
-All rows of the object that the kernel has been given are sorted once by the element,
-and each different value gets its number in that order, its *rank*. All windows over the
-same object and element, whoever's they are, share the ranks. What a window holds is an
-array with an entry for each rank, in which a row comes and goes in logarithmic time.
+Order statistics (`median`, `mode`, ...) do not compare values in the loop. All rows of
+the object that the kernel gets are sorted once by the element, and each distinct value
+gets its number in that order, its *rank*. All windows over the same object and element
+share the ranks. The structures of a window have an entry for each rank, and insert and
+evict rows in logarithmic time.
 
-The rows are those of a chunk and its halo: `chunk_sizing.MOST_RANKED`, or nine times as
-many as the longest window holds, whichever is more. The arrays here take 36 bytes a row
-at most, and those of a window 8 to 64: they are asked for as any others are, and
-refused where there is not enough memory. Rows and ranks are numbers of 32 bits: the
-runtime refuses chunks of more.
+The rows are those of a chunk and its halo: `chunk_sizing.MOST_RANKED`, or nine times
+those of the longest window, whichever is more. The arrays here take at most 36 bytes a
+row, those of a window 8 to 64; they are allocated like all others, and refused where
+memory is short. Rows and ranks are 32-bit numbers: the runtime refuses larger chunks.
 """
 
 from tiltpy.emit.builder import Assembly, Block
@@ -44,9 +43,9 @@ NOWHERE = -1
 class Ranking:
     """The ranks of one element of an object.
 
-    `rank` has one for each row, `value` the value of each rank (a zero is +0). There
-    are `count` of them; `leaves` is the least power of two that is no less. `nan` is
-    the rank of NaN, if there is one: always the last.
+    `rank` has the rank of each row, `value` the value of each rank (a zero is +0).
+    There are `count` ranks; `leaves` is the next power of two. `nan` is the rank of
+    NaN, if there is one: always the last.
     """
 
     def __init__(self, assembly: Assembly, rows: ObjectRows, element: Expr) -> None:
@@ -73,36 +72,36 @@ class Ranking:
     ) -> Array:
         """An array with `factor` entries for each rank and `constant` more.
 
-        Of `leaves` there are less than twice as many as rows, and one at least.
+        `leaves` is at least 1 and less than twice the number of rows.
         """
         rows = ((self.rows.name, factor),)
         label = f"{self.rows.name}.{name}"
         return self.assembly.temporary(label, scalar, rows, constant)
 
     def value_at(self, rank: LExpr) -> LExpr:
-        """The value of a rank; any value where there is none."""
+        """The value of a rank; an arbitrary one where there are no ranks."""
         last = greatest(sub(self.count, i64(1)), i64(0))
         return load(self.value, least(rank, last))
 
     def start(self, block: Block) -> None:
-        """Find the ranks, unless an earlier loop of the kernel has."""
+        """Compute the ranks, unless an earlier loop of the kernel has."""
         if self._done:
             return
         self._done = True
-        found = self.assembly.fresh(f"{self.rows.name}.found")
+        entries = self.assembly.fresh(f"{self.rows.name}.found")
         low = self.assembly.fresh(f"{self.rows.name}.low", U64)
-        self._read(block, found, low)
-        self._compare(block, found, low)
-        self.sort.emit(block, found)
-        self._number(block, found)
+        self._read(block, entries, low)
+        self._subtract_least(block, entries, low)
+        self.sort.emit(block, entries)
+        self._number(block, entries)
         block.set(self.leaves, i64(1))
         grow = block.inner()
         grow.set(self.leaves, mul(self.leaves, i64(2)))
         block.add(While(lt(self.leaves, self.count), grow.body()))
 
-    def _read(self, block: Block, found: Var, low: Var) -> None:
-        """The rows that contribute, and their keys."""
-        block.set(found, i64(0))
+    def _read(self, block: Block, entries: Var, low: Var) -> None:
+        """Store the rows that contribute as `entries`, with their keys."""
+        block.set(entries, i64(0))
         block.set(low, Num(2**64 - 1, U64))
         row = self.assembly.fresh("row")
         each = block.inner()
@@ -110,56 +109,56 @@ class Ranking:
         valid = each.name("ok", value.valid)
         key = each.name("key", order_key(value.scalar, self.type))
         each.add(
-            Store(self.sort.order, found, convert(row, I32)),
-            Store(self.sort.rest, found, key),
+            Store(self.sort.order, entries, convert(row, I32)),
+            Store(self.sort.rest, entries, key),
         )
         if self.filtered:
             each.add(Store(self.rank, row, Num(NOWHERE, I32)))
         each.set(low, least(low, select(valid, key, low)))
-        each.set(found, add(found, convert(valid, I64)))
+        each.set(entries, add(entries, convert(valid, I64)))
         block.add(For(row, i64(0), self.rows.count, each.body()))
 
-    def _compare(self, block: Block, found: Var, low: Var) -> None:
-        """Keys from 0 on: the closer the values, the fewer digits have to be sorted."""
+    def _subtract_least(self, block: Block, entries: Var, low: Var) -> None:
+        """Subtract the least key: the closer the values, the fewer digits to sort."""
         span, rest = self.sort.span, self.sort.rest
         block.set(span, Num(0, U64))
-        place = self.assembly.fresh("place")
+        position = self.assembly.fresh("place")
         each = block.inner()
-        key = each.name("key", Bin("-", load(rest, place), low, U64))
-        each.add(Store(rest, place, key))
+        key = each.name("key", Bin("-", load(rest, position), low, U64))
+        each.add(Store(rest, position, key))
         each.set(span, greatest(span, key))
-        block.add(For(place, i64(0), found, each.body()))
+        block.add(For(position, i64(0), entries, each.body()))
 
-    def _number(self, block: Block, found: Var) -> None:
-        """A new rank wherever the key is another than the one before."""
+    def _number(self, block: Block, entries: Var) -> None:
+        """Assign a new rank wherever the key differs from the one before."""
         base = self.sort.base
         before = self.assembly.fresh(f"{self.rows.name}.before", U64)
         block.set(self.count, i64(0))
         block.set(before, Num(0, U64))
-        place = self.assembly.fresh("place")
+        position = self.assembly.fresh("place")
         each = block.inner()
-        row = each.name("row", convert(load(self.sort.order, place), I64))
+        row = each.name("row", convert(load(self.sort.order, position), I64))
         value = element_of(each, self.rows, row, self.element).scalar
         key = each.name("key", order_key(value, self.type))
-        other = each.name("other", disj(eq(place, base), ne(key, before)))
+        differs = each.name("other", disj(eq(position, base), ne(key, before)))
         new = each.inner()
         new.add(Store(self.value, self.count, _without_sign(value)))
         new.set(self.count, add(self.count, i64(1)))
-        each.when(other, new)
+        each.when(differs, new)
         each.add(Store(self.rank, row, convert(sub(self.count, i64(1)), I32)))
         each.set(before, key)
-        block.add(For(place, base, add(base, found), each.body()))
+        block.add(For(position, base, add(base, entries), each.body()))
         if self.nan is not None:
             greatest_key = Num(2**self.type.bits - 1, U64)
             last = sub(self.count, i64(1))
-            there = eq(before, greatest_key)
-            block.set(self.nan, select(there, last, i64(NOWHERE)))
+            exists = eq(before, greatest_key)
+            block.set(self.nan, select(exists, last, i64(NOWHERE)))
 
 
 def order_key(value: LExpr, scalar: Scalar) -> LExpr:
-    """A number that orders as values do and is the same for those that are one value.
+    """A number that orders like a value and is equal for equal values.
 
-    All NaNs are one and the greatest, both zeros are one.
+    All NaNs are equal and the greatest, both zeros are equal.
     """
     if not scalar.is_float and scalar.kind != "int":
         return convert(value, U64)
@@ -178,7 +177,7 @@ def order_key(value: LExpr, scalar: Scalar) -> LExpr:
 
 
 def _without_sign(value: LExpr) -> LExpr:
-    """The value; a zero is +0."""
+    """The value, with +0 for -0."""
     scalar = value.type
     if not scalar.is_float:
         return value

@@ -1,8 +1,8 @@
-"""The map over rows: a loop that visits every row, without any search.
+"""Row map: a loop that visits every row of one input, without any search.
 
-It serves an object that depends on one input at the same time only, and is φ where that
-is: one row in, at most one snapshot out. Where that cannot be φ either, the times of
-the result are the row's own and only values are written; elsewhere they are packed.
+It computes an object that depends on one input at the same time only and is strict in
+it: one row in, at most one snapshot out. If no result is φ its times are the rows' and
+only values are written; otherwise snapshots are packed.
 """
 
 from tiltpy.abi import LANES, Loop, Read, Shape, SlotKind
@@ -55,7 +55,7 @@ class RowLoop:
         self.implicit = False
 
     def lower(self, block: Block, out: OutputArrays) -> Var:
-        """Append the loop; returns the variable that counts the snapshots written."""
+        """Append the loop; return the variable that counts the snapshots written."""
         name = self.definition.name
         first = self.assembly.number(SlotKind.FIRST, name)
         last = self.assembly.number(SlotKind.LAST, name)
@@ -69,45 +69,45 @@ class RowLoop:
             count = self.assembly.fresh(f"{name}.count")
             block.set(count, sub(last, first))
             return count
-        outlet = StreamStore(self.assembly, name, out.arrays())
-        outlet.start(block, sub(last, first))
-        near, count = out.elsewhere(outlet.near), outlet.count
+        store = StreamStore(self.assembly, name, out.arrays())
+        store.start(block, sub(last, first))
+        staged, count = out.elsewhere(store.near), store.count
         begin, end = self.rows.start_at(row), self.rows.end_at(row)
-        write_snapshot(body, near, count, value, begin, end)
+        write_snapshot(body, staged, count, value, begin, end)
         body.set(count, add(count, convert(value.valid, I64)))
-        # The first row has none before it, and what is left is a number of vectors.
-        some = Bin("%", sub(sub(last, first), i64(1)), i64(LANES), I64)
-        alone = block.name("alone", add(first, add(some, i64(1))))
-        block.add(For(row, first, least(alone, last), body.body()))
+        # The first row has none before it; after the single rows only vectors are left.
+        single_rows = Bin("%", sub(sub(last, first), i64(1)), i64(LANES), I64)
+        vectors_from = block.name("alone", add(first, add(single_rows, i64(1))))
+        block.add(For(row, first, least(vectors_from, last), body.body()))
         lanes = block.inner()
-        self._pack(lanes, near, count, row)
-        outlet.pass_on(lanes)
-        block.add(For(row, alone, last, lanes.body(), LANES))
-        return outlet.finish(block)
+        self._pack(lanes, staged, count, row)
+        store.pass_on(lanes)
+        block.add(For(row, vectors_from, last, lanes.body(), LANES))
+        return store.finish(block)
 
-    def _value(self, block: Block, row: LExpr, given: LoopValue) -> LoopValue:
-        """What becomes of a row, or of a vector of them; `given` is its payload."""
+    def _value(self, block: Block, row: LExpr, payload: LoopValue) -> LoopValue:
+        """Evaluate the body for a row or a vector of rows with a payload."""
 
         def leaf(node: At | EventBound | Reduce | Time | Element) -> LoopValue:
             if isinstance(node, EventBound):
-                return bound_of(self.rows, node, row, given.valid)
-            return given
+                return bound_of(self.rows, node, row, payload.valid)
+            return payload
 
         return lower_expr(block, leaf, self.definition.body)
 
     def _pack(self, block: Block, out: OutputArrays, count: Var, row: Var) -> None:
-        """Those of a vector of rows, not the first, that become snapshots."""
-        rows, cells, place = self.rows, cells_of(self.rows), CellIndex(row)
+        """Pack the snapshots of a vector of rows, not the first."""
+        rows, cells, index = self.rows, cells_of(self.rows), CellIndex(row)
         start, end = rows.wide_start(row), rows.wide_end(row)
         cells.prefetch(block, row)
         rows.prefetch_times(block, row)
-        given = cells.value(block, place)
-        value = self._value(block, add(row, Lane(I64)), given)
+        payload = cells.value(block, index)
+        value = self._value(block, add(row, Lane(I64)), payload)
         columns = out.columns(start, end, value)
         pack_snapshots(block, out, count, columns, value.valid)
 
     def describe(self) -> Loop:
-        """What the runtime must know of the loop."""
+        """The loop as the runtime knows it."""
         return Loop(
             self.definition.name,
             self.definition.tdom,

@@ -1,15 +1,15 @@
-"""Windows that do not overlap, over rows of any length: folded anew at each visit.
+"""Tumbling windows over rows of any length, each folded in one pass.
 
-A row is in one of them, or in two if it crosses an edge. So nothing is kept from visit
-to visit: the rows of a window are found by their times, and then a loop goes over their
-values alone, sixteen at a time, in which there is no time.
+A row is in one window, or in two if it crosses an edge, so no state goes from visit to
+visit: the rows of a window are searched by their times, then a loop folds vectors of
+their values without looking at times.
 """
 
 from tiltpy.abi import LANES
 from tiltpy.aggregates.built_in import COUNT
 from tiltpy.aggregates.finalize import finish
 from tiltpy.aggregates.pane_fold import Pane
-from tiltpy.aggregates.pane_passes import States, states_of_rows
+from tiltpy.aggregates.pane_passes import States, fold_row_panes
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.cell_arrays import cells_of
 from tiltpy.emit.elements import element_of, row_value
@@ -40,10 +40,10 @@ from tiltpy.types import BOOL, I64
 
 
 class TumblingWindow:
-    """A window over rows without overlap: those from `lo` to before `hi` are in it.
+    """A window over disjoint rows, of which it has those from `lo` up to `hi`.
 
-    `changed` and `count` of an element that cuts: whether other snapshots contribute
-    than at the visit before, and how many.
+    Of an element that cuts, `changed` says whether other snapshots contribute than at
+    the visit before, and `count` how many did then.
     """
 
     def __init__(self, assembly: Assembly, rows: ObjectRows, window: Window) -> None:
@@ -52,7 +52,7 @@ class TumblingWindow:
         self.window = window
         self.lo = assembly.fresh(f"{rows.name}.end")
         self.hi = assembly.fresh(f"{rows.name}.start")
-        self.held = assembly.fresh(f"{rows.name}.held")
+        self.size = assembly.fresh(f"{rows.name}.held")
         self.source = cells_of(rows)
         self.names: dict[Expr, set[str]] = {}
         self.states: dict[Expr, States] = {}
@@ -60,48 +60,48 @@ class TumblingWindow:
         self.count: dict[Expr, Var] = {}
 
     def reduce(self, node: Reduce) -> None:
-        """Have a reduction over the window computed."""
+        """Add a reduction over the window."""
         self.names.setdefault(node.element, set()).add(node.reduction)
 
     def start(self, block: Block) -> None:
-        """Before the loop: no row has come."""
-        for var in (self.lo, self.hi, self.held, *self.count.values()):
+        """Start before the loop as an empty window."""
+        for var in (self.lo, self.hi, self.size, *self.count.values()):
             block.set(var, i64(0))
 
     def advance(self, block: Block, now: LExpr) -> None:
-        """Find the rows at the loop's time, and fold them."""
+        """Find the rows at the loop's time and fold them."""
         before = self.assembly.fresh(f"{self.rows.name}.before")
         block.set(before, self.hi)
         self._find(block, now)
-        block.set(self.held, sub(self.hi, self.lo))
-        wanted = {
-            Pane(self.source, element, self.lo, self.held): needed
+        block.set(self.size, sub(self.hi, self.lo))
+        panes = {
+            Pane(self.source, element, self.lo, self.size): needed
             for element in self.names
-            if (needed := self._folded(element)) is not None
+            if (needed := self._folds_of(element)) is not None
         }
-        if wanted:
-            found = states_of_rows(block, wanted)
-            self.states = {pane.element: states for pane, states in found.items()}
+        if panes:
+            states = fold_row_panes(block, panes)
+            self.states = {pane.element: states for pane, states in states.items()}
         for element in self.changed:
-            self._compare(block, element, before)
+            self._mark_changed(block, element, before)
 
-    def _filtered(self, element: Expr) -> bool:
+    def _is_filtered(self, element: Expr) -> bool:
         trial = element_of(Block(self.assembly), self.rows, i64(0), element)
         return trial.valid != TRUE
 
-    def _folded(self, element: Expr) -> set[str] | None:
-        """The reductions for which a look at every row is needed; None: for nothing."""
+    def _folds_of(self, element: Expr) -> set[str] | None:
+        """The reductions that fold every row; None if not even a cut does."""
         names = self.names[element]
-        if self._filtered(element):
+        if self._is_filtered(element):
             return names
         return names - {"count", "first", "last"} or None
 
-    # Which rows
+    # Search
 
     def _find(self, block: Block, now: LExpr) -> None:
-        """Those that have ended by the window's beginning, and started before its end.
+        """Move `lo` past the rows that ended by the window's start, `hi` to its end.
 
-        Of the rows before only the last may not have ended: windows do not overlap.
+        Of the rows of earlier windows only the last may not have ended.
         """
         rows = self.rows
         assert rows.ends is not None
@@ -110,9 +110,9 @@ class TumblingWindow:
         ended = le(rows.end_or_never(self.lo), begin)
         block.set(self.lo, greatest(sub(self.hi, i64(1)), i64(0)))
         block.set(self.lo, add(self.lo, convert(ended, I64)))
-        more = block.inner()  # but for those between two windows
-        _seek(more, self.lo, rows.ends, begin, rows.count)
-        block.when(ended, more)
+        search = block.inner()  # over rows between two windows
+        _seek(search, self.lo, rows.ends, begin, rows.count)
+        block.when(ended, search)
         if rows.starts is not None:
             block.set(self.hi, greatest(self.hi, self.lo))
             self._fetch_ends(block)
@@ -125,28 +125,25 @@ class TumblingWindow:
         before = self.assembly.fresh(f"{rows.name}.ended")
         block.set(before, least(self.lo, rows.last))
         _seek(block, before, rows.ends, final, rows.last)
-        some = conj(lt(i64(0), rows.count), le(rows.start, final))
-        block.set(self.hi, select(some, add(before, i64(1)), i64(0)))
+        some_started = conj(lt(i64(0), rows.count), le(rows.start, final))
+        block.set(self.hi, select(some_started, add(before, i64(1)), i64(0)))
 
     def _fetch_ends(self, block: Block) -> None:
-        """Ask for the ends that will decide what has left: nobody reads those between.
-
-        About there, if there are as many rows in the next windows as in the last.
-        """
+        """Prefetch ends of a later window, whose position the current size predicts."""
         rows = self.rows
         assert rows.ends is not None
         if not rows.layout.points:
-            there = add(self.hi, mul(self.held, i64(4)))
-            block.add(Prefetch(rows.ends, there))
-            block.add(Prefetch(rows.ends, add(there, i64(LANES // 2))))
+            row = add(self.hi, mul(self.size, i64(4)))
+            block.add(Prefetch(rows.ends, row))
+            block.add(Prefetch(rows.ends, add(row, i64(LANES // 2))))
 
     def changes(self) -> list[LExpr]:
-        """The first times of the loop at which the window holds other rows."""
+        """The first times of the loop at which the window has other rows."""
         gone = sub(self.rows.end_or_never(self.lo), i64(self.window.start))
         come = sub(self.rows.start_or_never(self.hi), i64(self.window.end - 1))
         return [gone, come]
 
-    # What cuts
+    # Cuts
 
     def cut(self, element: Expr, *, bounds: bool) -> LExpr:
         """Whether other snapshots contribute than at the visit before."""
@@ -157,23 +154,23 @@ class TumblingWindow:
             self.count[element] = self.assembly.fresh("count.before")
         return self.changed[element]
 
-    def _compare(self, block: Block, element: Expr, before: Var) -> None:
-        """The same none, or the same one: two windows share a row at most."""
+    def _mark_changed(self, block: Block, element: Expr, before: Var) -> None:
+        """Set `changed` unless both windows are empty or have only a shared row."""
         count, past = self._count(element), self.count[element]
         shared = lt(self.lo, before)
-        if self._filtered(element):
+        if self._is_filtered(element):
             row = block.name("row", self.rows.clamp(self.lo))
             shared = conj(shared, element_of(block, self.rows, row, element).valid)
-        one = conj(eq(count, i64(1)), eq(past, i64(1)), shared)
-        none = conj(eq(count, i64(0)), eq(past, i64(0)))
-        block.set(self.changed[element], negate(disj(none, one)))
+        same_row = conj(eq(count, i64(1)), eq(past, i64(1)), shared)
+        both_empty = conj(eq(count, i64(0)), eq(past, i64(0)))
+        block.set(self.changed[element], negate(disj(both_empty, same_row)))
         block.set(past, count)
 
-    # What they come to
+    # Results
 
     def _count(self, element: Expr) -> LExpr:
-        if not self._filtered(element):
-            return self.held
+        if not self._is_filtered(element):
+            return self.size
         (count,) = self.states[element][COUNT]
         return count
 
@@ -185,18 +182,18 @@ class TumblingWindow:
         first = node.reduction == "first"
         if first or node.reduction == "last":
             row = self.lo if first else sub(self.hi, i64(1))
-            if self._filtered(node.element):
+            if self._is_filtered(node.element):
                 (row,) = self.states[node.element][aggregate_of(self.assembly, node)]
-            some = block.name("some", lt(i64(0), count))
-            return row_value(block, self.rows, node, row, some)
+            occupied = block.name("some", lt(i64(0), count))
+            return row_value(block, self.rows, node, row, occupied)
         state = self.states[node.element][aggregate_of(self.assembly, node)]
         return finish(block, node, state, count)
 
 
 def _seek(block: Block, at: Var, times: Array, time: LExpr, stop: LExpr) -> None:
-    """Move on behind all entries of ordered times that are at or before one.
+    """Move `at` past all entries of sorted times up to `time`, at most to `stop`.
 
-    A vector further for as long as its last entry is; then those of one are counted.
+    It moves by vectors while their last entry is passed, then counts in one vector.
     """
     leap = block.inner()
     last = least(add(at, i64(LANES - 1)), greatest(sub(stop, i64(1)), i64(0)))

@@ -7,9 +7,9 @@ from functools import partial
 from tiltpy.abi import Shape
 from tiltpy.aggregates.aggregate import Aggregate, State
 from tiltpy.aggregates.built_in import COUNT, aggregate_for
-from tiltpy.aggregates.finalize import finished
+from tiltpy.aggregates.finalize import finish_cells
 from tiltpy.aggregates.pane_fold import Pane
-from tiltpy.aggregates.pane_passes import states_of
+from tiltpy.aggregates.pane_passes import fold_pane
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.cell_arrays import CellArrays, CellIndex, single
 from tiltpy.emit.references import reductions
@@ -129,7 +129,7 @@ class PaneLoop:
         if seen.cells > seen.newest.times:
             found = self._hopping(pane, seen, names)
         else:
-            found = states_of(self.block, pane, names)
+            found = fold_pane(self.block, pane, names)
         for kept, state in found.items():
             self.states[window, element, kept] = state
 
@@ -142,7 +142,7 @@ class PaneLoop:
             raise Misfit(f"windows of ~{pane.source.name} have no common panes")
         ring = PaneRing(self.assembly, hop)
         self.rings.append(ring)
-        fold = partial(states_of, names=names)
+        fold = partial(fold_pane, names=names)
         return ring.window(self.block, self.cell, pane, fold)
 
     def _reduce(self, node: Reduce) -> LoopValue:
@@ -150,11 +150,15 @@ class PaneLoop:
         count = self._count(window, element)
         if node.reduction == "count":
             return LoopValue(node.type, count, TRUE)
-        kept = aggregate_for(node.reduction, element.type, self.assembly.own)
+        kept = aggregate_for(
+            node.reduction, element.type, self.assembly.user_reductions
+        )
         state = self.states[window, element, kept]
         certain = self._pane(window, element).certain(self.block)
         cells = self.plan.window(self.reader, window).cells
-        found = finished(self.block, node, state, count, certain=certain, cells=cells)
+        found = finish_cells(
+            self.block, node, state, count, certain=certain, cells=cells
+        )
         if found.fields:
             return found
         return replace(found, value=self.block.name("v", found.scalar))

@@ -116,6 +116,6 @@ class PaneRing:
             part if ring is None else inner.name("p", load(ring, place))
             for part, ring in zip(one, rings, strict=True)
         )
-        inner.assign("m", state, kept.merge(inner, state, newer))
+        inner.assign("m", state, kept.combine(inner, state, newer))
         block.add(For(at, begin, end, inner.body()))
         return state

@@ -5,7 +5,7 @@ exchange is two instructions for `LANES` windows. Where every cell has a value, 
 the fastest way up to some fifty of them; others keep counts (`count_tree`).
 """
 
-from tiltpy.aggregates.quantiles import between, place_among, share_of
+from tiltpy.aggregates.quantiles import interpolate, quantile_position, quantile_share
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import (
@@ -43,7 +43,7 @@ def lower_order(view: LaneView, node: Reduce, newest: int, cells: int) -> LoopVa
         values.append(block.name("value", value))
         if value.type.is_float:
             nan = block.name("nan", disj(nan, CallFn("is_nan", (values[-1],), BOOL)))
-    below, part = place_among(cells, share_of(node))
+    below, part = quantile_position(cells, quantile_share(node))
     above = below + (part > 0)
     for low, high, needs_low, needs_high in selecting(cells, (below, above)):
         one, other = values[low], values[high]
@@ -54,7 +54,7 @@ def lower_order(view: LaneView, node: Reduce, newest: int, cells: int) -> LoopVa
     first, second = (
         block.name("value", convert(values[at], F64)) for at in (below, above)
     )
-    point = between(block, first, second, f64(part))
+    point = interpolate(block, first, second, f64(part))
     found = select(nan, f64(float("nan")), point)
     return LoopValue(node.type, block.name("q", found), TRUE)
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from tiltpy.aggregates.aggregate import Aggregate, State, lift_where
 from tiltpy.aggregates.built_in import SHORT_COUNT, aggregate_for, narrow_aggregate
-from tiltpy.aggregates.central_moments import SHORT_SPREAD, is_masked_spread
-from tiltpy.aggregates.finalize import finished
-from tiltpy.aggregates.masked_variance import MaskedSpread, Values, in_lanes
+from tiltpy.aggregates.central_moments import SHORT_VARIANCE, uses_masked_variance
+from tiltpy.aggregates.finalize import finish_cells
+from tiltpy.aggregates.masked_variance import MaskedVariance, Values, in_lanes
 from tiltpy.emit.builder import Block
 from tiltpy.emit.references import reductions
 from tiltpy.emit.values import LoopValue
@@ -70,26 +70,32 @@ class LaneWindows:
             return lower_order(view, node, newest, cells)
         if node.reduction == "count":
             count = self._count(node, newest, cells, certain=certain)
-            return finished(view.block, node, (), count, certain=certain, cells=cells)
+            return finish_cells(
+                view.block, node, (), count, certain=certain, cells=cells
+            )
         if certain and is_short_spread(view, node, cells):
-            moments = self._window(node, SHORT_SPREAD, newest, cells, certain=True)
+            moments = self._window(node, SHORT_VARIANCE, newest, cells, certain=True)
             return lower_short_spread(view, node, moments, newest, cells)
-        if not certain and is_masked_spread(node, cells, view.assembly.costs):
+        if not certain and uses_masked_variance(node, cells, view.assembly.costs):
             count = self._count(node, newest, cells, certain=False)
             values = self._values(node, newest, cells)
             total = None
             if element.type == F32:
-                kept = narrow_aggregate("sum", F32, view.assembly.own)
+                kept = narrow_aggregate("sum", F32, view.assembly.user_reductions)
                 (total,) = self._window(node, kept, newest, cells, certain=False)
-            spread = MaskedSpread(view.assembly, node, values)
+            spread = MaskedVariance(view.assembly, node, values)
             return spread.value(view.block, count, total)
-        kept = narrow_aggregate(node.reduction, element.type, view.assembly.own)
+        kept = narrow_aggregate(
+            node.reduction, element.type, view.assembly.user_reductions
+        )
         state = self._window(node, kept, newest, cells, certain=certain)
         count = self._count(node, newest, cells, certain=certain)
         if node.type == F32 and state[0].type == F64:
             # Beside a fold of doubles a division of all lanes takes no time of its own.
             count = Splat(count, count.type)
-        return finished(view.block, node, state, count, certain=certain, cells=cells)
+        return finish_cells(
+            view.block, node, state, count, certain=certain, cells=cells
+        )
 
     def _count(self, node: Reduce, newest: int, cells: int, *, certain: bool) -> LExpr:
         """How many snapshots contribute."""
@@ -131,7 +137,7 @@ class LaneWindows:
         wider, rest = fold.window(view.block, cells - 1, back)
         if wider != kept:
             state = kept.widen(state)
-        merged = wider.merge(view.block, state, rest)
+        merged = wider.combine(view.block, state, rest)
         return tuple(view.block.name("w", part) for part in merged)
 
     def _fold(
@@ -196,7 +202,9 @@ class LaneWindows:
             return view.element(view.block, name, element, view.place(step))
         if node.reduction == "count":
             return LoopValue(node.type, i64(seen.cells), TRUE)
-        kept = aggregate_for(node.reduction, element.type, view.assembly.own)
+        kept = aggregate_for(
+            node.reduction, element.type, view.assembly.user_reductions
+        )
         state: State | None = None
         for cell in range(seen.cells):
             at = view.place(seen.oldest.further(cell))
@@ -207,4 +215,6 @@ class LaneWindows:
             state = tuple(view.block.name("w", part) for part in lifted)
         assert state is not None
         count = i64(seen.cells)
-        return finished(view.block, node, state, count, certain=True, cells=seen.cells)
+        return finish_cells(
+            view.block, node, state, count, certain=True, cells=seen.cells
+        )
