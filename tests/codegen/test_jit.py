@@ -8,7 +8,7 @@ import pyarrow as pa
 
 import tiltpy as tilt
 from tiltpy.codegen import jit
-from tiltpy.loops.nodes import Kernel
+from tiltpy.loops.nodes import LoopKernel
 
 STRIDED = """
 define double @strided(ptr %a, i64 %n) {
@@ -56,7 +56,7 @@ def test_a_compiled_query_leaves_it_on() -> None:
 
 def test_code_keeps_the_loops_over_its_calls() -> None:
     """Two threads that compile first make them twice, and only one stays known."""
-    kernel = Kernel((), (), ())
+    kernel = LoopKernel((), (), ())
     drivers = jit.Drivers(jit.compile_drivers())
     kept = weakref.ref(drivers)
     code = jit.MachineCode(jit.compile_object(kernel), lambda: kernel, drivers)

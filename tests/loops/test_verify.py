@@ -37,11 +37,11 @@ from tiltpy.loops.nodes import (
     Earlier,
     Extract,
     For,
-    Kernel,
     Lane,
     Lanes,
     LExpr,
     Load,
+    LoopKernel,
     Not,
     Num,
     Pack,
@@ -96,9 +96,9 @@ CHOOSE = Choose(NEAR, lt(N, i64(9)), BASIN, OUT)
 EVER = Var("x", TIME)
 
 
-def kernel(*body: Stmt, arrays: tuple[Array, ...] = ARRAYS) -> Kernel:
+def kernel(*body: Stmt, arrays: tuple[Array, ...] = ARRAYS) -> LoopKernel:
     """A kernel over the arrays above; the number `n` is in slot 0."""
-    return Kernel(((N, 0),), arrays, body)
+    return LoopKernel(((N, 0),), arrays, body)
 
 
 def call(name: str, to: Scalar, *arguments: LExpr) -> Stmt:
@@ -151,7 +151,7 @@ MORE = (
     Assign(D, Convert(Bin("//", N, i64(2), I64), F64)),
 )
 
-BROKEN: dict[str, tuple[Kernel, str]] = {
+BROKEN: dict[str, tuple[LoopKernel, str]] = {
     # Variables
     "read before": (
         kernel(value(J)),
@@ -524,15 +524,15 @@ BROKEN: dict[str, tuple[Kernel, str]] = {
     ),
     # Slots
     "number that is none": (
-        Kernel(((D, 0),), (), ()),
+        LoopKernel(((D, 0),), (), ()),
         "a slot holds an i64: d is f64",
     ),
     "number twice": (
-        Kernel(((N, 0), (N, 1)), (), ()),
+        LoopKernel(((N, 0), (N, 1)), (), ()),
         "a number has a variable of its own: n",
     ),
     "number of no slot": (
-        Kernel(((N, SLOTS),), (), ()),
+        LoopKernel(((N, SLOTS),), (), ()),
         f"a slot is one of the kernel's: {SLOTS} of {SLOTS}, number n",
     ),
     "array of no slot": (
@@ -619,7 +619,7 @@ def test_no_variable_can_be_left_unassigned() -> None:
     assert refused > 100
 
 
-def fault_in(broken: Kernel) -> str | None:
+def fault_in(broken: LoopKernel) -> str | None:
     try:
         verify_kernel(broken)
     except AssertionError as fault:

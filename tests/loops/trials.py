@@ -12,7 +12,7 @@ from tests.runtime.execution.fences import Fences
 from tiltpy.codegen import jit
 from tiltpy.codegen.llvm.module import emit_module
 from tiltpy.loops.build import i64
-from tiltpy.loops.nodes import Array, For, Kernel, Stmt, Var
+from tiltpy.loops.nodes import Array, For, LoopKernel, Stmt, Var
 from tiltpy.runtime.arrays.pool import dtype_of
 from tiltpy.types import BOOL, I64, Scalar
 
@@ -75,9 +75,9 @@ class Trial:
         """Append a loop in which `I` counts up."""
         self.body.append(For(I, i64(0), i64(size), body, step))
 
-    def kernel(self) -> Kernel:
+    def kernel(self) -> LoopKernel:
         """All of it."""
-        return Kernel((), tuple(self.arrays), tuple(self.body), wide=True)
+        return LoopKernel((), tuple(self.arrays), tuple(self.body))
 
     def run(self, *, packs: bool | None = None) -> None:
         """Compile and execute; `packs`: whether registers are packed."""
@@ -88,7 +88,7 @@ class Trial:
         code.call(slots.ctypes.data)
 
 
-def compiled(kernel: Kernel) -> jit.MachineCode:
+def compiled(kernel: LoopKernel) -> jit.MachineCode:
     """A kernel in memory, alone."""
     return jit.MachineCode(jit.compile_object(kernel), lambda: kernel, drivers())
 

@@ -98,7 +98,7 @@ def of_grid(grid: VectorPlan) -> Forms:
 
 
 def _step(step: Any) -> str:
-    if step.regular:
+    if step.is_regular:
         return "cell by cell"
     if step.over == 1:
         return "strided"

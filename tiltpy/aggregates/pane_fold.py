@@ -73,7 +73,7 @@ class Pane:
         """A vector of cells from the first one on."""
         if isinstance(self.cells, int):
             return CellIndex(self.base)
-        return CellIndex(self.base, inside=lt(Lane(I64), self.size))
+        return CellIndex(self.base, mask=lt(Lane(I64), self.size))
 
     def value(self, block: Block, where: CellIndex) -> LoopValue:
         """The element in a vector of cells; valid where a snapshot contributes.
@@ -215,7 +215,7 @@ def fold_rows(
     if fetch:
         pane.source.prefetch(inner, at)
     for fold in folds.values():
-        fold.accumulate(inner, CellIndex(at, inside=inside), 0, inside)
+        fold.accumulate(inner, CellIndex(at, mask=inside), 0, inside)
     block.add(For(at, pane.base, pane.end, inner.body(), LANES))
     return {pane: fold.states(block) for pane, fold in folds.items()}
 

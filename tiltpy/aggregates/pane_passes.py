@@ -88,7 +88,7 @@ def first_value(block: Block, pane: Pane) -> LExpr:
     last = sub(pane.end, i64(1))
     index = block.name("row", select(lt(last, row), pane.base, row))
     value = pane.value(
-        block, CellIndex(index, inside=lt(Lane(I64), sub(pane.end, index)))
+        block, CellIndex(index, mask=lt(Lane(I64), sub(pane.end, index)))
     )
     number = Extract(convert(value.scalar, F64), 0, F64)
     return select(lt(last, row), f64(0.0), number)

@@ -20,7 +20,7 @@ from tiltpy.abi import LANES
 from tiltpy.codegen.llvm.drivers import DRIVERS
 from tiltpy.codegen.llvm.module import emit_module
 from tiltpy.forks import Guarded
-from tiltpy.loops.nodes import Kernel, counts
+from tiltpy.loops.nodes import LoopKernel, has_loop
 
 # Of NewGVN: it took a value of the round before for one of this round's, and so a
 # snapshot was cut in two (`test_sweeps`).
@@ -119,7 +119,7 @@ class MachineCode:
     """
 
     def __init__(
-        self, code: ObjectCode, loops: Callable[[], Kernel], drivers: Drivers
+        self, code: ObjectCode, loops: Callable[[], LoopKernel], drivers: Drivers
     ) -> None:
         self.effort = code.effort
         self._loops = loops
@@ -288,7 +288,7 @@ def _optimize(text: str, machine: llvm.TargetMachine, effort: Effort) -> llvm.Mo
     return module
 
 
-def _emit(kernel: Kernel) -> str:
+def _emit(kernel: LoopKernel) -> str:
     target = host()
     return emit_module(
         kernel,
@@ -297,14 +297,14 @@ def _emit(kernel: Kernel) -> str:
     )
 
 
-def _effort(kernel: Kernel, text: str) -> Effort:
+def _effort(kernel: LoopKernel, text: str) -> Effort:
     """Choose how much to optimize a kernel whose LLVM IR is `text`."""
     if f"<{LANES} x " in text:  # a vector of lanes
         return Effort.LANES
-    return Effort.FULL if counts(kernel.body) else Effort.SCALAR
+    return Effort.FULL if has_loop(kernel.body, counted=True) else Effort.SCALAR
 
 
-def compile_object(kernel: Kernel, *, optimize: bool = True) -> ObjectCode:
+def compile_object(kernel: LoopKernel, *, optimize: bool = True) -> ObjectCode:
     """Compile a kernel for this machine."""
     began = time.perf_counter()
     text = _emit(kernel)

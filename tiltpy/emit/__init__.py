@@ -1,5 +1,4 @@
 """Building blocks of every kernel: slots, values, row access and output arrays.
 
-Functional expressions and the rows of objects become loop IR here, whatever loop they
-stand in. Which loop that is, is the plan's affair.
+Functional expressions and the rows of objects become loop IR here, for any loop.
 """

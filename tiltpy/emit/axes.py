@@ -1,9 +1,9 @@
-"""Which cell of one regular object another one sees: arithmetic on grids.
+"""Axes: which cell of one regular object another one reads.
 
-The cells of an object, and the rows of a regular input, stand on an axis: cell `j` is
-`(phase + j*period, phase + (j+1)*period]`. A grid kernel counts the cells of every
-object from the one that begins its stretch (0 holds the first tick after `LOW`), so
-that a reference is a fixed relation between two counts, whatever the stretch.
+The cells of an object, and the rows of a sampled input, lie on an axis: cell `j` is
+`(phase + j*period, phase + (j+1)*period]`. A vector kernel counts the cells of every
+object from the start of its time range (cell 0 holds the first tick after `LOW`), so
+that a reference is a fixed map between two counts.
 """
 
 from dataclasses import dataclass
@@ -16,57 +16,54 @@ from tiltpy.types import TDom
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Where the cells of an object are."""
+    """The period and phase of an object's cells, in ticks."""
 
     period: int
     phase: int
 
     @staticmethod
     def of(tdom: TDom) -> "Axis":
-        """The cells of a time domain, each ending at a grid point."""
+        """The axis of a time domain, whose cells end at grid points."""
         return Axis(tdom.precision, tdom.offset - tdom.precision)
 
 
 @dataclass(frozen=True, slots=True)
 class CellMap:
-    """Cell `i` of a reader sees cell `(i*times + plus) // over` of an object."""
+    """A reference: cell `i` of its reader reads cell `(i*times + plus) // over`."""
 
     times: int
     over: int
     plus: int
 
     @property
-    def regular(self) -> bool:
-        """Whether both move on cell by cell."""
+    def is_regular(self) -> bool:
+        """Whether reader and object have the same cells."""
         return self.times == self.over == 1
 
     @property
-    def strided(self) -> bool:
-        """Whether the reader's cells are whole numbers of the object's."""
+    def is_strided(self) -> bool:
+        """Whether a cell of the reader is a whole number of the object's."""
         return self.over == 1
 
     def earlier(self, cells: int) -> "CellMap":
-        """The step from a count that runs ahead of the reader by that many cells."""
+        """The map from a count that is so many cells ahead of the reader."""
         return CellMap(self.times, self.over, self.plus - cells * self.times)
 
     def further(self, cells: int) -> "CellMap":
-        """The step to the object's cell that many later."""
+        """The map to the object's cell that is so many later."""
         return CellMap(self.times, self.over, self.plus + cells * self.over)
 
 
-def step(reader: Axis, seen: Axis, offset: int, low: int) -> CellMap:
-    """What a reference `t + offset` sees, in a stretch whose `LOW` is `low` (modulo).
-
-    The reader's own cells start at `low`.
-    """
-    first = (low - seen.phase) // seen.period  # the cell that is counted as 0
-    ticks = low + reader.period + offset - 1 - seen.phase - seen.period * first
-    common = gcd(reader.period, seen.period)
-    return CellMap(reader.period // common, seen.period // common, ticks // common)
+def map_cells(reader: Axis, source: Axis, offset: int, low: int) -> CellMap:
+    """The map of a reference `t + offset`; the reader's cell 0 starts at `low`."""
+    first = (low - source.phase) // source.period  # the cell that counts as 0
+    ticks = low + reader.period + offset - 1 - source.phase - source.period * first
+    common = gcd(reader.period, source.period)
+    return CellMap(reader.period // common, source.period // common, ticks // common)
 
 
 def common_low(query: Query) -> int | None:
-    """A time at which cells of all definitions begin; None if there is none."""
+    """A time at which cells of all definitions begin, if there is one."""
     coarsest = max((d.tdom for d in query.definitions), key=lambda t: t.precision)
     for definition in query.definitions:
         tdom = definition.tdom
@@ -78,5 +75,5 @@ def common_low(query: Query) -> int | None:
 
 
 def whole_vectors(cells: int) -> int:
-    """That many cells or more, in whole vectors."""
+    """Round a number of cells up to whole vectors."""
     return -(-cells // LANES) * LANES

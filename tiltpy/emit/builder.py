@@ -1,4 +1,4 @@
-"""What a kernel is put together in: its slots, arrays, scratch and names."""
+"""Builders of kernels: slots, arrays, variables, and blocks of statements."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -23,29 +23,29 @@ class Assembly:
         self.costs = costs
         self.user_reductions = {r.name: r for r in user_reductions}
         self.slots: list[Slot] = []
-        self._places: dict[Slot, int] = {}
+        self._indices: dict[Slot, int] = {}
         self.numbers: dict[Slot, Var] = {}
         self.arrays: dict[Slot, Array] = {}
         self.scratch: list[Scratch] = []
         self._used: dict[str, int] = {}
 
     def fresh(self, name: str, scalar: Scalar = I64) -> Var:
-        """A variable of its own."""
+        """A new variable."""
         count = self._used.get(name, 0)
         self._used[name] = count + 1
         return Var(f"{name}.{count}" if count else name, scalar)
 
     def slot(self, kind: SlotKind, name: str, column: int = 0) -> int:
-        """The number of a slot."""
-        wanted = Slot(kind, name, column)
-        place = self._places.setdefault(wanted, len(self.slots))
-        if place == len(self.slots):
-            self.slots.append(wanted)
-        return place
+        """The index of a slot."""
+        slot = Slot(kind, name, column)
+        index = self._indices.setdefault(slot, len(self.slots))
+        if index == len(self.slots):
+            self.slots.append(slot)
+        return index
 
-    def loaded(self) -> tuple[tuple[Var, int], ...]:
-        """The variables that hold a slot's number, each with the slot's place."""
-        return tuple((var, self._places[slot]) for slot, var in self.numbers.items())
+    def slot_numbers(self) -> tuple[tuple[Var, int], ...]:
+        """The variables that hold a slot's number, each with the slot's index."""
+        return tuple((var, self._indices[slot]) for slot, var in self.numbers.items())
 
     def number(self, kind: SlotKind, name: str, column: int = 0) -> Var:
         """A variable that holds a slot's number."""
@@ -73,7 +73,7 @@ class Assembly:
             self.arrays[slot] = Array(label, scalar, number, written, bits)
         return self.arrays[slot]
 
-    def place(self, array: Array) -> Var:
+    def address(self, array: Array) -> Var:
         """A variable that holds the address of an array that has a slot."""
         slot = self.slots[array.slot]
         return self.number(slot.kind, slot.object, slot.column)
@@ -81,7 +81,7 @@ class Assembly:
     def temporary(
         self, name: str, scalar: Scalar, rows: RowCount, constant: int = 0
     ) -> Array:
-        """A scratch array of its own."""
+        """A new scratch array."""
         self.scratch.append(Scratch(scalar, rows, constant))
         return self.array(
             SlotKind.SCRATCH, name, scalar, len(self.scratch) - 1, written=True
@@ -89,7 +89,7 @@ class Assembly:
 
 
 def _label(slot: Slot) -> str:
-    """What a slot is called in a printed kernel; strings and patterns are quoted."""
+    """The name of a slot in printed kernels; strings and patterns are quoted."""
     name = slot.object
     if slot.kind in OF_STRINGS:
         name = repr(name if len(name) <= 60 else f"{name[:57]}...")
@@ -105,7 +105,7 @@ class Block:
 
     @property
     def costs(self) -> Costs:
-        """The costs that decide how its kernel is put together."""
+        """The costs by which its kernel is built."""
         return self.assembly.costs
 
     def add(self, *statements: Stmt) -> None:
@@ -120,7 +120,7 @@ class Block:
             self.statements.append(Assign(var, value))
 
     def name(self, label: str, value: LExpr) -> LExpr:
-        """A value in a variable of its own, unless it is one or a constant already."""
+        """Assign a value to a new variable, unless it is one or a constant already."""
         if isinstance(value, Var | Num):
             return value
         var = self.assembly.fresh(label, value.type)
@@ -128,16 +128,16 @@ class Block:
         return var
 
     def assign(self, label: str, to: Sequence[Var], values: Iterable[LExpr]) -> None:
-        """Set variables together: a new value may be made of old ones, or be one."""
-        named = []
+        """Assign variables at once: new values may depend on old ones, or be such."""
+        renamed = []
         for var, value in zip(to, values, strict=True):
-            one = self.name(label, value)
-            if one != var and one in to:
-                old, one = one, self.assembly.fresh(label, one.type)
-                self.set(one, old)
-            named.append(one)
-        for var, one in zip(to, named, strict=True):
-            self.set(var, one)
+            new = self.name(label, value)
+            if new != var and new in to:
+                old, new = new, self.assembly.fresh(label, new.type)
+                self.set(new, old)
+            renamed.append(new)
+        for var, value in zip(to, renamed, strict=True):
+            self.set(var, value)
 
     def when(self, condition: LExpr, then: "Block") -> None:
         """Append a block that runs under a condition."""

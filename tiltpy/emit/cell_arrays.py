@@ -1,7 +1,6 @@
-"""Regular objects in memory, as a grid kernel reads them: one entry a cell.
+"""Cell arrays: regular objects in memory, with one entry a cell, for vector kernels.
 
-Sampled inputs, rows that were spread over the ticks, and what an earlier loop of the
-kernel has put down. What the loop itself computes is in `streams`.
+Sampled inputs, densified rows, and objects that an earlier loop materialised.
 """
 
 from dataclasses import dataclass, replace
@@ -40,83 +39,84 @@ from tiltpy.types import I64, U32, Struct, Type, columns
 
 @dataclass(frozen=True, slots=True)
 class CellIndex:
-    """Where a vector of cells is: at `base` and on, or each lane at `base + lanes`.
+    """The indices of a vector of cells: from `base` on, or each at `base + lanes`.
 
-    `single`: one cell, at `base`. `near`: the lanes are these constants, all within
-    two vectors from `base` on. Of neighbours only those `inside` may be read, if given.
+    `single`: one cell, at `base`. `picks`: the lanes are these constants, all within
+    two vectors from `base` on. `mask`: which of successive cells may be read.
     """
 
     base: LExpr
     lanes: LExpr | None = None
     single: bool = False
-    near: tuple[int, ...] = ()
-    inside: LExpr | None = None
+    picks: tuple[int, ...] = ()
+    mask: LExpr | None = None
 
     @property
     def contiguous(self) -> bool:
-        """Whether it is a vector of neighbours."""
+        """Whether it is a vector of successive cells."""
         return self.lanes is None and not self.single
 
     def back(self, cells: int) -> "CellIndex":
-        """The cells that many earlier."""
+        """The indices of the cells that are so many earlier."""
         return replace(self, base=sub(self.base, i64(cells)))
 
     def cell(self) -> LExpr:
-        """The cell of each lane."""
+        """The index of each lane."""
         lanes = Lane(I64) if self.contiguous else self.lanes
         return self.base if lanes is None else add(self.base, lanes)
 
 
-def single(cell: LExpr, seen: CellMap) -> CellIndex:
-    """The cell that one of the reader's sees."""
-    at = add(mul(cell, i64(seen.times)), i64(seen.plus))
-    if seen.over != 1:
-        at = Bin("//", at, i64(seen.over), I64)
+def cell_at(cell: LExpr, step: CellMap) -> CellIndex:
+    """The index of the cell that a cell of the reader reads."""
+    at = add(mul(cell, i64(step.times)), i64(step.plus))
+    if step.over != 1:
+        at = Bin("//", at, i64(step.over), I64)
     return CellIndex(at, single=True)
 
 
-def place(cell: LExpr, seen: CellMap) -> CellIndex:
-    """The cells that a vector of the reader's sees, its first being `cell`."""
-    if seen.regular:
-        return CellIndex(add(cell, i64(seen.plus)))
-    at = add(mul(cell, i64(seen.times)), i64(seen.plus))
-    if LANES * seen.times % seen.over == 0:  # loops count in whole vectors
-        return _fixed(at, seen)
-    base = Bin("//", at, i64(seen.over), I64)
-    if seen.times == 1 and seen.over % LANES == 0 and seen.plus % LANES == 0:
+def cells_at(cell: LExpr, step: CellMap) -> CellIndex:
+    """The indices of the cells that a vector of the reader, from `cell` on, reads."""
+    if step.is_regular:
+        return CellIndex(add(cell, i64(step.plus)))
+    at = add(mul(cell, i64(step.times)), i64(step.plus))
+    if LANES * step.times % step.over == 0:  # loops count in whole vectors
+        return _fixed_lanes(at, step)
+    base = Bin("//", at, i64(step.over), I64)
+    if step.times == 1 and step.over % LANES == 0 and step.plus % LANES == 0:
         return CellIndex(base, single=True)
-    rest = convert(sub(at, mul(base, i64(seen.over))), U32)
-    ticks = Bin("+", Bin("*", Lane(U32), Num(seen.times, U32), U32), rest, U32)
-    lanes = Bin("//", ticks, Num(seen.over, U32), U32)
+    rest = convert(sub(at, mul(base, i64(step.over))), U32)
+    ticks = Bin("+", Bin("*", Lane(U32), Num(step.times, U32), U32), rest, U32)
+    lanes = Bin("//", ticks, Num(step.over, U32), U32)
     return CellIndex(base, convert(lanes, I64))
 
 
-def _fixed(at: LExpr, seen: CellMap) -> CellIndex:
-    """Lanes that are at the same distances from the first one in every round."""
-    rest = seen.plus % seen.over
-    lanes = tuple((lane * seen.times + rest) // seen.over for lane in range(LANES))
-    base = at if seen.over == 1 else Bin("//", at, i64(seen.over), I64)
-    near = lanes if max(lanes) < 2 * LANES else ()
-    return CellIndex(base, Lanes(lanes, I64), near=near)
+def _fixed_lanes(at: LExpr, step: CellMap) -> CellIndex:
+    """Indices whose distances from the first are the same for every vector."""
+    rest = step.plus % step.over
+    lanes = tuple((lane * step.times + rest) // step.over for lane in range(LANES))
+    base = at if step.over == 1 else Bin("//", at, i64(step.over), I64)
+    picks = lanes if max(lanes) < 2 * LANES else ()
+    return CellIndex(base, Lanes(lanes, I64), picks=picks)
 
 
 @dataclass(frozen=True, slots=True)
 class Bitmap:
-    """Bits of an input, the one of row 0 at `offset`."""
+    """A bitmap of an input, with row 0 at bit `offset`."""
 
     array: Array
     offset: LExpr
 
 
 Flags = Array | Bitmap | None
-"""A bool for each cell; None where it is always true."""
+"""A bool for each cell; None if all are true."""
 
 
 @dataclass(frozen=True, slots=True)
 class CellArrays:
-    """An object in arrays; cell 0 of the stretch is entry `offset`.
+    """An object in arrays, with cell 0 of the time range at entry `offset`.
 
-    `alive`: whether there is a snapshot; `begins`: whether one begins in the cell.
+    `alive`: cells with a snapshot; `begins`: cells in which one begins. `start`: the
+    time at which cell 0 begins, of sampled inputs only.
     """
 
     name: str
@@ -128,25 +128,24 @@ class CellArrays:
     begins: Flags
     offset: LExpr
     start: LExpr | None = None
-    """The time at which cell 0 begins; of sampled inputs only."""
 
     @property
     def complete(self) -> bool:
-        """Whether there is a snapshot in every cell."""
+        """Whether every cell has a snapshot."""
         return self.alive is None
 
     @property
     def always_begins(self) -> bool:
-        """Whether each cell is a snapshot or a gap of its own kind."""
+        """Whether no snapshot is longer than a cell."""
         return self.begins is None
 
     def arrays(self) -> list[Array]:
-        """All that it lies in."""
+        """All of its arrays."""
         flags = (*self.validity, self.alive, self.begins)
         return [*self.values, *(flag for flag in flags if isinstance(flag, Array))]
 
     def value(self, block: Block, where: CellIndex) -> LoopValue:
-        """The payload in a vector of cells."""
+        """Load the payload of a vector of cells."""
         at = self._at(where)
         at = replace(at, base=block.name("at", at.base))
         fields = tuple(
@@ -165,37 +164,37 @@ class CellArrays:
         return LoopValue(self.type, fields[0].value, alive)
 
     def prefetch(self, block: Block, cell: LExpr, ahead: int = 0) -> None:
-        """Ask for the cells that a loop will come to, or `ahead`.
+        """Prefetch the cells that a loop will read, `ahead` of `cell` if given.
 
-        The machine does so by itself, but not over the ends of pages.
+        The hardware prefetches by itself, but not across pages.
         """
         for array in self.values:
             cells = ahead or block.costs.prefetch_bytes // (array.type.bits // 8 or 1)
             block.add(Prefetch(array, add(add(cell, self.offset), i64(cells))))
 
-    def living(self, block: Block, where: CellIndex) -> LExpr:
-        """Where there is a snapshot."""
+    def presence(self, block: Block, where: CellIndex) -> LExpr:
+        """Which cells have a snapshot."""
         return _flag(block, self.alive, self._at(where))
 
     def beginning(self, block: Block, where: CellIndex) -> LExpr:
-        """Where a snapshot begins."""
+        """In which cells a snapshot begins."""
         if self.begins is None:
-            return self.living(block, where)
+            return self.presence(block, where)
         return _flag(block, self.begins, self._at(where))
 
-    def moved(self, block: Block, where: CellIndex) -> LExpr:
-        """Where another snapshot or gap is than in the cell before."""
+    def change(self, block: Block, where: CellIndex) -> LExpr:
+        """Which cells have another snapshot or gap than the cell before."""
         if self.begins is None and self.alive is None:
             return TRUE
         begins = self.beginning(block, where)
         if self.alive is None:
             return begins
-        before = self.living(block, where.back(1))
-        changed = ne(self.living(block, where), before)
+        before = self.presence(block, where.back(1))
+        changed = ne(self.presence(block, where), before)
         return block.name("moved", disj(begins, changed))
 
     def _at(self, where: CellIndex) -> CellIndex:
-        """A place in the arrays."""
+        """The indices in the arrays."""
         return replace(where, base=add(where.base, self.offset))
 
 
@@ -209,22 +208,22 @@ def _flag(block: Block, flags: Flags, where: CellIndex) -> LExpr:
 
 
 def _entries(array: Array, where: CellIndex) -> LExpr:
-    """The entries of an array in a place."""
-    if where.inside is not None and array.bits:  # instead of the others the first
-        index = select(where.inside, where.cell(), Splat(where.base, I64))
+    """Load entries of an array."""
+    if where.mask is not None and array.bits:  # masked lanes read the first
+        index = select(where.mask, where.cell(), Splat(where.base, I64))
         return Load(array, index, array.type)
     if where.contiguous:
-        return Wide(array, where.base, array.type, where.inside)
-    if where.near and not array.bits:
+        return Wide(array, where.base, array.type, where.mask)
+    if where.picks and not array.bits:
         second = Wide(array, add(where.base, i64(LANES)), array.type)
         first = Wide(array, where.base, array.type)
-        return Pick(first, second, where.near, array.type)
+        return Pick(first, second, where.picks, array.type)
     index = where.base if where.lanes is None else add(where.base, where.lanes)
     return Load(array, index, array.type)
 
 
 def cells_of(rows: ObjectRows) -> CellArrays:
-    """Rows as cells that nobody asks for their time."""
+    """The rows of an object as cells, whose times are not read."""
     flags = tuple(map(_flags, rows.validity))
     struct = isinstance(rows.type, Struct)
     return CellArrays(

@@ -26,9 +26,9 @@ def element_of(block: Block, rows: ObjectRows, row: LExpr, element: Expr) -> Loo
 
 
 def row_value(
-    block: Block, rows: ObjectRows, node: Reduce, row: LExpr, some: LExpr
+    block: Block, rows: ObjectRows, node: Reduce, row: LExpr, exists: LExpr
 ) -> LoopValue:
-    """Evaluate the element at a row for a `first` or `last`; φ unless `some`."""
-    there = block.name("row", select(some, row, i64(0)))
-    value = element_of(block, rows, there, node.element)
-    return LoopValue(node.type, value.value, some)
+    """Evaluate the element at a row for a `first` or `last`; φ unless `exists`."""
+    readable = block.name("row", select(exists, row, i64(0)))
+    value = element_of(block, rows, readable, node.element)
+    return LoopValue(node.type, value.value, exists)

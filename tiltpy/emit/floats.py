@@ -1,4 +1,4 @@
-"""Arithmetic on floats in loop IR, constants folded: counts often are known."""
+"""Arithmetic on floats in loop IR that folds constants, such as counts."""
 
 import operator
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from tiltpy.ops import BinaryOp
 
 
 def times(*factors: LExpr) -> LExpr:
-    """A product of floats of one type, constants folded."""
+    """A product of floats of one type."""
     return reduce(lambda a, b: _fold("*", a, b), factors)
 
 
@@ -42,7 +42,7 @@ _FOLDS: dict[BinaryOp, Callable[[float, float], float]] = {
 
 
 def _fold(op: BinaryOp, left: LExpr, right: LExpr) -> LExpr:
-    """An operator on floats; of constants, its value."""
+    """Apply an operator to floats; constants are computed."""
     match left, right:
         case Num(value=a), Num(value=b) if (op, b) != ("/", 0):
             return Num(_FOLDS[op](a, b), left.type)

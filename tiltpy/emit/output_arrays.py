@@ -1,4 +1,4 @@
-"""Where the loop of a temporal object puts its snapshots, and how."""
+"""Output arrays: the snapshots that the loop of a temporal object writes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from tiltpy.types import BOOL, I64, Struct, Type, columns
 
 @dataclass(frozen=True, slots=True)
 class OutputArrays:
-    """Where the loop of an object puts its snapshots."""
+    """The arrays of an object's snapshots."""
 
     name: str
     type: Type
@@ -29,17 +29,19 @@ class OutputArrays:
         return self.starts, self.ends, *self.values, *flags
 
     def columns(self, begin: LExpr, end: LExpr, value: LoopValue) -> list[LExpr]:
-        """What of snapshots goes to each of the arrays."""
-        parts = value.fields or (value,)
-        flags = zip(parts, self.validity, strict=True)
-        valid = (part.valid for part, array in flags if array is not None)
-        return [begin, end, *(part.scalar for part in parts), *valid]
+        """The entries of snapshots, in the order of the arrays."""
+        fields = value.fields or (value,)
+        flags = zip(fields, self.validity, strict=True)
+        valid = (field.valid for field, array in flags if array is not None)
+        return [begin, end, *(field.scalar for field in fields), *valid]
 
-    def elsewhere(self, arrays: tuple[Array, ...]) -> "OutputArrays":
-        """The same in other arrays."""
+    def with_arrays(self, arrays: tuple[Array, ...]) -> "OutputArrays":
+        """Replace the arrays, in the order of `arrays()`."""
         starts, ends, *others = arrays
         values, flags = others[: len(self.values)], iter(others[len(self.values) :])
-        validity = tuple(None if one is None else next(flags) for one in self.validity)
+        validity = tuple(
+            None if array is None else next(flags) for array in self.validity
+        )
         return OutputArrays(self.name, self.type, starts, ends, tuple(values), validity)
 
     def rows(self, block: Block, count: Var) -> ObjectRows:
@@ -92,13 +94,13 @@ def write_snapshot(
     begin: LExpr,
     end: LExpr,
 ) -> None:
-    """Put a snapshot at its place; one that is φ is overwritten by the next."""
+    """Store a snapshot; one that is φ is overwritten by the next."""
     block.add(Store(out.starts, at, begin), Store(out.ends, at, end))
     write_value(block, out, at, value)
 
 
 def write_value(block: Block, out: OutputArrays, at: LExpr, value: LoopValue) -> None:
-    """Put a payload at its place."""
+    """Store a payload."""
     if value.fields:
         for field, array, flags in zip(
             value.fields, out.values, out.validity, strict=True
@@ -113,7 +115,7 @@ def write_value(block: Block, out: OutputArrays, at: LExpr, value: LoopValue) ->
 def pack_snapshots(
     block: Block, out: OutputArrays, count: Var, columns: Iterable[LExpr], there: LExpr
 ) -> None:
-    """Put those of a vector of snapshots behind all others in which `there` holds."""
+    """Append the snapshots of a vector in which `there` holds."""
     mask = block.name("there", Splat(there, BOOL))
     for array, column in zip(out.arrays(), columns, strict=True):
         if there == TRUE:

@@ -1,4 +1,4 @@
-"""What the loop of an object has to follow: its points, windows and reductions."""
+"""References of an object that its loop follows: points, windows, reductions."""
 
 from tiltpy.ir.cuts import expressions, leaf_cuts
 from tiltpy.ir.nodes import (
@@ -39,7 +39,7 @@ def references(definition: TemporalExpr) -> tuple[list[CutPoint], list[Window]]:
 
 
 def reductions(definition: TemporalExpr) -> list[Reduce]:
-    """The distinct reductions of an object's body and of what its cuts carry."""
+    """The distinct reductions of an object's body and cuts."""
     nodes = (node for expr in expressions(definition) for node in walk(expr))
     return list(dict.fromkeys(node for node in nodes if isinstance(node, Reduce)))
 

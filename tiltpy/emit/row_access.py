@@ -1,7 +1,7 @@
 """Reading the rows of a temporal object inside a kernel, whatever its time layout.
 
-An object is an input or the snapshots that an earlier loop of the kernel wrote. `abi`
-says what the layouts hold; this file is the only one of the lowering that knows.
+An object is an input or the snapshots that an earlier loop of the kernel wrote. Only
+this file of the lowering depends on how `abi` stores the times of each layout.
 """
 
 from collections.abc import Iterable
@@ -27,12 +27,15 @@ from tiltpy.loops.nodes import Array, Lane, LExpr, Load, Prefetch, While, Wide
 from tiltpy.types import BOOL, I64, Struct, Type, columns
 
 LINE = 8
-"""Times in a line of the cache."""
+"""Times in a cache line."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectRows:
-    """The rows of one object: their number, times, values and nulls."""
+    """The rows of an object: their number, times, values and nulls.
+
+    `in_bounds`: no row past the last is asked for.
+    """
 
     name: str
     type: Type
@@ -46,7 +49,6 @@ class ObjectRows:
     values: tuple[Array, ...]
     validity: tuple[tuple[Array, LExpr] | None, ...]
     in_bounds: bool = False
-    """Whether no row behind the last is asked for."""
 
     @property
     def disjoint(self) -> bool:
@@ -103,14 +105,14 @@ class ObjectRows:
         return Wide(self.ends, row, I64)
 
     def next_start(self, row: LExpr) -> LExpr:
-        """The start of the row behind an existing one, which exists as well."""
+        """The start of the row after an existing one, which exists as well."""
         if self.layout.time is TimeLayout.CONTIGUOUS:
             assert self.ends is not None
             return load(self.ends, row)
         return self.start_at(add(row, i64(1)))
 
     def prefetch(self, block: Block, row: LExpr) -> None:
-        """Ask for what a loop will read a while later than a row."""
+        """Prefetch what a loop will read some rows later."""
         times = [self.ends] if self.layout.points else [self.starts, self.ends]
         for array in (*times, *self.values):
             if array is not None:
@@ -120,7 +122,7 @@ class ObjectRows:
                 )
 
     def prefetch_times(self, block: Block, row: LExpr) -> None:
-        """Ask for the times of a vector of rows that a loop will come to."""
+        """Prefetch the times of a vector of rows that a loop will read."""
         arrays = [self.ends] if self.layout.points else [self.starts, self.ends]
         for array in arrays:
             if array is not None:
@@ -155,7 +157,7 @@ class ObjectRows:
         return Load(array, add(row, offset), BOOL)
 
     def value(self, row: LExpr, exists: LExpr) -> LoopValue:
-        """The payload of an existing row; `exists` says whether to believe it."""
+        """The payload of an existing row, φ unless it `exists`."""
         fields = tuple(
             LoopValue(scalar, load(self.values[j], row), self.valid(j, row))
             for j, (_, scalar) in enumerate(columns(self.type))
@@ -165,7 +167,7 @@ class ObjectRows:
         return LoopValue(self.type, fields[0].value, exists)
 
     def wide_value(self, block: Block, row: LExpr, exists: LExpr) -> LoopValue:
-        """The payloads of a vector of existing rows that are snapshots."""
+        """The payloads of a vector of existing rows, φ unless they `exists`."""
         fields = []
         for j, (_, scalar) in enumerate(columns(self.type)):
             valid: LExpr = TRUE
@@ -183,7 +185,7 @@ class ObjectRows:
 def input_rows(
     assembly: Assembly, block: Block, name: str, payload: Type
 ) -> ObjectRows:
-    """The rows of an input, as its layout says."""
+    """The rows of an input, in the arrays of its layout."""
     layout = assembly.layouts[name]
     times = layout.time
     zero = i64(0)
@@ -217,15 +219,15 @@ def input_rows(
 
 
 def prefetch_rows(
-    block: Block, places: Iterable[tuple[ObjectRows, LExpr]], count: int
+    block: Block, positions: Iterable[tuple[ObjectRows, LExpr]], count: int
 ) -> None:
-    """Ask for as many rows of some objects, line by line, as a loop comes to at once.
+    """Prefetch `count` rows of each object from its row on, cache line by cache line.
 
-    The machine does so by itself, but not over the ends of pages.
+    The hardware prefetches by itself, but not across pages.
     """
     line = block.assembly.fresh("line")
     inner = block.inner()
-    for rows, row in places:
+    for rows, row in positions:
         rows.prefetch(inner, add(row, line))
     inner.set(line, add(line, i64(LINE)))
     block.set(line, i64(0))

@@ -1,9 +1,8 @@
-"""A long output on its way past the caches.
+"""Staging buffers for long outputs, flushed with non-temporal stores.
 
-To write to memory that is in no cache the machine reads it first, unless whole lines go
-past the caches. So what a loop packs gathers in a basin that stays in the first cache,
-and is poured out from there, line after line. The loop writes to the basin as if it was
-the output; where there is not much to write it is.
+An ordinary store to memory outside the caches reads the line first. So the loop packs
+into a staging buffer in the first-level cache, which is flushed in whole lines by
+non-temporal stores. For short outputs the loop writes to the output itself.
 """
 
 from collections.abc import Sequence
@@ -25,71 +24,73 @@ from tiltpy.loops.nodes import (
 from tiltpy.types import BOOL, I64
 
 
-class StreamStore:
-    """Where a loop writes: the snapshot behind `count` others goes to `near[count]`.
+def pays_streaming(assembly: Assembly, arrays: Sequence[Array], rows: LExpr) -> LExpr:
+    """Decide whether to store so many rows past the caches; arrays must be aligned."""
+    addresses = map(assembly.address, arrays)
+    aligned = (eq(Bin("%", address, i64(64), I64), i64(0)) for address in addresses)
+    return conj(lt(i64(assembly.costs.streamed_snapshots), rows), *aligned)
 
-    `far` are the arrays of an output of that name, in all of which it has an entry, and
-    `near` those to write to instead, in this order. Between two calls of `pass_on` the
-    loop writes `most` snapshots, and as many before the first one.
+
+class StreamStore:
+    """A store of snapshots by way of staging buffers; the next goes to `count`.
+
+    `target` are the arrays of the output `name`, `staged` those to write to in their
+    place, in this order. The loop writes at most `most` snapshots between two flushes.
     """
 
     def __init__(
-        self, assembly: Assembly, name: str, far: Sequence[Array], most: int = LANES
+        self, assembly: Assembly, name: str, target: Sequence[Array], most: int = LANES
     ) -> None:
         self.assembly = assembly
         self.name = name
-        self.far = far
+        self.target = target
         costs = assembly.costs
-        self.basins = tuple(
+        self.buffers = tuple(
             assembly.temporary(
                 f"{a.name}.basin", a.type, (), costs.staging_buffer + LANES + most
             )
-            for a in far
+            for a in target
         )
-        self.near = tuple(
-            Array(f"{a.name}.near", a.type, -1, written=True) for a in far
+        self.staged = tuple(
+            Array(f"{a.name}.near", a.type, -1, written=True) for a in target
         )
         self.count = assembly.fresh(f"{name}.count")
-        self.past = assembly.fresh(f"{name}.past", BOOL)
-        self.gone = assembly.fresh(f"{name}.gone")
+        self.streams = assembly.fresh(f"{name}.past", BOOL)
+        self.stored = assembly.fresh(f"{name}.gone")
         self.limit = assembly.fresh(f"{name}.limit")
 
     def start(self, block: Block, rows: LExpr) -> None:
-        """Before a loop over some rows."""
+        """Start before a loop over `rows` rows."""
         block.set(self.count, i64(0))
-        block.set(self.gone, i64(0))
-        block.set(self.past, self._may_pass(rows))
-        block.set(self.limit, select(self.past, i64(block.costs.staging_buffer), INF))
-        for near, basin, far in zip(self.near, self.basins, self.far, strict=True):
-            block.add(Choose(near, self.past, basin, far))
+        block.set(self.stored, i64(0))
+        block.set(self.streams, pays_streaming(self.assembly, self.target, rows))
+        limit = select(self.streams, i64(block.costs.staging_buffer), INF)
+        block.set(self.limit, limit)
+        arrays = zip(self.staged, self.buffers, self.target, strict=True)
+        for staged, buffer, target in arrays:
+            block.add(Choose(staged, self.streams, buffer, target))
 
-    def _may_pass(self, rows: LExpr) -> LExpr:
-        """Whether there is much to write, to addresses that are aligned for it."""
-        places = map(self.assembly.place, self.far)
-        aligned = (eq(Bin("%", place, i64(64), I64), i64(0)) for place in places)
-        return conj(lt(i64(self.assembly.costs.streamed_snapshots), rows), *aligned)
-
-    def pass_on(self, block: Block) -> None:
-        """Pour out whole vectors if the basin is full; the rest begins the next one."""
+    def flush(self, block: Block) -> None:
+        """Flush whole vectors if the buffers are full; move the rest to their start."""
         pour = block.inner()
         rest = Bin("%", self.count, i64(LANES), I64)
         whole = pour.name("whole", sub(self.count, rest))
-        for basin, far in zip(self.basins, self.far, strict=True):
-            pour.add(Pour(far, self.gone, basin, whole))
-            pour.add(Store(basin, i64(0), Wide(basin, whole, basin.type)))
-        pour.set(self.gone, add(self.gone, whole))
+        for buffer, target in zip(self.buffers, self.target, strict=True):
+            pour.add(Pour(target, self.stored, buffer, whole))
+            pour.add(Store(buffer, i64(0), Wide(buffer, whole, buffer.type)))
+        pour.set(self.stored, add(self.stored, whole))
         pour.set(self.count, sub(self.count, whole))
         block.when(lt(self.limit, self.count), pour)
 
     def finish(self, block: Block) -> Var:
-        """Behind the loop; the variable that counts the snapshots of the output."""
+        """Flush after the loop; return the variable that counts the snapshots."""
         rest, copy = block.inner(), block.inner()
         row = self.assembly.fresh(f"{self.name}.rest")
         rest.set(row, i64(0))
-        for basin, far in zip(self.basins, self.far, strict=True):
-            copy.add(Store(far, add(self.gone, row), load(basin, row)))
+        for buffer, target in zip(self.buffers, self.target, strict=True):
+            copy.add(Store(target, add(self.stored, row), load(buffer, row)))
         copy.set(row, add(row, i64(1)))
         rest.add(While(lt(row, self.count), copy.body()))
-        block.when(self.past, rest)
-        block.set(self.count, add(self.gone, self.count))
+        block.when(self.streams, rest)
+        block.set(self.count, add(self.stored, self.count))
         return self.count

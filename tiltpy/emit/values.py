@@ -1,7 +1,7 @@
-"""Functional expressions to loop IR: every value becomes a value and a bool.
+"""Lowering of functional expressions: a value becomes a loop value and a bool.
 
-The value of something φ is unspecified but harmless: all loop operations are total, so
-both branches of a conditional are computed and one is selected.
+The loop value of φ is unspecified but harmless: all loop operations are total, so both
+branches of a conditional are computed and one is selected.
 """
 
 import json
@@ -56,9 +56,9 @@ from tiltpy.types import BOOL, I64, STRING, Scalar, Struct, Type
 
 @dataclass(frozen=True, slots=True)
 class LoopValue:
-    """A value of the functional IR: `value` unless `valid` is false (φ).
+    """A value of the functional IR in a loop: `value`, or φ unless `valid`.
 
-    A struct has no `value` but `fields`, whose own φ counts only while it is valid.
+    A struct has no `value` but `fields`, which count only while it is valid.
     """
 
     type: Type
@@ -74,11 +74,11 @@ class LoopValue:
 
 
 Leaf = Callable[[At | EventBound | Reduce | Time | Element], LoopValue]
-"""How an expression reads time: given by the loop it stands in."""
+"""Reads a reference, as the loop around the expression does."""
 
 
 def zero(scalar: Scalar) -> Num:
-    """A value to stand where there is none."""
+    """A placeholder for the value of φ."""
     if scalar == BOOL:
         return FALSE
     return Num(0.0 if scalar.is_float else 0, scalar)
@@ -95,10 +95,7 @@ def phi(payload: Type) -> LoopValue:
 def lower_expr(
     block: Block, leaf: Leaf, expr: Expr, names: Mapping[str, LoopValue] | None = None
 ) -> LoopValue:
-    """Append what computes an expression, and return where it is.
-
-    `names` are those that it uses and does not bind.
-    """
+    """Append the computation of an expression; `names` are its free names."""
     return _Lowering(block, leaf).lower(expr, dict(names or {}))
 
 
@@ -132,20 +129,20 @@ class _Lowering:
                 assert isinstance(struct.type, Struct)
                 index = [n for n, _ in struct.type.fields].index(name)
                 field = struct.fields[index]
-                return self.named(
+                return self.name_value(
                     LoopValue(field.type, field.value, conj(struct.valid, field.valid))
                 )
             case In(operand=operand, options=options):
                 inner = self.lower(operand, env)
-                found = self.among(inner.scalar, options)
-                return self.named(LoopValue(BOOL, found, inner.valid))
+                member = self.among(inner.scalar, options)
+                return self.name_value(LoopValue(BOOL, member, inner.valid))
             case MatchString(operand=operand):
                 inner = self.lower(operand, env)
                 kind = SlotKind(expr.test)
-                found = self.looked_up(kind, expr.pattern, inner.scalar)
-                return self.named(LoopValue(BOOL, found, inner.valid))
+                member = self.look_up(kind, expr.pattern, inner.scalar)
+                return self.name_value(LoopValue(BOOL, member, inner.valid))
             case Unary() | Binary() | Exists() | Cast() | Call():
-                return self.named(self.operation(expr, env))
+                return self.name_value(self.operation(expr, env))
             case _:
                 assert_never(expr)
 
@@ -165,11 +162,11 @@ class _Lowering:
                 return LoopValue(expr.type, self.unary(op, inner.scalar), inner.valid)
             case Call(function=function, arguments=arguments):
                 lowered = [self.lower(argument, env) for argument in arguments]
-                values = tuple(one.scalar for one in lowered)
+                values = tuple(argument.scalar for argument in lowered)
                 return LoopValue(
                     expr.type,
                     CallFn(function, values, expr.type),
-                    conj(*(one.valid for one in lowered)),
+                    conj(*(argument.valid for argument in lowered)),
                 )
             case Binary(left=left, right=right):
                 return self.binary(expr, self.lower(left, env), self.lower(right, env))
@@ -177,29 +174,29 @@ class _Lowering:
                 assert_never(expr)
 
     def constant(self, const: Const) -> LExpr:
-        """A number as it is; of a string the code that the run gives it."""
+        """A number, or the dictionary code that the run gives a string."""
         if not isinstance(const.value, str):
             return Num(const.value, const.type)
         code = self.block.assembly.number(SlotKind.CODE, const.value)
         return convert(code, STRING)
 
     def among(self, value: LExpr, options: Sequence[Const]) -> LExpr:
-        """Whether a value is one of some; of many strings it is looked up."""
+        """Whether a value is among the options; many strings take a look-up table."""
         if value.type == STRING and len(options) > self.block.costs.few_strings:
             listed = json.dumps([option.value for option in options])
-            return self.looked_up(SlotKind.AMONG, listed, value)
+            return self.look_up(SlotKind.AMONG, listed, value)
         return any_of([eq(value, self.constant(option)) for option in options])
 
-    def looked_up(self, kind: SlotKind, pattern: str, code: LExpr) -> LExpr:
-        """What the run found out about the string of a code.
+    def look_up(self, kind: SlotKind, pattern: str, code: LExpr) -> LExpr:
+        """Look up the run's table of a test of strings, by a dictionary code.
 
-        Where there is none its code may be anything: it is bounded.
+        The code is bounded, since that of φ is arbitrary.
         """
         assembly = self.block.assembly
         table = assembly.array(kind, pattern, BOOL)
         last = sub(assembly.number(SlotKind.STRINGS, ""), i64(1))
-        place = least(code, convert(last, STRING))
-        return load(table, convert(place, I64))
+        bounded = least(code, convert(last, STRING))
+        return load(table, convert(bounded, I64))
 
     def unary(self, op: str, value: LExpr) -> LExpr:
         if op == "!":
@@ -243,16 +240,16 @@ class _Lowering:
         valid = conj(condition.valid, select_bool(test, then.valid, other.valid))
         if then.fields:
             fields = tuple(
-                self.named(pick(test, then.valid, other.valid, one, two))
-                for one, two in zip(then.fields, other.fields, strict=True)
+                self.name_value(pick(test, then.valid, other.valid, a, b))
+                for a, b in zip(then.fields, other.fields, strict=True)
             )
             valid = self.block.name("ok", valid)
             return LoopValue(then.type, None, valid, fields)
         chosen = pick(test, then.valid, other.valid, then, other)
-        return self.named(LoopValue(then.type, chosen.value, valid))
+        return self.name_value(LoopValue(then.type, chosen.value, valid))
 
-    def named(self, lowered: LoopValue) -> LoopValue:
-        """The same, computed once and kept in variables."""
+    def name_value(self, lowered: LoopValue) -> LoopValue:
+        """Assign a value to variables, so that it is computed once."""
         return LoopValue(
             lowered.type,
             self.block.name("v", lowered.scalar),
@@ -261,7 +258,7 @@ class _Lowering:
 
 
 def any_of(tests: Sequence[LExpr]) -> LExpr:
-    """Whether one of many holds; nested no deeper than it must be."""
+    """Whether any test holds, as a balanced tree."""
     if len(tests) == 1:
         return tests[0]
     middle = len(tests) // 2
@@ -275,7 +272,7 @@ def pick(
     then: LoopValue,
     other: LoopValue,
 ) -> LoopValue:
-    """`test ? then : other`; a side that is φ for certain need not be selected."""
+    """`test ? then : other`; a side that is certainly φ is not selected."""
     if other_valid == FALSE:
         return then
     if then_valid == FALSE:
@@ -288,7 +285,7 @@ def pick(
 
 
 def select_bool(test: LExpr, then: LExpr, other: LExpr) -> LExpr:
-    """A selection of bools, as plain logic where a side is known."""
+    """Select a bool, by plain logic where a side is constant."""
     if other == FALSE:
         return conj(test, then)
     if then == FALSE:

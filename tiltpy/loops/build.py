@@ -1,7 +1,7 @@
 """Short constructors of loop IR, which simplify what is trivially known.
 
-Lowering reads like arithmetic with these; constants disappear here so that printed
-kernels stay readable and LLVM has less to do.
+Lowering reads like arithmetic with these; they fold constants, so that printed kernels
+stay readable and LLVM has less to do.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from tiltpy.types import BOOL, ENDLESS, F64, I64, Scalar
 
 TRUE, FALSE = Num(True, BOOL), Num(False, BOOL)
 INF = Num(ENDLESS, I64)
-"""Later than every time, and adding an offset to it cannot wrap."""
+"""Later than every time; adding an offset to it cannot wrap."""
 
 
 def i64(value: int) -> Num:
@@ -45,7 +45,7 @@ def number(var: str) -> Var:
 
 
 def is_power_of_two(expr: LExpr) -> bool:
-    """Whether it is a constant by which to divide is to multiply, without an error."""
+    """Whether it is a constant power of two, so that dividing by it is exact."""
     return isinstance(expr, Num) and abs(frexp(expr.value)[0]) == 0.5
 
 
@@ -105,38 +105,37 @@ def ne(left: LExpr, right: LExpr) -> LExpr:
 
 
 def conj(*terms: LExpr) -> LExpr:
-    """All of them hold."""
-    return _joined("&&", terms, TRUE, FALSE)
+    """Whether all terms hold."""
+    return _join_bools("&&", terms, TRUE, FALSE)
 
 
 def disj(*terms: LExpr) -> LExpr:
-    """One of them holds."""
-    return _joined("||", terms, FALSE, TRUE)
+    """Whether any term holds."""
+    return _join_bools("||", terms, FALSE, TRUE)
 
 
-ROW = 8
-"""Terms that are joined one after the other; of more each half is, so that what is made
-of hundreds is not hundreds deep."""
+MOST_CHAINED = 8
+"""Terms joined in a chain; longer sequences are halved, to bound the depth."""
 
 
-def _joined(
-    op: Literal["&&", "||"], terms: Sequence[LExpr], nothing: LExpr, all_: LExpr
+def _join_bools(
+    op: Literal["&&", "||"], terms: Sequence[LExpr], neutral: LExpr, absorbing: LExpr
 ) -> LExpr:
-    if len(terms) > ROW:
+    if len(terms) > MOST_CHAINED:
         half = len(terms) // 2
         halves = terms[:half], terms[half:]
-        terms = [_joined(op, one, nothing, all_) for one in halves]
-    result = nothing
+        terms = [_join_bools(op, operands, neutral, absorbing) for operands in halves]
+    result = neutral
     for term in terms:
-        if all_ in (term, result):
-            return all_
-        if term not in (nothing, result):
-            result = term if result == nothing else Bin(op, result, term, BOOL)
+        if absorbing in (term, result):
+            return absorbing
+        if term not in (neutral, result):
+            result = term if result == neutral else Bin(op, result, term, BOOL)
     return result
 
 
 def negate(operand: LExpr) -> LExpr:
-    """It does not hold."""
+    """The negation of a bool."""
     match operand:
         case Num(value=value):
             return Num(not value, BOOL)
@@ -160,12 +159,12 @@ def select(condition: LExpr, then: LExpr, otherwise: LExpr) -> LExpr:
 
 
 def least(*terms: LExpr) -> LExpr:
-    """The smallest of some integers."""
+    """The least of integers."""
     return reduce(lambda a, b: CallFn("min", (a, b), a.type), terms)
 
 
 def greatest(*terms: LExpr) -> LExpr:
-    """The greatest of some integers."""
+    """The greatest of integers."""
     return reduce(lambda a, b: CallFn("max", (a, b), a.type), terms)
 
 

@@ -5,22 +5,23 @@ Every expression is total: division by zero, the least integer over -1, casts of
 clamped indices have a defined result, so that code generated from it cannot trap. φ is
 gone: lowering has turned it into a bool beside each value.
 
-A value is *wide* if it has `LANES` entries, one for each of as many neighbouring grid
-points: `Wide`, `Lane`, `Lanes`, `Splat`, `Earlier` and `Pick` are, and whatever is
-computed from a wide operand or assigned such a value (`widths`). Next to a wide operand
-another counts for all lanes, and so does a constant where only lanes have a meaning.
+A value is *wide* if it is a vector of `LANES` values, one for each of as many
+neighbouring grid points: `Wide`, `Lane`, `Lanes`, `Splat`, `Earlier` and `Pick` are,
+and so is what is computed from a wide operand or assigned such a value (`widths`). A
+scalar operand beside a wide one holds in all lanes, and so does a constant where lanes
+are expected.
 
 `verify.verify_kernel` checks these rules, and those that a node states:
 
-- A value is a bool, a number or the code of a string; times are `i64`. Operands of one
-  operator have one type, and nothing is converted but by `Convert`.
-- A variable has one type, and is assigned before it is read, whichever way is taken to
-  there: in both arms of a branch, or ahead of a loop whose body reads it.
+- A value is a bool, a number or the code of a string; times are `i64`. The operands of
+  an operator have one type, and only `Convert` converts.
+- A variable has one type, and is assigned before it is read on every path: in both arms
+  of a branch, or ahead of a loop whose body reads it.
 - An array is declared by the kernel, or chosen in the same block or around it, before
-  it is used; its entries are of its type, and only a `written` one is stored to.
+  it is used; its entries have its type, and only a `written` one is stored to.
 - An index is an `i64`, a condition is a bool. Neither is wide, nor is a bound of a loop
-  or a number for a slot; but the index of a `Load` and the condition of a `Select` may
-  be, which then have a value for each lane.
+  or a number for a slot; only the index of a `Load` and the condition of a `Select` may
+  be.
 """
 
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ from tiltpy.types import Scalar
 
 @dataclass(frozen=True, slots=True)
 class Num:
-    """A constant, which its type can hold; a bool if that is one, and only then."""
+    """A constant that its type can hold; a bool exactly if the type is."""
 
     value: bool | int | float
     type: Scalar
@@ -49,7 +50,7 @@ class Var:
 class Bin:
     """An operator of `ops` on operands of one type; `&&` and `||` evaluate both.
 
-    These are of bools, arithmetic of numbers, `/` of floats, comparisons of any type.
+    Both take bools; arithmetic takes numbers, `/` floats, comparisons any type.
     """
 
     op: BinaryOp
@@ -70,7 +71,7 @@ class Not:
 class Select:
     """`condition ? then : otherwise`, of one type, both evaluated.
 
-    `even`: nobody can tell which it will be, so no branch may be made of it.
+    `even`: unpredictable, so it must not become a branch.
     """
 
     condition: "LExpr"
@@ -90,7 +91,7 @@ class Convert:
 
 @dataclass(frozen=True, slots=True)
 class CallFn:
-    """A math function of arguments of one type: floats, unless it is of all numbers.
+    """A math function of arguments of one type: floats, or any number for some.
 
     One of `ops.FUNCTIONS`, where `min` and `max` take codes too, or one of the loop IR:
 
@@ -158,9 +159,9 @@ class Splat:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """In the sequence of lanes of `before`, then `now`: those `by` back.
+    """The lanes of `before`, then `now`, shifted: in each lane the value `by` earlier.
 
-    `by` is 1 to `LANES - 1`; at least one of both is wide.
+    `by` is 1 to `LANES - 1`; at least one operand is wide.
     """
 
     now: "LExpr"
@@ -179,9 +180,9 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """In the sequence of lanes of `first`, then `second`: those numbered by `order`.
+    """A shuffle: of the lanes of `first`, then `second`, those numbered by `order`.
 
-    At least one of both is wide.
+    At least one operand is wide.
     """
 
     first: "LExpr"
@@ -201,7 +202,7 @@ class Extract:
 
 @dataclass(frozen=True, slots=True)
 class CountTrue:
-    """In how many lanes a bool holds (i64), which is wide or a constant."""
+    """The number of lanes (i64) in which a bool, wide or a constant, holds."""
 
     operand: "LExpr"
     type: Scalar
@@ -240,8 +241,8 @@ class Store:
     """`array[index] = value`; a wide value goes to `LANES` entries from there on.
 
     In a bitmap only wide values and constants are stored, to `LANES` bits from a
-    multiple of `LANES` on. `past`: past the caches, for what will not be read soon;
-    `LANES` entries, of no bitmap, whose address is a multiple of their size.
+    multiple of `LANES` on. `past`: a non-temporal store of `LANES` entries, not in a
+    bitmap, whose address is a multiple of their size.
     """
 
     array: Array
@@ -252,7 +253,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Prefetch:
-    """Have an entry of an array brought near, if there is one; no bits."""
+    """Prefetch an entry of an array, which need not exist; no bitmap."""
 
     array: Array
     index: LExpr
@@ -260,10 +261,10 @@ class Prefetch:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """The lanes of a value in which `mask` holds, one after another.
+    """Store the lanes of a value in which `mask` holds, packed, from `array[index]` on.
 
-    They go to `array[index]` and on; all `LANES` entries from there may be written. It
-    is no bitmap. The mask is wide, or a constant.
+    All `LANES` entries from there may be overwritten. The array is no bitmap. The mask
+    is wide, or a constant.
     """
 
     array: Array
@@ -274,9 +275,9 @@ class Pack:
 
 @dataclass(frozen=True, slots=True)
 class Choose:
-    """`array` is one of two from here on, which have its type; it has no slot.
+    """Let `array`, which has no slot, be one of two arrays of its type.
 
-    It is known to the end of the block. Both are written if it is.
+    It is declared to the end of the block. Both are `written` if it is.
     """
 
     array: Array
@@ -287,10 +288,10 @@ class Choose:
 
 @dataclass(frozen=True, slots=True)
 class Pour:
-    """The first `count` entries of `source` go to `array[index]` and on.
+    """Copy the first `count` entries of `source` to `array[index]` and on.
 
-    Past the caches: `count` is a multiple of `LANES`, and both places are aligned to as
-    many entries, or to a line of the cache. Neither array is a bitmap.
+    By non-temporal stores: `count` is a multiple of `LANES`, and both addresses are
+    aligned to as many entries, or to a cache line. Neither array is a bitmap.
     """
 
     array: Array
@@ -303,7 +304,7 @@ class Pour:
 class While:
     """Repeat `body` while `condition` holds; `head` runs before each test of it.
 
-    One of both changes what the condition reads.
+    One of them changes what the condition reads.
     """
 
     condition: LExpr
@@ -313,10 +314,10 @@ class While:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """`var` from `start` up to `stop` (exclusive), one by one or by whole vectors.
+    """Count `var` from `start` up to `stop` (exclusive), by one or by whole vectors.
 
     It is an i64, the body does not assign it, and `stop`, which is computed once, does
-    not read it. Behind the loop it is the first that was not below `stop`.
+    not read it. After the loop it is the first value that is not below `stop`.
     """
 
     var: Var
@@ -328,7 +329,7 @@ class For:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """`if condition: then else: otherwise`; one of both has statements."""
+    """`if condition: then else: otherwise`; at least one has statements."""
 
     condition: LExpr
     then: tuple["Stmt", ...]
@@ -337,7 +338,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class WriteSlot:
-    """Put an i64 into a slot, for the runtime to read; no array's address is there."""
+    """Store an i64 in a slot for the runtime; no slot of an array."""
 
     slot: int
     value: LExpr
@@ -349,43 +350,29 @@ Stmt = (
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
-    """One compiled unit: what it reads of its slots, and what it does.
+class LoopKernel:
+    """One compiled unit: the slots that it reads, and its statements.
 
     `numbers` are variables (i64) that hold a slot's number on entry. Arrays do not
-    overlap but where both are only read, so only those share a slot. `wide`: it has
-    wide values already, and no loops in which to look for more.
+    overlap unless both are only read, so only those share a slot.
     """
 
     numbers: tuple[tuple[Var, int], ...]
     arrays: tuple[Array, ...]
     body: tuple[Stmt, ...]
-    wide: bool = False
 
 
-def counts(body: tuple[Stmt, ...]) -> bool:
-    """Whether there is a counted loop among some statements."""
+def has_loop(body: tuple[Stmt, ...], *, counted: bool = False) -> bool:
+    """Whether statements have a loop at any depth; with `counted`, a `For`."""
     for statement in body:
         match statement:
             case For():
                 return True
-            case While() if counts(statement.body):
+            case While(body=inner) if not counted or has_loop(inner, counted=counted):
                 return True
-            case Branch() if counts(statement.then) or counts(statement.otherwise):
-                return True
-            case _:
-                pass
-    return False
-
-
-def loops(body: tuple[Stmt, ...]) -> bool:
-    """Whether there is any loop among some statements."""
-    for statement in body:
-        match statement:
-            case For() | While():
-                return True
-            case Branch() if loops(statement.then) or loops(statement.otherwise):
-                return True
+            case Branch(then=then, otherwise=otherwise):
+                if has_loop((*then, *otherwise), counted=counted):
+                    return True
             case _:
                 pass
     return False

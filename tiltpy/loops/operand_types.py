@@ -1,6 +1,6 @@
-"""The typing rule of every expression of the loop IR, given its operands.
+"""Typing rules of the expressions of the loop IR, given their operands.
 
-Nothing is converted on the way: every rule is an equality, as LLVM has it.
+Nothing is converted implicitly: every rule is an equality, as in LLVM.
 """
 
 from struct import error, pack
@@ -110,50 +110,50 @@ def _fits_float(value: float, scalar: Scalar) -> bool:
 
 
 def _operator_fault(expr: Bin) -> str | None:
-    op, taken = expr.op, expr.left.type
-    fault = _expect("operands have one type", expr.right.type, taken)
+    op, operand = expr.op, expr.left.type
+    fault = _expect("operands have one type", expr.right.type, operand)
     if fault is not None:
         return fault
     if op in LOGICAL:
-        return _expect("&& and || are of bools", taken, BOOL) or _expect(
+        return _expect("&& and || are of bools", operand, BOOL) or _expect(
             "&& and || give a bool", expr.type, BOOL
         )
     if op in ARITHMETIC:
-        if not taken.is_number or (op == "/" and not taken.is_float):
-            return f"arithmetic is of numbers, and / of floats: {op} of {taken}"
-        return _expect("arithmetic gives its operands' type", expr.type, taken)
+        if not operand.is_number or (op == "/" and not operand.is_float):
+            return f"arithmetic is of numbers, and / of floats: {op} of {operand}"
+        return _expect("arithmetic gives its operands' type", expr.type, operand)
     return _expect("a comparison is a bool", expr.type, BOOL)
 
 
 def _call_fault(call: CallFn) -> str | None:
     name = call.function
     function = FUNCTIONS.get(name)
-    arity = _OWN_ARITY.get(name) if function is None else function.arity
+    arity = _LOOP_FUNCTIONS.get(name) if function is None else function.arity
     if arity is None:
         return f"a function is one of ops.FUNCTIONS or of the loop IR: {name}"
     if len(call.arguments) != arity:
         return f"{name} takes {arity} arguments: {len(call.arguments)}"
-    taken = call.arguments[0].type
+    operand = call.arguments[0].type
     for argument in call.arguments[1:]:
-        fault = _expect("arguments have one type", argument.type, taken)
+        fault = _expect("arguments have one type", argument.type, operand)
         if fault is not None:
             return fault
     if name == "from_key":
         fault = None if call.type in KEYS else f"from_key gives a float: {call.type}"
-        return fault or _expect("a key has its float's width", taken, KEYS[call.type])
+        return fault or _expect("a key has its float's width", operand, KEYS[call.type])
     if function is not None and function.result == "same":
-        if not (taken.is_number or (taken == STRING and name in ("min", "max"))):
-            return f"{name} takes numbers: {taken}"
-        return _expect(f"{name} gives its arguments' type", call.type, taken)
-    if not taken.is_float:
-        return f"{name} takes floats: {taken}"
+        if not (operand.is_number or (operand == STRING and name in ("min", "max"))):
+            return f"{name} takes numbers: {operand}"
+        return _expect(f"{name} gives its arguments' type", call.type, operand)
+    if not operand.is_float:
+        return f"{name} takes floats: {operand}"
     if name in ("max_key", "min_key"):
-        return _expect("a key has its float's width", call.type, KEYS[taken])
-    expected = BOOL if function is not None and function.result == "bool" else taken
+        return _expect("a key has its float's width", call.type, KEYS[operand])
+    expected = BOOL if function is not None and function.result == "bool" else operand
     return _expect(f"{name} gives {expected}", call.type, expected)
 
 
-_OWN_ARITY = {"max_key": 1, "min_key": 1, "from_key": 1, "fma": 3}
+_LOOP_FUNCTIONS = {"max_key": 1, "min_key": 1, "from_key": 1, "fma": 3}
 
 
 def _lanes_fault(expr: Lane | Lanes) -> str | None:

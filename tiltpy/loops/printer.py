@@ -16,11 +16,11 @@ from tiltpy.loops.nodes import (
     Earlier,
     Extract,
     For,
-    Kernel,
     Lane,
     Lanes,
     LExpr,
     Load,
+    LoopKernel,
     Not,
     Num,
     Pack,
@@ -39,7 +39,7 @@ from tiltpy.loops.nodes import (
 from tiltpy.ops import PRECEDENCE
 
 
-def format_kernel(kernel: Kernel) -> str:
+def format_kernel(kernel: LoopKernel) -> str:
     """The whole kernel, its arrays first."""
     lines = []
     for array in kernel.arrays:
@@ -91,13 +91,13 @@ def _block(body: tuple[Stmt, ...], depth: int) -> Iterator[str]:
                 where = f"{array.name}[{format_lexpr(index)} ...]"
                 what = f"{format_lexpr(value)} where {format_lexpr(mask)}"
                 yield f"{pad}{where} = {what}"
-            case Choose(array=array, condition=test, then=one, otherwise=other):
-                either = f"{one.name} : {other.name}"
+            case Choose(array=array, condition=test, then=then, otherwise=other):
+                either = f"{then.name} : {other.name}"
                 yield f"{pad}{array.name} = {format_lexpr(test, 1)} ? {either}"
             case Pour(array=array, index=index, source=source, count=count):
                 where = f"{array.name}[{format_lexpr(index)} ...]"
-                some = f"{source.name}[0 .. {format_lexpr(count)}]"
-                yield f"{pad}past the caches: {where} = {some}"
+                entries = f"{source.name}[0 .. {format_lexpr(count)}]"
+                yield f"{pad}past the caches: {where} = {entries}"
             case For(var=var, start=start, stop=stop, body=inner, step=step):
                 span = f"{format_lexpr(start)} .. {format_lexpr(stop)}"
                 by = f" by {step}" if step != 1 else ""
@@ -148,15 +148,15 @@ def format_lexpr(expr: LExpr, outer: int = 0) -> str:
         case CallFn(function=function, arguments=arguments):
             return f"{function}({', '.join(format_lexpr(a) for a in arguments)})"
         case Bin(op=op, left=left, right=right):
-            own = PRECEDENCE[op]
-            text = f"{format_lexpr(left, own)} {op} {format_lexpr(right, own + 1)}"
-            return f"({text})" if own < outer else text
+            rank = PRECEDENCE[op]
+            text = f"{format_lexpr(left, rank)} {op} {format_lexpr(right, rank + 1)}"
+            return f"({text})" if rank < outer else text
         case Select(condition=condition, then=then, otherwise=otherwise):
-            own = PRECEDENCE["?:"]
+            rank = PRECEDENCE["?:"]
             text = (
-                f"{format_lexpr(condition, own + 1)} ? {format_lexpr(then, own + 1)}"
-                f" : {format_lexpr(otherwise, own)}"
+                f"{format_lexpr(condition, rank + 1)} ? {format_lexpr(then, rank + 1)}"
+                f" : {format_lexpr(otherwise, rank)}"
             )
-            return f"({text})" if own < outer else text
+            return f"({text})" if rank < outer else text
         case _:
             assert_never(expr)

@@ -1,10 +1,10 @@
-"""What is known at one place of a kernel, as its verifier walks over the statements."""
+"""The scope of a kernel's verifier: what is declared and assigned at a statement."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from tiltpy.loops.nodes import Array, Kernel, Stmt, Var
+from tiltpy.loops.nodes import Array, LoopKernel, Stmt, Var
 from tiltpy.loops.operand_types import scalar_fault
 from tiltpy.loops.printer import format_statement
 from tiltpy.loops.widths import wide_variables
@@ -12,10 +12,13 @@ from tiltpy.types import BOOL, I64, Scalar
 
 
 class KernelScope:
-    """The variables that are assigned, the arrays there are, the statements around.
+    """The assigned variables, the declared arrays and the enclosing statements.
 
-    What is known inside of a loop or a branch alone is forgotten behind it: `_trail`
-    and `_choices` have the names in the order in which they became known.
+    Names of the inside of a loop or a branch go out of scope after it: `_trail` and
+    `_choices` have them in the order in which they entered. `counters` are the
+    variables of the enclosing counted loops, `addresses` the slots of arrays, `reads`
+    and `changes` the names of variables and arrays in order. `around` has the current
+    statement last.
     """
 
     def __init__(self, slots: int | None) -> None:
@@ -24,28 +27,27 @@ class KernelScope:
         self.assigned: set[str] = set()
         self.arrays: dict[str, Array] = {}
         self.counters: set[str] = set()
-        """The variables of the counted loops around."""
         self.wide: frozenset[str] = frozenset()
         self.addresses: set[int] = set()
-        """The slots with an array's address."""
         self.reads: list[str] = []
         self.changes: list[str] = []
-        """The names of variables and arrays that were read, and of those changed."""
         self._trail: list[str] = []
         self._choices: list[str] = []
         self.around: list[Stmt] = []
-        """The statement where the walk is, behind those it is in."""
 
     def fail(self, rule: str) -> NoReturn:
-        """Refuse the statement where the walk is."""
-        lines = [format_statement(one).rstrip(":") for one in reversed(self.around)]
+        """Refuse the current statement."""
+        lines = [
+            format_statement(statement).rstrip(":")
+            for statement in reversed(self.around)
+        ]
         first = f"{lines[0]}: {rule}" if lines else rule
         raise AssertionError("\n  in ".join([first, *lines[1:]]))
 
-    # What a kernel begins with
+    # Declarations
 
-    def declare(self, kernel: Kernel) -> None:
-        """Verify a kernel's slots and arrays, and know them."""
+    def declare(self, kernel: LoopKernel) -> None:
+        """Verify and declare a kernel's slots and arrays."""
         self.wide = frozenset(var.name for var in wide_variables(kernel.body))
         owners: dict[int, Array] = {}
         for array in kernel.arrays:
@@ -65,13 +67,13 @@ class KernelScope:
             self.assign(var)
 
     def require_slot(self, slot: int, what: str) -> None:
-        """Refuse a slot that the kernel has not."""
+        """Refuse a slot that the kernel does not have."""
         if slot < 0 or (self.slots is not None and slot >= self.slots):
             among = "" if self.slots is None else f" of {self.slots}"
             self.fail(f"a slot is one of the kernel's: {slot}{among}, {what}")
 
     def add_array(self, array: Array) -> None:
-        """Know an array from here on."""
+        """Declare an array from here on."""
         if array.name in self.arrays:
             self.fail(f"an array is declared or chosen once: {array.name}")
         if array.bits and array.type != BOOL:
@@ -82,28 +84,28 @@ class KernelScope:
         self.arrays[array.name] = array
 
     def require_array(self, array: Array) -> None:
-        """Refuse an array that is not known, or not as this."""
+        """Refuse an array that is not declared, or not like this."""
         known = self.arrays.get(array.name)
         if known is not array and known != array:
             how = "" if known is None else " like this"
             self.fail(f"an array is declared or chosen{how} before: {array.name}")
 
     def change_array(self, array: Array) -> None:
-        """Refuse stores to an array that is not known, or only read."""
+        """Note a store; refuse an array that is not declared, or only read."""
         self.require_array(array)
         self.changes.append(array.name)
         if not array.written:
             self.fail(f"stores go to arrays that are written: {array.name}")
 
     def choose_array(self, array: Array) -> None:
-        """Know an array to the end of the block."""
+        """Declare an array to the end of the block."""
         self.add_array(array)
         self._choices.append(array.name)
 
     # Variables
 
     def name_variable(self, var: Var) -> None:
-        """Refuse a variable that has another type elsewhere."""
+        """Note a variable's type; refuse another one."""
         known = self.types.get(var.name)
         if known is None:
             self.types[var.name] = var.type
@@ -114,7 +116,7 @@ class KernelScope:
             self.fail(f"a variable has one type: {var.name}, {known} and {var.type}")
 
     def assign(self, var: Var) -> None:
-        """Know that a variable has a value from here on."""
+        """Assign a variable from here on."""
         self.name_variable(var)
         if var.name in self.counters:
             self.fail(f"a loop's body does not assign its variable: {var.name}")
@@ -125,7 +127,7 @@ class KernelScope:
 
     @contextmanager
     def inside(self) -> Iterator[list[str]]:
-        """Forget afterwards what is known in here alone; gives the variables of it."""
+        """Open an inner scope; yields the variables that it assigned, once closed."""
         start, choices = len(self._trail), len(self._choices)
         names: list[str] = []
         yield names
@@ -137,7 +139,7 @@ class KernelScope:
         del self._choices[choices:]
 
     def merge(self, then: Iterable[str], otherwise: Iterable[str]) -> None:
-        """Know what both arms of a branch have assigned."""
+        """Assign the variables that both arms of a branch have assigned."""
         both = set(otherwise).intersection(then)
         self.assigned |= both
         self._trail += sorted(both)

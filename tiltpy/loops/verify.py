@@ -1,9 +1,9 @@
 """The verifier of the loop IR: every rule that `nodes.py` states, checked in one walk.
 
-The code generator relies on all of them and asks for none: a kernel that breaks one
-fails inside LLVM, or computes what nobody meant. So a violation is a bug of lowering,
-an `AssertionError` with the statement and the rule. The tests verify each kernel that
-they lower (see `compiler.VERIFY_KERNELS`).
+The code generator relies on all of them and checks none: a kernel that breaks one fails
+inside LLVM, or computes something else. A violation is a bug of lowering, raised as an
+`AssertionError` with the statement and the rule. The tests verify each kernel that they
+lower (see `compiler.VERIFY_KERNELS`).
 """
 
 from typing import assert_never
@@ -21,11 +21,11 @@ from tiltpy.loops.nodes import (
     Earlier,
     Extract,
     For,
-    Kernel,
     Lane,
     Lanes,
     LExpr,
     Load,
+    LoopKernel,
     Not,
     Num,
     Pack,
@@ -46,10 +46,10 @@ from tiltpy.loops.scope import KernelScope
 from tiltpy.types import BOOL, I64, Scalar
 
 
-def verify_kernel(kernel: Kernel, slots: int | None = None) -> None:
+def verify_kernel(kernel: LoopKernel, slots: int | None = None) -> None:
     """Raise an AssertionError with the first rule that a kernel breaks.
 
-    `slots`: how many slots it is called with, where that is known.
+    `slots`: the number of slots that it is called with, if known.
     """
     scope = KernelScope(slots)
     scope.declare(kernel)
@@ -57,7 +57,7 @@ def verify_kernel(kernel: Kernel, slots: int | None = None) -> None:
 
 
 class _KernelVerifier:
-    """The rules of statements, and of what they refer to in a scope."""
+    """The rules of statements and expressions, in a scope."""
 
     def __init__(self, scope: KernelScope) -> None:
         self.scope = scope
@@ -69,7 +69,7 @@ class _KernelVerifier:
     # Statements
 
     def block(self, body: tuple[Stmt, ...]) -> None:
-        """Verify statements that run one after the other."""
+        """Verify a block of statements."""
         for statement in body:
             self.scope.around.append(statement)
             self._statement(statement)
@@ -172,8 +172,10 @@ class _KernelVerifier:
     def _for(self, loop: For) -> None:
         name = loop.var.name
         self._scalar("a bound", loop.start, I64)
-        own = name in self._reads_of("a bound", loop.stop, I64)
-        self._require(not own, f"a loop's end does not read its variable: {name}")
+        reads_itself = name in self._reads_of("a bound", loop.stop, I64)
+        self._require(
+            not reads_itself, f"a loop's end does not read its variable: {name}"
+        )
         self._require(loop.var.type == I64, "a loop's variable is an i64")
         self._require(name not in self.scope.wide, "a loop's variable is not wide")
         counts = loop.step == 1 or (loop.step > 0 and loop.step % LANES == 0)
@@ -185,7 +187,7 @@ class _KernelVerifier:
             self.block(loop.body)
             self.scope.counters.remove(name)
 
-    # What statements refer to
+    # Operands of statements
 
     def _index(self, index: LExpr) -> None:
         self._scalar("an index", index, I64)
@@ -212,7 +214,7 @@ class _KernelVerifier:
     # Expressions
 
     def expression(self, expr: LExpr) -> bool:
-        """Verify an expression; gives whether it is wide."""
+        """Verify an expression; return whether it is wide."""
         wide = self._operands(expr)
         fault = type_fault(expr)
         if fault is not None:
@@ -269,7 +271,7 @@ class _KernelVerifier:
                 assert_never(expr)
 
     def _lanes(self, expr: LExpr) -> bool:
-        """Verify what has a value for each lane, or is a constant."""
+        """Verify an expression that is wide or a constant."""
         wide = self.expression(expr)
         if not wide and not isinstance(expr, Num):
             self.scope.fail(

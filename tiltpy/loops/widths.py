@@ -1,6 +1,6 @@
-"""Which variables of a kernel are wide: have a value for each lane.
+"""Widths: which variables of a kernel are wide, which means vectors of `LANES` values.
 
-Whatever is computed from a wide operand is wide, and so is a variable that is anywhere
+An expression with a wide operand is wide, and so is a variable that is anywhere
 assigned such a value.
 """
 
@@ -41,7 +41,7 @@ from tiltpy.loops.nodes import (
 
 
 def wide_variables(body: tuple[Stmt, ...]) -> frozenset[Var]:
-    """The variables that are wide somewhere."""
+    """The wide variables of a kernel's body, as a fixed point over its assignments."""
     pending = list(_assignments(body))
     wide: set[Var] = set()
     while True:
@@ -55,11 +55,11 @@ def wide_variables(body: tuple[Stmt, ...]) -> frozenset[Var]:
                 rest.append(assignment)
         if len(wide) == known:
             return frozenset(wide)
-        pending = rest  # once more: a loop hands values back to its beginning
+        pending = rest  # again: a loop's end assigns what its start reads
 
 
 def is_wide_expr(expr: LExpr, variables: AbstractSet[Var]) -> bool:
-    """Whether an expression has a value for each lane."""
+    """Whether an expression is wide, given the wide variables."""
     match expr:
         case Wide() | Lane() | Lanes() | Splat() | Earlier() | Pick():
             return True
@@ -72,8 +72,8 @@ def is_wide_expr(expr: LExpr, variables: AbstractSet[Var]) -> bool:
         case Bin(left=left, right=right):
             return is_wide_expr(left, variables) or is_wide_expr(right, variables)
         case Select():
-            parts = (expr.condition, expr.then, expr.otherwise)
-            return any(is_wide_expr(part, variables) for part in parts)
+            operands = (expr.condition, expr.then, expr.otherwise)
+            return any(is_wide_expr(each, variables) for each in operands)
         case CallFn(arguments=arguments):
             return any(is_wide_expr(argument, variables) for argument in arguments)
         case _:

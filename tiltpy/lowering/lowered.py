@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from tiltpy.abi import Signature
-from tiltpy.loops.nodes import Kernel
+from tiltpy.loops.nodes import LoopKernel
 
 
 @dataclass(frozen=True, slots=True)
 class LoweredKernel:
     """A kernel and what the runtime must know to call it."""
 
-    kernel: Kernel
+    kernel: LoopKernel
     signature: Signature

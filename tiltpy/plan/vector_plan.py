@@ -11,7 +11,7 @@ from math import lcm
 
 from tiltpy.abi import LANES, Layout, SamplingGrid, TimeLayout
 from tiltpy.costs import Costs
-from tiltpy.emit.axes import Axis, CellMap, common_low, step, whole_vectors
+from tiltpy.emit.axes import Axis, CellMap, common_low, map_cells, whole_vectors
 from tiltpy.emit.references import reductions, references
 from tiltpy.ir.nodes import CutPoint, Query, Reduce, TemporalExpr, UserReduction, Window
 from tiltpy.plan.nodes import Misfit
@@ -188,7 +188,7 @@ class VectorPlan:
         return WindowCells(oldest, self._step(reader, window.object, window.end))
 
     def _step(self, reader: TemporalExpr, name: str, offset: int) -> CellMap:
-        return step(self.axes[reader.name], self.axes[name], offset, self.low)
+        return map_cells(self.axes[reader.name], self.axes[name], offset, self.low)
 
     def is_streamed(self, reader: TemporalExpr, name: str) -> bool:
         """Whether the loop that computes a reader computes the object as well."""
@@ -344,7 +344,7 @@ class VectorPlan:
             back = 0 if direct else max(0, -point.offset) + precision
             found.append(back + needs.get(point.object, 0))
         for window in windows:
-            strided = not self.window(reader, window).newest.regular
+            strided = not self.window(reader, window).newest.is_regular
             direct = self.sampled(window.object) and (panes or strided)
             # Windows are made of what the furthest of them has come to.
             back = max(0, self.reach(window.object)[1] - window.start)

@@ -24,7 +24,7 @@ from tiltpy.loops.nodes import (
     Branch,
     Choose,
     For,
-    Kernel,
+    LoopKernel,
     Pack,
     Pour,
     Prefetch,
@@ -33,13 +33,13 @@ from tiltpy.loops.nodes import (
     Var,
     While,
     WriteSlot,
-    loops,
+    has_loop,
 )
 from tiltpy.loops.widths import wide_variables
 from tiltpy.types import I64
 
 
-def emit_module(kernel: Kernel, *, packs: bool = False, fuses: bool = True) -> str:
+def emit_module(kernel: LoopKernel, *, packs: bool = False, fuses: bool = True) -> str:
     """Emit the LLVM IR of a kernel: `void kernel(ptr slots, ptr stop)`.
 
     `packs`: the machine has instructions that pack the lanes of a register; `fuses`:
@@ -83,7 +83,7 @@ def _slot(code: Instructions, index: int) -> str:
 class _Body:
     """Emits a kernel's statements into one LLVM function."""
 
-    def __init__(self, kernel: Kernel, *, packs: bool, fuses: bool) -> None:
+    def __init__(self, kernel: LoopKernel, *, packs: bool, fuses: bool) -> None:
         self.packs = packs
         self.code = Instructions()
         self.places: dict[Var, str] = {}
@@ -179,7 +179,7 @@ class _Body:
         self.block(loop.head)
         self.code.choose(self.expressions.scalar(loop.condition), inner, done)
         self.code.begin(inner)
-        if not self.depth and not loops(loop.body):
+        if not self.depth and not has_loop(loop.body):
             self.poll()
         self.loop_body(loop.body)
         self.code.branch(head)

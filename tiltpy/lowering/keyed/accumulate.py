@@ -23,7 +23,7 @@ from tiltpy.loops.build import (
     select,
     sub,
 )
-from tiltpy.loops.nodes import Array, For, Kernel, LExpr, Num, Store, WriteSlot
+from tiltpy.loops.nodes import Array, For, LExpr, LoopKernel, Num, Store, WriteSlot
 from tiltpy.lowering.lowered import LoweredKernel
 from tiltpy.plan.keyed_plan import PaneAggregationPlan, value_of
 from tiltpy.types import I64
@@ -125,7 +125,9 @@ def lowered_of(
     folding: PaneAggregationPlan, assembly: Assembly, block: Block, shape: Shape
 ) -> LoweredKernel:
     """The kernel that a block is the whole of."""
-    kernel = Kernel(assembly.loaded(), tuple(assembly.arrays.values()), block.body())
+    kernel = LoopKernel(
+        assembly.slot_numbers(), tuple(assembly.arrays.values()), block.body()
+    )
     definition = folding.definition
     loop = Loop(
         definition.name,

@@ -15,7 +15,7 @@ from tiltpy.emit.row_access import ObjectRows, input_rows
 from tiltpy.ir.cuts import reads
 from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.loops.build import greatest, i64, least, load, lt, sub
-from tiltpy.loops.nodes import Kernel, LExpr, Store, WriteSlot
+from tiltpy.loops.nodes import LExpr, LoopKernel, Store, WriteSlot
 from tiltpy.lowering.lowered import LoweredKernel
 from tiltpy.lowering.sweep.loop import Sweep
 from tiltpy.lowering.sweep.ranking import Rankings
@@ -101,8 +101,8 @@ def _finish(
     *,
     special: bool,
 ) -> LoweredKernel:
-    kernel = Kernel(
-        assembly.loaded(),
+    kernel = LoopKernel(
+        assembly.slot_numbers(),
         tuple(assembly.arrays.values()),
         block.body(),
     )

@@ -100,7 +100,7 @@ class Sweep:
             count = self.assembly.fresh(f"{name}.count")
             block.set(count, i64(0))
         else:
-            out, count = out.elsewhere(store.near), store.count
+            out, count = out.with_arrays(store.staged), store.count
         exists = self.assembly.fresh("exists", BOOL)
         begin = self.assembly.fresh("begin")
         head, body = block.inner(), block.inner()
@@ -114,7 +114,7 @@ class Sweep:
         body.set(count, add(at, convert(value.valid, I64)))
         body.set(self.now, after)
         if store is not None:
-            store.pass_on(body)
+            store.flush(body)
         if isinstance(self.short, MergeLoop):
             self.short.append(body, out, count, self.now, last, store)
         elif self.short is not None:

@@ -108,7 +108,7 @@ class MergeLoop:
             run.when(conj(le(self.halt, self.bound), le(self.halt, last)), turn)
             self._set_bounds(run)
         if store is not None:
-            store.pass_on(run)
+            store.flush(run)
         latest = least(*(input_.latest(self.run + LANES) for input_ in self.fast))
         continues = conj(
             le(latest, last), *(input_.continues() for input_ in self.fast)

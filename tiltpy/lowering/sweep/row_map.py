@@ -71,7 +71,7 @@ class RowLoop:
             return count
         store = StreamStore(self.assembly, name, out.arrays())
         store.start(block, sub(last, first))
-        staged, count = out.elsewhere(store.near), store.count
+        staged, count = out.with_arrays(store.staged), store.count
         begin, end = self.rows.start_at(row), self.rows.end_at(row)
         write_snapshot(body, staged, count, value, begin, end)
         body.set(count, add(count, convert(value.valid, I64)))
@@ -81,7 +81,7 @@ class RowLoop:
         block.add(For(row, first, least(vectors_from, last), body.body()))
         lanes = block.inner()
         self._pack(lanes, staged, count, row)
-        store.pass_on(lanes)
+        store.flush(lanes)
         block.add(For(row, vectors_from, last, lanes.body(), LANES))
         return store.finish(block)
 

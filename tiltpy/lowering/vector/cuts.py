@@ -2,7 +2,7 @@
 
 from tiltpy.emit.axes import CellMap
 from tiltpy.emit.builder import Block
-from tiltpy.emit.cell_arrays import place, single
+from tiltpy.emit.cell_arrays import cell_at, cells_at
 from tiltpy.emit.values import Leaf, LoopValue, lower_expr
 from tiltpy.ir.nodes import (
     Cut,
@@ -101,29 +101,29 @@ class LaneCuts:
 
     def _point(self, name: str, step: CellMap) -> LExpr:
         view = self.view
-        if step.regular:
+        if step.is_regular:
             return view.moved(name, view.after(step))
         if step.times > step.over:
             raise Misfit(f"~{name} may have gaps between the cells that are seen")
         if view.stays(name, step):
-            moved = view.stored[name].moved(view.tile, view.place_in_tile(step))
+            moved = view.stored[name].change(view.tile, view.place_in_tile(step))
             here = view.block.name("moves", conj(eq(view.cell, view.first), moved))
             return view.block.name("cut", conj(here, eq(Lane(I64), i64(0))))
         at = view.place(step)
         before = step.earlier(view.lag + 1)
         if at.single:  # only the first lane can be in another cell than the one before
-            moves = ne(at.base, single(view.cell, before).base)
+            moves = ne(at.base, cell_at(view.cell, before).base)
             other = conj(eq(Lane(I64), i64(0)), view.block.name("moves", moves))
         else:
-            other = ne(at.cell(), place(view.cell, before).cell())
-        moved = view.stored[name].moved(view.block, at)
+            other = ne(at.cell(), cells_at(view.cell, before).cell())
+        moved = view.stored[name].change(view.block, at)
         return view.block.name("cut", conj(other, moved))
 
     def _window(self, window: Window, element: Expr) -> LExpr:
         """A snapshot that contributes has come, or one has gone."""
         view, name = self.view, window.object
         seen = view.plan.window(view.reader, window)
-        if not seen.newest.regular:
+        if not seen.newest.is_regular:
             raise Misfit(f"a window of ~{name} may hold the same twice")
         newest, oldest = view.after(seen.newest), view.after(seen.oldest)
         new = view.element(view.block, name, element, newest).valid

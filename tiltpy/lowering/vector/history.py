@@ -162,7 +162,7 @@ class Streamed:
 
     def value(self, block: Block, back: int) -> LoopValue:
         """The payload that many cells ago."""
-        alive = self.living(block, back)
+        alive = self.presence(block, back)
         fields = tuple(
             LoopValue(
                 scalar,
@@ -177,22 +177,22 @@ class Streamed:
             return LoopValue(self.type, None, alive, fields)
         return LoopValue(self.type, fields[0].value, alive)
 
-    def living(self, block: Block, back: int) -> LExpr:
+    def presence(self, block: Block, back: int) -> LExpr:
         """Where there was a snapshot that many cells ago."""
         return TRUE if self.alive is None else self.alive.at(block, back)
 
     def beginning(self, block: Block, back: int) -> LExpr:
         """Where one began."""
         if self.begins is None:
-            return self.living(block, back)
+            return self.presence(block, back)
         return self.begins.at(block, back)
 
-    def moved(self, block: Block, back: int) -> LExpr:
+    def change(self, block: Block, back: int) -> LExpr:
         """Where there was another snapshot or gap than in the cell before."""
         if self.begins is None and self.alive is None:
             return TRUE
         begins = self.beginning(block, back)
         if self.alive is None:
             return begins
-        changed = ne(self.living(block, back), self.living(block, back + 1))
+        changed = ne(self.presence(block, back), self.presence(block, back + 1))
         return block.name("moved", disj(begins, changed))

@@ -29,7 +29,7 @@ from tiltpy.emit.cell_arrays import Bitmap, CellArrays
 from tiltpy.emit.row_access import ObjectRows, input_rows
 from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.loops.build import add, i64, least, lt, sub
-from tiltpy.loops.nodes import Bin, For, Kernel, LExpr, While
+from tiltpy.loops.nodes import Bin, For, LExpr, LoopKernel, While
 from tiltpy.lowering.lowered import LoweredKernel
 from tiltpy.lowering.vector.cell_values import Outcome
 from tiltpy.lowering.vector.densify import Spread
@@ -244,7 +244,7 @@ class _VectorKernel:
     def _finish(self, loops: list[Loop]) -> LoweredKernel:
         assembly = self.assembly
         arrays = tuple(assembly.arrays.values())
-        kernel = Kernel(assembly.loaded(), arrays, self.block.body(), wide=True)
+        kernel = LoopKernel(assembly.slot_numbers(), arrays, self.block.body())
         reads = tuple(self._read(name) for name in self._inputs())
         multiple, around = self.plan.multiple, self.warm + self.plan.lag
         stretch = Stretch(

@@ -10,7 +10,7 @@ from dataclasses import replace
 from tiltpy.abi import LANES
 from tiltpy.emit.axes import CellMap
 from tiltpy.emit.builder import Assembly, Block
-from tiltpy.emit.cell_arrays import CellArrays, CellIndex, place
+from tiltpy.emit.cell_arrays import CellArrays, CellIndex, cells_at
 from tiltpy.emit.values import LoopValue, lower_expr
 from tiltpy.ir.nodes import CutPoint, Element, EventBound, Expr, TemporalExpr
 from tiltpy.loops.build import TRUE, add, conj, i64, mul
@@ -62,7 +62,7 @@ class LaneView:
 
     def place(self, step: CellMap) -> CellIndex:
         """Where a stored object has the cells that a reference sees."""
-        found = place(self.cell, step.earlier(self.lag))
+        found = cells_at(self.cell, step.earlier(self.lag))
         return replace(found, base=self.block.name("base", found.base))
 
     def _back(self, name: str, after: int) -> int:
@@ -77,13 +77,13 @@ class LaneView:
     def value(self, name: str, step: CellMap) -> LoopValue:
         """The payload in the cells that a reference sees."""
         if self.streams_here(name):
-            assert step.regular, "cells of one loop move on together"
+            assert step.is_regular, "cells of one loop move on together"
             back = self._back(name, self.after(step))
             return self.streams[name].value(self.block, back)
         if self.stays(name, step):
             return self.stored[name].value(self.tile, self.place_in_tile(step))
         at = self.place(step)
-        if at.contiguous or at.near:
+        if at.contiguous or at.picks:
             self._prefetch(name, at.base)
         return self.stored[name].value(self.block, at)
 
@@ -96,7 +96,7 @@ class LaneView:
 
     def place_in_tile(self, step: CellMap) -> CellIndex:
         """Where that cell is."""
-        found = place(self.first, step.earlier(self.lag))
+        found = cells_at(self.first, step.earlier(self.lag))
         return replace(found, base=self.tile.name("base", found.base))
 
     def bound(self, node: EventBound) -> LoopValue:
@@ -111,7 +111,7 @@ class LaneView:
         lanes = Lane(I64) if at.lanes is None else at.lanes
         period = i64(source.axis.period)
         first = self.block.name("time", add(source.start, mul(base, period)))
-        alive = source.living(self.block, at)
+        alive = source.presence(self.block, at)
         return LoopValue(node.type, add(first, mul(lanes, period)), alive)
 
     def _prefetch(self, name: str, cell: LExpr) -> None:
@@ -172,5 +172,5 @@ class LaneView:
     def moved(self, name: str, after: int) -> LExpr:
         """In which of them another snapshot or gap is than in the one before."""
         if self.streams_here(name):
-            return self.streams[name].moved(self.block, self._back(name, after))
-        return self.stored[name].moved(self.block, self._cells(after))
+            return self.streams[name].change(self.block, self._back(name, after))
+        return self.stored[name].change(self.block, self._cells(after))

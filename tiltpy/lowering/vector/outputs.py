@@ -6,7 +6,7 @@ are packed, and a bitmap says in which cells snapshots begin (see `abi.Stretch`)
 
 from tiltpy.abi import LANES, SlotKind
 from tiltpy.emit.builder import Assembly, Block
-from tiltpy.emit.stream_stores import StreamStore
+from tiltpy.emit.stream_stores import StreamStore, pays_streaming
 from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.loops.build import (
     FALSE,
@@ -85,7 +85,8 @@ class Output:
         if self.outlet is not None:
             self.outlet.start(block, self.total)
         elif self.outcome.full:
-            block.set(self.past, self._may_pass())
+            streams = pays_streaming(self.assembly, self._arrays(), self.total)
+            block.set(self.past, streams)
         else:
             block.set(self.count, i64(0))
         for mask in self.masks.values():
@@ -114,14 +115,6 @@ class Output:
         else:
             block.add(*near.statements)
 
-    def _may_pass(self) -> LExpr:
-        """Whether there is much to write, to addresses that are aligned for it."""
-        places = map(self.assembly.place, self._arrays())
-        aligned = (eq(Bin("%", place, i64(64), I64), i64(0)) for place in places)
-        return conj(
-            lt(i64(self.assembly.costs.streamed_snapshots), self.total), *aligned
-        )
-
     def _arrays(self) -> list[Array]:
         """What is written but for the bitmaps: the columns, each before its flags."""
         pairs = zip(self.values, self.validity, strict=True)
@@ -148,10 +141,10 @@ class Output:
         if self.outcome.begins is not None:
             covered = conj(self.outcome.value.valid, inside)
             block.add(Store(self._bitmap(SlotKind.OUT_COVERED), cell, covered))
-        for array, value in zip(outlet.near, self._columns(), strict=True):
+        for array, value in zip(outlet.staged, self._columns(), strict=True):
             block.add(Pack(array, self.count, value, mask))
         block.set(self.count, add(self.count, CountTrue(mask, I64)))
-        outlet.pass_on(block)
+        outlet.flush(block)
 
     def _append(self, block: Block, cell: LExpr) -> None:
         """One cell; the bits of its vector are put together in masks."""

@@ -11,7 +11,7 @@ from tiltpy.aggregates.finalize import finish_cells
 from tiltpy.aggregates.pane_fold import Pane
 from tiltpy.aggregates.pane_passes import fold_pane
 from tiltpy.emit.builder import Assembly, Block
-from tiltpy.emit.cell_arrays import CellArrays, CellIndex, single
+from tiltpy.emit.cell_arrays import CellArrays, CellIndex, cell_at
 from tiltpy.emit.references import reductions
 from tiltpy.emit.values import LoopValue, lower_expr, zero
 from tiltpy.ir.nodes import (
@@ -90,7 +90,7 @@ class PaneLoop:
         match node:
             case At(object=name, offset=offset):
                 step = self.plan.point(self.reader, CutPoint(name, offset))
-                return self.stored[name].value(self.block, single(self.cell, step))
+                return self.stored[name].value(self.block, cell_at(self.cell, step))
             case Time(offset=offset):
                 ticks = mul(add(self.cell, i64(1)), i64(self.reader.tdom.precision))
                 time = add(add(self.low, ticks), i64(offset))
@@ -104,9 +104,9 @@ class PaneLoop:
 
     def _pane(self, window: Window, element: Expr) -> Pane:
         seen = self.plan.window(self.reader, window)
-        if not seen.newest.strided:
+        if not seen.newest.is_strided:
             raise Misfit(f"a window of ~{window.object} has cells of varying number")
-        base = self.block.name("base", single(self.cell, seen.oldest).base)
+        base = self.block.name("base", cell_at(self.cell, seen.oldest).base)
         return Pane(self.stored[window.object], element, base, seen.cells)
 
     def _fold_together(self) -> None:

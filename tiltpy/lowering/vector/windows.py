@@ -48,9 +48,9 @@ class LaneWindows:
     def reduce(self, node: Reduce) -> LoopValue:
         """A reduction over the window of each lane."""
         seen = self.view.plan.window(self.view.reader, node.window)
-        if seen.newest.regular:
+        if seen.newest.is_regular:
             return self._sliding(node, seen)
-        if seen.newest.strided:
+        if seen.newest.is_strided:
             return self._strided(node, seen)
         raise Misfit(f"a window of ~{node.window.object} has cells of varying number")
 
