@@ -42,20 +42,15 @@ def _squares(_block: Block, _row: LExpr, value: LoopValue) -> State:
 
 
 SQUARES = Aggregate("squares", (F64,), (f64(0.0),), _squares, _arithmetic("+"))
-COUNT = Aggregate(
-    "count",
-    (I64,),
-    (i64(0),),
-    lambda _block, _row, _value: (i64(1),),
-    _arithmetic("+"),
-)
-SHORT_COUNT = Aggregate(
-    "count",
-    (I32,),
-    (Num(0, I32),),
-    lambda _block, _row, _value: (Num(1, I32),),
-    _arithmetic("+"),
-)
+
+
+def _count(scalar: Scalar) -> Aggregate:
+    zero, one = Num(0, scalar), Num(1, scalar)
+    return Aggregate("count", (scalar,), (zero,), lambda *_: (one,), _arithmetic("+"))
+
+
+COUNT = _count(I64)
+SHORT_COUNT = _count(I32)
 """For windows over cells, whose length is known and fits."""
 FIRST = Aggregate(
     "first",

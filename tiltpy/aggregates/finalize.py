@@ -4,7 +4,7 @@ from dataclasses import replace
 from math import floor, frexp, ldexp
 
 from tiltpy.aggregates.aggregate import State
-from tiltpy.aggregates.user_defined import finish_user_defined
+from tiltpy.aggregates.user_defined import code_of
 from tiltpy.emit.builder import Block
 from tiltpy.emit.floats import minus, over, times
 from tiltpy.emit.values import LoopValue
@@ -28,7 +28,7 @@ def finish(block: Block, node: Reduce, state: State, count: LExpr) -> LoopValue:
     """Lower a state and a count to the result; `first` and `last` have rows instead."""
     reduction = block.assembly.user_reductions.get(node.reduction)
     if reduction is not None:
-        return finish_user_defined(block, reduction, state)
+        return code_of(reduction).finish(block, state)
     assert isinstance(node.type, Scalar)
     return LoopValue(node.type, *_built_in(node, node.type, state, count))
 

@@ -16,17 +16,7 @@ from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.floats import minus, over, plus, times
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Reduce
-from tiltpy.loops.build import (
-    TRUE,
-    conj,
-    convert,
-    disj,
-    f64,
-    i64,
-    le,
-    lt,
-    select,
-)
+from tiltpy.loops.build import TRUE, conj, convert, disj, f64, i64, le, lt, select
 from tiltpy.loops.nodes import CallFn, CountTrue, LExpr, Num, Splat
 from tiltpy.types import BOOL, F32, F64, I64, Scalar
 

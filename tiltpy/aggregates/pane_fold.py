@@ -14,16 +14,7 @@ from tiltpy.emit.builder import Block
 from tiltpy.emit.cell_arrays import CellArrays, CellIndex
 from tiltpy.emit.values import LoopValue, lower_expr
 from tiltpy.ir.nodes import Element, Expr
-from tiltpy.loops.build import (
-    TRUE,
-    add,
-    conj,
-    disj,
-    eq,
-    i64,
-    lt,
-    sub,
-)
+from tiltpy.loops.build import TRUE, add, conj, disj, eq, i64, lt, sub
 from tiltpy.loops.nodes import (
     Bin,
     CountTrue,

@@ -15,16 +15,7 @@ from tiltpy.aggregates.pane_fold import Lift, Pane, fold, fold_rows
 from tiltpy.emit.builder import Block
 from tiltpy.emit.cell_arrays import CellIndex
 from tiltpy.emit.floats import fma, minus, over, plus, times
-from tiltpy.loops.build import (
-    TRUE,
-    conj,
-    convert,
-    f64,
-    i64,
-    lt,
-    select,
-    sub,
-)
+from tiltpy.loops.build import TRUE, conj, convert, f64, i64, lt, select, sub
 from tiltpy.loops.nodes import Bin, CallFn, Extract, Lane, LExpr, Num
 from tiltpy.types import BOOL, F32, F64, I64
 
@@ -54,11 +45,6 @@ def _power_sums(name: str, number: int) -> Aggregate:
 
 DEVIATIONS = _power_sums("deviations", 1)
 """The sum of the deviations from a value."""
-
-
-def deviations_from(pane: Pane, origin: LExpr) -> Lift:
-    """Lift cells for `DEVIATIONS`."""
-    return _powers_of(pane, DEVIATIONS, origin)
 
 
 def _powers_of(pane: Pane, aggregate: Aggregate, origin: LExpr, first: int = 1) -> Lift:
@@ -116,7 +102,7 @@ class Passes:
         self.about = aggregate_for("sum", F32, {}) if single else DEVIATIONS
         if self.orders and not single:
             self.origin = block.name("origin", first_value(block, pane))
-            self.first[self.about] = deviations_from(pane, self.origin)
+            self.first[self.about] = _powers_of(pane, DEVIATIONS, self.origin)
         elif self.orders:
             self.first[self.about] = lift_with(pane, self.about)
 
@@ -167,7 +153,7 @@ def _fold_variance(
     origin = block.name("origin", select(finite, first, f64(0.0)))
 
     def lift(inner: Block, where: CellIndex, inside: LExpr) -> State:
-        (deviation,) = deviations_from(pane, origin)(inner, where, inside)
+        (deviation,) = _powers_of(pane, DEVIATIONS, origin)(inner, where, inside)
         return deviation, deviation
 
     kinds = {k: lift_cell for k, lift_cell in passes.first.items() if k != passes.about}

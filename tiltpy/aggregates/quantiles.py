@@ -6,6 +6,7 @@
 from math import floor
 
 from tiltpy.emit.builder import Block
+from tiltpy.emit.floats import times
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import conj, eq, f64, greatest, least, negate, select
 from tiltpy.loops.nodes import Bin, CallFn, LExpr
@@ -36,8 +37,3 @@ def interpolate(block: Block, low: LExpr, high: LExpr, fraction: LExpr) -> LExpr
     plain = conj(negate(middle), CallFn("is_finite", (spread,), BOOL))
     point = least(greatest(select(plain, line, mean), low), high)
     return Bin("+", select(eq(fraction, f64(0.0)), low, point), f64(0.0), F64)
-
-
-def times(left: LExpr, right: LExpr) -> LExpr:
-    """A product of doubles."""
-    return Bin("*", left, right, F64)

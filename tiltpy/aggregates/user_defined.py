@@ -72,11 +72,6 @@ class ReductionCode:
     reduction: UserReduction
     gaps: tuple[bool, ...]
 
-    @property
-    def name(self) -> str:
-        """The reduction's name, for variables."""
-        return self.reduction.name
-
     def types(self) -> tuple[Scalar, ...]:
         """The types of a state's numbers and bools."""
         types: list[Scalar] = []
@@ -113,6 +108,10 @@ class ReductionCode:
         assert self.reduction.merge is not None
         env = {OLDER: self._unpack(older), NEWER: self._unpack(newer)}
         return self._pack(_lower_clause(block, self.reduction.merge, env))
+
+    def finish(self, block: Block, state: State) -> LoopValue:
+        """The result of the state of an aggregate."""
+        return self.result(block, state[1:], state[0])
 
     def result(self, block: Block, state: State, occupied: LExpr) -> LoopValue:
         """The result of a state; φ unless it is `occupied` by a snapshot."""
@@ -237,18 +236,6 @@ def bounded_aggregate(reduction: UserReduction, rows: ObjectRows) -> Aggregate:
     return _aggregate(code, lift)
 
 
-def lift_clipped(
-    block: Block,
-    reduction: UserReduction,
-    value: LoopValue,
-    bounds: tuple[LExpr, LExpr],
-    occupied: LExpr,
-) -> State:
-    """The aggregate's state of one snapshot with these bounds, if `occupied`."""
-    code = code_of(reduction)
-    return (occupied, *code.accumulate(block, code.initial(block), value, bounds))
-
-
 def _aggregate(code: ReductionCode, lift: Lift) -> Aggregate:
     def combine_nonempty(block: Block, a: State, b: State) -> State:
         return (TRUE, *code.merge(block, a[1:], b[1:]))
@@ -264,7 +251,7 @@ def _aggregate(code: ReductionCode, lift: Lift) -> Aggregate:
 
     types = code.types()
     return Aggregate(
-        f"own.{code.name}",
+        f"own.{code.reduction.name}",
         (BOOL, *types),
         (FALSE, *map(zero, types)),
         lift,
@@ -272,10 +259,3 @@ def _aggregate(code: ReductionCode, lift: Lift) -> Aggregate:
         combine_nonempty,
         ordered=True,
     )
-
-
-def finish_user_defined(
-    block: Block, reduction: UserReduction, state: State
-) -> LoopValue:
-    """The result of an aggregate's state."""
-    return code_of(reduction).result(block, state[1:], state[0])

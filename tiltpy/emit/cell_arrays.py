@@ -10,17 +10,7 @@ from tiltpy.emit.axes import Axis, CellMap
 from tiltpy.emit.builder import Block
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue
-from tiltpy.loops.build import (
-    TRUE,
-    add,
-    convert,
-    disj,
-    i64,
-    mul,
-    ne,
-    select,
-    sub,
-)
+from tiltpy.loops.build import TRUE, add, convert, disj, i64, mul, ne, select, sub
 from tiltpy.loops.nodes import (
     Array,
     Bin,

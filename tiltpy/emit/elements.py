@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from tiltpy.emit.builder import Block
+from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue, lower_expr
 from tiltpy.ir.nodes import At, Element, EventBound, Expr, Reduce, Time
-from tiltpy.loops.build import conj, i64, select
+from tiltpy.loops.build import TRUE, conj, i64, select
 from tiltpy.loops.nodes import LExpr
 
 
@@ -23,6 +23,11 @@ def element_of(block: Block, rows: ObjectRows, row: LExpr, element: Expr) -> Loo
 
     value = lower_expr(block, leaf, element)
     return replace(value, valid=conj(exists, value.valid))
+
+
+def is_filtered(assembly: Assembly, rows: ObjectRows, element: Expr) -> bool:
+    """Decide whether existing rows may have no value of an element."""
+    return element_of(Block(assembly), rows, i64(0), element).valid != TRUE
 
 
 def row_value(

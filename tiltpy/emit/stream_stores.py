@@ -10,17 +10,7 @@ from collections.abc import Sequence
 from tiltpy.abi import LANES
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.loops.build import INF, add, conj, eq, i64, load, lt, select, sub
-from tiltpy.loops.nodes import (
-    Array,
-    Bin,
-    Choose,
-    LExpr,
-    Pour,
-    Store,
-    Var,
-    While,
-    Wide,
-)
+from tiltpy.loops.nodes import Array, Bin, Choose, LExpr, Pour, Store, Var, While, Wide
 from tiltpy.types import BOOL, I64
 
 

@@ -6,11 +6,7 @@ clipped ones are combined with them.
 """
 
 from tiltpy.aggregates.aggregate import State, name_state
-from tiltpy.aggregates.user_defined import (
-    bounded_aggregate,
-    finish_user_defined,
-    lift_clipped,
-)
+from tiltpy.aggregates.user_defined import bounded_aggregate, code_of
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.elements import element_of
 from tiltpy.emit.values import LoopValue
@@ -83,7 +79,7 @@ class ClippedWindow:
         last = self._lift_row(block, reduction, node.element, newest, clips_newest)
         state = name_state(block, "m", aggregate.combine(block, first, middle))
         state = name_state(block, "m", aggregate.combine(block, state, last))
-        return finish_user_defined(block, reduction, state)
+        return code_of(reduction).finish(block, state)
 
     def _lift_row(
         self,
@@ -98,5 +94,6 @@ class ClippedWindow:
         value = element_of(block, self.rows, readable, element)
         start, end = self.outer.window_rows().clip(readable)
         clipped = block.name("start", start), block.name("end", end)
-        state = lift_clipped(block, reduction, value, clipped, conj(clips, value.valid))
-        return name_state(block, "m", state)
+        code = code_of(reduction)
+        state = code.accumulate(block, code.initial(block), value, clipped)
+        return name_state(block, "m", (conj(clips, value.valid), *state))

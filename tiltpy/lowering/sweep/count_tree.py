@@ -10,8 +10,9 @@ greatest values. NaNs are counted apart.
 from collections.abc import Callable
 
 from tiltpy.abi import LANES
-from tiltpy.aggregates.quantiles import interpolate, quantile_share, times
+from tiltpy.aggregates.quantiles import interpolate, quantile_share
 from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.floats import times
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import (

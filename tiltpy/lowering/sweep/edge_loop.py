@@ -11,10 +11,7 @@ from dataclasses import dataclass
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.output_arrays import OutputArrays, write_snapshot
 from tiltpy.emit.row_access import ObjectRows, prefetch_rows
-from tiltpy.ir.nodes import (
-    CutPoint,
-    Window,
-)
+from tiltpy.ir.nodes import CutPoint, Window
 from tiltpy.loops.build import add, conj, convert, i64, le, least, lt, sub
 from tiltpy.loops.nodes import LExpr, Select, Var, While
 from tiltpy.lowering.sweep.cursors import StepCursor

@@ -18,15 +18,7 @@ from tiltpy.emit.output_arrays import OutputArrays, pack_snapshots
 from tiltpy.emit.references import references
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue, lower_expr
-from tiltpy.ir.nodes import (
-    At,
-    Element,
-    EventBound,
-    Reduce,
-    TemporalExpr,
-    Time,
-    Window,
-)
+from tiltpy.ir.nodes import At, Element, EventBound, Reduce, TemporalExpr, Time, Window
 from tiltpy.loops.build import TRUE, add, conj, convert, i64, le, lt, sub
 from tiltpy.loops.nodes import LExpr, Num, Splat, Var
 from tiltpy.plan.strategies.event_scan import depth

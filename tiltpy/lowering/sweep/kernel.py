@@ -7,7 +7,7 @@ visits time (`plan.nodes`).
 
 from collections.abc import Iterable, Mapping
 
-from tiltpy.abi import Layout, Loop, Signature, SlotKind
+from tiltpy.abi import Layout, Signature, SlotKind
 from tiltpy.costs import Costs
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.output_arrays import OutputArrays, output_arrays
@@ -30,7 +30,14 @@ def lower(
     costs: Costs,
 ) -> LoweredKernel:
     """Lower a query to the kernel for any rows of these layouts, as planned."""
-    assembly, block, objects = _begin(query, layouts, costs)
+    assembly = Assembly(layouts, query.reductions, costs)
+    block = Block(assembly)
+    used = {name for d in query.definitions for name in reads(d)}
+    objects = {
+        declared.name: input_rows(assembly, block, declared.name, declared.type)
+        for declared in query.inputs
+        if declared.name in used
+    }
     rankings = Rankings(assembly)
     loops = []
     special = False
@@ -42,25 +49,14 @@ def lower(
                 loop = RowLoop(assembly, definition, objects)
             case scan:
                 loop = Sweep(assembly, definition, objects, rankings, scan)
-        rows = _append(assembly, block, loop, definition)
-        objects[definition.name] = rows
+        objects[definition.name] = _append(assembly, block, loop, definition)
         loops.append(loop.describe())
         special |= choice.is_special
-    return _finish(query, assembly, block, loops, special=special)
-
-
-def _begin(
-    query: Query, layouts: Mapping[str, Layout], costs: Costs
-) -> tuple[Assembly, Block, dict[str, ObjectRows]]:
-    assembly = Assembly(layouts, query.reductions, costs)
-    block = Block(assembly)
-    used = {name for d in query.definitions for name in reads(d)}
-    objects = {
-        declared.name: input_rows(assembly, block, declared.name, declared.type)
-        for declared in query.inputs
-        if declared.name in used
-    }
-    return assembly, block, objects
+    arrays = tuple(assembly.arrays.values())
+    kernel = LoopKernel(assembly.slot_numbers(), arrays, block.body())
+    slots, scratch = tuple(assembly.slots), tuple(assembly.scratch)
+    signature = Signature(slots, tuple(loops), scratch, query.outputs, special=special)
+    return LoweredKernel(kernel, signature)
 
 
 def _append(
@@ -91,26 +87,3 @@ def _clip(assembly: Assembly, block: Block, out: OutputArrays, count: LExpr) -> 
     inner.add(Store(out.starts, i64(0), begin))
     inner.add(Store(out.ends, final, least(load(out.ends, final), high)))
     block.when(lt(i64(0), count), inner)
-
-
-def _finish(
-    query: Query,
-    assembly: Assembly,
-    block: Block,
-    loops: list[Loop],
-    *,
-    special: bool,
-) -> LoweredKernel:
-    kernel = LoopKernel(
-        assembly.slot_numbers(),
-        tuple(assembly.arrays.values()),
-        block.body(),
-    )
-    signature = Signature(
-        tuple(assembly.slots),
-        tuple(loops),
-        tuple(assembly.scratch),
-        query.outputs,
-        special=special,
-    )
-    return LoweredKernel(kernel, signature)

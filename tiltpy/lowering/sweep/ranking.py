@@ -13,11 +13,10 @@ memory is short. Rows and ranks are 32-bit numbers: the runtime refuses larger c
 """
 
 from tiltpy.emit.builder import Assembly, Block
-from tiltpy.emit.elements import element_of
+from tiltpy.emit.elements import element_of, is_filtered
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.ir.nodes import Expr
 from tiltpy.loops.build import (
-    TRUE,
     add,
     convert,
     disj,
@@ -55,8 +54,7 @@ class Ranking:
         assert isinstance(element.type, Scalar)
         self.type = element.type
         name = rows.name
-        trial = element_of(Block(assembly), rows, i64(0), element)
-        self.filtered = trial.valid != TRUE
+        self.filtered = is_filtered(assembly, rows, element)
         self.sort = RadixSort.of(assembly, name)
         self.rank = assembly.temporary(f"{name}.rank", I32, ((name, 1),), 1)
         self.value = assembly.temporary(f"{name}.value", self.type, ((name, 1),), 1)

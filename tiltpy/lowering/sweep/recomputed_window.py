@@ -65,8 +65,11 @@ def recompute(
 ) -> LoopValue:
     """Fold a window snapshot by snapshot, from `init` on by `acc`."""
     fresh, code = block.assembly.fresh, code_of(reduction)
-    state = tuple(fresh(code.name, kind) for kind in code.types())
-    occupied, row = fresh(f"{code.name}.some", BOOL), fresh(f"{code.name}.row")
+    state = tuple(fresh(reduction.name, kind) for kind in code.types())
+    occupied, row = (
+        fresh(f"{reduction.name}.some", BOOL),
+        fresh(f"{reduction.name}.row"),
+    )
     assign_state(block, state, code.initial(block))
     block.set(occupied, FALSE)
     inner, accumulate = block.inner(), block.inner()

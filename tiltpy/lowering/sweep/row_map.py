@@ -27,13 +27,7 @@ from tiltpy.ir.nodes import (
     Time,
 )
 from tiltpy.loops.build import TRUE, add, convert, i64, least, sub
-from tiltpy.loops.nodes import (
-    Bin,
-    For,
-    Lane,
-    LExpr,
-    Var,
-)
+from tiltpy.loops.nodes import Bin, For, Lane, LExpr, Var
 from tiltpy.lowering.sweep.operands import bound_of
 from tiltpy.types import I64
 

@@ -12,7 +12,7 @@ from tiltpy.aggregates.pane_fold import Pane
 from tiltpy.aggregates.pane_passes import States, fold_row_panes
 from tiltpy.emit.builder import Assembly, Block
 from tiltpy.emit.cell_arrays import cells_of
-from tiltpy.emit.elements import element_of, row_value
+from tiltpy.emit.elements import element_of, is_filtered, row_value
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Expr, Reduce, Window
@@ -86,8 +86,7 @@ class TumblingWindow:
             self._mark_changed(block, element, before)
 
     def _is_filtered(self, element: Expr) -> bool:
-        trial = element_of(Block(self.assembly), self.rows, i64(0), element)
-        return trial.valid != TRUE
+        return is_filtered(self.assembly, self.rows, element)
 
     def _folds_of(self, element: Expr) -> set[str] | None:
         """The reductions that fold every row; None if not even a cut does."""

@@ -10,15 +10,10 @@ from tiltpy.aggregates.aggregate import Aggregate, State, lift_where, name_state
 from tiltpy.aggregates.built_in import COUNT, aggregate_for
 from tiltpy.aggregates.user_defined import Slide, code_of, slide_of
 from tiltpy.emit.builder import Assembly, Block
-from tiltpy.emit.elements import element_of
+from tiltpy.emit.elements import element_of, is_filtered
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue
-from tiltpy.ir.nodes import (
-    Call,
-    Expr,
-    Reduce,
-    UserReduction,
-)
+from tiltpy.ir.nodes import Call, Expr, Reduce, UserReduction
 from tiltpy.ir.traversal import walk
 from tiltpy.loops.build import (
     TRUE,
@@ -41,8 +36,10 @@ class EvictableState:
 
     def __init__(self, assembly: Assembly, reduction: UserReduction) -> None:
         self.code = code = code_of(reduction)
-        self.count = assembly.fresh(f"{code.name}.count")
-        self.state = tuple(assembly.fresh(code.name, kind) for kind in code.types())
+        self.count = assembly.fresh(f"{reduction.name}.count")
+        self.state = tuple(
+            assembly.fresh(reduction.name, kind) for kind in code.types()
+        )
 
     def reset(self, block: Block) -> None:
         """Set the state of no snapshot."""
@@ -78,8 +75,7 @@ class Track:
         self.assembly = assembly
         self.rows = rows
         self.element = element
-        trial = element_of(Block(assembly), rows, i64(0), element)
-        self.filtered = trial.valid != TRUE
+        self.filtered = is_filtered(assembly, rows, element)
         self.running: dict[Aggregate, tuple[Var, ...]] = {}
         self.front: dict[Aggregate, tuple[Array, ...]] = {}
         self.evictable: dict[str, EvictableState] = {}
