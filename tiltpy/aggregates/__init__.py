@@ -1,4 +1,1 @@
-"""Reductions as aggregates: lift, combine, lower; and folds of panes.
-
-How a kernel follows windows is its own affair.
-"""
+"""Reductions as aggregates: lift, combine, lower; and folds of panes."""

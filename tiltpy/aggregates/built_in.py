@@ -20,20 +20,24 @@ from tiltpy.types import BOOL, F32, F64, I32, I64, U64, Scalar, Type, int_range
 
 
 def _arithmetic(op: BinaryOp) -> Combine:
-    def merge(_: Block, a: State, b: State) -> State:
+    def combine(_: Block, a: State, b: State) -> State:
         return (Bin(op, a[0], b[0], a[0].type),)
 
-    return merge
+    return combine
+
+
+def _accumulator(name: str, op: BinaryOp, neutral: int, scalar: Scalar) -> Aggregate:
+    return Aggregate(
+        name,
+        (scalar,),
+        (Num(float(neutral) if scalar.is_float else neutral, scalar),),
+        lambda _block, _row, value: (convert(value.scalar, scalar),),
+        _arithmetic(op),
+    )
 
 
 def _total(scalar: Scalar) -> Aggregate:
-    return Aggregate(
-        "total",
-        (scalar,),
-        (Num(0.0 if scalar.is_float else 0, scalar),),
-        lambda _block, _row, value: (convert(value.scalar, scalar),),
-        _arithmetic("+"),
-    )
+    return _accumulator("total", "+", 0, scalar)
 
 
 def _squares(_block: Block, _row: LExpr, value: LoopValue) -> State:
@@ -45,8 +49,10 @@ SQUARES = Aggregate("squares", (F64,), (f64(0.0),), _squares, _arithmetic("+"))
 
 
 def _count(scalar: Scalar) -> Aggregate:
-    zero, one = Num(0, scalar), Num(1, scalar)
-    return Aggregate("count", (scalar,), (zero,), lambda *_: (one,), _arithmetic("+"))
+    zero, single = Num(0, scalar), Num(1, scalar)
+    return Aggregate(
+        "count", (scalar,), (zero,), lambda *_: (single,), _arithmetic("+")
+    )
 
 
 COUNT = _count(I64)
@@ -68,17 +74,6 @@ LAST = Aggregate(
 )
 
 
-def _product(scalar: Scalar) -> Aggregate:
-    neutral = Num(1.0 if scalar.is_float else 1, scalar)
-    return Aggregate(
-        "product",
-        (scalar,),
-        (neutral,),
-        lambda _block, _row, value: (convert(value.scalar, scalar),),
-        _arithmetic("*"),
-    )
-
-
 def _key(scalar: Scalar) -> Scalar:
     if scalar.is_float:
         return I32 if scalar == F32 else I64
@@ -94,7 +89,7 @@ def _extreme(name: str, scalar: Scalar) -> Aggregate:
         plain = value.scalar
         return (CallFn(f"{name}_key", (plain,), key) if scalar.is_float else plain,)
 
-    def merge(_: Block, a: State, b: State) -> State:
+    def combine(_: Block, a: State, b: State) -> State:
         if key == BOOL:
             return (Bin("||" if largest else "&&", a[0], b[0], BOOL),)
         return ((greatest if largest else least)(a[0], b[0]),)
@@ -105,7 +100,7 @@ def _extreme(name: str, scalar: Scalar) -> Aggregate:
         (key,),
         (Num(bool(identity) if key == BOOL else identity, key),),
         lift,
-        merge,
+        combine,
     )
 
 
@@ -135,7 +130,7 @@ def aggregate_for(
         case "sum":
             return _total(_sum_type(element))
         case "product":
-            return _product(_sum_type(element))
+            return _accumulator("product", "*", 1, _sum_type(element))
         case "mean":
             return _total(_mean_type(element))
         case "rms":
@@ -164,7 +159,7 @@ def _row_aggregate(reduction: str) -> Aggregate:
 def narrow_aggregate(
     reduction: str, element: Type, user_reductions: Mapping[str, UserReduction]
 ) -> Aggregate:
-    """As `aggregate_for`, for trees of a few combines.
+    """The aggregate of a reduction for trees of a few combines.
 
     Sums of `f32` round no worse than pairwise summation there, and are twice as fast.
     """

@@ -135,7 +135,7 @@ def finish_cells(
     certain: bool,
     cells: int,
 ) -> LoopValue:
-    """As `finish`, of a window over `cells` cells; `certain`: each contributes."""
+    """Lower the state of a window over `cells` cells; `certain`: each contributes."""
     shared = node.reduction == "mean" and _divides_single(state[0], count)
     if node.reduction in ("sum", "mean") and state[0].type.is_float and not shared:
         # A sum of negative zeros is +0, too.

@@ -57,7 +57,7 @@ class Pane:
 
     @property
     def end(self) -> LExpr:
-        """The first cell behind it."""
+        """The cell after the last."""
         return add(self.base, self.size)
 
     def first(self) -> CellIndex:

@@ -34,12 +34,12 @@ def lift_with(pane: Pane, aggregate: Aggregate) -> Lift:
 
 
 def _power_sums(name: str, number: int) -> Aggregate:
-    def merge(_: Block, a: State, b: State) -> State:
+    def combine(_: Block, a: State, b: State) -> State:
         return tuple(Bin("+", x, y, F64) for x, y in zip(a, b, strict=True))
 
     zeros = tuple(f64(0.0) for _ in range(number))
     return Aggregate(
-        name, (F64,) * number, zeros, lambda _block, _row, _value: (), merge
+        name, (F64,) * number, zeros, lambda _block, _row, _value: (), combine
     )
 
 

@@ -224,7 +224,7 @@ def user_aggregate(reduction: UserReduction) -> Aggregate:
 
 
 def bounded_aggregate(reduction: UserReduction, rows: ObjectRows) -> Aggregate:
-    """The aggregate of a reduction with `merge` that sees the bounds of whole rows."""
+    """The aggregate of a reduction with `merge` that reads the bounds of rows."""
     code = code_of(reduction)
 
     def lift(block: Block, row: LExpr, value: LoopValue) -> State:

@@ -130,7 +130,7 @@ class CellArrays:
         return self.begins is None
 
     def arrays(self) -> list[Array]:
-        """All of its arrays."""
+        """The arrays of values and flags."""
         flags = (*self.validity, self.alive, self.begins)
         return [*self.values, *(flag for flag in flags if isinstance(flag, Array))]
 
@@ -163,17 +163,17 @@ class CellArrays:
             block.add(Prefetch(array, add(add(cell, self.offset), i64(cells))))
 
     def presence(self, block: Block, where: CellIndex) -> LExpr:
-        """Which cells have a snapshot."""
+        """The mask of the cells with a snapshot."""
         return _flag(block, self.alive, self._at(where))
 
     def beginning(self, block: Block, where: CellIndex) -> LExpr:
-        """In which cells a snapshot begins."""
+        """The mask of the cells in which a snapshot begins."""
         if self.begins is None:
             return self.presence(block, where)
         return _flag(block, self.begins, self._at(where))
 
     def change(self, block: Block, where: CellIndex) -> LExpr:
-        """Which cells have another snapshot or gap than the cell before."""
+        """The mask of the cells with another snapshot or gap than the one before."""
         if self.begins is None and self.alive is None:
             return TRUE
         begins = self.beginning(block, where)

@@ -24,7 +24,7 @@ class OutputArrays:
     validity: tuple[Array | None, ...]
 
     def arrays(self) -> tuple[Array, ...]:
-        """All of them."""
+        """The arrays of times, values and flags."""
         flags = (array for array in self.validity if array is not None)
         return self.starts, self.ends, *self.values, *flags
 

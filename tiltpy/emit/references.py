@@ -45,5 +45,5 @@ def reductions(definition: TemporalExpr) -> list[Reduce]:
 
 
 def uses_time(definition: TemporalExpr) -> bool:
-    """Whether every cell is a snapshot of its own."""
+    """Whether a cut makes every cell a snapshot."""
     return any(isinstance(cut, CutTime) for cut in leaf_cuts(definition.cuts))

@@ -151,7 +151,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Splat:
-    """One value in all lanes."""
+    """A scalar in all lanes."""
 
     operand: "LExpr"
     type: Scalar

@@ -1,4 +1,4 @@
-"""The scalar kernel: one loop for each object, from change point to change point.
+"""The sweep kernel: one loop for each object, from change point to change point.
 
-`kernel.py` is the entry; loops, cursors and windows each have a file. Any data fits.
+`kernel.py` is the entry; loops, cursors and windows each have a file. It fits any data.
 """

@@ -41,7 +41,7 @@ def gapless(rows: ObjectRows) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PointRead:
-    """What a cursor reads: `row` is readable even where no snapshot exists.
+    """The read of a cursor: `row` is readable even where no snapshot exists.
 
     `change` is the first time of the loop at which it may read something else. `wide`:
     lanes read successive rows, from `row` on.

@@ -176,14 +176,13 @@ class SlidingWindow:
 
     def _step(self, block: Block) -> None:
         """Evict a row and insert a row, as the bounds have moved by one at most."""
-        zero, one = i64(0), i64(1)
-        oldest = block.name("gone", greatest(sub(self.lo.row, one), zero))
+        oldest = block.name("gone", greatest(sub(self.lo.row, i64(1)), i64(0)))
         newest = block.name("new", self.newest_row())
         for track in self._row_tracks():
             track.evict(block, oldest, self.lo.moved)
         if self._stacks():
             flip = block.inner()
-            old = sub(self.hi.row, select(self.hi.moved, one, zero))
+            old = sub(self.hi.row, select(self.hi.moved, i64(1), i64(0)))
             self._flip(flip, flip.name("old", old))
             block.when(lt(self.middle, self.lo.row), flip)
         for track in self._row_tracks():
@@ -233,7 +232,7 @@ class SlidingWindow:
             bound.set(block, bound.row)
 
     def _pass(self, block: Block, now: LExpr) -> None:
-        """Move `lo`, and evict the rows it passes from what sees evictions."""
+        """Move `lo`, and evict the rows it passes from the tracks that need it."""
         passing = block.inner()
         changing = [t for t in self.tracks.values() if t.sees_evictions]
         observers: list[Track | WholeWindow] = [*changing, *self.wholes.values()]

@@ -99,7 +99,7 @@ class ClipWatch:
         self.changes: list[LExpr] = []
 
     def watch(self, assembly: Assembly, rows: ObjectRows, element: Expr) -> Var:
-        """Have a variable say whether an element's events are clipped elsewhere."""
+        """The variable that says whether an element's events are clipped elsewhere."""
         if element not in self.watched:
             self.watched[element] = assembly.fresh(f"{rows.name}.cut", BOOL)
         return self.watched[element]

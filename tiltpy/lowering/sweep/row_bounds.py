@@ -38,11 +38,11 @@ class RowBound:
     moved: Var
 
     def start(self, block: Block) -> None:
-        """Put it before the first row."""
+        """Move to before the first row."""
         self.set(block, i64(0))
 
     def set(self, block: Block, row: LExpr) -> None:
-        """Put it before a row."""
+        """Move to before a row."""
         block.set(self.row, row)
         block.set(self.due, self.due_at(self.row))
 

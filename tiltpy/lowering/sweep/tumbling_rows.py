@@ -77,18 +77,18 @@ class TumblingWindow:
         panes = {
             Pane(self.source, element, self.lo, self.size): needed
             for element in self.names
-            if (needed := self._folds_of(element)) is not None
+            if (needed := self._row_reductions(element)) is not None
         }
         if panes:
-            states = fold_row_panes(block, panes)
-            self.states = {pane.element: states for pane, states in states.items()}
+            folds = fold_row_panes(block, panes)
+            self.states = {pane.element: states for pane, states in folds.items()}
         for element in self.changed:
             self._mark_changed(block, element, before)
 
     def _is_filtered(self, element: Expr) -> bool:
         return is_filtered(self.assembly, self.rows, element)
 
-    def _folds_of(self, element: Expr) -> set[str] | None:
+    def _row_reductions(self, element: Expr) -> set[str] | None:
         """The reductions that fold every row; None if not even a cut does."""
         names = self.names[element]
         if self._is_filtered(element):
@@ -138,9 +138,9 @@ class TumblingWindow:
 
     def changes(self) -> list[LExpr]:
         """The first times of the loop at which the window has other rows."""
-        gone = sub(self.rows.end_or_never(self.lo), i64(self.window.start))
-        come = sub(self.rows.start_or_never(self.hi), i64(self.window.end - 1))
-        return [gone, come]
+        leaving = sub(self.rows.end_or_never(self.lo), i64(self.window.start))
+        coming = sub(self.rows.start_or_never(self.hi), i64(self.window.end - 1))
+        return [leaving, coming]
 
     # Cuts
 

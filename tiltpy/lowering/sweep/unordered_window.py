@@ -97,7 +97,7 @@ class UnorderedWindow:
         return reduction if slide is Slide.RECOMPUTE else None
 
     def _follow_oldest(self) -> None:
-        """Have a variable follow the oldest row, before which all have left."""
+        """Follow the oldest row, before which all have left, by a variable."""
         if self.oldest is None:
             self.oldest = self.assembly.fresh(f"{self.label}.oldest")
 

@@ -112,7 +112,7 @@ class Track:
         return self.changed is not None or bool(self.evictable)
 
     def mark(self) -> Var:
-        """Have a variable say whether other snapshots contribute than before."""
+        """The variable that says whether other snapshots contribute than before."""
         if self.changed is None:
             self.changed = self.assembly.fresh(f"{self.rows.name}.changed", BOOL)
         return self.changed
