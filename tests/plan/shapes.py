@@ -27,7 +27,7 @@ from tiltpy.aggregates.central_moments import ORDERS
 from tiltpy.aggregates.masked_variance import MaskedVariance
 from tiltpy.aggregates.pane_fold import Pane
 from tiltpy.costs import Costs
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import Bitmap, CellArrays
 from tiltpy.emit.elements import element_of
 from tiltpy.emit.stream_stores import StreamStore
@@ -128,7 +128,7 @@ def of_fold(fold: Fold) -> Forms:
 def of_pane(pane: Pane) -> Forms:
     if not isinstance(pane.cells, int):
         return
-    certain = pane.certain(Block(Assembly({})))
+    certain = pane.certain(Block(KernelBuilder({})))
     yield "pane: in every cell" if certain else "pane: some cells without"
     yield f"pane: {'straight' if pane.cells <= 128 else 'in a loop'}"
     if pane.cells >= 256:
@@ -140,7 +140,7 @@ def of_row_pane(pane: TumblingWindow) -> Forms:
     yield f"row pane: {rows.layout.time.value}{' points' * rows.layout.points}"
     yield f"row pane: {'every row' if rows.complete else 'rows that may be null'}"
     for element, names in pane.names.items():
-        trial = element_of(Block(pane.assembly), rows, i64(0), element)
+        trial = element_of(Block(pane.builder), rows, i64(0), element)
         if rows.complete and trial.valid != TRUE:
             yield "row pane: some rows only"
         if not ORDERS.keys().isdisjoint(names):
@@ -340,9 +340,9 @@ def _much_kept(found: StreamStore, chunk: SweepChunks | VectorChunks) -> Forms:
         form, rows = "merge", greatest(chunk.coverage.rows_of(loop.changes, 0)) // 2
     if form != "merge":
         yield f"{form}: packed"
-    if rows > found.assembly.costs.streamed_snapshots:
+    if rows > found.builder.costs.streamed_snapshots:
         yield f"{form}: past the caches"
-        if rows > found.assembly.costs.staging_buffer:
+        if rows > found.builder.costs.staging_buffer:
             yield f"{form}: more than a basin"
 
 

@@ -26,7 +26,7 @@ from tiltpy.types import F32, F64, I64, Scalar
 
 def finish(block: Block, node: Reduce, state: State, count: LExpr) -> LoopValue:
     """Lower a state and a count to the result; `first` and `last` have rows instead."""
-    reduction = block.assembly.user_reductions.get(node.reduction)
+    reduction = block.builder.user_reductions.get(node.reduction)
     if reduction is not None:
         return code_of(reduction).finish(block, state)
     assert isinstance(node.type, Scalar)
@@ -141,6 +141,6 @@ def finish_cells(
         # A sum of negative zeros is +0, too.
         state = (Bin("+", state[0], Num(0.0, state[0].type), state[0].type),)
     result = finish(block, node, state, count)
-    if certain and node.reduction not in block.assembly.user_reductions:
+    if certain and node.reduction not in block.builder.user_reductions:
         return replace(result, valid=TRUE if node.ddof < cells else _NEVER)
     return result

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tiltpy.abi import LANES
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.floats import minus, over, plus, times
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Reduce
@@ -28,7 +28,7 @@ Values = Sequence[tuple[LExpr, LExpr]]
 class MaskedVariance:
     """A variance over the window of each lane."""
 
-    assembly: Assembly
+    builder: KernelBuilder
     node: Reduce
     values: Values
 
@@ -64,7 +64,7 @@ class MaskedVariance:
         least = times(squares, Num(2.0**-15, F32))
         rest = block.name("rest", select(lt(least, rest), rest, Num(0.0, F32)))
         variance = block.name("variance", self._average(rest, number, share))
-        result = self.assembly.fresh("spread", F32)
+        result = self.builder.fresh("spread", F32)
         block.set(result, self._root(variance))
         large_enough = disj(
             le(Num(2.0**-90, F32), variance),

@@ -115,12 +115,12 @@ class PaneFold:
         self.fetch = fetch
         self.count: Var | None = None
         if COUNT in kinds:
-            self.count = block.assembly.fresh("count")
+            self.count = block.builder.fresh("count")
             block.set(self.count, i64(0))
         self.vectors = {
             aggregate: [
                 tuple(
-                    block.assembly.fresh(aggregate.name, kind)
+                    block.builder.fresh(aggregate.name, kind)
                     for kind in aggregate.types
                 )
                 for _ in range(1 if aggregate.ordered else unroll)
@@ -175,7 +175,7 @@ def fold(
         whole, rest = 0, pane.cells
     end = add(pane.base, i64(whole * step))
     if whole:
-        at = block.assembly.fresh("at")
+        at = block.builder.fresh("at")
         inner = block.inner()
         for lane in range(unroll):
             pane_fold.accumulate(
@@ -200,7 +200,7 @@ def fold_rows(
     """Fold several panes of the same rows in one pass; their number is a variable."""
     folds = {pane: PaneFold(block, pane, kinds) for pane, kinds in panes.items()}
     pane = next(iter(panes))
-    at = block.assembly.fresh("at")
+    at = block.builder.fresh("at")
     inner = block.inner()
     inside = inner.name("inside", lt(Lane(I64), sub(pane.end, at)))
     if fetch:

@@ -91,7 +91,7 @@ class Passes:
         self.pane = pane
         self.first: dict[Aggregate, Lift] = {}
         for name in sorted(names.difference(ORDERS, ("count",))):
-            user_reductions = block.assembly.user_reductions
+            user_reductions = block.builder.user_reductions
             aggregate = aggregate_for(name, pane.element.type, user_reductions)
             self.first[aggregate] = lift_with(pane, aggregate)
         if not pane.certain(block):

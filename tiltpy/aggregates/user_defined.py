@@ -11,7 +11,7 @@ from enum import Enum
 from functools import lru_cache
 
 from tiltpy.aggregates.aggregate import Aggregate, Lift, State
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue, lower_expr, zero
 from tiltpy.ir.nodes import Expr, UserReduction
@@ -130,7 +130,7 @@ class ReductionCode:
             else _unknown_value(kind)
             for operand, kind in names.items()
         }
-        state = _lower_clause(Block(Assembly({})), clause, env)
+        state = _lower_clause(Block(KernelBuilder({})), clause, env)
         return [field.valid != TRUE for field in _fields_of(state)]
 
     def _unknown_state(self) -> LoopValue:

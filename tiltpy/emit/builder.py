@@ -10,7 +10,7 @@ from tiltpy.loops.nodes import Array, Assign, Branch, For, LExpr, Num, Stmt, Var
 from tiltpy.types import I64, Scalar
 
 
-class Assembly:
+class KernelBuilder:
     """Collects the slots, arrays, variables and scratch that statements refer to."""
 
     def __init__(
@@ -99,14 +99,14 @@ def _label(slot: Slot) -> str:
 class Block:
     """A list of statements under construction."""
 
-    def __init__(self, assembly: Assembly) -> None:
-        self.assembly = assembly
+    def __init__(self, builder: KernelBuilder) -> None:
+        self.builder = builder
         self.statements: list[Stmt] = []
 
     @property
     def costs(self) -> Costs:
         """The costs by which its kernel is built."""
-        return self.assembly.costs
+        return self.builder.costs
 
     def add(self, *statements: Stmt) -> None:
         """Append statements, without loops over rows that do nothing."""
@@ -123,7 +123,7 @@ class Block:
         """Assign a value to a new variable, unless it is one or a constant already."""
         if isinstance(value, Var | Num):
             return value
-        var = self.assembly.fresh(label, value.type)
+        var = self.builder.fresh(label, value.type)
         self.set(var, value)
         return var
 
@@ -133,7 +133,7 @@ class Block:
         for var, value in zip(to, values, strict=True):
             new = self.name(label, value)
             if new != var and new in to:
-                old, new = new, self.assembly.fresh(label, new.type)
+                old, new = new, self.builder.fresh(label, new.type)
                 self.set(new, old)
             renamed.append(new)
         for var, value in zip(to, renamed, strict=True):
@@ -152,7 +152,7 @@ class Block:
 
     def inner(self) -> "Block":
         """An empty block to be put inside a loop or a branch."""
-        return Block(self.assembly)
+        return Block(self.builder)
 
     def body(self) -> tuple[Stmt, ...]:
         """The statements so far."""

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue, lower_expr
 from tiltpy.ir.nodes import At, Element, EventBound, Expr, Reduce, Time
@@ -25,9 +25,9 @@ def element_of(block: Block, rows: ObjectRows, row: LExpr, element: Expr) -> Loo
     return replace(value, valid=conj(exists, value.valid))
 
 
-def is_filtered(assembly: Assembly, rows: ObjectRows, element: Expr) -> bool:
+def is_filtered(builder: KernelBuilder, rows: ObjectRows, element: Expr) -> bool:
     """Decide whether existing rows may have no value of an element."""
-    return element_of(Block(assembly), rows, i64(0), element).valid != TRUE
+    return element_of(Block(builder), rows, i64(0), element).valid != TRUE
 
 
 def row_value(

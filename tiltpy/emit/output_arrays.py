@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tiltpy.abi import LANES, Layout, SlotKind, TimeLayout
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue
 from tiltpy.loops.build import TRUE, add, greatest, i64, sub
@@ -64,21 +64,21 @@ class OutputArrays:
         )
 
 
-def output_arrays(assembly: Assembly, name: str, payload: Type) -> OutputArrays:
+def output_arrays(builder: KernelBuilder, name: str, payload: Type) -> OutputArrays:
     """The output arrays of an object's loop."""
     struct = isinstance(payload, Struct)
     kinds = columns(payload)
     return OutputArrays(
         name,
         payload,
-        assembly.array(SlotKind.OUT_STARTS, name, I64, written=True),
-        assembly.array(SlotKind.OUT_ENDS, name, I64, written=True),
+        builder.array(SlotKind.OUT_STARTS, name, I64, written=True),
+        builder.array(SlotKind.OUT_ENDS, name, I64, written=True),
         tuple(
-            assembly.array(SlotKind.OUT_VALUES, name, scalar, j, written=True)
+            builder.array(SlotKind.OUT_VALUES, name, scalar, j, written=True)
             for j, (_, scalar) in enumerate(kinds)
         ),
         tuple(
-            assembly.array(SlotKind.OUT_VALIDITY, name, BOOL, j, written=True)
+            builder.array(SlotKind.OUT_VALIDITY, name, BOOL, j, written=True)
             if struct
             else None
             for j in range(len(kinds))

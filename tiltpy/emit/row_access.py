@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tiltpy.abi import LANES, Layout, SlotKind, TimeLayout
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.values import LoopValue
 from tiltpy.loops.build import (
     INF,
@@ -183,10 +183,10 @@ class ObjectRows:
 
 
 def input_rows(
-    assembly: Assembly, block: Block, name: str, payload: Type
+    builder: KernelBuilder, block: Block, name: str, payload: Type
 ) -> ObjectRows:
     """The rows of an input, in the arrays of its layout."""
-    layout = assembly.layouts[name]
+    layout = builder.layouts[name]
     times = layout.time
     zero = i64(0)
     has_start = times in (TimeLayout.SAMPLED, TimeLayout.CONTIGUOUS)
@@ -194,14 +194,14 @@ def input_rows(
     values: list[Array] = []
     validity: list[tuple[Array, LExpr] | None] = []
     for j, (_, scalar) in enumerate(columns(payload)):
-        values.append(assembly.array(SlotKind.VALUES, name, scalar, j))
+        values.append(builder.array(SlotKind.VALUES, name, scalar, j))
         if layout.nullable[j]:
-            bits = assembly.array(SlotKind.VALIDITY, name, BOOL, j, bits=True)
-            offset = assembly.number(SlotKind.VALIDITY_OFFSET, name, j)
+            bits = builder.array(SlotKind.VALIDITY, name, BOOL, j, bits=True)
+            offset = builder.number(SlotKind.VALIDITY_OFFSET, name, j)
             validity.append((bits, offset))
         else:
             validity.append(None)
-    count = assembly.number(SlotKind.ROWS, name)
+    count = builder.number(SlotKind.ROWS, name)
     sampled = times is TimeLayout.SAMPLED
     return ObjectRows(
         name,
@@ -209,10 +209,10 @@ def input_rows(
         layout,
         count,
         block.name(f"{name}.last", greatest(sub(count, i64(1)), zero)),
-        assembly.number(SlotKind.START, name) if has_start else zero,
-        assembly.number(SlotKind.PERIOD, name) if sampled else zero,
-        assembly.array(SlotKind.STARTS, name, I64) if has_starts else None,
-        None if sampled else assembly.array(SlotKind.ENDS, name, I64),
+        builder.number(SlotKind.START, name) if has_start else zero,
+        builder.number(SlotKind.PERIOD, name) if sampled else zero,
+        builder.array(SlotKind.STARTS, name, I64) if has_starts else None,
+        None if sampled else builder.array(SlotKind.ENDS, name, I64),
         tuple(values),
         tuple(validity),
     )
@@ -225,7 +225,7 @@ def prefetch_rows(
 
     The hardware prefetches by itself, but not across pages.
     """
-    line = block.assembly.fresh("line")
+    line = block.builder.fresh("line")
     inner = block.inner()
     for rows, row in positions:
         rows.prefetch(inner, add(row, line))

@@ -8,17 +8,19 @@ non-temporal stores. For short outputs the loop writes to the output itself.
 from collections.abc import Sequence
 
 from tiltpy.abi import LANES
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.loops.build import INF, add, conj, eq, i64, load, lt, select, sub
 from tiltpy.loops.nodes import Array, Bin, Choose, LExpr, Pour, Store, Var, While, Wide
 from tiltpy.types import BOOL, I64
 
 
-def pays_streaming(assembly: Assembly, arrays: Sequence[Array], rows: LExpr) -> LExpr:
+def pays_streaming(
+    builder: KernelBuilder, arrays: Sequence[Array], rows: LExpr
+) -> LExpr:
     """Decide whether to store so many rows past the caches; arrays must be aligned."""
-    addresses = map(assembly.address, arrays)
+    addresses = map(builder.address, arrays)
     aligned = (eq(Bin("%", address, i64(64), I64), i64(0)) for address in addresses)
-    return conj(lt(i64(assembly.costs.streamed_snapshots), rows), *aligned)
+    return conj(lt(i64(builder.costs.streamed_snapshots), rows), *aligned)
 
 
 class StreamStore:
@@ -29,14 +31,18 @@ class StreamStore:
     """
 
     def __init__(
-        self, assembly: Assembly, name: str, target: Sequence[Array], most: int = LANES
+        self,
+        builder: KernelBuilder,
+        name: str,
+        target: Sequence[Array],
+        most: int = LANES,
     ) -> None:
-        self.assembly = assembly
+        self.builder = builder
         self.name = name
         self.target = target
-        costs = assembly.costs
+        costs = builder.costs
         self.buffers = tuple(
-            assembly.temporary(
+            builder.temporary(
                 f"{a.name}.basin", a.type, (), costs.staging_buffer + LANES + most
             )
             for a in target
@@ -44,16 +50,16 @@ class StreamStore:
         self.staged = tuple(
             Array(f"{a.name}.near", a.type, -1, written=True) for a in target
         )
-        self.count = assembly.fresh(f"{name}.count")
-        self.streams = assembly.fresh(f"{name}.past", BOOL)
-        self.stored = assembly.fresh(f"{name}.gone")
-        self.limit = assembly.fresh(f"{name}.limit")
+        self.count = builder.fresh(f"{name}.count")
+        self.streams = builder.fresh(f"{name}.past", BOOL)
+        self.stored = builder.fresh(f"{name}.gone")
+        self.limit = builder.fresh(f"{name}.limit")
 
     def start(self, block: Block, rows: LExpr) -> None:
         """Start before a loop over `rows` rows."""
         block.set(self.count, i64(0))
         block.set(self.stored, i64(0))
-        block.set(self.streams, pays_streaming(self.assembly, self.target, rows))
+        block.set(self.streams, pays_streaming(self.builder, self.target, rows))
         limit = select(self.streams, i64(block.costs.staging_buffer), INF)
         block.set(self.limit, limit)
         arrays = zip(self.staged, self.buffers, self.target, strict=True)
@@ -75,7 +81,7 @@ class StreamStore:
     def finish(self, block: Block) -> Var:
         """Flush after the loop; return the variable that counts the snapshots."""
         rest, copy = block.inner(), block.inner()
-        row = self.assembly.fresh(f"{self.name}.rest")
+        row = self.builder.fresh(f"{self.name}.rest")
         rest.set(row, i64(0))
         for buffer, target in zip(self.buffers, self.target, strict=True):
             copy.add(Store(target, add(self.stored, row), load(buffer, row)))

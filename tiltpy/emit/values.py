@@ -177,7 +177,7 @@ class _Lowering:
         """A number, or the dictionary code that the run gives a string."""
         if not isinstance(const.value, str):
             return Num(const.value, const.type)
-        code = self.block.assembly.number(SlotKind.CODE, const.value)
+        code = self.block.builder.number(SlotKind.CODE, const.value)
         return convert(code, STRING)
 
     def among(self, value: LExpr, options: Sequence[Const]) -> LExpr:
@@ -192,9 +192,9 @@ class _Lowering:
 
         The code is bounded, since that of φ is arbitrary.
         """
-        assembly = self.block.assembly
-        table = assembly.array(kind, pattern, BOOL)
-        last = sub(assembly.number(SlotKind.STRINGS, ""), i64(1))
+        builder = self.block.builder
+        table = builder.array(kind, pattern, BOOL)
+        last = sub(builder.number(SlotKind.STRINGS, ""), i64(1))
         bounded = least(code, convert(last, STRING))
         return load(table, convert(bounded, I64))
 

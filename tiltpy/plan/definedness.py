@@ -11,7 +11,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TypeVar
 
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.values import Leaf, LoopValue, lower_expr, phi
 from tiltpy.ir.nodes import (
     At,
@@ -88,7 +88,7 @@ def _is_phi(body: Expr, leaf: Leaf) -> bool:
 
 
 def _trial() -> Block:
-    return Block(Assembly({}))
+    return Block(KernelBuilder({}))
 
 
 def _without(reference: CutPoint | Window) -> Leaf:

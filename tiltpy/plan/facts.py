@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tiltpy.abi import Layout, TimeLayout
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import element_of
 from tiltpy.emit.row_access import ObjectRows, input_rows
 from tiltpy.ir.nodes import Expr, Query
@@ -39,12 +39,12 @@ class ObjectFacts:
 
     def filters(self, element: Expr) -> bool:
         """Whether an element of windows over it may be φ at some row."""
-        assembly = Assembly({self.name: self.layout})
-        rows = self._rows(assembly)
-        return element_of(Block(assembly), rows, i64(0), element).valid != TRUE
+        builder = KernelBuilder({self.name: self.layout})
+        rows = self._rows(builder)
+        return element_of(Block(builder), rows, i64(0), element).valid != TRUE
 
-    def _rows(self, assembly: Assembly) -> ObjectRows:
-        return input_rows(assembly, Block(assembly), self.name, self.type)
+    def _rows(self, builder: KernelBuilder) -> ObjectRows:
+        return input_rows(builder, Block(builder), self.name, self.type)
 
 
 def object_facts(query: Query, layouts: Mapping[str, Layout]) -> dict[str, ObjectFacts]:

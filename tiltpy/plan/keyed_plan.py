@@ -15,7 +15,7 @@ from tiltpy.abi import Grouped, Layout, SlotKind, TimeLayout
 from tiltpy.aggregates.aggregate import Aggregate
 from tiltpy.aggregates.built_in import aggregate_for
 from tiltpy.costs import DEFAULT_COSTS, Costs
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.references import reductions
 from tiltpy.emit.row_access import ObjectRows, input_rows
 from tiltpy.emit.values import LoopValue, lower_expr
@@ -137,9 +137,9 @@ class PaneAggregationPlan:
 
     def _certain(self, element: Expr) -> bool:
         """Whether every event contributes."""
-        assembly = self.assembly()
-        rows = self.rows(assembly, Block(assembly))
-        return value_of(Block(assembly), rows, i64(0), element).valid == TRUE
+        builder = self.builder()
+        rows = self.rows(builder, Block(builder))
+        return value_of(Block(builder), rows, i64(0), element).valid == TRUE
 
     @cached_property
     def parts(self) -> list[Part]:
@@ -208,20 +208,20 @@ class PaneAggregationPlan:
 
     # What both kernels refer to
 
-    def assembly(self) -> Assembly:
+    def builder(self) -> KernelBuilder:
         """A kernel to be put together; it never looks at a row's times."""
         layout = Layout(TimeLayout.SAMPLED, self.layouts[self.input].nullable)
-        return Assembly({self.input: layout}, self.query.reductions, self.costs)
+        return KernelBuilder({self.input: layout}, self.query.reductions, self.costs)
 
-    def rows(self, assembly: Assembly, block: Block) -> ObjectRows:
+    def rows(self, builder: KernelBuilder, block: Block) -> ObjectRows:
         """The input's rows."""
-        return input_rows(assembly, block, self.input, self.query.type_of(self.input))
+        return input_rows(builder, block, self.input, self.query.type_of(self.input))
 
-    def matrices(self, assembly: Assembly, *, written: bool) -> list[Array]:
+    def matrices(self, builder: KernelBuilder, *, written: bool) -> list[Array]:
         """The matrices in memory."""
         name = self.definition.name
         return [
-            assembly.array(SlotKind.STATES, name, scalar, column, written=written)
+            builder.array(SlotKind.STATES, name, scalar, column, written=written)
             for column, scalar in enumerate(self.states)
         ]
 

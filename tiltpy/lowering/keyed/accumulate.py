@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from tiltpy.abi import Loop, Shape, Signature, SlotKind
 from tiltpy.aggregates.aggregate import lift_where
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.loops.build import (
     add,
@@ -31,23 +31,23 @@ from tiltpy.types import I64
 
 def lower_fold(folding: PaneAggregationPlan) -> LoweredKernel:
     """The kernel, over a range of panes."""
-    assembly = folding.assembly()
-    block = Block(assembly)
+    builder = folding.builder()
+    block = Block(builder)
     name = folding.definition.name
-    rows = folding.rows(assembly, block)
-    matrices = folding.matrices(assembly, written=True)
-    keys = assembly.array(SlotKind.KEYS, folding.input, folding.key)
-    bounds = assembly.array(SlotKind.PANE_ROWS, name, I64)
-    given = assembly.number(SlotKind.KEY_COUNT, name)
+    rows = folding.rows(builder, block)
+    matrices = folding.matrices(builder, written=True)
+    keys = builder.array(SlotKind.KEYS, folding.input, folding.key)
+    bounds = builder.array(SlotKind.PANE_ROWS, name, I64)
+    given = builder.number(SlotKind.KEY_COUNT, name)
     count = block.name("keys", greatest(given, i64(0)))  # so that one test is enough
-    least = assembly.number(SlotKind.LEAST, name)
-    lost = assembly.fresh("lost")
+    least = builder.number(SlotKind.LEAST, name)
+    lost = builder.fresh("lost")
     block.set(lost, i64(0))
-    pane, row = assembly.fresh("pane"), assembly.fresh("row")
+    pane, row = builder.fresh("pane"), builder.fresh("row")
     each = block.inner()
     base = each.name("base", mul(pane, count))
     for matrix, nothing in zip(matrices, _nothing(folding), strict=True):
-        entry = assembly.fresh("entry")
+        entry = builder.fresh("entry")
         clear = (Store(matrix, entry, nothing),)
         each.add(For(entry, base, add(base, count), clear))
     visit, inside, outside = each.inner(), each.inner(), each.inner()
@@ -60,11 +60,11 @@ def lower_fold(folding: PaneAggregationPlan) -> LoweredKernel:
     begin = each.name("begin", load(bounds, pane))
     end = each.name("end", load(bounds, add(pane, i64(1))))
     each.add(For(row, begin, end, visit.body()))
-    first = assembly.number(SlotKind.FIRST, name)
-    last = assembly.number(SlotKind.LAST, name)
+    first = builder.number(SlotKind.FIRST, name)
+    last = builder.number(SlotKind.LAST, name)
     block.add(For(pane, first, last, each.body()))
-    block.add(WriteSlot(assembly.slot(SlotKind.LOST, name), lost))
-    return lowered_of(folding, assembly, block, Shape.GROUPED)
+    block.add(WriteSlot(builder.slot(SlotKind.LOST, name), lost))
+    return lowered_of(folding, builder, block, Shape.GROUPED)
 
 
 def _nothing(folding: PaneAggregationPlan) -> Iterator[Num]:
@@ -122,11 +122,11 @@ def _merge(
 
 
 def lowered_of(
-    folding: PaneAggregationPlan, assembly: Assembly, block: Block, shape: Shape
+    folding: PaneAggregationPlan, builder: KernelBuilder, block: Block, shape: Shape
 ) -> LoweredKernel:
     """The kernel that a block is the whole of."""
     kernel = LoopKernel(
-        assembly.slot_numbers(), tuple(assembly.arrays.values()), block.body()
+        builder.slot_numbers(), tuple(builder.arrays.values()), block.body()
     )
     definition = folding.definition
     loop = Loop(
@@ -140,9 +140,9 @@ def lowered_of(
         implicit_times=False,
     )
     signature = Signature(
-        tuple(assembly.slots),
+        tuple(builder.slots),
         (loop,),
-        tuple(assembly.scratch),
+        tuple(builder.scratch),
         (definition.name,),
         grouped=folding.grouped(),
     )

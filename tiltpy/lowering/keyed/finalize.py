@@ -67,14 +67,14 @@ class _Cells:
     def __init__(self, folding: PaneAggregationPlan) -> None:
         self.folding = folding
         self.name = name = folding.definition.name
-        self.assembly = assembly = folding.assembly()
-        self.block = Block(assembly)
-        self.matrices = folding.matrices(assembly, written=False)
-        self.rows = folding.rows(assembly, self.block)
-        self.keys = assembly.number(SlotKind.KEY_COUNT, name)
-        self.panes = assembly.number(SlotKind.PANE_COUNT, name)
-        self.low = assembly.number(SlotKind.KEY_LOW, name)
-        high = assembly.number(SlotKind.KEY_HIGH, name)
+        self.builder = builder = folding.builder()
+        self.block = Block(builder)
+        self.matrices = folding.matrices(builder, written=False)
+        self.rows = folding.rows(builder, self.block)
+        self.keys = builder.number(SlotKind.KEY_COUNT, name)
+        self.panes = builder.number(SlotKind.PANE_COUNT, name)
+        self.low = builder.number(SlotKind.KEY_LOW, name)
+        high = builder.number(SlotKind.KEY_HIGH, name)
         self.width = self.block.name("width", sub(high, self.low))
         self.merged = self._wanted()
         self.rows_of: dict[_Merged, tuple[Array, ...]] = {
@@ -106,13 +106,13 @@ class _Cells:
         return tuple(self._temporary(kept.name, kind) for kind in kept.types)
 
     def _temporary(self, name: str, scalar: Scalar) -> Array:
-        return self.assembly.temporary(name, scalar, (("", 1),))
+        return self.builder.temporary(name, scalar, (("", 1),))
 
     def plan(self) -> LoweredKernel:
         """The kernel and its signature."""
-        number = self.assembly.number
+        number = self.builder.number
         first, last = (number(k, self.name) for k in (SlotKind.FIRST, SlotKind.LAST))
-        cell = self.assembly.fresh("cell")
+        cell = self.builder.fresh("cell")
         each = self.block.inner()
         ahead = mul(cell, i64(self.folding.grouped().stride))
         pane = each.name("pane", add(ahead, number(SlotKind.SHIFT, self.name)))
@@ -123,13 +123,13 @@ class _Cells:
             self._mark(each, cut, pane)
         self._finish(each, mul(sub(cell, first), self.width))
         self.block.add(For(cell, first, last, each.body()))
-        return lowered_of(self.folding, self.assembly, self.block, Shape.KEYS)
+        return lowered_of(self.folding, self.builder, self.block, Shape.KEYS)
 
     # Merging
 
     def _each_key(self, block: Block) -> tuple[Var, Block]:
         """A loop's variable over the keys, and its body."""
-        return self.assembly.fresh("key"), block.inner()
+        return self.builder.fresh("key"), block.inner()
 
     def _over_keys(self, block: Block, key: Var, inner: Block) -> None:
         block.add(For(key, i64(0), self.width, inner.body()))
@@ -165,7 +165,7 @@ class _Cells:
 
     def _pane(self, block: Block) -> tuple[Var, Block, LExpr]:
         """A loop over panes: its variable, its body, and its first key's entry."""
-        at, body = self.assembly.fresh("at"), block.inner()
+        at, body = self.builder.fresh("at"), block.inner()
         return at, body, body.name("base", add(mul(at, self.keys), self.low))
 
     def _panes(
@@ -241,7 +241,7 @@ class _Cells:
         self._over_keys(block, key, inner)
 
     def _written(self, kind: SlotKind, scalar: Scalar, column: int = 0) -> Array:
-        return self.assembly.array(kind, self.name, scalar, column, written=True)
+        return self.builder.array(kind, self.name, scalar, column, written=True)
 
     def _reduced(self, block: Block, node: Reduce, key: Var) -> LoopValue:
         """The value of a reduction for a key."""

@@ -7,7 +7,7 @@ clipped ones are combined with them.
 
 from tiltpy.aggregates.aggregate import State, name_state
 from tiltpy.aggregates.user_defined import bounded_aggregate, code_of
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import element_of
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Expr, Reduce, UserReduction
@@ -26,7 +26,7 @@ class ClippedWindow:
 
     def __init__(
         self,
-        assembly: Assembly,
+        builder: KernelBuilder,
         bounds: RowBounds,
         outer: SlidingWindow,
         *,
@@ -37,7 +37,7 @@ class ClippedWindow:
         self.outer = outer
         self.rows = outer.rows
         self.inner = SlidingWindow(
-            assembly,
+            builder,
             bounds,
             self.rows,
             outer.window,

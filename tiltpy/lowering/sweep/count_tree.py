@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from tiltpy.abi import LANES
 from tiltpy.aggregates.quantiles import interpolate, quantile_share
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.floats import times
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Reduce
@@ -59,28 +59,28 @@ class CountTree:
 
     name = "a tree of counts by rank"
 
-    def __init__(self, assembly: Assembly, ranking: Ranking) -> None:
-        self.assembly = assembly
+    def __init__(self, builder: KernelBuilder, ranking: Ranking) -> None:
+        self.builder = builder
         self.ranking = ranking
         name = f"{ranking.rows.name}.tree"
         self.counts = ranking.array("tree", I32, LANES * MOST_LEVELS)
-        self.offsets = assembly.temporary(f"{name}.offsets", I64, (), MOST_LEVELS)
-        self.levels = assembly.fresh(f"{name}.levels")
-        self.size = assembly.fresh(f"{name}.size")
-        self.nans = assembly.fresh(f"{name}.nans")
+        self.offsets = builder.temporary(f"{name}.offsets", I64, (), MOST_LEVELS)
+        self.levels = builder.fresh(f"{name}.levels")
+        self.size = builder.fresh(f"{name}.size")
+        self.nans = builder.fresh(f"{name}.nans")
         self.best: dict[Reduce, Array] = {}
 
     def reduce(self, node: Reduce) -> None:
         """Add a reduction, with room for the greatest values."""
         if isinstance(node.type, Struct):
             label = f"{self.ranking.rows.name}.best"
-            self.best[node] = self.assembly.temporary(
+            self.best[node] = self.builder.temporary(
                 label, self.ranking.type, (), len(node.type.fields)
             )
 
     def start(self, block: Block) -> None:
         """Lay out the levels and clear the counts."""
-        rest, total = self.assembly.fresh("rest"), self.assembly.fresh("total")
+        rest, total = self.builder.fresh("rest"), self.builder.fresh("total")
         block.set(self.levels, i64(0))
         block.set(total, i64(0))
         block.set(rest, self.ranking.count)
@@ -91,7 +91,7 @@ class CountTree:
         level.set(self.levels, add(self.levels, _ONE))
         level.set(rest, select(lt(_ONE, nodes), nodes, i64(0)))
         block.add(While(lt(i64(0), rest), level.body()))
-        entry = self.assembly.fresh("place")
+        entry = self.builder.fresh("place")
         clear = Store(self.counts, entry, Num(0, I32))
         block.add(For(entry, i64(0), total, (clear,)))
         block.set(self.size, i64(0))
@@ -111,7 +111,7 @@ class CountTree:
         number, nan = block.inner(), block.inner()
         nan.set(self.nans, by(self.nans, _ONE))
         number.set(self.size, by(self.size, _ONE))
-        index, level = self.assembly.fresh("index"), self.assembly.fresh("level")
+        index, level = self.builder.fresh("index"), self.builder.fresh("level")
         number.set(index, rank)
         number.set(level, i64(0))
         up = number.inner()
@@ -137,9 +137,9 @@ class CountTree:
 
     def _find(self, block: Block, *positions: LExpr) -> list[LExpr]:
         """The ranks at sorted positions, 0 to `size - 1`; arbitrary if it is empty."""
-        level = self.assembly.fresh("level")
-        nodes = [self.assembly.fresh("node") for _ in positions]
-        rests = [self.assembly.fresh("rest", I32) for _ in positions]
+        level = self.builder.fresh("level")
+        nodes = [self.builder.fresh("node") for _ in positions]
+        rests = [self.builder.fresh("rest", I32) for _ in positions]
         # Without rows every child would seem to be the last, which may not exist.
         block.set(level, select(lt(i64(0), self.size), self.levels, i64(0)))
         for node, rest, position in zip(nodes, rests, positions, strict=True):
@@ -181,7 +181,7 @@ class CountTree:
         """The greatest values, then the NaNs, then φ."""
         best, scalar = self.best[node], self.ranking.type
         assert isinstance(node.type, Struct)
-        number = self.assembly.fresh("number")
+        number = self.builder.fresh("number")
         each = block.inner()
         (rank,) = self._find(each, sub(sub(self.size, _ONE), number))
         each.add(Store(best, number, self.ranking.value_at(rank)))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from tiltpy.abi import TimeLayout
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.loops.build import (
     FALSE,
@@ -76,7 +76,7 @@ class StepCursor:
     """
 
     def __init__(
-        self, assembly: Assembly, bounds: RowBounds, rows: ObjectRows, offset: int
+        self, builder: KernelBuilder, bounds: RowBounds, rows: ObjectRows, offset: int
     ) -> None:
         label = f"{rows.name}.at"
         self.rows = rows
@@ -85,9 +85,9 @@ class StepCursor:
         self.begun: RowBound | None = None
         if not gapless(rows):
             self.begun = bounds.shared_bound(rows, "start", offset - 1)
-        self.begin = assembly.fresh(f"{label}.begin")
-        self.exists = assembly.fresh(f"{label}.exists", BOOL)
-        self.existed = assembly.fresh(f"{label}.existed", BOOL)
+        self.begin = builder.fresh(f"{label}.begin")
+        self.exists = builder.fresh(f"{label}.exists", BOOL)
+        self.existed = builder.fresh(f"{label}.existed", BOOL)
 
     def start(self, block: Block) -> None:
         """Read when gapless rows begin."""
@@ -126,15 +126,15 @@ class StepCursor:
 class ScanCursor:
     """A cursor over disjoint rows, at the first that ends at or after the time."""
 
-    def __init__(self, assembly: Assembly, rows: ObjectRows, offset: int) -> None:
+    def __init__(self, builder: KernelBuilder, rows: ObjectRows, offset: int) -> None:
         label = f"{rows.name}.at"
         self.rows = rows
         self.offset = offset
-        self.row = assembly.fresh(label)
-        self.end = assembly.fresh(f"{label}.end")
-        self.exists = assembly.fresh(f"{label}.exists", BOOL)
-        self.row_before = assembly.fresh(f"{label}.before")
-        self.existed = assembly.fresh(f"{label}.existed", BOOL)
+        self.row = builder.fresh(label)
+        self.end = builder.fresh(f"{label}.end")
+        self.exists = builder.fresh(f"{label}.exists", BOOL)
+        self.row_before = builder.fresh(f"{label}.before")
+        self.existed = builder.fresh(f"{label}.existed", BOOL)
 
     def start(self, block: Block) -> None:
         """Put it at the first row."""
@@ -187,15 +187,15 @@ class StackCursor:
     at some tick in between, so that their number identifies the snapshot.
     """
 
-    def __init__(self, assembly: Assembly, rows: ObjectRows, offset: int) -> None:
+    def __init__(self, builder: KernelBuilder, rows: ObjectRows, offset: int) -> None:
         label = f"{rows.name}.at"
         self.rows = rows
         self.offset = offset
-        self.next = assembly.fresh(f"{label}.next")
-        self.depth = assembly.fresh(f"{label}.depth")
-        self.changes = assembly.fresh(f"{label}.changes")
-        self.changes_before = assembly.fresh(f"{label}.before")
-        self.stack = assembly.temporary(f"{label}.stack", I64, ((rows.name, 1),), 1)
+        self.next = builder.fresh(f"{label}.next")
+        self.depth = builder.fresh(f"{label}.depth")
+        self.changes = builder.fresh(f"{label}.changes")
+        self.changes_before = builder.fresh(f"{label}.before")
+        self.stack = builder.temporary(f"{label}.stack", I64, ((rows.name, 1),), 1)
 
     def start(self, block: Block) -> None:
         """Empty the stack."""

@@ -8,7 +8,7 @@ is known which bounds move, so that no visit waits for memory.
 
 from dataclasses import dataclass
 
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.output_arrays import OutputArrays, write_snapshot
 from tiltpy.emit.row_access import ObjectRows, prefetch_rows
 from tiltpy.ir.nodes import CutPoint, Window
@@ -67,12 +67,12 @@ class EdgeStep:
 class EdgeLoop:
     """The unchecked visits of a loop that steps, between two ordinary ones."""
 
-    def __init__(self, assembly: Assembly, operands: SweepOperands) -> None:
+    def __init__(self, builder: KernelBuilder, operands: SweepOperands) -> None:
         self.operands = operands
-        self.visits = assembly.fresh("visits")
-        self.run = assembly.costs.run_visits
+        self.visits = builder.fresh("visits")
+        self.run = builder.costs.run_visits
         self.steps = [
-            EdgeStep(bound, assembly.fresh(f"{bound.row.name}.later"), self.run)
+            EdgeStep(bound, builder.fresh(f"{bound.row.name}.later"), self.run)
             for bound in operands.bounds.shared.values()
         ]
 

@@ -7,7 +7,7 @@ which only the newest row is read evicts nothing.
 """
 
 from tiltpy.abi import LANES
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.output_arrays import OutputArrays, write_snapshot
 from tiltpy.loops.build import (
     TRUE,
@@ -35,7 +35,7 @@ class EventLoop:
     """The short visits of a loop over the events of a point stream."""
 
     def __init__(
-        self, assembly: Assembly, operands: SweepOperands, plan: EventScan
+        self, builder: KernelBuilder, operands: SweepOperands, plan: EventScan
     ) -> None:
         self.operands = operands
         self.point = plan.point
@@ -43,9 +43,9 @@ class EventLoop:
         cursor = operands.cursors[self.point]
         assert isinstance(cursor, ScanCursor)
         self.cursor = cursor
-        self.row = assembly.fresh(f"{cursor.rows.name}.event")
-        self.time = assembly.fresh("time")
-        self.stop = assembly.fresh(f"{cursor.rows.name}.stop")
+        self.row = builder.fresh(f"{cursor.rows.name}.event")
+        self.time = builder.fresh("time")
+        self.stop = builder.fresh(f"{cursor.rows.name}.stop")
         lanes = EventVectors(operands.definition, cursor.rows)
         self.lanes = lanes if plan.vectorized else None
 
@@ -103,7 +103,7 @@ class EventLoop:
         limit = block.name(
             "limit", least(last, *(self._limit(window) for window in self.windows()))
         )
-        low, high = self.stop, block.assembly.fresh("high")
+        low, high = self.stop, block.builder.fresh("high")
         block.set(self.row, add(self.cursor.row, i64(1)))
         block.set(low, self.row)
         block.set(high, rows.last)
@@ -135,6 +135,6 @@ class EventLoop:
     def _limit(self, window: SlidingWindow) -> LExpr:
         """The last time at which both bounds are a leap away from the last row."""
         rows = window.rows
-        leap = i64(window.assembly.costs.leap_rows)
+        leap = i64(window.builder.costs.leap_rows)
         start = rows.start_at(greatest(sub(rows.last, leap), i64(0)))
         return sub(start, i64(window.window.end))

@@ -84,7 +84,7 @@ class _VectorReads:
             count = self.block.name("count", add(count, convert(here, I32)))
         if uses_masked_variance(node, len(values), self.block.costs):
             spread = [(in_lanes(value), here) for value, here in values]
-            variance = MaskedVariance(self.block.assembly, node, spread)
+            variance = MaskedVariance(self.block.builder, node, spread)
             return variance.value(self.block, count)
         aggregate = aggregate_for(node.reduction, node.element.type, {})
         state: State = tuple(

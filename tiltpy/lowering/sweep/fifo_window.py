@@ -15,7 +15,7 @@ from dataclasses import replace
 from tiltpy.aggregates.built_in import COUNT
 from tiltpy.aggregates.finalize import finish
 from tiltpy.aggregates.user_defined import Slide, slide_of
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import row_value
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue
@@ -54,7 +54,7 @@ class SlidingWindow:
 
     def __init__(
         self,
-        assembly: Assembly,
+        builder: KernelBuilder,
         bounds: RowBounds,
         rows: ObjectRows,
         window: Window,
@@ -65,7 +65,7 @@ class SlidingWindow:
         precision: int,
         whole_rows: bool = False,
     ) -> None:
-        self.assembly = assembly
+        self.builder = builder
         self.rankings = rankings
         self.rows = rows
         self.window = window
@@ -83,8 +83,8 @@ class SlidingWindow:
         else:
             self.lo = bound(rows, "end", window.start)
             self.hi = bound(rows, "start", window.end - 1)
-        self.middle = assembly.fresh(f"{rows.name}.middle")
-        self.base = assembly.fresh(f"{rows.name}.base")
+        self.middle = builder.fresh(f"{rows.name}.middle")
+        self.base = builder.fresh(f"{rows.name}.base")
 
     def reduce(self, node: Reduce) -> None:
         """Add a reduction over the window."""
@@ -93,13 +93,13 @@ class SlidingWindow:
             return
         if node.element not in self.wholes:
             ranking = self.rankings.of(self.rows, node.element)
-            self.wholes[node.element] = WholeWindow(self.assembly, ranking)
+            self.wholes[node.element] = WholeWindow(self.builder, ranking)
         self.wholes[node.element].reduce(node)
 
     def track(self, element: Expr) -> Track:
         """The track of an element."""
         if element not in self.tracks:
-            self.tracks[element] = Track(self.assembly, self.rows, element)
+            self.tracks[element] = Track(self.builder, self.rows, element)
         return self.tracks[element]
 
     def _stacks(self) -> list[Track]:
@@ -130,7 +130,7 @@ class SlidingWindow:
     def _fill(self, block: Block, whole: WholeWindow) -> None:
         """Insert the rows that a loop which steps has already moved `hi` past."""
         if self.steps:
-            row = self.assembly.fresh(f"{self.rows.name}.there")
+            row = self.builder.fresh(f"{self.rows.name}.there")
             inner = block.inner()
             whole.insert(inner, row)
             block.add(For(row, self.lo.row, self.hi.row, inner.body()))
@@ -244,7 +244,7 @@ class SlidingWindow:
 
     def _flip(self, block: Block, stop: LExpr) -> None:
         """Move all rows before `stop` to the front: combine suffixes, newest first."""
-        row = self.assembly.fresh(f"{self.rows.name}.flip")
+        row = self.builder.fresh(f"{self.rows.name}.flip")
         block.set(self.middle, stop)
         block.set(self.base, self.lo.row)
         block.set(row, stop)
@@ -271,14 +271,14 @@ class SlidingWindow:
         changed = self.track(element).mark()
         if not bounds:
             return changed
-        return disj(changed, self.clips.watch(self.assembly, self.rows, element))
+        return disj(changed, self.clips.watch(self.builder, self.rows, element))
 
     def value(self, block: Block, node: Reduce) -> LoopValue:
         """The value of a reduction over the window as it is now."""
         if node.reduction in WHOLE_WINDOW:
             return self.wholes[node.element].value(block, node)
         track = self.track(node.element)
-        reduction = self.assembly.user_reductions.get(node.reduction)
+        reduction = self.builder.user_reductions.get(node.reduction)
         if reduction is not None:
             slide = slide_of(reduction, disjoint=self.rows.disjoint)
             if slide is Slide.EVICT:
@@ -294,7 +294,7 @@ class SlidingWindow:
             occupied = lt(self.lo.row, self.hi.row)
             return row_value(block, self.rows, node, row, occupied)
         top = block.name("top", sub(self.lo.row, self.base))
-        state = track.state(block, aggregate_of(self.assembly, node), top)
+        state = track.state(block, aggregate_of(self.builder, node), top)
         count = track.state(block, COUNT, top)[0] if track.filtered else size
         if node.reduction in ("first", "last"):
             occupied = block.name("some", lt(i64(0), count))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from tiltpy.abi import Layout, Signature, SlotKind
 from tiltpy.costs import Costs
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.output_arrays import OutputArrays, output_arrays
 from tiltpy.emit.row_access import ObjectRows, input_rows
 from tiltpy.ir.cuts import reads
@@ -30,15 +30,15 @@ def lower(
     costs: Costs,
 ) -> LoweredKernel:
     """Lower a query to the kernel for any rows of these layouts, as planned."""
-    assembly = Assembly(layouts, query.reductions, costs)
-    block = Block(assembly)
+    builder = KernelBuilder(layouts, query.reductions, costs)
+    block = Block(builder)
     used = {name for d in query.definitions for name in reads(d)}
     objects = {
-        declared.name: input_rows(assembly, block, declared.name, declared.type)
+        declared.name: input_rows(builder, block, declared.name, declared.type)
         for declared in query.inputs
         if declared.name in used
     }
-    rankings = Rankings(assembly)
+    rankings = Rankings(builder)
     loops = []
     special = False
     for definition, choice in zip(query.definitions, choices, strict=True):
@@ -46,41 +46,43 @@ def lower(
         loop: Sweep | RowLoop
         match choice.plan:
             case RowMap():
-                loop = RowLoop(assembly, definition, objects)
+                loop = RowLoop(builder, definition, objects)
             case scan:
-                loop = Sweep(assembly, definition, objects, rankings, scan)
-        objects[definition.name] = _append(assembly, block, loop, definition)
+                loop = Sweep(builder, definition, objects, rankings, scan)
+        objects[definition.name] = _append(builder, block, loop, definition)
         loops.append(loop.describe())
         special |= choice.is_special
-    arrays = tuple(assembly.arrays.values())
-    kernel = LoopKernel(assembly.slot_numbers(), arrays, block.body())
-    slots, scratch = tuple(assembly.slots), tuple(assembly.scratch)
+    arrays = tuple(builder.arrays.values())
+    kernel = LoopKernel(builder.slot_numbers(), arrays, block.body())
+    slots, scratch = tuple(builder.slots), tuple(builder.scratch)
     signature = Signature(slots, tuple(loops), scratch, query.outputs, special=special)
     return LoweredKernel(kernel, signature)
 
 
 def _append(
-    assembly: Assembly,
+    builder: KernelBuilder,
     block: Block,
     loop: Sweep | RowLoop,
     definition: TemporalExpr,
 ) -> ObjectRows:
-    out = output_arrays(assembly, definition.name, definition.type)
+    out = output_arrays(builder, definition.name, definition.type)
     count = loop.lower(block, out)
     if not definition.tdom.is_infinite and not loop.describe().implicit_times:
-        _clip(assembly, block, out, count)
-    slot = assembly.slot(SlotKind.OUT_COUNT, definition.name)
+        _clip(builder, block, out, count)
+    slot = builder.slot(SlotKind.OUT_COUNT, definition.name)
     block.add(WriteSlot(slot, count))
     return out.rows(block, count)
 
 
-def _clip(assembly: Assembly, block: Block, out: OutputArrays, count: LExpr) -> None:
+def _clip(
+    builder: KernelBuilder, block: Block, out: OutputArrays, count: LExpr
+) -> None:
     """Clip the first and the last snapshot to a finite domain.
 
     Implicit times are the input's; the runtime clips them when it stitches.
     """
-    low = assembly.number(SlotKind.CLIP_LOW, out.name)
-    high = assembly.number(SlotKind.CLIP_HIGH, out.name)
+    low = builder.number(SlotKind.CLIP_LOW, out.name)
+    high = builder.number(SlotKind.CLIP_HIGH, out.name)
     inner = block.inner()
     final = sub(count, i64(1))
     begin = greatest(load(out.starts, i64(0)), low)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from tiltpy.abi import Loop, Read, RowCount, Shape, SlotKind
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.output_arrays import OutputArrays, write_snapshot
 from tiltpy.emit.references import uses_time
 from tiltpy.emit.row_access import ObjectRows
@@ -58,31 +58,31 @@ class Sweep:
 
     def __init__(
         self,
-        assembly: Assembly,
+        builder: KernelBuilder,
         definition: TemporalExpr,
         objects: dict[str, ObjectRows],
         rankings: Rankings,
         plan: Scan,
     ) -> None:
-        self.assembly = assembly
+        self.builder = builder
         self.definition = definition
         self.plan = plan.operands
         self.tdom = definition.tdom
         self.every_tick = self.tdom.precision == 1
         self.every_cell = uses_time(definition)
         self.strict = strict_points(definition)
-        self.now = assembly.fresh("now")
+        self.now = builder.fresh("now")
         self.operands = SweepOperands(
-            assembly, definition, objects, self.now, rankings, plan.operands
+            builder, definition, objects, self.now, rankings, plan.operands
         )
         self.short: MergeLoop | EventLoop | EdgeLoop | None
         match plan:
             case MergeScan():
-                self.short = MergeLoop(assembly, self.operands, plan)
+                self.short = MergeLoop(builder, self.operands, plan)
             case EventScan():
-                self.short = EventLoop(assembly, self.operands, plan)
+                self.short = EventLoop(builder, self.operands, plan)
             case EdgeScan():
-                self.short = EdgeLoop(assembly, self.operands)
+                self.short = EdgeLoop(builder, self.operands)
             case SweepScan():
                 self.short = None
             case _:
@@ -91,18 +91,18 @@ class Sweep:
     def lower(self, block: Block, out: OutputArrays) -> Var:
         """Append the loop; return the variable that counts the snapshots written."""
         name = self.definition.name
-        first = self.assembly.number(SlotKind.FIRST, name)
-        last = self.assembly.number(SlotKind.LAST, name)
+        first = self.builder.number(SlotKind.FIRST, name)
+        last = self.builder.number(SlotKind.LAST, name)
         store = None
         if isinstance(self.short, MergeLoop):
             store = self.short.store(block, out)
         if store is None:
-            count = self.assembly.fresh(f"{name}.count")
+            count = self.builder.fresh(f"{name}.count")
             block.set(count, i64(0))
         else:
             out, count = out.with_arrays(store.staged), store.count
-        exists = self.assembly.fresh("exists", BOOL)
-        begin = self.assembly.fresh("begin")
+        exists = self.builder.fresh("exists", BOOL)
+        begin = self.builder.fresh("begin")
         head, body = block.inner(), block.inner()
         settled = self._skip(head, last, exists)
         changes = self.operands.advance(body, settled)

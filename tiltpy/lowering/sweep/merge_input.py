@@ -5,7 +5,7 @@ The bound after the next is loaded before it is known whether the input moves.
 
 from dataclasses import dataclass
 
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.loops.build import TRUE, add, conj, convert, eq, i64, le, lt, negate, sub
 from tiltpy.loops.nodes import LExpr, Select, Var
 from tiltpy.lowering.sweep.cursors import PointRead, ScanCursor, StepCursor, gapless
@@ -37,13 +37,13 @@ class MergeInput:
 
     @staticmethod
     def of(
-        assembly: Assembly,
+        builder: KernelBuilder,
         cursor: StepCursor | ScanCursor,
         room: int,
         source: MergeSource,
     ) -> "MergeInput":
         """The input of a source, whose runs have `room` rows ahead."""
-        rows, fresh = cursor.rows, assembly.fresh
+        rows, fresh = cursor.rows, builder.fresh
         name = f"{rows.name}.merged"
         return MergeInput(
             cursor,

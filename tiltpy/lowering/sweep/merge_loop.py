@@ -16,7 +16,7 @@ as vectors (`merge_vectors`).
 from collections.abc import Iterable
 
 from tiltpy.abi import LANES
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.output_arrays import OutputArrays, write_snapshot
 from tiltpy.emit.row_access import prefetch_rows
 from tiltpy.emit.stream_stores import StreamStore
@@ -50,21 +50,21 @@ class MergeLoop:
     """
 
     def __init__(
-        self, assembly: Assembly, operands: SweepOperands, plan: MergeScan
+        self, builder: KernelBuilder, operands: SweepOperands, plan: MergeScan
     ) -> None:
         self.operands = operands
-        self.done = assembly.fresh("done")
-        self.bound = assembly.fresh("bound")
-        self.halt = assembly.fresh("halt")
-        self.visits = assembly.fresh("visits")
+        self.done = builder.fresh("done")
+        self.bound = builder.fresh("bound")
+        self.halt = builder.fresh("halt")
+        self.visits = builder.fresh("visits")
         fast = [source.point for source in plan.sources if not source.computed]
-        self.run = run = assembly.costs.run_visits
+        self.run = run = builder.costs.run_visits
         room = run + 2 if len(fast) > 1 else run + 2 * LANES
         self.inputs: dict[CutPoint, MergeInput] = {}
         for source in plan.sources:
             cursor = operands.cursors[source.point]
             assert isinstance(cursor, StepCursor | ScanCursor)
-            self.inputs[source.point] = MergeInput.of(assembly, cursor, room, source)
+            self.inputs[source.point] = MergeInput.of(builder, cursor, room, source)
         self.fast = [self.inputs[point] for point in fast]
         self.slow = [input_ for input_ in self.inputs.values() if input_.slow]
         self.lanes: MergeVectors | None = None
@@ -76,7 +76,7 @@ class MergeLoop:
         if self.lanes is None:
             return None
         store = StreamStore(
-            block.assembly, out.name, out.arrays(), 2 * (self.run + LANES)
+            block.builder, out.name, out.arrays(), 2 * (self.run + LANES)
         )
         store.start(block, self.lanes.rows.count)
         return store

@@ -6,7 +6,7 @@ or with as many and an earlier first one. The rows of a rank are a doubly linked
 order of insertion, so that any of them can be evicted.
 """
 
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import row_value
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Reduce
@@ -38,8 +38,8 @@ class ModeTree:
 
     name = "a tournament of ranks"
 
-    def __init__(self, assembly: Assembly, ranking: Ranking) -> None:
-        self.assembly = assembly
+    def __init__(self, builder: KernelBuilder, ranking: Ranking) -> None:
+        self.builder = builder
         self.ranking = ranking
         self.rows = ranking.rows
         self.counts = ranking.array("mode.count", I32, 4, 4)
@@ -50,14 +50,14 @@ class ModeTree:
 
     def _by_row(self, name: str) -> Array:
         name = f"{self.rows.name}.{name}"
-        return self.assembly.temporary(name, I32, ((self.rows.name, 1),), 1)
+        return self.builder.temporary(name, I32, ((self.rows.name, 1),), 1)
 
     def reduce(self, node: Reduce) -> None:
         """Add nothing: the mode needs no more."""
 
     def start(self, block: Block) -> None:
         """Clear the tree."""
-        node = self.assembly.fresh("node")
+        node = self.builder.fresh("node")
         clear = Store(self.counts, node, _NOTHING), Store(self.firsts, node, _NOTHING)
         block.add(For(node, i64(0), mul(self.ranking.leaves, _TWO), clear))
 
@@ -97,8 +97,8 @@ class ModeTree:
 
         The winner so far stays in registers and meets the winner next to it.
         """
-        node = self.assembly.fresh("node")
-        most, first = (self.assembly.fresh(name, I32) for name in ("most", "first"))
+        node = self.builder.fresh("node")
+        most, first = (self.builder.fresh(name, I32) for name in ("most", "first"))
         block.set(node, leaf)
         block.set(most, count)
         block.set(first, load(self.firsts, leaf))

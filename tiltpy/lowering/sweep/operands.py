@@ -5,7 +5,7 @@ from typing import assert_never
 
 from tiltpy.abi import Read, TimeLayout
 from tiltpy.aggregates.user_defined import Slide, slide_of
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.references import reductions
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import Leaf, LoopValue, lower_expr
@@ -53,21 +53,21 @@ class SweepOperands:
 
     def __init__(
         self,
-        assembly: Assembly,
+        builder: KernelBuilder,
         definition: TemporalExpr,
         objects: dict[str, ObjectRows],
         now: Var,
         rankings: Rankings,
         plan: Operands,
     ) -> None:
-        self.assembly = assembly
+        self.builder = builder
         self.definition = definition
         self.objects = objects
         self.now = now
         self.rankings = rankings
         self.plan = plan
         self.every_tick = definition.tdom.precision == 1
-        self.bounds = RowBounds(assembly)
+        self.bounds = RowBounds(builder)
         self.cursors = {p: self._cursor(p, how) for p, how in plan.points}
         self.windows = {w: self._window(w, how) for w, how in plan.windows}
         self.clipped: dict[Window, ClippedWindow] = {}
@@ -90,11 +90,11 @@ class SweepOperands:
         rows = self.objects[point.object]
         match plan:
             case CursorPlan.STACK:
-                return StackCursor(self.assembly, rows, point.offset)
+                return StackCursor(self.builder, rows, point.offset)
             case CursorPlan.STEP:
-                return StepCursor(self.assembly, self.bounds, rows, point.offset)
+                return StepCursor(self.builder, self.bounds, rows, point.offset)
             case CursorPlan.SCAN:
-                return ScanCursor(self.assembly, rows, point.offset)
+                return ScanCursor(self.builder, rows, point.offset)
             case _:
                 assert_never(plan)
 
@@ -105,14 +105,14 @@ class SweepOperands:
         precision = self.definition.tdom.precision
         match plan:
             case WindowPlan.TUMBLING_FOLD:
-                return TumblingWindow(self.assembly, rows, window)
+                return TumblingWindow(self.builder, rows, window)
             case WindowPlan.UNORDERED:
                 return UnorderedWindow(
-                    self.assembly, rows, window, precision, rankings=self.rankings
+                    self.builder, rows, window, precision, rankings=self.rankings
                 )
             case WindowPlan.TWO_STACK:
                 return SlidingWindow(
-                    self.assembly,
+                    self.builder,
                     self.bounds,
                     rows,
                     window,
@@ -132,7 +132,7 @@ class SweepOperands:
         if node.window not in self.clipped:
             assert isinstance(slide, SlidingWindow)
             self.clipped[node.window] = ClippedWindow(
-                self.assembly,
+                self.builder,
                 self.bounds,
                 slide,
                 leaps=self.every_tick,
@@ -143,7 +143,7 @@ class SweepOperands:
 
     def _clipping_reduction(self, node: Reduce) -> UserReduction | None:
         """The user-defined reduction of a clipped window, if it is one."""
-        reduction = self.assembly.user_reductions.get(node.reduction)
+        reduction = self.builder.user_reductions.get(node.reduction)
         disjoint = self.objects[node.window.object].disjoint
         if (
             reduction is None
@@ -262,7 +262,7 @@ class SweepOperands:
 
     def _unless_gap(self, block: Block, value: Expr, inner: LExpr) -> LExpr:
         """The cut of an inlined object; if it is φ at both visits they are one gap."""
-        before = self.assembly.fresh("was", BOOL)
+        before = self.builder.fresh("was", BOOL)
         self.flags.append(before)
         now = block.name("is", lower_expr(block, self._leaf(block), value).valid)
         changed = block.name("cut", conj(inner, disj(now, before)))
@@ -282,7 +282,7 @@ class SweepOperands:
         """The windows that user-defined reductions recompute at each visit."""
         reads = {}
         for node in reductions(self.definition):
-            reduction = self.assembly.user_reductions.get(node.reduction)
+            reduction = self.builder.user_reductions.get(node.reduction)
             rows = self.objects[node.window.object]
             if reduction is None:
                 continue

@@ -7,7 +7,7 @@ structures as the reductions need: all quantiles and greatest values share one.
 from collections.abc import Callable
 from typing import Protocol
 
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import TRUE, add, convert, eq, i64, le, load, lt, sub
@@ -47,18 +47,18 @@ class DistinctCount:
 
     name = "a count for each rank"
 
-    def __init__(self, assembly: Assembly, ranking: Ranking) -> None:
-        self.assembly = assembly
+    def __init__(self, builder: KernelBuilder, ranking: Ranking) -> None:
+        self.builder = builder
         self.ranking = ranking
         self.counts = ranking.array("times", I32)
-        self.different = assembly.fresh(f"{ranking.rows.name}.different")
+        self.different = builder.fresh(f"{ranking.rows.name}.different")
 
     def reduce(self, node: Reduce) -> None:
         """Add nothing: one count serves all."""
 
     def start(self, block: Block) -> None:
         """Clear the counts."""
-        rank = self.assembly.fresh("rank")
+        rank = self.builder.fresh("rank")
         clear = Store(self.counts, rank, _NOTHING)
         block.add(For(rank, i64(0), self.ranking.count, (clear,)))
         block.set(self.different, i64(0))
@@ -85,7 +85,7 @@ class DistinctCount:
         return LoopValue(node.type, self.different, lt(i64(0), self.different))
 
 
-KINDS: dict[str, Callable[[Assembly, Ranking], Structure]] = {
+KINDS: dict[str, Callable[[KernelBuilder, Ranking], Structure]] = {
     "median": CountTree,
     "quantile": CountTree,
     "topk": CountTree,
@@ -98,8 +98,8 @@ assert set(KINDS) == {name for name, rule in REDUCTIONS.items() if rule.whole}
 class WholeWindow:
     """The structures over one element of a window."""
 
-    def __init__(self, assembly: Assembly, ranking: Ranking) -> None:
-        self.assembly = assembly
+    def __init__(self, builder: KernelBuilder, ranking: Ranking) -> None:
+        self.builder = builder
         self.ranking = ranking
         self.structures: dict[object, Structure] = {}
         self.nodes: dict[Reduce, Structure] = {}
@@ -108,7 +108,7 @@ class WholeWindow:
         """Add a reduction."""
         kind = KINDS[node.reduction]
         if kind not in self.structures:
-            self.structures[kind] = kind(self.assembly, self.ranking)
+            self.structures[kind] = kind(self.builder, self.ranking)
         structure = self.structures[kind]
         structure.reduce(node)
         self.nodes[node] = structure

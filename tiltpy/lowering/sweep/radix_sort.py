@@ -7,7 +7,7 @@ compares two keys.
 
 from dataclasses import dataclass
 
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.loops.build import add, convert, eq, i64, load, lt, sub
 from tiltpy.loops.nodes import Array, Bin, For, LExpr, Num, Store, Var, While
 from tiltpy.types import I32, I64, U64
@@ -34,16 +34,16 @@ class RadixSort:
     span: Var
 
     @staticmethod
-    def of(assembly: Assembly, name: str) -> "RadixSort":
+    def of(builder: KernelBuilder, name: str) -> "RadixSort":
         """The memory to sort rows of an object."""
         rows = ((name, 2),)
         return RadixSort(
-            assembly.temporary(f"{name}.order", I32, rows, 2),
-            assembly.temporary(f"{name}.rest", U64, rows, 2),
-            assembly.temporary(f"{name}.places", I64, (), DIGITS),
-            assembly.fresh(f"{name}.base"),
-            assembly.fresh(f"{name}.other"),
-            assembly.fresh(f"{name}.span", U64),
+            builder.temporary(f"{name}.order", I32, rows, 2),
+            builder.temporary(f"{name}.rest", U64, rows, 2),
+            builder.temporary(f"{name}.places", I64, (), DIGITS),
+            builder.fresh(f"{name}.base"),
+            builder.fresh(f"{name}.other"),
+            builder.fresh(f"{name}.span", U64),
         )
 
     def emit(self, block: Block, count: LExpr) -> None:
@@ -69,10 +69,10 @@ class RadixSort:
         return Bin("//", key, Num(DIGITS, U64), U64)
 
     def _count(self, block: Block, count: LExpr) -> None:
-        digit = block.assembly.fresh("digit")
+        digit = block.builder.fresh("digit")
         clear = Store(self.offsets, digit, i64(0))
         block.add(For(digit, i64(0), i64(DIGITS), (clear,)))
-        row = block.assembly.fresh("row")
+        row = block.builder.fresh("row")
         each = block.inner()
         digit_of_row = each.name("digit", self._digit(load(self.rest, row)))
         each.add(
@@ -86,14 +86,14 @@ class RadixSort:
 
     def _move(self, block: Block, count: LExpr) -> None:
         """Move each row to its digit's offset in the other half."""
-        digit, offset = block.assembly.fresh("digit"), block.assembly.fresh("place")
+        digit, offset = block.builder.fresh("digit"), block.builder.fresh("place")
         block.set(offset, self.other)
         sums = block.inner()
         number = sums.name("number", load(self.offsets, digit))
         sums.add(Store(self.offsets, digit, offset))
         sums.set(offset, add(offset, number))
         block.add(For(digit, i64(0), i64(DIGITS), sums.body()))
-        row = block.assembly.fresh("row")
+        row = block.builder.fresh("row")
         each = block.inner()
         key = each.name("key", load(self.rest, row))
         digit_of_row = each.name("digit", self._digit(key))
@@ -109,6 +109,6 @@ class RadixSort:
 
     def _shift(self, block: Block, count: LExpr) -> None:
         """Leave the rows in place; the next digit becomes the lowest."""
-        row = block.assembly.fresh("row")
+        row = block.builder.fresh("row")
         shift = Store(self.rest, row, self._next_digits(load(self.rest, row)))
         block.add(For(row, self.base, add(self.base, count), (shift,)))

@@ -12,7 +12,7 @@ row, those of a window 8 to 64; they are allocated like all others, and refused 
 memory is short. Rows and ranks are 32-bit numbers: the runtime refuses larger chunks.
 """
 
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import element_of, is_filtered
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.ir.nodes import Expr
@@ -47,22 +47,22 @@ class Ranking:
     NaN, if there is one: always the last.
     """
 
-    def __init__(self, assembly: Assembly, rows: ObjectRows, element: Expr) -> None:
-        self.assembly = assembly
+    def __init__(self, builder: KernelBuilder, rows: ObjectRows, element: Expr) -> None:
+        self.builder = builder
         self.rows = rows
         self.element = element
         assert isinstance(element.type, Scalar)
         self.type = element.type
         name = rows.name
-        self.filtered = is_filtered(assembly, rows, element)
-        self.sort = RadixSort.of(assembly, name)
-        self.rank = assembly.temporary(f"{name}.rank", I32, ((name, 1),), 1)
-        self.value = assembly.temporary(f"{name}.value", self.type, ((name, 1),), 1)
-        self.count = assembly.fresh(f"{name}.ranks")
-        self.leaves = assembly.fresh(f"{name}.leaves")
+        self.filtered = is_filtered(builder, rows, element)
+        self.sort = RadixSort.of(builder, name)
+        self.rank = builder.temporary(f"{name}.rank", I32, ((name, 1),), 1)
+        self.value = builder.temporary(f"{name}.value", self.type, ((name, 1),), 1)
+        self.count = builder.fresh(f"{name}.ranks")
+        self.leaves = builder.fresh(f"{name}.leaves")
         self.nan: Var | None = None
         if self.type.is_float:
-            self.nan = assembly.fresh(f"{name}.nan")
+            self.nan = builder.fresh(f"{name}.nan")
         self._done = False
 
     def array(
@@ -74,7 +74,7 @@ class Ranking:
         """
         rows = ((self.rows.name, factor),)
         label = f"{self.rows.name}.{name}"
-        return self.assembly.temporary(label, scalar, rows, constant)
+        return self.builder.temporary(label, scalar, rows, constant)
 
     def value_at(self, rank: LExpr) -> LExpr:
         """The value of a rank; an arbitrary one where there are no ranks."""
@@ -86,8 +86,8 @@ class Ranking:
         if self._done:
             return
         self._done = True
-        entries = self.assembly.fresh(f"{self.rows.name}.found")
-        low = self.assembly.fresh(f"{self.rows.name}.low", U64)
+        entries = self.builder.fresh(f"{self.rows.name}.found")
+        low = self.builder.fresh(f"{self.rows.name}.low", U64)
         self._read(block, entries, low)
         self._subtract_least(block, entries, low)
         self.sort.emit(block, entries)
@@ -101,7 +101,7 @@ class Ranking:
         """Store the rows that contribute as `entries`, with their keys."""
         block.set(entries, i64(0))
         block.set(low, Num(2**64 - 1, U64))
-        row = self.assembly.fresh("row")
+        row = self.builder.fresh("row")
         each = block.inner()
         value = element_of(each, self.rows, row, self.element)
         valid = each.name("ok", value.valid)
@@ -120,7 +120,7 @@ class Ranking:
         """Subtract the least key: the closer the values, the fewer digits to sort."""
         span, rest = self.sort.span, self.sort.rest
         block.set(span, Num(0, U64))
-        position = self.assembly.fresh("place")
+        position = self.builder.fresh("place")
         each = block.inner()
         key = each.name("key", Bin("-", load(rest, position), low, U64))
         each.add(Store(rest, position, key))
@@ -130,10 +130,10 @@ class Ranking:
     def _number(self, block: Block, entries: Var) -> None:
         """Assign a new rank wherever the key differs from the one before."""
         base = self.sort.base
-        before = self.assembly.fresh(f"{self.rows.name}.before", U64)
+        before = self.builder.fresh(f"{self.rows.name}.before", U64)
         block.set(self.count, i64(0))
         block.set(before, Num(0, U64))
-        position = self.assembly.fresh("place")
+        position = self.builder.fresh("place")
         each = block.inner()
         row = each.name("row", convert(load(self.sort.order, position), I64))
         value = element_of(each, self.rows, row, self.element).scalar
@@ -185,13 +185,13 @@ def _without_sign(value: LExpr) -> LExpr:
 class Rankings:
     """The ranks of a kernel, by object and element."""
 
-    def __init__(self, assembly: Assembly) -> None:
-        self.assembly = assembly
+    def __init__(self, builder: KernelBuilder) -> None:
+        self.builder = builder
         self.known: dict[tuple[str, Expr], Ranking] = {}
 
     def of(self, rows: ObjectRows, element: Expr) -> Ranking:
         """The ranks of an element of an object."""
         key = rows.name, element
         if key not in self.known:
-            self.known[key] = Ranking(self.assembly, rows, element)
+            self.known[key] = Ranking(self.builder, rows, element)
         return self.known[key]

@@ -9,7 +9,7 @@ reaches beyond an edge.
 from dataclasses import dataclass
 
 from tiltpy.aggregates.user_defined import code_of
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import element_of
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue
@@ -64,7 +64,7 @@ def recompute(
     block: Block, reduction: UserReduction, element: Expr, window: WindowRows
 ) -> LoopValue:
     """Fold a window snapshot by snapshot, from `init` on by `acc`."""
-    fresh, code = block.assembly.fresh, code_of(reduction)
+    fresh, code = block.builder.fresh, code_of(reduction)
     state = tuple(fresh(reduction.name, kind) for kind in code.types())
     occupied, row = (
         fresh(f"{reduction.name}.some", BOOL),
@@ -98,10 +98,10 @@ class ClipWatch:
         self.watched: dict[Expr, Var] = {}
         self.changes: list[LExpr] = []
 
-    def watch(self, assembly: Assembly, rows: ObjectRows, element: Expr) -> Var:
+    def watch(self, builder: KernelBuilder, rows: ObjectRows, element: Expr) -> Var:
         """The variable that says whether an element's events are clipped elsewhere."""
         if element not in self.watched:
-            self.watched[element] = assembly.fresh(f"{rows.name}.cut", BOOL)
+            self.watched[element] = builder.fresh(f"{rows.name}.cut", BOOL)
         return self.watched[element]
 
     def advance(self, block: Block, now: LExpr, window: WindowRows) -> None:
@@ -132,7 +132,7 @@ class ClipWatch:
         self, block: Block, window: WindowRows, element: Expr, changed: Var
     ) -> None:
         """Set `changed` if an event was clipped elsewhere at the grid point before."""
-        row = block.assembly.fresh("cut.row")
+        row = block.builder.fresh("cut.row")
         inner = block.inner()
         self._compare_row(inner, window, element, changed, row)
         if not window.rows.disjoint:
@@ -149,7 +149,7 @@ class ClipWatch:
 
         Rows after it were inserted since; where they are φ nothing else shows that.
         """
-        row = block.assembly.fresh("cut.newest")
+        row = block.builder.fresh("cut.newest")
         block.set(row, sub(window.stop, i64(1)))
         before = sub(window.high, i64(self.precision))
         back = block.inner()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Literal
 
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.loops.build import add, convert, i64, le, sub
 from tiltpy.loops.nodes import LExpr, Var, While
@@ -90,8 +90,8 @@ class RowBound:
 class RowBounds:
     """The row bounds of a loop; it steps the `shared` ones."""
 
-    def __init__(self, assembly: Assembly) -> None:
-        self.assembly = assembly
+    def __init__(self, builder: KernelBuilder) -> None:
+        self.builder = builder
         self.shared: dict[tuple[str, Side, int], RowBound] = {}
 
     def new_bound(self, rows: ObjectRows, side: Side, offset: int) -> RowBound:
@@ -101,9 +101,9 @@ class RowBounds:
             rows,
             side,
             offset,
-            self.assembly.fresh(label),
-            self.assembly.fresh(f"{label}.due"),
-            self.assembly.fresh(f"{label}.moved", BOOL),
+            self.builder.fresh(label),
+            self.builder.fresh(f"{label}.due"),
+            self.builder.fresh(f"{label}.moved", BOOL),
         )
 
     def shared_bound(self, rows: ObjectRows, side: Side, offset: int) -> RowBound:

@@ -6,7 +6,7 @@ only values are written; otherwise snapshots are packed.
 """
 
 from tiltpy.abi import LANES, Loop, Read, Shape, SlotKind
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import CellIndex, cells_of
 from tiltpy.emit.output_arrays import (
     OutputArrays,
@@ -37,13 +37,13 @@ class RowLoop:
 
     def __init__(
         self,
-        assembly: Assembly,
+        builder: KernelBuilder,
         definition: TemporalExpr,
         objects: dict[str, ObjectRows],
     ) -> None:
         (cut,) = definition.cuts
         assert isinstance(cut, CutPoint)
-        self.assembly = assembly
+        self.builder = builder
         self.definition = definition
         self.rows = objects[cut.object]
         self.implicit = False
@@ -51,19 +51,19 @@ class RowLoop:
     def lower(self, block: Block, out: OutputArrays) -> Var:
         """Append the loop; return the variable that counts the snapshots written."""
         name = self.definition.name
-        first = self.assembly.number(SlotKind.FIRST, name)
-        last = self.assembly.number(SlotKind.LAST, name)
-        row = self.assembly.fresh("row")
+        first = self.builder.number(SlotKind.FIRST, name)
+        last = self.builder.number(SlotKind.LAST, name)
+        row = self.builder.fresh("row")
         body = block.inner()
         value = self._value(body, row, self.rows.value(row, self.rows.exists(row)))
         self.implicit = value.valid == TRUE
         if self.implicit:
             write_value(body, out, sub(row, first), value)
             block.add(For(row, first, last, body.body()))
-            count = self.assembly.fresh(f"{name}.count")
+            count = self.builder.fresh(f"{name}.count")
             block.set(count, sub(last, first))
             return count
-        store = StreamStore(self.assembly, name, out.arrays())
+        store = StreamStore(self.builder, name, out.arrays())
         store.start(block, sub(last, first))
         staged, count = out.with_arrays(store.staged), store.count
         begin, end = self.rows.start_at(row), self.rows.end_at(row)

@@ -10,7 +10,7 @@ from tiltpy.aggregates.built_in import COUNT
 from tiltpy.aggregates.finalize import finish
 from tiltpy.aggregates.pane_fold import Pane
 from tiltpy.aggregates.pane_passes import States, fold_row_panes
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import cells_of
 from tiltpy.emit.elements import element_of, is_filtered, row_value
 from tiltpy.emit.row_access import ObjectRows
@@ -46,13 +46,15 @@ class TumblingWindow:
     the visit before, and `count` how many did then.
     """
 
-    def __init__(self, assembly: Assembly, rows: ObjectRows, window: Window) -> None:
-        self.assembly = assembly
+    def __init__(
+        self, builder: KernelBuilder, rows: ObjectRows, window: Window
+    ) -> None:
+        self.builder = builder
         self.rows = rows
         self.window = window
-        self.lo = assembly.fresh(f"{rows.name}.end")
-        self.hi = assembly.fresh(f"{rows.name}.start")
-        self.size = assembly.fresh(f"{rows.name}.held")
+        self.lo = builder.fresh(f"{rows.name}.end")
+        self.hi = builder.fresh(f"{rows.name}.start")
+        self.size = builder.fresh(f"{rows.name}.held")
         self.source = cells_of(rows)
         self.names: dict[Expr, set[str]] = {}
         self.states: dict[Expr, States] = {}
@@ -70,7 +72,7 @@ class TumblingWindow:
 
     def advance(self, block: Block, now: LExpr) -> None:
         """Find the rows at the loop's time and fold them."""
-        before = self.assembly.fresh(f"{self.rows.name}.before")
+        before = self.builder.fresh(f"{self.rows.name}.before")
         block.set(before, self.hi)
         self._find(block, now)
         block.set(self.size, sub(self.hi, self.lo))
@@ -86,7 +88,7 @@ class TumblingWindow:
             self._mark_changed(block, element, before)
 
     def _is_filtered(self, element: Expr) -> bool:
-        return is_filtered(self.assembly, self.rows, element)
+        return is_filtered(self.builder, self.rows, element)
 
     def _row_reductions(self, element: Expr) -> set[str] | None:
         """The reductions that fold every row; None if not even a cut does."""
@@ -121,7 +123,7 @@ class TumblingWindow:
                 _seek(block, self.hi, rows.starts, final, rows.count)
             return
         # All but the first start where the row before ends.
-        before = self.assembly.fresh(f"{rows.name}.ended")
+        before = self.builder.fresh(f"{rows.name}.ended")
         block.set(before, least(self.lo, rows.last))
         _seek(block, before, rows.ends, final, rows.last)
         some_started = conj(lt(i64(0), rows.count), le(rows.start, final))
@@ -149,8 +151,8 @@ class TumblingWindow:
         assert not bounds
         if element not in self.changed:
             self.names.setdefault(element, set())
-            self.changed[element] = self.assembly.fresh("changed", BOOL)
-            self.count[element] = self.assembly.fresh("count.before")
+            self.changed[element] = self.builder.fresh("changed", BOOL)
+            self.count[element] = self.builder.fresh("count.before")
         return self.changed[element]
 
     def _mark_changed(self, block: Block, element: Expr, before: Var) -> None:
@@ -182,10 +184,10 @@ class TumblingWindow:
         if first or node.reduction == "last":
             row = self.lo if first else sub(self.hi, i64(1))
             if self._is_filtered(node.element):
-                (row,) = self.states[node.element][aggregate_of(self.assembly, node)]
+                (row,) = self.states[node.element][aggregate_of(self.builder, node)]
             occupied = block.name("some", lt(i64(0), count))
             return row_value(block, self.rows, node, row, occupied)
-        state = self.states[node.element][aggregate_of(self.assembly, node)]
+        state = self.states[node.element][aggregate_of(self.builder, node)]
         return finish(block, node, state, count)
 
 

@@ -10,7 +10,7 @@ from tiltpy.aggregates.aggregate import Aggregate, State, lift_where
 from tiltpy.aggregates.built_in import COUNT
 from tiltpy.aggregates.finalize import finish
 from tiltpy.aggregates.user_defined import Slide, slide_of
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import element_of, row_value
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue
@@ -46,20 +46,20 @@ class UnorderedWindow:
 
     def __init__(
         self,
-        assembly: Assembly,
+        builder: KernelBuilder,
         rows: ObjectRows,
         window: Window,
         precision: int,
         *,
         rankings: Rankings,
     ) -> None:
-        self.assembly = assembly
+        self.builder = builder
         self.rankings = rankings
         self.rows = rows
         self.window = window
         self.label = f"{rows.name}.tree"
-        self.next = assembly.fresh(f"{self.label}.next")
-        self.leaves = assembly.fresh(f"{self.label}.leaves")
+        self.next = builder.fresh(f"{self.label}.next")
+        self.leaves = builder.fresh(f"{self.label}.leaves")
         self.ends = self._array("ends", I64)
         self.states: dict[tuple[Expr, Aggregate], tuple[Array, ...]] = {}
         self.changed: dict[Expr, Var] = {}
@@ -70,7 +70,7 @@ class UnorderedWindow:
 
     def _array(self, name: str, scalar: Scalar) -> Array:
         # At least two nodes a leaf, and leaves rounded up to a power of two.
-        return self.assembly.temporary(
+        return self.builder.temporary(
             f"{self.label}.{name}", scalar, ((self.rows.name, 4),), 4
         )
 
@@ -80,17 +80,17 @@ class UnorderedWindow:
             self._follow_oldest()
             return
         if node.reduction not in WHOLE_WINDOW:
-            for aggregate in (COUNT, aggregate_of(self.assembly, node)):
+            for aggregate in (COUNT, aggregate_of(self.builder, node)):
                 self._add(node.element, aggregate)
             return
         if node.element not in self.wholes:
             ranking = self.rankings.of(self.rows, node.element)
-            self.wholes[node.element] = WholeWindow(self.assembly, ranking)
+            self.wholes[node.element] = WholeWindow(self.builder, ranking)
         self.wholes[node.element].reduce(node)
 
     def _recomputing_reduction(self, node: Reduce) -> UserReduction | None:
         """The user-defined reduction that recomputes the window, if it is one."""
-        reduction = self.assembly.user_reductions.get(node.reduction)
+        reduction = self.builder.user_reductions.get(node.reduction)
         if reduction is None:
             return None
         slide = slide_of(reduction, in_order=False, disjoint=False)
@@ -99,7 +99,7 @@ class UnorderedWindow:
     def _follow_oldest(self) -> None:
         """Follow the oldest row, before which all have left, by a variable."""
         if self.oldest is None:
-            self.oldest = self.assembly.fresh(f"{self.label}.oldest")
+            self.oldest = self.builder.fresh(f"{self.label}.oldest")
 
     def _window_rows(self) -> WindowRows:
         """The rows from the oldest on, which include those in the window now."""
@@ -121,10 +121,10 @@ class UnorderedWindow:
         """
         if bounds:
             self._follow_oldest()
-            clipped = self.clips.watch(self.assembly, self.rows, element)
+            clipped = self.clips.watch(self.builder, self.rows, element)
             return disj(clipped, self.cut(element, bounds=False))
         if element not in self.changed:
-            self.changed[element] = self.assembly.fresh(f"{self.label}.changed", BOOL)
+            self.changed[element] = self.builder.fresh(f"{self.label}.changed", BOOL)
             self._add(element, COUNT)
         return self.changed[element]
 
@@ -142,7 +142,7 @@ class UnorderedWindow:
         grow = block.inner()
         grow.set(self.leaves, mul(self.leaves, _TWO))
         block.add(While(le(self.leaves, self.rows.count), grow.body()))
-        node = self.assembly.fresh(f"{self.label}.node")
+        node = self.builder.fresh(f"{self.label}.node")
         block.set(node, i64(0))
         clear = block.inner()
         self._clear(clear, node)
@@ -182,7 +182,7 @@ class UnorderedWindow:
 
     def _evict(self, block: Block, low: LExpr) -> None:
         """Follow the least end down to its leaf and clear it."""
-        node = self.assembly.fresh(f"{self.label}.leaf")
+        node = self.builder.fresh(f"{self.label}.leaf")
         block.set(node, _ONE)
         down = block.inner()
         left = mul(node, _TWO)
@@ -224,7 +224,7 @@ class UnorderedWindow:
 
     def _update(self, block: Block, leaf: LExpr) -> None:
         """Combine again from a leaf up to the root."""
-        node = self.assembly.fresh(f"{self.label}.up")
+        node = self.builder.fresh(f"{self.label}.up")
         block.set(node, leaf)
         up = block.inner()
         up.set(node, Bin("//", node, _TWO, I64))
@@ -252,7 +252,7 @@ class UnorderedWindow:
         reduction = self._recomputing_reduction(node)
         if reduction is not None:
             return recompute(block, reduction, node.element, self._window_rows())
-        aggregate = aggregate_of(self.assembly, node)
+        aggregate = aggregate_of(self.builder, node)
         state = tuple(
             block.name("w", load(array, _ONE))
             for array in self.states[node.element, aggregate]

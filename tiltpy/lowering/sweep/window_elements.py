@@ -9,7 +9,7 @@ exactly has one running state instead.
 from tiltpy.aggregates.aggregate import Aggregate, State, lift_where, name_state
 from tiltpy.aggregates.built_in import COUNT, aggregate_for
 from tiltpy.aggregates.user_defined import Slide, code_of, slide_of
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import element_of, is_filtered
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue
@@ -34,12 +34,10 @@ from tiltpy.types import BOOL, I64
 class EvictableState:
     """The state of a reduction with `deacc`, and its number of snapshots."""
 
-    def __init__(self, assembly: Assembly, reduction: UserReduction) -> None:
+    def __init__(self, builder: KernelBuilder, reduction: UserReduction) -> None:
         self.code = code = code_of(reduction)
-        self.count = assembly.fresh(f"{reduction.name}.count")
-        self.state = tuple(
-            assembly.fresh(reduction.name, kind) for kind in code.types()
-        )
+        self.count = builder.fresh(f"{reduction.name}.count")
+        self.state = tuple(builder.fresh(reduction.name, kind) for kind in code.types())
 
     def reset(self, block: Block) -> None:
         """Set the state of no snapshot."""
@@ -71,11 +69,11 @@ class Track:
     `running` and `front` are the two stacks; `evictable` states have no stacks.
     """
 
-    def __init__(self, assembly: Assembly, rows: ObjectRows, element: Expr) -> None:
-        self.assembly = assembly
+    def __init__(self, builder: KernelBuilder, rows: ObjectRows, element: Expr) -> None:
+        self.builder = builder
         self.rows = rows
         self.element = element
-        self.filtered = is_filtered(assembly, rows, element)
+        self.filtered = is_filtered(builder, rows, element)
         self.running: dict[Aggregate, tuple[Var, ...]] = {}
         self.front: dict[Aggregate, tuple[Array, ...]] = {}
         self.evictable: dict[str, EvictableState] = {}
@@ -83,26 +81,26 @@ class Track:
 
     def reduce(self, node: Reduce) -> None:
         """Add the states of a reduction, and the count where rows can be φ."""
-        reduction = self.assembly.user_reductions.get(node.reduction)
+        reduction = self.builder.user_reductions.get(node.reduction)
         if reduction is not None and slide_of(reduction) is not Slide.MERGE:
             evicts = slide_of(reduction) is Slide.EVICT
             if evicts and reduction.name not in self.evictable:
-                state = EvictableState(self.assembly, reduction)
+                state = EvictableState(self.builder, reduction)
                 self.evictable[reduction.name] = state
             return
         if self.filtered:
             self.add(COUNT)
         if self.filtered or node.reduction not in ("count", "first", "last"):
-            self.add(aggregate_of(self.assembly, node))
+            self.add(aggregate_of(self.builder, node))
 
     def add(self, aggregate: Aggregate) -> None:
         """Add the states of an aggregate, once."""
         if aggregate in self.running:
             return
-        label, fresh = f"{self.rows.name}.{aggregate.name}", self.assembly.fresh
+        label, fresh = f"{self.rows.name}.{aggregate.name}", self.builder.fresh
         self.running[aggregate] = tuple(fresh(label, t) for t in aggregate.types)
         self.front[aggregate] = tuple(
-            self.assembly.temporary(f"{label}.front", t, ((self.rows.name, 1),), 1)
+            self.builder.temporary(f"{label}.front", t, ((self.rows.name, 1),), 1)
             for t in aggregate.types
         )
 
@@ -114,7 +112,7 @@ class Track:
     def mark(self) -> Var:
         """The variable that says whether other snapshots contribute than before."""
         if self.changed is None:
-            self.changed = self.assembly.fresh(f"{self.rows.name}.changed", BOOL)
+            self.changed = self.builder.fresh(f"{self.rows.name}.changed", BOOL)
         return self.changed
 
     def reset(self, block: Block) -> None:
@@ -126,7 +124,7 @@ class Track:
         """Insert the rows that are in the window before the loop into what evicts."""
         for evictable in self.evictable.values():
             evictable.reset(block)
-        row = self.assembly.fresh(f"{self.rows.name}.begin")
+        row = self.builder.fresh(f"{self.rows.name}.begin")
         inner = block.inner()
         value = element_of(inner, self.rows, row, self.element)
         for evictable in self.evictable.values():
@@ -204,6 +202,6 @@ def assign_state(block: Block, state: tuple[Var, ...], new: State) -> None:
         block.assign("s", state, new)
 
 
-def aggregate_of(assembly: Assembly, node: Reduce) -> Aggregate:
+def aggregate_of(builder: KernelBuilder, node: Reduce) -> Aggregate:
     """The aggregate of a reduction besides the count."""
-    return aggregate_for(node.reduction, node.element.type, assembly.user_reductions)
+    return aggregate_for(node.reduction, node.element.type, builder.user_reductions)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from tiltpy.abi import LANES
 from tiltpy.aggregates.aggregate import Aggregate, State
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.loops.build import add, eq, i64, lt, select, sub
 from tiltpy.loops.nodes import (
     Array,
@@ -35,18 +35,18 @@ class Blocks:
 
     def __init__(
         self,
-        assembly: Assembly,
+        builder: KernelBuilder,
         name: str,
         kept: Aggregate,
         vectors: int,
         *,
         certain: bool,
     ) -> None:
-        self.assembly = assembly
+        self.builder = builder
         self.kept = kept
         self.vectors = vectors
         self.certain = certain
-        self.number = assembly.fresh(f"{name}.number")
+        self.number = builder.fresh(f"{name}.number")
         self.varying: list[int] = []
         self.name = name
         self.arrays: dict[int, Array] = {}
@@ -59,9 +59,9 @@ class Blocks:
                 kind = self.kept.types[part]
                 label = f"{self.name}.suffix"
                 size = self.vectors * LANES
-                array = self.assembly.temporary(label, kind, (), size)
+                array = self.builder.temporary(label, kind, (), size)
                 self.arrays[part] = array
-                self.prefix[part] = self.assembly.fresh(f"{self.name}.prefix", kind)
+                self.prefix[part] = self.builder.fresh(f"{self.name}.prefix", kind)
         one = dict(enumerate(state))
         first, later = block.inner(), block.inner()
         for part, var in self.prefix.items():
@@ -132,9 +132,9 @@ class Blocks:
     def _turn(self, block: Block, state: State) -> None:
         """The block is full: its vectors become its suffixes."""
         block.set(self.number, i64(0))
-        vector = self.assembly.fresh("vector")
+        vector = self.builder.fresh("vector")
         running = {
-            part: self.assembly.fresh("suffix", array.type)
+            part: self.builder.fresh("suffix", array.type)
             for part, array in self.arrays.items()
         }
         for part, array in self.arrays.items():
@@ -159,7 +159,7 @@ class Blocks:
     def start(self, block: Block) -> None:
         """Before the loop: an empty block behind one of nothing."""
         block.set(self.number, i64(0))
-        vector = self.assembly.fresh("vector")
+        vector = self.builder.fresh("vector")
         block.set(vector, i64(0))
         clear = block.inner()
         for part, array in self.arrays.items():

@@ -56,7 +56,7 @@ class LaneCuts:
 
     def _before(self, name: str, flags: LExpr) -> LExpr:
         """Flags of the cells one earlier."""
-        history = History(self.view.assembly, name, BOOL)
+        history = History(self.view.builder, name, BOOL)
         history.set(self.view.block, flags)
         self.histories.append(history)
         return history.at(self.view.block, 1)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tiltpy.abi import LANES, SlotKind, TimeLayout
 from tiltpy.emit.axes import Axis
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import CellArrays
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.loops.build import (
@@ -52,18 +52,18 @@ class Spread:
 
     @staticmethod
     def of(
-        assembly: Assembly, rows: ObjectRows, tile: int, back: int, ahead: int
+        builder: KernelBuilder, rows: ObjectRows, tile: int, back: int, ahead: int
     ) -> "Spread":
         """The temporaries for tiles of at most so many cells."""
         size = back + tile + ahead + 2 * LANES
         struct = isinstance(rows.type, Struct)
         name = rows.name
         values = tuple(
-            assembly.temporary(f"{name}.cells", scalar, (), size)
+            builder.temporary(f"{name}.cells", scalar, (), size)
             for _, scalar in columns(rows.type)
         )
         validity = tuple(
-            assembly.temporary(f"{name}.valid", BOOL, (), size)
+            builder.temporary(f"{name}.valid", BOOL, (), size)
             if struct and bitmap is not None
             else None
             for bitmap in rows.validity
@@ -71,14 +71,14 @@ class Spread:
         gapless = rows.layout.time is TimeLayout.CONTIGUOUS and rows.complete
         alive = None
         if not gapless:  # as where it has rows everywhere in the stretch
-            alive = assembly.temporary(f"{name}.alive", BOOL, (), size)
-        begins = assembly.temporary(f"{name}.begins", BOOL, (), size)
-        offset = assembly.fresh(f"{name}.offset")
+            alive = builder.temporary(f"{name}.alive", BOOL, (), size)
+        begins = builder.temporary(f"{name}.begins", BOOL, (), size)
+        offset = builder.fresh(f"{name}.offset")
         axis = Axis(1, 0)
         cells = CellArrays(
             name, rows.type, axis, values, validity, alive, begins, offset
         )
-        row, done = assembly.fresh(f"{name}.row"), assembly.fresh(f"{name}.done")
+        row, done = builder.fresh(f"{name}.row"), builder.fresh(f"{name}.done")
         return Spread(rows, back, ahead, cells, alive, begins, offset, row, done)
 
     def start(self, block: Block, first: LExpr) -> None:
@@ -103,7 +103,7 @@ class Spread:
     def _keep(self, block: Block, begin: LExpr) -> None:
         """Move the cells from `begin` on to the front; tiles are a vector at least."""
         moved = block.name("moved", add(begin, self.offset))
-        at = block.assembly.fresh("at")
+        at = block.builder.fresh("at")
         inner = block.inner()
         source = inner.name("from", add(at, moved))
         for array in self.cells.arrays():
@@ -113,7 +113,7 @@ class Spread:
 
     def _clear(self, block: Block, end: LExpr) -> None:
         """Where nothing is put there is a gap."""
-        at = block.assembly.fresh("at")
+        at = block.builder.fresh("at")
         inner = block.inner()
         for array in self._flags():
             inner.add(Store(array, at, Splat(FALSE, BOOL)))
@@ -125,9 +125,9 @@ class Spread:
 
         The first and the last may go beyond the tile; those between are quickly done.
         """
-        assembly = block.assembly
-        low = assembly.number(SlotKind.LOW, "")
-        start, stopped = assembly.fresh("start"), assembly.fresh("stopped", BOOL)
+        builder = block.builder
+        low = builder.number(SlotKind.LOW, "")
+        start, stopped = builder.fresh("start"), builder.fresh("stopped", BOOL)
         head, body = block.inner(), block.inner()
         head.set(start, sub(self.rows.start_or_never(self.row), low))
         until = body.name("until", sub(self.rows.end_at(self.row), low))
@@ -146,9 +146,9 @@ class Spread:
 
         `behind` is where the row before them ends.
         """
-        assembly, rows = block.assembly, self.rows
-        low = assembly.number(SlotKind.LOW, "")
-        until, start = assembly.fresh("until"), assembly.fresh("start")
+        builder, rows = block.builder, self.rows
+        low = builder.number(SlotKind.LOW, "")
+        until, start = builder.fresh("until"), builder.fresh("start")
         gapless = rows.layout.time is TimeLayout.CONTIGUOUS
         head, body, whole = block.inner(), block.inner(), block.inner()
         head.set(until, sub(rows.end_or_never(self.row), low))
@@ -165,7 +165,7 @@ class Spread:
     def _fill(self, block: Block, first: LExpr, last: LExpr) -> None:
         """Put the present row into some cells, of which there is one at least."""
         inner = block.inner()
-        at = inner.assembly.fresh("at")
+        at = inner.builder.fresh("at")
         stores = inner.inner()
         index = stores.name("to", add(at, self.offset))
         for array, values in zip(self.cells.values, self.rows.values, strict=True):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from tiltpy.abi import LANES
 from tiltpy.aggregates.aggregate import Aggregate, State
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.loops.nodes import Num, Splat
 from tiltpy.lowering.vector.block_windows import Blocks
 from tiltpy.lowering.vector.history import History
@@ -24,12 +24,17 @@ class Sequence:
     """The states of each round; a component that never changes stays a number."""
 
     def __init__(
-        self, assembly: Assembly, name: str, kept: Aggregate, state: State, deepest: int
+        self,
+        builder: KernelBuilder,
+        name: str,
+        kept: Aggregate,
+        state: State,
+        deepest: int,
     ) -> None:
         self.histories = [
             None
             if isinstance(part, Num)
-            else History(assembly, f"{name}.{kept.name}", scalar, deepest)
+            else History(builder, f"{name}.{kept.name}", scalar, deepest)
             for part, scalar in zip(state, kept.types, strict=True)
         ]
         self.constant = state
@@ -79,7 +84,7 @@ class Fold:
     `deepest`: how far back their readers look for them.
     """
 
-    assembly: Assembly
+    builder: KernelBuilder
     name: str
     kept: Aggregate
     certain: bool
@@ -104,7 +109,7 @@ class Fold:
     def _level(self, block: Block, size: int, state: State) -> Sequence:
         state = tuple(block.name(self.name, part) for part in state)
         deepest = self._deepest(size)
-        found = Sequence(self.assembly, f"{self.name}{size}", self.kept, state, deepest)
+        found = Sequence(self.builder, f"{self.name}{size}", self.kept, state, deepest)
         found.set(block, state)
         self.levels[size] = found
         return found
@@ -136,7 +141,7 @@ class Fold:
         if cells not in self.windows:
             kept, state = self._window(block, cells)
             name = f"{self.name}.window{cells}"
-            found = Sequence(self.assembly, name, kept, state, self.deepest)
+            found = Sequence(self.builder, name, kept, state, self.deepest)
             found.set(block, state)
             self.windows[cells] = kept, found
         kept, found = self.windows[cells]
@@ -145,7 +150,7 @@ class Fold:
     def _grows(self, cells: int) -> bool:
         """Whether a window is made by doubling alone."""
         narrow = self.kept.wider is not None
-        costs = self.assembly.costs
+        costs = self.builder.costs
         return cells <= (costs.longest_narrow_tree if narrow else costs.longest_tree)
 
     def _window(self, block: Block, cells: int) -> tuple[Aggregate, State]:
@@ -154,13 +159,13 @@ class Fold:
         vectors, rest = divmod(cells, LANES)
         kept = self.kept.wider or self.kept
         whole = self.kept.widen(self.level(block, LANES).at(block, 0))
-        blocks = Blocks(self.assembly, self.name, kept, vectors, certain=self.certain)
+        blocks = Blocks(self.builder, self.name, kept, vectors, certain=self.certain)
         self.blocks.append(blocks)
         state = blocks.window(block, whole)
         if rest:
             tail = self.kept.widen(self._tree(block, rest))
             name = f"{self.name}.rest{cells}"
-            delay = Sequence(self.assembly, name, kept, tail, vectors * LANES)
+            delay = Sequence(self.builder, name, kept, tail, vectors * LANES)
             self.delays.append(delay)
             delay.set(block, tail)
             older = delay.at(block, vectors * LANES)

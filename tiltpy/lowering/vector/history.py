@@ -7,7 +7,7 @@ is a shuffle of two of them. What is far back is in a ring in memory.
 from dataclasses import dataclass, field
 
 from tiltpy.abi import LANES
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.values import LoopValue, zero
 from tiltpy.loops.build import TRUE, add, disj, i64, lt, ne, sub
 from tiltpy.loops.nodes import (
@@ -32,18 +32,18 @@ class History:
     """
 
     def __init__(
-        self, assembly: Assembly, name: str, scalar: Scalar, deepest: int = 0
+        self, builder: KernelBuilder, name: str, scalar: Scalar, deepest: int = 0
     ) -> None:
-        self.assembly = assembly
+        self.builder = builder
         self.name = name
         self.type = scalar
         self.now: LExpr = Splat(zero(scalar), scalar)
         self.past: list[Var] = []
         self.ring: Array | None = None
-        if deepest > assembly.costs.history_vectors * LANES:
+        if deepest > builder.costs.history_vectors * LANES:
             self.size = 1 << ((deepest // LANES + 2) * LANES - 1).bit_length()
-            self.ring = assembly.temporary(f"{name}.past", scalar, (), self.size)
-            self.position = assembly.fresh(f"{name}.position")
+            self.ring = builder.temporary(f"{name}.past", scalar, (), self.size)
+            self.position = builder.fresh(f"{name}.position")
 
     def set(self, block: Block, value: LExpr) -> None:
         """The value of this round."""
@@ -65,17 +65,17 @@ class History:
 
     def _kept(self, block: Block, vector: LExpr) -> LExpr:
         """A copy: at the end of a round its variable moves on, maybe before others."""
-        copy = self.assembly.fresh(self.name, self.type)
+        copy = self.builder.fresh(self.name, self.type)
         block.set(copy, vector)
         return copy
 
     def _vector(self, block: Block, rounds: int) -> LExpr:
         if rounds == 0:
             return self.now
-        if rounds <= (self.assembly.costs.history_vectors if self.ring is None else 1):
+        if rounds <= (self.builder.costs.history_vectors if self.ring is None else 1):
             while len(self.past) < rounds:
                 name = f"{self.name}.before{len(self.past) + 1}"
-                self.past.append(self.assembly.fresh(name, self.type))
+                self.past.append(self.builder.fresh(name, self.type))
             return self.past[rounds - 1]
         assert self.ring is not None, f"{self.name} looks {rounds} vectors back"
         at = self._wrapped(sub(self.position, i64(rounds * LANES)))
@@ -91,7 +91,7 @@ class History:
             block.set(var, Splat(zero(self.type), self.type))
         if self.ring is not None:
             block.set(self.position, i64(0))
-            entry = self.assembly.fresh("entry")
+            entry = self.builder.fresh("entry")
             clear = block.inner()
             clear.add(Store(self.ring, entry, zero(self.type)))
             clear.set(entry, add(entry, i64(1)))
@@ -115,7 +115,7 @@ class Streamed:
     `deepest` is the furthest that readers look back, in cells.
     """
 
-    assembly: Assembly
+    builder: KernelBuilder
     name: str
     type: Type
     deepest: int
@@ -155,7 +155,7 @@ class Streamed:
     def _history(self, block: Block, what: str, value: LExpr) -> History:
         assert isinstance(value.type, Scalar)
         name = f"{self.name}.{what}"
-        history = History(self.assembly, name, value.type, self.deepest)
+        history = History(self.builder, name, value.type, self.deepest)
         history.set(block, value)
         self.histories.append(history)
         return history

@@ -24,7 +24,7 @@ from tiltpy.abi import (
 )
 from tiltpy.costs import Costs
 from tiltpy.emit.axes import whole_vectors
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import Bitmap, CellArrays
 from tiltpy.emit.row_access import ObjectRows, input_rows
 from tiltpy.ir.nodes import Query, TemporalExpr
@@ -66,15 +66,15 @@ class _VectorKernel:
 
     def __init__(self, plan: VectorPlan) -> None:
         self.plan = plan
-        self.assembly = Assembly(plan.layouts, plan.query.reductions, plan.costs)
-        self.block = Block(self.assembly)
+        self.builder = KernelBuilder(plan.layouts, plan.query.reductions, plan.costs)
+        self.block = Block(self.builder)
         self.starts = self.block.inner()
         self.tile = plan.tile
         self.warm = plan.warm_up()
-        self.low = self.assembly.number(SlotKind.LOW, "")
-        self.high = self.assembly.number(SlotKind.HIGH, "")
-        self.at = self.assembly.fresh("at")
-        self.ticks = self.assembly.fresh("ticks")
+        self.low = self.builder.number(SlotKind.LOW, "")
+        self.high = self.builder.number(SlotKind.HIGH, "")
+        self.at = self.builder.fresh("at")
+        self.ticks = self.builder.fresh("ticks")
         self.stored: dict[str, CellArrays] = {}
         self.spreads: list[Spread] = []
         self.temporaries: list[Temporary] = []
@@ -105,9 +105,7 @@ class _VectorKernel:
 
     def _bind(self, name: str) -> None:
         """An input as cells: where it lies, or spread over the ticks."""
-        rows = input_rows(
-            self.assembly, self.block, name, self.plan.query.type_of(name)
-        )
+        rows = input_rows(self.builder, self.block, name, self.plan.query.type_of(name))
         if self.plan.sampled(name):
             self.stored[name] = self._sampled(rows)
             return
@@ -116,7 +114,7 @@ class _VectorKernel:
         if size or self.plan.axes[name].period != 1:
             raise Misfit("rows are spread over tiles, not over whole stretches")
         spread = Spread.of(
-            self.assembly, rows, constant, whole_vectors(back), whole_vectors(ahead)
+            self.builder, rows, constant, whole_vectors(back), whole_vectors(ahead)
         )
         spread.start(self.starts, i64(-self.warm))
         self.spreads.append(spread)
@@ -159,8 +157,8 @@ class _VectorKernel:
             if self.plan.materialised(definition.name):
                 self._check_order(definition)
         kind = PaneLoop if stage.panes else LaneLoop
-        loop = kind(self.plan, self.assembly, self.stored, self.low)
-        cell = self.assembly.fresh("cell")
+        loop = kind(self.plan, self.builder, self.stored, self.low)
+        cell = self.builder.fresh("cell")
         tile, inner = body.inner(), body.inner()
         loop.enter(tile, first)
         found = []
@@ -169,7 +167,7 @@ class _VectorKernel:
             outcome = loop.define(inner, cell, definition)
             if name in self.plan.query.outputs:
                 lanes = not stage.panes
-                output = Output(self.assembly, definition, outcome, lanes=lanes)
+                output = Output(self.builder, definition, outcome, lanes=lanes)
                 behind = inner.name("place", sub(cell, i64(self.plan.lags[name])))
                 output.store(inner, behind)
                 output.start(self.starts)
@@ -203,7 +201,7 @@ class _VectorKernel:
         precision = definition.tdom.precision
         history = whole_vectors(back)
         size = self._capacity(precision)
-        temporary = Temporary.of(self.assembly, definition, outcome, history, size)
+        temporary = Temporary.of(self.builder, definition, outcome, history, size)
         temporary.start(self.starts)
         self.temporaries.append(temporary)
         self.stored[definition.name] = temporary.stored
@@ -242,9 +240,9 @@ class _VectorKernel:
         )
 
     def _finish(self, loops: list[Loop]) -> LoweredKernel:
-        assembly = self.assembly
-        arrays = tuple(assembly.arrays.values())
-        kernel = LoopKernel(assembly.slot_numbers(), arrays, self.block.body())
+        builder = self.builder
+        arrays = tuple(builder.arrays.values())
+        kernel = LoopKernel(builder.slot_numbers(), arrays, self.block.body())
         reads = tuple(self._read(name) for name in self._inputs())
         multiple, around = self.plan.multiple, self.warm + self.plan.lag
         stretch = Stretch(
@@ -253,9 +251,9 @@ class _VectorKernel:
         outputs = self.plan.query.outputs
         order = {loop.name: loop for loop in loops}
         signature = Signature(
-            tuple(assembly.slots),
+            tuple(builder.slots),
             tuple(order[name] for name in outputs),
-            tuple(assembly.scratch),
+            tuple(builder.scratch),
             outputs,
             stretch,
         )

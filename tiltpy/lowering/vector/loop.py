@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from tiltpy.abi import Shape
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import CellArrays
 from tiltpy.emit.values import LoopValue, lower_expr
 from tiltpy.ir.nodes import (
@@ -32,14 +32,14 @@ class LaneLoop:
     def __init__(
         self,
         plan: VectorPlan,
-        assembly: Assembly,
+        builder: KernelBuilder,
         stored: Mapping[str, CellArrays],
         low: LExpr,
     ) -> None:
         self.plan = plan
-        self.assembly = assembly
+        self.builder = builder
         self.low = low
-        self.view = LaneView(plan, assembly, stored)
+        self.view = LaneView(plan, builder, stored)
         self.windows = LaneWindows(self.view)
         self.cuts = LaneCuts(self.view, self._leaf)
         self.has_windows = False
@@ -88,7 +88,7 @@ class LaneLoop:
         stage = self.plan.stage_of[name]
         lag = max(self.plan.lags[reader.name] for reader in stage.definitions)
         deepest = sum(self.plan.reach(name)) // definition.tdom.precision + lag + 1
-        return Streamed(self.assembly, name, definition.type, deepest)
+        return Streamed(self.builder, name, definition.type, deepest)
 
     def _leaf(self, node: At | EventBound | Reduce | Time | Element) -> LoopValue:
         match node:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from tiltpy.abi import LANES
 from tiltpy.emit.axes import CellMap
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import CellArrays, CellIndex, cells_at
 from tiltpy.emit.values import LoopValue, lower_expr
 from tiltpy.ir.nodes import CutPoint, Element, EventBound, Expr, TemporalExpr
@@ -25,18 +25,18 @@ class LaneView:
     """What the definition under way, the reader, sees from where the counter is."""
 
     def __init__(
-        self, plan: VectorPlan, assembly: Assembly, stored: Mapping[str, CellArrays]
+        self, plan: VectorPlan, builder: KernelBuilder, stored: Mapping[str, CellArrays]
     ) -> None:
         self.plan = plan
-        self.assembly = assembly
+        self.builder = builder
         self.stored = stored
         self.streams: dict[str, Streamed] = {}
-        self.block = Block(assembly)
+        self.block = Block(builder)
         self.cell: LExpr = i64(0)
         self.reader: TemporalExpr
         self.lag = 0
         self.fetched: set[str] = set()
-        self.tile = Block(assembly)
+        self.tile = Block(builder)
         self.first: LExpr = i64(0)
 
     def enter(self, tile: Block, first: LExpr) -> None:
@@ -158,7 +158,7 @@ class LaneView:
         if not (source.complete and source.always_begins):
             return False
         computed = -self.plan.lags[name] if self.streams_here(name) else 0
-        trial = self.element(Block(self.assembly), name, element, computed)
+        trial = self.element(Block(self.builder), name, element, computed)
         return trial.valid == TRUE
 
     # Snapshots

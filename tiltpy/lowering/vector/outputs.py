@@ -5,7 +5,7 @@ are packed, and a bitmap says in which cells snapshots begin (see `abi.Stretch`)
 """
 
 from tiltpy.abi import LANES, SlotKind
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.stream_stores import StreamStore, pays_streaming
 from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.loops.build import (
@@ -41,51 +41,51 @@ class Output:
 
     def __init__(
         self,
-        assembly: Assembly,
+        builder: KernelBuilder,
         definition: TemporalExpr,
         outcome: Outcome,
         *,
         lanes: bool,
     ) -> None:
-        self.assembly = assembly
+        self.builder = builder
         self.lanes = lanes
         self.name = name = definition.name
         self.precision = definition.tdom.precision
         self.outcome = outcome
         self.values = tuple(
-            assembly.array(SlotKind.OUT_VALUES, name, scalar, j, written=True)
+            builder.array(SlotKind.OUT_VALUES, name, scalar, j, written=True)
             for j, (_, scalar) in enumerate(columns(definition.type))
         )
         self.validity = tuple(
-            assembly.array(SlotKind.OUT_VALIDITY, name, BOOL, j, written=True)
+            builder.array(SlotKind.OUT_VALIDITY, name, BOOL, j, written=True)
             if outcome.value.fields
             else None
             for j in range(len(self.values))
         )
-        self.total = assembly.fresh(f"{name}.cells")
-        self.past = assembly.fresh(f"{name}.past", BOOL)
+        self.total = builder.fresh(f"{name}.cells")
+        self.past = builder.fresh(f"{name}.past", BOOL)
         self.outlet: StreamStore | None = None
         self.masks: dict[SlotKind, Var] = {}
         if outcome.full:
             return
         if lanes:
-            self.outlet = StreamStore(assembly, name, self._arrays())
+            self.outlet = StreamStore(builder, name, self._arrays())
             self.count = self.outlet.count
             return
-        self.count = assembly.fresh(f"{name}.count")
+        self.count = builder.fresh(f"{name}.count")
         for kind in (SlotKind.OUT_BEGINS, SlotKind.OUT_COVERED):
-            self.masks[kind] = assembly.fresh(f"{name}.{kind.value}", BOOL)
+            self.masks[kind] = builder.fresh(f"{name}.{kind.value}", BOOL)
 
     def start(self, block: Block) -> None:
         """Before the loops."""
-        low = self.assembly.number(SlotKind.LOW, "")
-        high = self.assembly.number(SlotKind.HIGH, "")
+        low = self.builder.number(SlotKind.LOW, "")
+        high = self.builder.number(SlotKind.HIGH, "")
         length = sub(high, low)
         block.set(self.total, Bin("//", length, i64(self.precision), I64))
         if self.outlet is not None:
             self.outlet.start(block, self.total)
         elif self.outcome.full:
-            streams = pays_streaming(self.assembly, self._arrays(), self.total)
+            streams = pays_streaming(self.builder, self._arrays(), self.total)
             block.set(self.past, streams)
         else:
             block.set(self.count, i64(0))
@@ -127,7 +127,7 @@ class Output:
         return [value for pair in found for value in pair if value is not None]
 
     def _bitmap(self, kind: SlotKind) -> Array:
-        return self.assembly.array(kind, self.name, BOOL, written=True, bits=True)
+        return self.builder.array(kind, self.name, BOOL, written=True, bits=True)
 
     def _begins(self) -> LExpr:
         begins = self.outcome.begins
@@ -169,5 +169,5 @@ class Output:
             count = self.outlet.finish(block)
         else:
             count = self.total if self.outcome.full else self.count
-        slot = self.assembly.slot(SlotKind.OUT_COUNT, self.name)
+        slot = self.builder.slot(SlotKind.OUT_COUNT, self.name)
         block.add(WriteSlot(slot, count))

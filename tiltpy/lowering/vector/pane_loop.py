@@ -10,7 +10,7 @@ from tiltpy.aggregates.built_in import COUNT, aggregate_for
 from tiltpy.aggregates.finalize import finish_cells
 from tiltpy.aggregates.pane_fold import Pane
 from tiltpy.aggregates.pane_passes import fold_pane
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import CellArrays, CellIndex, cell_at
 from tiltpy.emit.references import reductions
 from tiltpy.emit.values import LoopValue, lower_expr, zero
@@ -43,15 +43,15 @@ class PaneLoop:
     def __init__(
         self,
         plan: VectorPlan,
-        assembly: Assembly,
+        builder: KernelBuilder,
         stored: Mapping[str, CellArrays],
         low: LExpr,
     ) -> None:
         self.plan = plan
-        self.assembly = assembly
+        self.builder = builder
         self.stored = stored
         self.low = low
-        self.block = Block(assembly)
+        self.block = Block(builder)
         self.cell: LExpr = i64(0)
         self.reader: TemporalExpr
         self.states: dict[tuple[Window, Expr, Aggregate], State] = {}
@@ -137,10 +137,10 @@ class PaneLoop:
         self, pane: Pane, seen: WindowCells, names: set[str]
     ) -> dict[Aggregate, State]:
         """Windows that overlap: of panes which they share."""
-        hop = Hop.of(seen.cells, seen.newest.times, self.assembly.costs.smallest_pane)
+        hop = Hop.of(seen.cells, seen.newest.times, self.builder.costs.smallest_pane)
         if hop is None or not pane.certain(self.block):
             raise Misfit(f"windows of ~{pane.source.name} have no common panes")
-        ring = PaneRing(self.assembly, hop)
+        ring = PaneRing(self.builder, hop)
         self.rings.append(ring)
         fold = partial(fold_pane, names=names)
         return ring.window(self.block, self.cell, pane, fold)
@@ -150,9 +150,7 @@ class PaneLoop:
         count = self._count(window, element)
         if node.reduction == "count":
             return LoopValue(node.type, count, TRUE)
-        kept = aggregate_for(
-            node.reduction, element.type, self.assembly.user_reductions
-        )
+        kept = aggregate_for(node.reduction, element.type, self.builder.user_reductions)
         state = self.states[window, element, kept]
         certain = self._pane(window, element).certain(self.block)
         cells = self.plan.window(self.reader, window).cells
@@ -195,7 +193,7 @@ class PaneLoop:
         if value.valid == TRUE:
             return self.block.name("cut", cut_here)
         valid = self.block.name("ok", value.valid)
-        before = self.assembly.fresh("was", BOOL)
+        before = self.builder.fresh("was", BOOL)
         self.before.append((before, valid))
         begins = conj(valid, disj(cut_here, negate(before)))
         return self.block.name("begins", begins)
@@ -211,7 +209,7 @@ class PaneLoop:
         if (window, element, COUNT) not in self.states:  # no reduction needs it
             self._fold_window(window, element, {"count"})
         count = self._count(window, element)
-        before = self.assembly.fresh("count.before")
+        before = self.builder.fresh("count.before")
         self.before.append((before, count))
         some = self.block.name("some", disj(lt(i64(0), count), lt(i64(0), before)))
         if pane.source.begins is None:

@@ -11,7 +11,7 @@ from math import gcd
 from tiltpy.aggregates.aggregate import Aggregate, State
 from tiltpy.aggregates.pane_fold import Pane
 from tiltpy.aggregates.pane_passes import DEVIATIONS
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.loops.build import add, i64, load, lt, mul, sub
 from tiltpy.loops.nodes import Array, Bin, For, LExpr, Num, Store, Var, While
 from tiltpy.types import I64
@@ -42,10 +42,10 @@ class Hop:
 class PaneRing:
     """The panes of the latest window; `done` is the first one not made yet."""
 
-    def __init__(self, assembly: Assembly, hop: Hop) -> None:
-        self.assembly = assembly
+    def __init__(self, builder: KernelBuilder, hop: Hop) -> None:
+        self.builder = builder
         self.hop = hop
-        self.done: Var = assembly.fresh("pane")
+        self.done: Var = builder.fresh("pane")
 
     def start(self, block: Block) -> None:
         """Before the loop."""
@@ -88,7 +88,7 @@ class PaneRing:
         return tuple(
             None
             if isinstance(part, Num)
-            else self.assembly.temporary(name, scalar, (), panes)
+            else self.builder.temporary(name, scalar, (), panes)
             for part, scalar in zip(state, kept.types, strict=True)
         )
 
@@ -105,7 +105,7 @@ class PaneRing:
         end: LExpr,
     ) -> State:
         """All states in a ring as one, the oldest first."""
-        fresh = self.assembly.fresh
+        fresh = self.builder.fresh
         state = tuple(fresh(kept.name, scalar) for scalar in kept.types)
         for var, nothing in zip(state, kept.identity, strict=True):
             block.set(var, nothing)

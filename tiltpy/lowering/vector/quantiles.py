@@ -30,7 +30,7 @@ def lower_order(view: LaneView, node: Reduce, newest: int, cells: int) -> LoopVa
     """A quantile of the windows of all lanes, the newest of whose cells is given."""
     name, element = node.window.object, node.element
     quantile = node.reduction in ("median", "quantile")
-    short = cells <= view.assembly.costs.longest_network
+    short = cells <= view.builder.costs.longest_network
     if not quantile or not short or not view.certain(name, element):
         raise looks_at_whole(node)
     block = view.block

@@ -15,7 +15,7 @@ from tiltpy.types import BOOL, F32, F64, I64
 
 def is_short_spread(view: LaneView, node: Reduce, cells: int) -> bool:
     """Whether it is the variance of a few `f32` that lie in memory."""
-    few = max(node.ddof, 1) < cells <= view.assembly.costs.longest_tree
+    few = max(node.ddof, 1) < cells <= view.builder.costs.longest_tree
     spread = node.reduction in ("var", "std") and node.element.type == F32
     return few and spread and not view.streams_here(node.window.object)
 
@@ -34,7 +34,7 @@ def lower_short_spread(
     total, squares = moments[1], moments[3]
     share = Num(0.5 / (cells - node.ddof), F32)
     variance = block.name("variance", times(squares, share))
-    found = view.assembly.fresh("spread", F32)
+    found = view.builder.fresh("spread", F32)
     is_root = node.reduction == "std"
     block.set(found, CallFn("sqrt", (variance,), F32) if is_root else variance)
     not_large = le(variance, Num(2.0**100, F32))
@@ -57,7 +57,7 @@ def _spread_again(
     view: LaneView, block: Block, node: Reduce, newest: int, cells: int
 ) -> LExpr:
     """The variance or its root by Welford's method, in double precision."""
-    fresh = view.assembly.fresh
+    fresh = view.builder.fresh
     number, mean, squares = fresh("n"), fresh("mean", F64), fresh("squares", F64)
     for var in (mean, squares):
         block.set(var, Splat(Num(0.0, F64), F64))

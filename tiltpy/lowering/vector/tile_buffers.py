@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tiltpy.abi import LANES, RowCount
 from tiltpy.emit.axes import Axis
-from tiltpy.emit.builder import Assembly, Block
+from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import CellArrays
 from tiltpy.emit.values import zero
 from tiltpy.ir.nodes import TemporalExpr
@@ -26,7 +26,7 @@ class Temporary:
 
     @staticmethod
     def of(
-        assembly: Assembly,
+        builder: KernelBuilder,
         definition: TemporalExpr,
         outcome: Outcome,
         history: int,
@@ -38,12 +38,12 @@ class Temporary:
 
         def array(what: str, scalar: Scalar) -> Array:
             most = history + constant + 2 * LANES
-            return assembly.temporary(f"{name}.{what}", scalar, rows, most)
+            return builder.temporary(f"{name}.{what}", scalar, rows, most)
 
         def flags(what: str, *, needed: bool) -> Array | None:
             return array(what, BOOL) if needed else None
 
-        offset = assembly.fresh(f"{name}.offset")
+        offset = builder.fresh(f"{name}.offset")
         stored = CellArrays(
             name,
             kind,
@@ -77,7 +77,7 @@ class Temporary:
 
     def _shift(self, block: Block, entries: Callable[[Array, LExpr], LExpr]) -> None:
         """Write the history anew, from its oldest cell on."""
-        at = block.assembly.fresh("at")
+        at = block.builder.fresh("at")
         inner = block.inner()
         for array in self.stored.arrays():
             inner.add(Store(array, at, entries(array, at)))

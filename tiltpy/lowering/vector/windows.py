@@ -76,17 +76,17 @@ class LaneWindows:
         if certain and is_short_spread(view, node, cells):
             moments = self._window(node, SHORT_VARIANCE, newest, cells, certain=True)
             return lower_short_spread(view, node, moments, newest, cells)
-        if not certain and uses_masked_variance(node, cells, view.assembly.costs):
+        if not certain and uses_masked_variance(node, cells, view.builder.costs):
             count = self._count(node, newest, cells, certain=False)
             values = self._values(node, newest, cells)
             total = None
             if element.type == F32:
-                kept = narrow_aggregate("sum", F32, view.assembly.user_reductions)
+                kept = narrow_aggregate("sum", F32, view.builder.user_reductions)
                 (total,) = self._window(node, kept, newest, cells, certain=False)
-            spread = MaskedVariance(view.assembly, node, values)
+            spread = MaskedVariance(view.builder, node, values)
             return spread.value(view.block, count, total)
         kept = narrow_aggregate(
-            node.reduction, element.type, view.assembly.user_reductions
+            node.reduction, element.type, view.builder.user_reductions
         )
         state = self._window(node, kept, newest, cells, certain=certain)
         count = self._count(node, newest, cells, certain=certain)
@@ -156,7 +156,7 @@ class LaneWindows:
             if not view.source(name).always_begins:  # the oldest cell is a case apart
                 lengths = {cells - 1 for cells in lengths}
             back = anchor - first
-            fold = Fold(view.assembly, label, kept, certain, lengths, back)
+            fold = Fold(view.builder, label, kept, certain, lengths, back)
             value = view.element(view.block, name, element, anchor)
             if isinstance(value.value, Num):  # a number in a state is a count
                 value = replace(value, value=Splat(value.value, value.value.type))
@@ -202,9 +202,7 @@ class LaneWindows:
             return view.element(view.block, name, element, view.place(step))
         if node.reduction == "count":
             return LoopValue(node.type, i64(seen.cells), TRUE)
-        kept = aggregate_for(
-            node.reduction, element.type, view.assembly.user_reductions
-        )
+        kept = aggregate_for(node.reduction, element.type, view.builder.user_reductions)
         state: State | None = None
         for cell in range(seen.cells):
             at = view.place(seen.oldest.further(cell))
