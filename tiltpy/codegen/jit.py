@@ -1,4 +1,4 @@
-"""LLVM IR to machine code: one execution engine per kernel, closed when it goes.
+"""LLVM IR to machine code: one execution engine per kernel, freed with it.
 
 The target machine is given to the pass builder, or LLVM has no cost model and
 vectorises nothing. Kernels are called through ctypes, which releases the GIL.
@@ -71,8 +71,8 @@ class Effort(Enum):
 
 
 MOST_LINES = 30_000
-"""Lines of LLVM IR for which registers are chosen with care: that takes a time that
-grows with the square of a function's length (72,000 lines: 3.6 s, without 0.3 s)."""
+"""Lines of LLVM IR up to which register allocation is optimized, in a time quadratic in
+the length of a function (72,000 lines: 3.6 s, without 0.3 s)."""
 
 
 def _level(effort: Effort, text: str) -> int:
@@ -92,7 +92,7 @@ class ObjectCode:
 
 _FLAG = ctypes.c_int64(0)
 NEVER = ctypes.addressof(_FLAG)
-"""A stop flag that nobody sets."""
+"""The address of a stop flag that is never set."""
 
 
 class Drivers:
@@ -194,9 +194,9 @@ def _machine(level: int) -> llvm.TargetMachine:
 class _PassBuilder(Guarded):
     """LLVM's pass builder, replaced after `RUNS` kernels.
 
-    llvmlite never frees what a builder counts its passes with (1.5 KiB), and each run
-    leaves a little more in there: so neither a builder for every kernel, nor one for
-    all. The passes of a kernel are to be closed by hand, too.
+    llvmlite never frees the pass counters of a builder (1.5 KiB), and each run adds to
+    them: so neither a builder for every kernel, nor one for all. The passes of a kernel
+    must be closed by hand, too.
     """
 
     RUNS = 128
@@ -246,8 +246,8 @@ class _StrengthReduction(Guarded):
     """Loop strength reduction, which is off while the code of kernels is generated.
 
     It would take a third of that time and more, and kernels are no faster for it: the
-    machine's addresses have an index. The switch is the process's, where others may use
-    LLVM too (Numba does): behind the last kernel it is on again.
+    machine's addresses have an index. The switch is that of the process, where others
+    may use LLVM too (Numba does): after the last kernel it is on again.
     """
 
     def __init__(self) -> None:

@@ -1,14 +1,14 @@
-"""Long work beside the caller's thread, so that that hears of interrupts.
+"""Long work beside the caller's thread, which stays open to interrupts.
 
 Python handles a signal in the main thread, between two bytecodes: while that thread
-sorts a column, compiles or runs a kernel, nothing is heard of Ctrl-C. So it hands long
-work to another thread and waits for the outcome, which a signal ends at once. What the
-caller gave stays in the caller's thread: frames that run Python code when they are read
+sorts a column, compiles or runs a kernel, Ctrl-C has no effect. So it hands long work
+to another thread and waits for the outcome, and a signal ends the wait at once. Code of
+the caller stays in the caller's thread: frames that run Python code when they are read
 (`in_caller`), and `progress`.
 
 An interrupt sets the work's stop flag, which kernels and the loops over their calls
-poll (`codegen.drivers`), and raises `StopWork` in its thread. A call into another
-library that is under way there goes on to its end, and nobody looks at what it gives.
+poll (`codegen.llvm.drivers`), and raises `StopWork` in its thread. A call into another
+library continues there to its end, and its result is dropped.
 """
 
 import atexit
@@ -33,12 +33,12 @@ R = TypeVar("R")
 Progress = Callable[[int, int], None]
 
 HEARTBEAT = 0.2
-"""Seconds without news after which `progress` is told the old ones again, and a signal
-is heard that came to another thread."""
+"""Seconds without a report after which `progress` is called with the latest one again,
+and signals that came to another thread are handled."""
 GRACE = 0.05
-"""Seconds that stopped work has to end, before its caller leaves it."""
-QUESTION = 0.1
-"""Seconds after which who waits for the caller looks whether it is still there."""
+"""Seconds that stopped work has to end, before its caller abandons it."""
+POLL = 0.1
+"""Seconds after which work that waits for its caller polls the stop flag."""
 
 
 class StopFlag:
@@ -64,27 +64,27 @@ _NEVER_SET = StopFlag()
 
 
 class Work(Guarded, Generic[T]):
-    """Work in another thread, and what it and the caller tell each other."""
+    """A task in another thread, and the messages between it and its caller."""
 
     def __init__(self, task: Callable[[], T], *, attended: bool) -> None:
         super().__init__()
         self.flag = StopFlag()
         self.attended = attended
-        """Whether the caller wants to hear of progress."""
+        """Whether the caller wants reports of progress."""
         self._task: Callable[[], T] | None = task
         self._messages: SimpleQueue[Callable[[], None] | tuple[int, int] | None] = (
             SimpleQueue()
         )
-        """What the caller is to do, or progress; None at the end."""
+        """Tasks for the caller, or reports of progress; None at the end."""
         self.is_over = False
-        """Whether its thread is done with it."""
+        """Whether its thread has finished."""
         self._thread: int | None = None
         self._left = self._ended = False
         self._result: list[T] = []
         self._error: BaseException | None = None
 
     def after_fork(self) -> None:
-        """Forget the work of the parent, in a child forked while a caller waited."""
+        """Fail in a forked child: the work is the parent's."""
         super().after_fork()
         self._error = TiltError("the process that runs this query forked this one")
         self._messages = SimpleQueue()
@@ -115,16 +115,16 @@ class Work(Guarded, Generic[T]):
             raise StopWork
 
     def tell(self) -> None:
-        """Have the caller know that this is the end."""
+        """Tell the caller that the work has ended."""
         self.is_over = True
         self._messages.put(None)
 
     def report(self, done: int, total: int) -> None:
-        """Have the caller told how far it is."""
+        """Report progress to the caller."""
         self._messages.put((done, total))
 
     def ask(self, task: Callable[[], R]) -> R:
-        """Have the caller do something, and wait for it."""
+        """Have the caller do a task, and wait for its result."""
         answers: SimpleQueue[tuple[list[R], Exception | None]] = SimpleQueue()
 
         def answer() -> None:
@@ -136,7 +136,7 @@ class Work(Guarded, Generic[T]):
         self._messages.put(answer)
         while True:
             try:
-                result, error = answers.get(timeout=QUESTION)
+                result, error = answers.get(timeout=POLL)
             except Empty:
                 self.check()
             else:
@@ -153,7 +153,7 @@ class Work(Guarded, Generic[T]):
     # In the caller's
 
     def outcome(self, progress: Progress | None, latest: tuple[int, int]) -> T:
-        """Return what the work gives, or raise its error, when it has ended."""
+        """Wait for the end, and return the result or raise the error."""
         while True:
             try:
                 message = self._messages.get(timeout=HEARTBEAT)
@@ -176,7 +176,7 @@ class Work(Guarded, Generic[T]):
             self._error = None  # whose traceback would keep this frame, and that this
 
     def leave(self) -> None:
-        """Stop it, and wait a little for its end."""
+        """Stop the work, and wait a little for its end."""
         self.flag.set()
         with self._lock:
             if self._ended:
@@ -197,7 +197,7 @@ _abandoned: WeakSet[Work[Any]] = WeakSet()
 
 
 def is_abandoned() -> bool:
-    """Tell whether any work goes on for which nobody waits."""
+    """Tell whether any abandoned work still runs."""
     return not all(work.is_over for work in _abandoned)
 
 
@@ -215,10 +215,10 @@ def offload(
     progress: Progress | None = None,
     latest: tuple[int, int] = (0, 1),
 ) -> T:
-    """Do long work, in another thread if the caller's is to hear of interrupts.
+    """Do a long task, beside the caller's thread if that must handle signals.
 
     That is the main thread, and any that is to call `progress`: for each report of the
-    work, and at least a few times a second with the latest one.
+    task, and at least a few times a second with the latest one.
     """
     if _here.work is not None:
         return task()
@@ -242,7 +242,7 @@ def in_caller(task: Callable[[], T]) -> T:
 
 
 def call_in_caller(progress: Progress) -> Progress:
-    """Wrap a function so that work can call it: it runs in the caller's thread."""
+    """Wrap `progress` so that it runs in the caller's thread."""
     return partial(_report, progress)
 
 
@@ -255,23 +255,23 @@ def _report(progress: Progress, done: int, total: int) -> None:
 
 
 def stop_flag() -> StopFlag:
-    """Find the stop flag for kernels that this thread calls."""
+    """Return the stop flag for kernels that this thread calls."""
     work = _here.work
     return _NEVER_SET if work is None else work.flag
 
 
 def current_work() -> Work[Any] | None:
-    """Find what this thread works on, for others that it has help."""
+    """Return the work of this thread, for its helpers to `adopt`."""
     return _here.work
 
 
 def adopt(work: Work[Any] | None) -> None:
-    """Have this thread help with some work."""
+    """Have this thread help with work of another."""
     _here.work = work
 
 
 def _raise_in(thread: int) -> None:
-    """Have `StopWork` raised in a thread, when it comes back to Python."""
+    """Raise `StopWork` in a thread when it returns to Python."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(
         ctypes.c_ulong(thread), ctypes.py_object(StopWork)
     )
@@ -279,11 +279,10 @@ def _raise_in(thread: int) -> None:
 
 @atexit.register
 def _exit_soon() -> None:
-    """Have a script that Ctrl-C ended exit without the last search for cycles.
+    """Skip the last garbage collection of a script that Ctrl-C ended.
 
-    Over what is imported that takes 0.1 to 0.4 s. Objects in cycles that are alive then
-    are not finalized, as nobody promises; functions that are registered for the exit
-    run as ever.
+    Over all that is imported it takes 0.1 to 0.4 s. Objects in cycles are not finalized
+    then, which nothing promises; functions registered with `atexit` run as ever.
     """
     if getattr(sys, "last_type", None) is KeyboardInterrupt:
         gc.freeze()

@@ -9,7 +9,7 @@ from threading import Thread
 
 
 class StopWork(BaseException):
-    """Raised in a thread whose work nobody waits for any more."""
+    """Ends abandoned work in its thread."""
 
 
 Inbox = SimpleQueue[tuple[Callable[[], object], Callable[[], object]]]

@@ -1,7 +1,7 @@
 """Work shared among threads, of which the caller's is one.
 
-So there is a thread less to be started, and nobody has to be woken for each result:
-with few processors both would take as long as some of the work.
+So one thread less is started, and none has to be woken for each result: with few
+processors both would take as long as some of the work.
 """
 
 from collections import deque
@@ -37,7 +37,7 @@ class _Queue(Generic[T, R]):
         return True
 
     def drain(self) -> None:
-        """Do all items that others leave; after an error nobody begins another."""
+        """Do all items that others leave; after an error no worker begins another."""
         try:
             while self.step():
                 pass
