@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from bench.compare_offpath import compare
-from bench.measure import Wanted, measure
+from bench.measure import OutputRange, measure
 from bench.peers.c.bandwidth import bandwidth
 from bench.peers.offpath import NAMES as OFFPATH_PEERS
 from bench.peers.registry import NAMES, missing
@@ -32,7 +32,7 @@ OFF_THE_PATH = "offpath"
 FAMILIES = (*dict.fromkeys(workload.family for workload in ALL), OFF_THE_PATH)
 
 
-def _on_spark(chosen: Sequence[Workload] | None, wanted: Wanted) -> Iterator[str]:
+def _on_spark(chosen: Sequence[Workload] | None, wanted: OutputRange) -> Iterator[str]:
     """An extra, which nothing else needs."""
     from bench.reports import spark  # noqa: PLC0415
 
@@ -58,7 +58,7 @@ def main() -> int:
     names = args.names[1:] if figure else args.names
     peers = _peers(parser, args.peers)
     events = args.events or EVENTS
-    wanted = Wanted(events, args.seed, args.repeat, tuple(args.workers), peers)
+    wanted = OutputRange(events, args.seed, args.repeat, tuple(args.workers), peers)
     chosen = _workloads(parser, names, args.family)
     untuned = _off_the_path(names, args.family)
     if figure is not None and untuned:
@@ -149,7 +149,7 @@ def _conditions(events: int | None, repeat: int) -> str:
 
 
 def _print_off_the_path(
-    chosen: list[OffPath], wanted: Wanted, events: int | None
+    chosen: list[OffPath], wanted: OutputRange, events: int | None
 ) -> int:
     """Each over its own number of events, unless some are asked for."""
     table = OffPathTable(tuple(name for name in OFFPATH_PEERS if name in wanted.peers))
@@ -163,7 +163,7 @@ def _print_off_the_path(
     return 0 if table.agrees else 1
 
 
-def _print_table(chosen: list[Workload], wanted: Wanted) -> int:
+def _print_table(chosen: list[Workload], wanted: OutputRange) -> int:
     speed = bandwidth(1) if "C" in wanted.peers else None
     if speed is not None:
         read, copied = speed.read / 1e9, speed.copied / 1e9

@@ -21,7 +21,7 @@ from tiltpy.compiler import Compiler
 from tiltpy.frontend.text.grammar import parser
 from tiltpy.ir.nodes import Query
 from tiltpy.runtime.ingest.binding import InputBinding
-from tiltpy.runtime.run import bind_inputs
+from tiltpy.engines.local import bind_inputs
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 QUERY = EXAMPLES / "queries" / "trend.tilt"

@@ -16,7 +16,7 @@ ONE_THREAD = ("C", "plain C", "Numba")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class OutputRange:
     """What is measured, and how often."""
 
     events: int
@@ -76,7 +76,7 @@ class _Runners:
         self.counted[name] = events
 
 
-def measure(workload: Workload, wanted: Wanted) -> Measured:
+def measure(workload: Workload, wanted: OutputRange) -> Measured:
     """Check the peers, then let them and tiltpy take turns."""
     streams = workload.make(wanted.events, wanted.seed)
     subject = Subject(workload, streams)
@@ -119,7 +119,7 @@ def measure(workload: Workload, wanted: Wanted) -> Measured:
 def _add_peer(
     name: str,
     workload: Workload,
-    wanted: Wanted,
+    wanted: OutputRange,
     streams: Streams,
     expected: Table,
     runners: _Runners,

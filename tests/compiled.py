@@ -17,6 +17,7 @@ from tests.random.queries import Case
 from tiltpy.abi import TimeLayout
 from tiltpy.compiler import CompileOptions, Compiler
 from tiltpy.costs import DEFAULT_COSTS, Costs
+from tiltpy.engines.local import run
 from tiltpy.interpreter.evaluate import Event, Snapshot
 from tiltpy.ir.nodes import Input, Query
 from tiltpy.lifetimes import Interval, Point
@@ -32,7 +33,6 @@ from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import InputRows, ingest
 from tiltpy.runtime.results.result import OutputTable
-from tiltpy.runtime.run import run
 from tiltpy.types import DURATION, Scalar, Struct, Type
 
 NO_STRATEGIES = frozenset(STRATEGY_NAMES)

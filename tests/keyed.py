@@ -26,6 +26,7 @@ from tests.random.key_rows import KeyedInput
 from tests.random.keyed_queries import KeyedCase
 from tiltpy.abi import TimeLayout
 from tiltpy.compiler import CompileOptions, Compiler, by_keys
+from tiltpy.engines.local import bind_inputs, run, run_parts
 from tiltpy.interpreter.evaluate import Snapshot
 from tiltpy.interpreter.keys import Key, key_order, same_key
 from tiltpy.ir.keys import keys_of
@@ -41,7 +42,6 @@ from tiltpy.runtime.keyed import keyed_run as keyed
 from tiltpy.runtime.preaggregation import run as direct
 from tiltpy.runtime.results.key_columns import Order
 from tiltpy.runtime.results.result import OutputTable, Result
-from tiltpy.runtime.run import bind_inputs, run, run_parts
 from tiltpy.types import Struct
 
 

@@ -9,6 +9,8 @@ from tiltpy.abi import Layout
 from tiltpy.argument_checks import check_argument, check_path
 from tiltpy.check_reductions import check_agreement
 from tiltpy.compiler import CompileOptions, Compiler, by_keys
+from tiltpy.engines.local import bind_inputs, bound_visits, run_parts
+from tiltpy.engines.out_of_core import stream
 from tiltpy.errors import TiltError, warn
 from tiltpy.explain.card import query_card, summarize
 from tiltpy.explain.forms import FORMS
@@ -32,13 +34,11 @@ from tiltpy.runtime.execution.time_run import Progress, RunOptions
 from tiltpy.runtime.execution.vector_range import find_sampling_grid
 from tiltpy.runtime.execution.visit_warnings import LoopVisits
 from tiltpy.runtime.incremental.sizes import size_of
-from tiltpy.runtime.incremental.span_run import stream
 from tiltpy.runtime.ingest.binding import InputBinding, check_bound
 from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.results.file_sink import write_results
 from tiltpy.runtime.results.key_columns import Order
 from tiltpy.runtime.results.result import Result
-from tiltpy.runtime.run import bind_inputs, job_of, run_parts
 from tiltpy.time_literals import Length, Moment
 from tiltpy.types import Unit, columns
 from tiltpy.visible import escape_lines
@@ -355,7 +355,7 @@ class CompiledQuery:
                 and not run_time_bounds(self.query)
             ):
                 whole = OutputGroup(part.query, part.specialised)
-                visits = job_of(whole, bound, Request(), RunOptions()).visits().values()
+                visits = bound_visits(whole, bound, Request(), RunOptions()).values()
             texts.append(
                 explain(part.query, compiled, on, folds, visits, llvm=llvm, asm=asm)
             )

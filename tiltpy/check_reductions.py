@@ -13,6 +13,7 @@ from functools import partial
 
 from tiltpy.compiler import CompileOptions, Compiler
 from tiltpy.emit.references import reductions
+from tiltpy.engines.local import run
 from tiltpy.errors import DataError
 from tiltpy.interpreter.evaluate import Value, evaluate, whole_state
 from tiltpy.ir.nodes import Expr, Query, Reduce, UserReduction
@@ -23,7 +24,6 @@ from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.row_access import Rows, rows_of_input, rows_of_output, show_time
-from tiltpy.runtime.run import run
 from tiltpy.types import F32, Scalar, Type
 
 STRETCHES = 1000

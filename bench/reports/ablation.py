@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import tiltpy as tilt
-from bench.measure import Wanted
+from bench.measure import OutputRange
 from bench.subject import bound
 from bench.timing import Spread, take_turns
 from bench.workloads.offpath.catalogue import OFFPATH
@@ -127,7 +127,7 @@ class Case:
     inputs: Mapping[str, Any]
 
 
-def lines(chosen: Sequence[Workload] | None, wanted: Wanted) -> Iterator[str]:
+def lines(chosen: Sequence[Workload] | None, wanted: OutputRange) -> Iterator[str]:
     """A line for each mechanism and workload that it serves, worst ratio first."""
     cases = list(_cases(chosen, wanted))
     yield f"{'mechanism':<18}{'lines':>6}  {'workload':<40}{'without / with':>15}"
@@ -145,7 +145,7 @@ def lines(chosen: Sequence[Workload] | None, wanted: Wanted) -> Iterator[str]:
             head = " " * len(head)
 
 
-def _cases(chosen: Sequence[Workload] | None, wanted: Wanted) -> Iterator[Case]:
+def _cases(chosen: Sequence[Workload] | None, wanted: OutputRange) -> Iterator[Case]:
     """The tuned workloads, and those that no kernel is tuned for."""
     for workload in WORKLOADS if chosen is None else chosen:
         inputs = bound(workload, workload.make(wanted.events, wanted.seed))
@@ -157,7 +157,7 @@ def _cases(chosen: Sequence[Workload] | None, wanted: Wanted) -> Iterator[Case]:
         yield Case(untuned.name, untuned.query, bindings)
 
 
-def compare(case: Case, off: tilt.CompileOptions, wanted: Wanted) -> Spread | None:
+def compare(case: Case, off: tilt.CompileOptions, wanted: OutputRange) -> Spread | None:
     """Divide the time without a mechanism by that with it; None: it does not serve."""
     queries = {
         "with": tilt.parse(case.query, name=case.name),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import tiltpy as tilt
-from bench.measure import Wanted
+from bench.measure import OutputRange
 from bench.reports.threads import sampled
 from bench.timing import Runner, rate, take_turns
 from bench.workloads.streams import Stream, Workload
@@ -66,7 +66,7 @@ class Buffers:
                 self.one(place, stop)
 
 
-def lines(chosen: Sequence[Workload] | None, wanted: Wanted) -> Iterator[str]:
+def lines(chosen: Sequence[Workload] | None, wanted: OutputRange) -> Iterator[str]:
     """Two lines for each workload: its rates over buffers of each size.
 
     The first is that of one call for all of them, the second of a call for each.
@@ -87,7 +87,7 @@ def lines(chosen: Sequence[Workload] | None, wanted: Wanted) -> Iterator[str]:
 class Kernels:
     """A sampled workload's streams, and the kernel that computes most of them."""
 
-    def __init__(self, workload: Workload, wanted: Wanted) -> None:
+    def __init__(self, workload: Workload, wanted: OutputRange) -> None:
         streams = workload.make(wanted.events, wanted.seed)
         self.rows = {name: snapshots(stream) for name, stream in streams.items()}
         query = tilt.parse(workload.query, name=workload.name).query

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import tiltpy as tilt
-from bench.measure import Wanted
+from bench.measure import OutputRange
 from bench.outcome import difference, table_of
 from bench.peers.peer import EXACT
 from bench.subject import Subject
@@ -31,7 +31,7 @@ NAMES = ("trading", "RSI", "z-score", "impute", "Pan-Tompkins")
 UNFUSED = tilt.CompileOptions(disabled_passes=frozenset({"fuse_operators"}))
 
 
-def lines(chosen: Sequence[Workload] | None, wanted: Wanted) -> Iterator[str]:
+def lines(chosen: Sequence[Workload] | None, wanted: OutputRange) -> Iterator[str]:
     """A line for each workload: the rates of one worker, and what fusion gains."""
     workloads = chosen or [one for one in WORKLOADS if one.name in NAMES]
     yield f"{'million events/s':<26}{'fused':>14}{'not fused':>14}{'gain':>14}"
@@ -43,7 +43,7 @@ def lines(chosen: Sequence[Workload] | None, wanted: Wanted) -> Iterator[str]:
         )
 
 
-def compare(workload: Workload, wanted: Wanted) -> tuple[Spread, Spread, Spread]:
+def compare(workload: Workload, wanted: OutputRange) -> tuple[Spread, Spread, Spread]:
     """The rates of both, which have one result, and their ratio."""
     workload = replace(workload, query=OPERATORS.get(workload.name, workload.query))
     streams = workload.make(wanted.events, wanted.seed)

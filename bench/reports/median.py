@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tiltpy as tilt
-from bench.measure import Wanted, tiltpy
+from bench.measure import OutputRange, tiltpy
 from bench.timing import Runner, rate, take_turns
 from bench.workloads.streams import Workload
 
@@ -24,7 +24,7 @@ Values = NDArray[np.float64]
 PEERS = ("Polars", "pandas")
 
 
-def lines(chosen: Sequence[Workload] | None, wanted: Wanted) -> Iterator[str]:
+def lines(chosen: Sequence[Workload] | None, wanted: OutputRange) -> Iterator[str]:
     """A line for each window: million events a second, of tiltpy and of its peers."""
     del chosen
     events = min(wanted.events, MOST)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import tiltpy as tilt
 from bench.leaks import resident
-from bench.measure import Wanted
+from bench.measure import OutputRange
 from bench.workloads.streams import Workload
 
 TIMES = 50
@@ -41,7 +41,7 @@ def prices(events: int, seed: int) -> Iterator[NDArray[np.float32]]:
         yield noise[begin : begin + min(BATCH, events - first)] + np.float32(1)
 
 
-def lines(_chosen: Sequence[Workload] | None, wanted: Wanted) -> Iterator[str]:
+def lines(_chosen: Sequence[Workload] | None, wanted: OutputRange) -> Iterator[str]:
     """The table of each number of workers, line by line."""
     events = str(TIMES * wanted.events)
     for workers in wanted.workers:

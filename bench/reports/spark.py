@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from bench.measure import Wanted
+from bench.measure import OutputRange
 from bench.peers.spark.jobs import JOBS, Job
 from bench.timing import Runner, Spread, speedup, take_turns
 from bench.workloads.streams import Workload
@@ -34,7 +34,7 @@ NAME, CELL = 24, 14
 Batches = Iterator[pa.RecordBatch]
 
 
-def lines(chosen: Sequence[Workload] | None, wanted: Wanted) -> Iterator[str]:
+def lines(chosen: Sequence[Workload] | None, wanted: OutputRange) -> Iterator[str]:
     """A line for each job: seconds of everyone, and what they say."""
     del chosen
     events, turns = min(wanted.events, MOST), min(wanted.repeat, TURNS)

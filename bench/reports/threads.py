@@ -4,12 +4,12 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from bench.measure import Wanted, measure, tiltpy
+from bench.measure import OutputRange, measure, tiltpy
 from bench.workloads.streams import Workload
 from bench.workloads.tuned import WORKLOADS
 
 
-def lines(chosen: Sequence[Workload] | None, wanted: Wanted) -> Iterator[str]:
+def lines(chosen: Sequence[Workload] | None, wanted: OutputRange) -> Iterator[str]:
     """A line for each workload: the rates, and what more workers make of one."""
     processors = range(1, (os.cpu_count() or 1) + 1)
     wanted = replace(wanted, workers=tuple(processors), peers=())

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 import tiltpy as tilt
-from tests.engines import run_everywhere
+from tests.run_everywhere import run_everywhere
 from tiltpy.errors import QueryErrors
 from tiltpy.frontend.elaboration.library import library_function, library_functions
 from tiltpy.frontend.parse import parse

@@ -112,7 +112,7 @@ def of_keyed(job: KeyedRun) -> Forms:
 def of_job(job: TimeRun) -> Forms:
     workers = job.options.workers or 1
     yield f"job: {'one worker' if workers == 1 else 'several workers'}"
-    if job.grid is not None:
+    if job.vector is not None:
         yield "job: grid kernel"
 
 

@@ -5,7 +5,7 @@ A query's reduction of the same name is another one, whatever calls which.
 
 import pytest
 
-from tests.engines import run_everywhere
+from tests.run_everywhere import run_everywhere
 from tiltpy.errors import QueryErrors
 from tiltpy.frontend.elaboration.library import library_functions, library_reductions
 from tiltpy.frontend.parse import parse

@@ -11,7 +11,7 @@ from lark import Token, Tree
 import tiltpy as tilt
 from tests.compare import assert_same
 from tests.compiled import ARROW, snapshots
-from tests.engines import run_everywhere
+from tests.run_everywhere import run_everywhere
 from tests.semantics.reference_pages import ENTRY, PAGES, Claim, Example, examples, lost
 from tests.semantics.reference_values import Row, by_key, events_of, write_value
 from tiltpy.errors import QueryError, QueryErrors

@@ -335,7 +335,7 @@ def test_a_stream_holds_no_strings_that_are_gone(
         sizes.append(len(found[1]))
         return found
 
-    monkeypatch.setattr("tiltpy.runtime.incremental.span_run.encode", watched)
+    monkeypatch.setattr("tiltpy.engines.engine.encode", watched)
     parts = (
         pa.table(
             {

@@ -10,8 +10,8 @@ import pytest
 
 from tests.compare import assert_same
 from tests.compiled import Setting, run_compiled
-from tests.engines import run_everywhere
 from tests.random.queries import Case
+from tests.run_everywhere import run_everywhere
 from tiltpy.abi import Layout, TimeLayout
 from tiltpy.compiler import Compiler
 from tiltpy.errors import QueryErrors

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.compare import same_number
-from tests.engines import run_everywhere
+from tests.run_everywhere import run_everywhere
 from tiltpy.errors import DataError
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event, Value

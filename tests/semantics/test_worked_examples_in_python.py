@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.engines import run_everywhere
+from tests.run_everywhere import run_everywhere
 from tests.semantics.test_worked_examples import EXAMPLES, Example
 from tiltpy.frontend.python.builder import TDom, build_query, define, source
 from tiltpy.frontend.python.reductions import count

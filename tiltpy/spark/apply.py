@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tiltpy.api import CompiledQuery, parse
 from tiltpy.compiler import only
+from tiltpy.engines.partition import halo
 from tiltpy.errors import TiltError
 from tiltpy.frontend.surface import syntax
 from tiltpy.inputs import BoundFrame, bind
@@ -17,7 +18,6 @@ from tiltpy.lifetimes import Lifetime
 from tiltpy.passes import resolve_boundaries
 from tiltpy.run_arguments import Arguments, read_options
 from tiltpy.runtime.arrow.timestamps import output_stamp
-from tiltpy.runtime.incremental.partition_run import halo
 from tiltpy.runtime.incremental.sizes import size_of
 from tiltpy.runtime.ingest.key_types import common_type
 from tiltpy.runtime.results.result import OutputTable

@@ -14,11 +14,11 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pyarrow as pa
 
+from tiltpy.engines.out_of_core import stream
 from tiltpy.errors import TiltError
 from tiltpy.passes import resolve_boundaries
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
 from tiltpy.runtime.arrays.views import values_of
-from tiltpy.runtime.incremental.span_run import stream
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.spark.spill import BatchFiles, Share, collect_tables
 from tiltpy.spark.worker_task import (

@@ -7,16 +7,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tiltpy.engines.local import run
+from tiltpy.engines.partition import (
+    PartitionOutput,
+    PartitionRange,
+    run_partition,
+)
 from tiltpy.errors import TiltError
+from tiltpy.passes import resolve_boundaries
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrow.timestamps import from_ticks
 from tiltpy.runtime.execution.output_group import OutputGroup
-from tiltpy.runtime.incremental.partition_run import (
-    PartitionRange,
-    PieceOutput,
-    run_piece,
-)
-from tiltpy.runtime.run import run
 from tiltpy.spark.oversized_keys import stream_keys
 from tiltpy.spark.spill import read_shares
 from tiltpy.spark.worker_task import (
@@ -130,7 +131,7 @@ class PartitionId:
 
 def _run_partitions(
     task: SparkTask, batches: Batches
-) -> Iterator[tuple[PartitionId, PieceOutput]]:
+) -> Iterator[tuple[PartitionId, PartitionOutput]]:
     """Compute the pieces whose rows are in the batches, one after the other."""
     for share in read_shares(batches, [*task.slots, "piece"], task.memory):
         yield from _partitions_of(task, share.table())
@@ -138,9 +139,10 @@ def _run_partitions(
 
 def _partitions_of(
     task: SparkTask, table: pa.Table
-) -> Iterator[tuple[PartitionId, PieceOutput]]:
+) -> Iterator[tuple[PartitionId, PartitionOutput]]:
     slots = task.slots
     query, compiler = compiler_of(task.text, task.options, by_key=False)
+    group = OutputGroup(resolve_boundaries(query), compiler.specialised)
     for rows in _groups(table, [*slots, "piece"]):
         own = table.take(pa.array(rows))
         number = own.column("piece")[0].as_py()
@@ -157,10 +159,9 @@ def _partitions_of(
             bounds[one.name] = span
         stretch = PartitionRange(low, high, bounds)
         try:
-            outputs = run_piece(
-                query,
+            outputs = run_partition(
+                group,
                 ingest_inputs(task, query, own),
-                compiler.specialised,
                 task.request,
                 task.run_options,
                 stretch,

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
-from tests.engines import run_everywhere
+from tests.run_everywhere import run_everywhere
 from tests.semantics.test_worked_examples import Rows, assert_numbers, check, reduced
 from tiltpy.errors import DataError, QueryErrors
 from tiltpy.frontend.parse import parse

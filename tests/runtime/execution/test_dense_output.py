@@ -12,6 +12,7 @@ from tests.compiled import snapshots, table_of
 from tests.runtime.execution.fake_vector_kernel import FakeKernels
 from tiltpy.abi import Layout
 from tiltpy.compiler import Compiler
+from tiltpy.engines.local import run
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event, interpret
 from tiltpy.runtime.arrays.pool import POOL, ScratchArrays
@@ -32,7 +33,6 @@ from tiltpy.runtime.execution.vector_range import (
 )
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import ingest
-from tiltpy.runtime.run import run
 
 SAMPLES = [Event(i, i + 1, i % 5 - 1.0) for i in range(-3, 900)]
 

@@ -17,6 +17,7 @@ from tests.compiled import snapshots, table_of
 from tests.random.queries import Case, random_case
 from tests.runtime.execution.fake_vector_kernel import FakeKernels
 from tiltpy.abi import Layout
+from tiltpy.engines.local import run
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event, interpret
 from tiltpy.ir.print.query import format_query
@@ -27,7 +28,6 @@ from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import InputRows, ingest
 from tiltpy.runtime.results.result import Result
-from tiltpy.runtime.run import run
 
 
 class Runs:

@@ -11,8 +11,8 @@ import pytest
 
 import tiltpy as tilt
 from tests.plain import listed
+from tiltpy.engines.local import bind_inputs
 from tiltpy.inputs import BoundSamples
-from tiltpy.runtime.run import bind_inputs
 
 QUERY = tilt.parse("unit s\ninput x : f32\n~o[t] = ~x[t] + 1.0")
 SAME = tilt.parse("unit s\ninput x : f32 sampled 2s\n~o[t] = ~x[t]")

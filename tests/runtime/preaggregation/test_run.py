@@ -13,11 +13,12 @@ from tests.compare import first_difference
 from tests.compiled import arrow_of, snapshots
 from tests.random.pane_folds import FoldCase, FoldWriter, Row
 from tiltpy.compiler import CompileOptions, Compiler
+from tiltpy.engines import local
+from tiltpy.engines.local import run_parts
 from tiltpy.interpreter.evaluate import Event, Snapshot
 from tiltpy.interpreter.keys import interpret_by_key
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.print.query import format_query
-from tiltpy.runtime import run
 from tiltpy.runtime.arrow.timestamps import output_stamp
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.time_domain import Request
@@ -29,7 +30,6 @@ from tiltpy.runtime.preaggregation.run import Grouping, fold_directly, only_inpu
 from tiltpy.runtime.preaggregation.time_ordered_rows import read_in_time_order
 from tiltpy.runtime.results.key_columns import Order
 from tiltpy.runtime.results.result import OutputTable
-from tiltpy.runtime.run import run_parts
 from tiltpy.types import Struct, Type, columns
 
 BATCH = 20
@@ -400,7 +400,7 @@ def test_users_get_it_where_it_pays() -> None:
     keys, x = rng.integers(0, 5, 5000), rng.integers(-1, 2, 5000, np.int32)
     frame = pa.table({"k": keys, "ts": np.arange(1, 5001), "x": x})
     regular = tilt.sampled(np.arange(50.0), 0, 100)
-    with patch.object(run, "fold_directly", wraps=fold_directly) as used:
+    with patch.object(local, "fold_directly", wraps=fold_directly) as used:
         result = tilt.parse(text).run(x=frame, r=regular)
     used.assert_called_once()
     table = result["n"].to_arrow()

@@ -12,7 +12,7 @@ from tiltpy.runtime.execution.call_batches import MUCH, ROUND
 from tiltpy.runtime.execution.call_numbers import N, least, most
 from tiltpy.runtime.execution.row_slices import RowSlices
 from tiltpy.runtime.execution.supports import support_of
-from tiltpy.runtime.execution.time_domain import Cells, Request, Wanted, cells_of
+from tiltpy.runtime.execution.time_domain import Cells, OutputRange, Request, cells_of
 from tiltpy.runtime.execution.visit_bounds import Coverage
 from tiltpy.types import TDom
 
@@ -32,7 +32,7 @@ class RunCoverage:
         signature: Signature,
         rows: Mapping[str, SnapshotBuffer],
         tdoms: Mapping[str, TDom],
-        wanted: Mapping[str, Wanted],
+        wanted: Mapping[str, OutputRange],
         request: Request,
     ) -> None:
         self._signature = signature

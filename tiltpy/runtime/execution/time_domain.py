@@ -41,15 +41,21 @@ EMPTY = Domain(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is to be computed of an output: the cells with grid points in `(low, high]`.
+class OutputRange:
+    """What to compute of an output: the cells with grid points in `(low, high]`.
 
-    `domain` is the output's whole one, so that a cut there makes no new snapshot.
+    `domain` is the output's whole one, so that a cut there makes no new snapshot. A
+    range that is not `final` leaves its last snapshot to the next one.
     """
 
     domain: Domain
     low: int
     high: int
+    final: bool = True
+
+    @property
+    def is_empty(self) -> bool:
+        return self.low >= self.high
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +124,25 @@ def output_domain(
     if end is None and spans:
         end = tdom.ceil(max(span[1] for span in spans))
     return EMPTY if start is None or end is None else Domain(start, end)
+
+
+def find_whole_ranges(
+    query: Query, rows: Mapping[str, SnapshotBuffer], request: Request
+) -> dict[str, OutputRange]:
+    """Find the whole domains of the outputs of a query that has its boundaries.
+
+    Outputs without any cell are left out.
+    """
+    ranges = {}
+    for name, reach in query.boundaries:
+        definition = query.definition(name)
+        assert definition is not None
+        bounds = (rows[source].bounds() for source, _ in reach)
+        domain = output_domain(definition.tdom, bounds, request)
+        if not domain.is_empty:
+            high = definition.tdom.ceil(domain.end)
+            ranges[name] = OutputRange(domain, domain.start, high)
+    return ranges
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -51,10 +51,9 @@ from tiltpy.runtime.execution.run_coverage import AT_ONCE, RunCoverage
 from tiltpy.runtime.execution.stitch import Piece, Stitcher
 from tiltpy.runtime.execution.sweep_calls import SweepChunks
 from tiltpy.runtime.execution.time_domain import (
+    OutputRange,
     Request,
-    Wanted,
     cut_chunks,
-    output_domain,
 )
 from tiltpy.runtime.execution.vector_calls import VectorCalls, VectorChunks, call_over
 from tiltpy.runtime.execution.vector_range import (
@@ -105,7 +104,11 @@ class RunOptions:
 
 
 class TimeRun:
-    """One run over buffers, of all outputs or of the stretches that are `wanted`."""
+    """One run over buffers, of the outputs that have `ranges`.
+
+    `whole`: nothing else of them is ever computed, so that a run over few rows may have
+    the kernel that compiles fastest.
+    """
 
     def __init__(
         self,
@@ -114,7 +117,9 @@ class TimeRun:
         strings: Strings,
         request: Request,
         options: RunOptions,
-        wanted: Mapping[str, Wanted] | None = None,
+        ranges: Mapping[str, OutputRange],
+        *,
+        whole: bool = False,
     ) -> None:
         self.kernels = kernels
         self.rows = rows
@@ -124,27 +129,27 @@ class TimeRun:
         self.outputs = {name: self._definition(name) for name in kernels.query.outputs}
         reaches = dict(kernels.query.boundaries)
         self.reach = {name: dict(reaches[name]) for name in self.outputs}
-        self.wanted = self._everything() if wanted is None else wanted
+        self.ranges = ranges
         self.total = sum(buffer.n for buffer in rows.values())
         small = options.chunk is None and self.total < SMALL_ROWS
-        self.grid = None if small and not options.grid else self._grid()
-        whole = wanted is None and options.chunk is None and options.grid is None
+        self.vector = None if small and not options.grid else self._find_vector_range()
+        whole = whole and options.chunk is None and options.grid is None
         self.general = kernels.general(few=whole and self._beside() < FEW_ROWS)
         tdoms = {name: one.tdom for name, one in self.outputs.items()}
         self.coverage = RunCoverage(
-            self.general.signature, rows, tdoms, self.wanted, request
+            self.general.signature, rows, tdoms, self.ranges, request
         )
         self.dense: DenseOutput | None = None
 
     def _beside(self) -> int:
         """How many rows there are for the sweep kernel."""
-        if self.grid is None:
+        if self.vector is None:
             return self.total
-        low, high = self.grid.low, self.grid.high
+        low, high = self.vector.low, self.vector.high
         inside = (buffer.find(low, high) for buffer in self.rows.values())
         return self.total - sum(stop - first for first, stop in inside)
 
-    def _grid(self) -> VectorRange | None:
+    def _find_vector_range(self) -> VectorRange | None:
         """The vector kernel for the inputs' rows, and where it serves."""
         if self.options.grid is False:
             return None
@@ -154,26 +159,15 @@ class TimeRun:
             if lattice is None:
                 return None
             lattices[name] = lattice
-        kernel = self.kernels.grid(lattices) if lattices and self.wanted else None
+        kernel = self.kernels.grid(lattices) if lattices and self.ranges else None
         if kernel is None:
             return None
-        domains = {name: one.domain for name, one in self.wanted.items()}
-        low = max(one.low for one in self.wanted.values())
-        high = min(one.high for one in self.wanted.values())
+        domains = {name: one.domain for name, one in self.ranges.items()}
+        low = max(one.low for one in self.ranges.values())
+        high = min(one.high for one in self.ranges.values())
         found = find_vector_range(kernel, self.rows, domains)
         found = None if found is None else found.within(low, high)
         return found if found is None or found.pays(self.rows) else None
-
-    def _everything(self) -> dict[str, Wanted]:
-        """All cells of the outputs' domains."""
-        found = {}
-        for name, definition in self.outputs.items():
-            bounds = (self.rows[one].bounds() for one in self.reach[name])
-            domain = output_domain(definition.tdom, bounds, self.request)
-            if not domain.is_empty:
-                high = definition.tdom.ceil(domain.end)
-                found[name] = Wanted(domain, domain.start, high)
-        return found
 
     def _definition(self, name: str) -> TemporalExpr:
         definition = self.kernels.query.definition(name)
@@ -184,14 +178,14 @@ class TimeRun:
         """All outputs' pieces."""
         stitchers = {
             name: Stitcher(self.outputs[name].tdom, one.domain)
-            for name, one in self.wanted.items()
+            for name, one in self.ranges.items()
         }
         self.stitch(stitchers)
         return {name: stitcher.finish() for name, stitcher in stitchers.items()}
 
     def stitch(self, stitchers: Mapping[str, Stitcher]) -> None:
         """Compute what is wanted; each output's pieces go to its stitcher."""
-        chunks = list(self._chunks()) if self.wanted else []
+        chunks = list(self._chunks()) if self.ranges else []
         work = partial(self._stitch, chunks, stitchers)
         if are_quick(self._costs(chunks)):
             work()
@@ -200,8 +194,8 @@ class TimeRun:
 
     def _costs(self, chunks: Iterable[Chunks]) -> Iterator[int]:
         """Bounds on the time of chunks, in nanoseconds."""
-        if self.grid is not None:
-            visits = self.grid.stretch.visits(self.grid.high - self.grid.low)
+        if self.vector is not None:
+            visits = self.vector.stretch.visits(self.vector.high - self.vector.low)
             yield grid_cost(visits, len(self.outputs))
         for some in chunks:
             if isinstance(some, Coverage):
@@ -228,11 +222,11 @@ class TimeRun:
         low, high = cuts[:-1], cuts[1:]
         if len(low) == 0:
             return
-        if self.grid is None:
+        if self.vector is None:
             yield from self.coverage.of_chunks(low, high)
             return
-        fit = self.grid.fit(low, high)
-        self.dense = self.grid.dense_output(low[fit], high[fit])
+        fit = self.vector.fit(low, high)
+        self.dense = self.vector.dense_output(low[fit], high[fit])
         turns = (1 + np.flatnonzero(fit[1:] != fit[:-1])).tolist()
         for first, stop in zip([0, *turns], [*turns, len(fit)], strict=True):
             if fit[first]:
@@ -244,8 +238,8 @@ class TimeRun:
 
     def work(self, low: int, high: int) -> int:
         """A bound on the visits in a chunk, by the kernel that computes most of it."""
-        if self.grid is not None:
-            return self.grid.stretch.visits(high - low)
+        if self.vector is not None:
+            return self.vector.stretch.visits(high - low)
         return self.coverage.of(low, high).work
 
     @property
@@ -255,15 +249,15 @@ class TimeRun:
 
     def visits(self) -> dict[str, LoopVisits]:
         """How many visits each loop makes, at most."""
-        if not self.wanted:
+        if not self.ranges:
             return {}
-        low = min(one.low for one in self.wanted.values())
-        high = max(one.high for one in self.wanted.values())
+        low = min(one.low for one in self.ranges.values())
+        high = max(one.high for one in self.ranges.values())
         calls, gridded = [self.coverage.of(low, high)], 0
-        if self.grid is not None:
-            calls = [self.coverage.of(low, self.grid.low)]
-            calls.append(self.coverage.of(self.grid.high, high))
-            gridded = self.grid.stretch.visits(self.grid.high - self.grid.low)
+        if self.vector is not None:
+            calls = [self.coverage.of(low, self.vector.low)]
+            calls.append(self.coverage.of(self.vector.high, high))
+            gridded = self.vector.stretch.visits(self.vector.high - self.vector.low)
         return {
             loop.name: LoopVisits(
                 loop,
@@ -277,14 +271,14 @@ class TimeRun:
 
     def _cuts(self) -> Times:
         """Where chunks begin and end."""
-        low = min(one.low for one in self.wanted.values())
-        high = max(one.high for one in self.wanted.values())
+        low = min(one.low for one in self.ranges.values())
+        high = max(one.high for one in self.ranges.values())
         cells = self._cells(low, high)
         interval, phase = self.options.chunk, 0
         ranked = any(loop.structures for loop in self.general.signature.loops)
-        if self.grid is not None and (interval is None or interval > LONG_CHUNK):
-            interval = grid_interval(self.grid, self.rows)
-            phase = self.grid.low  # so that all chunks but the last are of one length
+        if self.vector is not None and (interval is None or interval > LONG_CHUNK):
+            interval = grid_interval(self.vector, self.rows)
+            phase = self.vector.low  # so that all chunks but the last are of one length
         elif interval is not None:
             limit = max(AGAIN, self.work(low, high))
             interval = lengthen(interval, low, high, self.work, limit)
@@ -299,7 +293,7 @@ class TimeRun:
             every_cell=cells > 0,
             phase=phase,
         )
-        if self.options.chunk is not None or self.grid is not None:
+        if self.options.chunk is not None or self.vector is not None:
             return cuts
         more = [
             cut
@@ -334,7 +328,7 @@ class TimeRun:
 
         Between them it is used, beside them the sweep kernel.
         """
-        return [] if self.grid is None else [self.grid.low, self.grid.high]
+        return [] if self.vector is None else [self.vector.low, self.vector.high]
 
     def _results(self, chunks: Sequence[Chunks], count: int) -> Generator[Done]:
         little = self.total < LEAST and count <= LITTLE_CHUNKS
@@ -347,9 +341,9 @@ class TimeRun:
         """How chunks are computed."""
         if isinstance(chunks, Coverage):
             return SweepChunks(self.general, chunks, self.strings)
-        assert self.grid is not None
+        assert self.vector is not None
         low, high = chunks
-        kernel = self.grid.kernel
+        kernel = self.vector.kernel
         calls: VectorCalls[Any] = (
             call_over(kernel, self.rows, int(low[0]), int(high[0]))
             if len(low) == 1

@@ -1,5 +1,4 @@
-"""Runs span by span in bounded memory: sources, buffered state, partitions.
+"""What runs in bounded memory hold between evaluations: buffered rows, progress.
 
-`span_run.py` evaluates inputs that are read piece by piece; `partition_run.py`
-evaluates one partition of a run for an engine such as Spark.
+Imported by the engines alone.
 """

@@ -74,10 +74,7 @@ class InputBuffer:
 
 @dataclass(slots=True)
 class OutputProgress:
-    """An output, up to what time it is done, and its last piece.
-
-    The piece is kept: the next one may begin with more of its last snapshot.
-    """
+    """An output, and up to what time it is done."""
 
     definition: TemporalExpr
     reach: Mapping[str, Boundary]
@@ -86,7 +83,6 @@ class OutputProgress:
     start: int | None = None
     """Where its domain starts; None while nobody knows."""
     done: int = 0
-    last: Piece | None = None
     finished: bool = False
 
     def find_start(

@@ -34,7 +34,7 @@ from tiltpy.runtime.execution.key_domains import (
 )
 from tiltpy.runtime.execution.quick_work import are_quick, general_cost
 from tiltpy.runtime.execution.stitch import events_of
-from tiltpy.runtime.execution.time_domain import LONGEST_CHUNK, Request, Wanted
+from tiltpy.runtime.execution.time_domain import LONGEST_CHUNK, OutputRange, Request
 from tiltpy.runtime.execution.time_run import RunOptions, TimeRun, default_workers
 from tiltpy.runtime.execution.vector_range import find_sampling_grid
 from tiltpy.runtime.execution.visit_warnings import LoopVisits
@@ -289,19 +289,19 @@ class KeyedRun:
             for name, one in self.inputs.items()
         }
         layouts = {name: one.abi_layout() for name, one in rows.items()}
-        wanted = {}
+        ranges = {}
         for name, domains in self.domains.items():
             domain = domains.one(key)
             if not domain.is_empty:
                 definition = self.kernels.query.definition(name)
                 assert definition is not None
                 high = definition.tdom.ceil(domain.end)
-                wanted[name] = Wanted(domain, domain.start, high)
+                ranges[name] = OutputRange(domain, domain.start, high)
         options = replace(self.options, workers=workers, progress=None)
         if self.options.grid is None and not self._pays(rows):
             options = replace(options, grid=False)
         kernels = self.compile_for(layouts)
-        job = TimeRun(kernels, rows, self.strings, self.request, options, wanted)
+        job = TimeRun(kernels, rows, self.strings, self.request, options, ranges)
         found = {}
         for name, pieces in job.run().items():
             definition = self.query.definition(name)

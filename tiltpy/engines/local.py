@@ -1,7 +1,8 @@
-"""A run: bind the data, compute the outputs over them, Arrow out."""
+"""The engine over tables: reads the inputs and computes all outputs at once."""
 
 from collections.abc import Collection, Mapping, Sequence
 
+from tiltpy.engines.engine import Engine
 from tiltpy.ir.nodes import Query
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.encode_strings import encode
@@ -11,8 +12,8 @@ from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.key_domains import RowsByKey
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.time_domain import Request
-from tiltpy.runtime.execution.time_run import RunOptions, TimeRun
-from tiltpy.runtime.execution.visit_warnings import Announcement
+from tiltpy.runtime.execution.time_run import RunOptions
+from tiltpy.runtime.execution.visit_warnings import Announcement, LoopVisits
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.keys import Groups, Keys, align
 from tiltpy.runtime.ingest.read_input import InputRows, ingest
@@ -116,60 +117,80 @@ def _directly(
 
 
 def run(
-    part: OutputGroup[Kernels],
+    group: OutputGroup[Kernels],
     inputs: Mapping[str, InputRows],
     request: Request,
     options: RunOptions,
     order: Order = "key",
     stamp: OutputStamp | None = None,
 ) -> Result:
-    """Compute the outputs of a part over its bound inputs.
+    """Compute the outputs of a group over its bound inputs.
 
     `stamp` is the kind of their times, of these inputs and others. `order` is that of
     the rows of outputs by key.
     """
-    query = part.query
+    query = group.query
     if stamp is None:
         stamp = output_stamp({n: i.stamps for n, i in inputs.items()}, query.unit)
-    job = job_of(part, inputs, request, options)
-    if job.beyond_rows:
-        Announcement(query).expect(job.visits())
-    if isinstance(job, KeyedRun):
-        return _run_by_key(query, job, order, stamp)
-    found = job.run()
+    announcement = Announcement(query)
+    by_key = _by_key(group, inputs, request, options)
+    if by_key is not None:
+        if by_key.beyond_rows:
+            announcement.expect(by_key.visits())
+        return _run_by_key(query, by_key, order, stamp)
+    rows = {declared.name: inputs[declared.name].buffer for declared in query.inputs}
+    found = Engine(group, request, options, announcement).evaluate(None, rows)
     return Result(
         [
             OutputTable(
-                name, query.type_of(name), found.get(name, []), stamp, job.strings
+                name,
+                query.type_of(name),
+                found.pieces.get(name, []),
+                stamp,
+                found.strings,
             )
             for name in query.outputs
         ]
     )
 
 
-def job_of(
-    part: OutputGroup[Kernels],
+def bound_visits(
+    group: OutputGroup[Kernels],
     inputs: Mapping[str, InputRows],
     request: Request,
     options: RunOptions,
-) -> TimeRun | KeyedRun:
-    """What a run of a part over its bound inputs has to do."""
+) -> dict[str, LoopVisits]:
+    """Bound the visits of each loop in a run of a group over its bound inputs."""
+    by_key = _by_key(group, inputs, request, options)
+    if by_key is not None:
+        return by_key.visits()
+    rows = {one.name: inputs[one.name].buffer for one in group.query.inputs}
+    return Engine(group, request, options).visits(rows)
+
+
+def _by_key(
+    group: OutputGroup[Kernels],
+    inputs: Mapping[str, InputRows],
+    request: Request,
+    options: RunOptions,
+) -> KeyedRun | None:
+    """Make the run over inputs of which some are by key, if any is."""
     rows: dict[str, SnapshotBuffer] = {}
     by_key: dict[str, tuple[Keys, Groups]] = {}
-    for declared in part.query.inputs:
+    for declared in group.query.inputs:
         one = inputs[declared.name]
         rows[declared.name] = one.buffer
         if one.keys is not None and one.groups is not None:
             by_key[declared.name] = one.keys, one.groups
     if not by_key:
-        coded, strings = encode(part.vocabulary, rows)
-        kernels = part.compile_for({n: one.abi_layout() for n, one in coded.items()})
-        return TimeRun(kernels, coded, strings, request, options)
+        return None
     keys, groups = align(by_key)
     aligned = {name: one.buffer for name, one in groups.items()}
-    coded, strings = encode(part.vocabulary, {**rows, **aligned})
+    coded, strings = encode(group.vocabulary, {**rows, **aligned})
     own = {name: _with_rows(groups.get(name), one) for name, one in coded.items()}
-    return KeyedRun(part.query, part.compile_for, own, keys, strings, request, options)
+    return KeyedRun(
+        group.query, group.compile_for, own, keys, strings, request, options
+    )
 
 
 def _run_by_key(

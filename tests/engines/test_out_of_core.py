@@ -22,13 +22,13 @@ from tests.compiled import (
 from tests.datasets import joined, prices
 from tests.random.queries import Case, random_case
 from tiltpy.compiler import CompileOptions, Compiler
+from tiltpy.engines.out_of_core import stream
 from tiltpy.interpreter.evaluate import Event, Snapshot, interpret
 from tiltpy.ir.print.query import format_query
 from tiltpy.lifetimes import Interval
 from tiltpy.passes import resolve_boundaries
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import RunOptions
-from tiltpy.runtime.incremental.span_run import stream
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.types import Scalar
 

@@ -1,4 +1,4 @@
-"""A run over inputs that are read piece by piece, in bounded memory.
+"""The engine over inputs that are read batch by batch, in bounded memory.
 
 Time goes on in spans. Of each input the rows of the span are held, and those around it
 that an output looks back or ahead to (its boundaries); a span is computed like a whole
@@ -11,27 +11,32 @@ from dataclasses import replace
 from functools import partial
 
 from tiltpy.abi import Layout
+from tiltpy.engines.engine import Engine, RunState
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.pool import POOL
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.arrow.encode_strings import Vocabulary, encode
 from tiltpy.runtime.arrow.parquet_scan import rows_of
 from tiltpy.runtime.arrow.timestamps import OutputStamp, output_stamp
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.hidden_rows import HiddenRows
 from tiltpy.runtime.execution.kernel import Kernels
-from tiltpy.runtime.execution.stitch import Piece, Stitcher
-from tiltpy.runtime.execution.time_domain import Domain, Request, Wanted, output_domain
-from tiltpy.runtime.execution.time_run import RunOptions, TimeRun
+from tiltpy.runtime.execution.output_group import OutputGroup
+from tiltpy.runtime.execution.stitch import Piece
+from tiltpy.runtime.execution.time_domain import (
+    Domain,
+    OutputRange,
+    Request,
+    output_domain,
+)
+from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.execution.vector_range import VectorRange
 from tiltpy.runtime.execution.visit_warnings import Announcement
 from tiltpy.runtime.incremental.sources import Reading, open_source
 from tiltpy.runtime.incremental.state import (
     InputBuffer,
     row_bytes,
-    split_last,
     start_outputs,
 )
 from tiltpy.runtime.ingest.binding import InputBinding
@@ -101,12 +106,16 @@ class _Stream:
         hidden: HiddenRows | None,
     ) -> None:
         self.query = query
-        self.announcement = Announcement(query)
-        self.vocabulary = Vocabulary.of(query)
         self.request = request
         self.compile_for = compile_for
-        self.options = replace(options, progress=None)
         self.progress = options.progress
+        self.engine = Engine(
+            OutputGroup(query, compile_for),
+            request,
+            replace(options, progress=None),
+            Announcement(query),
+        )
+        self.state = RunState()
         self.memory = memory
         self.outputs = start_outputs(query)
         widest = max((row_bytes(one.type) for one in query.inputs), default=1)
@@ -129,7 +138,7 @@ class _Stream:
         """Bytes of rows to read for a span."""
         self.fresh = 0
         """Bytes of rows that were read since the last span."""
-        self.grid: VectorRange | None = None
+        self.vector: VectorRange | None = None
         self.every_cell: int | None = None
         """The precision of an object that has a snapshot in every cell, if any has."""
 
@@ -142,9 +151,9 @@ class _Stream:
             if not cut and self.fresh < self.span and self._pull():
                 self._tell()
                 continue
-            wanted, final = self._wanted(limit)
-            if wanted or final:
-                compute = partial(self._compute, wanted, final)
+            ranges = self._ranges(limit)
+            if ranges:
+                compute = partial(self._compute, ranges)
                 result = offload(compute, self.progress, self._read())
                 self._go_on(result, read=not cut)
                 if any(table.num_rows for table in result.values()):
@@ -192,12 +201,10 @@ class _Stream:
             bounds = (self.inputs[name].bounds for name in output.reach)
             output.find_start(bounds, self.request)
         rows = {name: held.rows() for name, held in self.inputs.items()}
-        loops = self._kernels(rows).general().signature.loops
+        kernels = self.compile_for({n: one.abi_layout() for n, one in rows.items()})
+        loops = kernels.general().signature.loops
         dense = [loop.tdom.precision for loop in loops if loop.every_cell]
         self.every_cell = min(dense, default=None)
-
-    def _kernels(self, rows: Mapping[str, SnapshotBuffer]) -> Kernels:
-        return self.compile_for({n: one.abi_layout() for n, one in rows.items()})
 
     def _open_frontiers(self) -> dict[str, int]:
         """For inputs with rows to come: up to when outputs have all that they need."""
@@ -225,8 +232,8 @@ class _Stream:
         """Up to when cells can be computed, and whether more of them could be."""
         low = min(one.done for one in self.outputs.values() if not one.finished)
         limit = min(self._open_frontiers().values(), default=ENDLESS)
-        if limit < ENDLESS and self.grid is not None:
-            stretch = self.grid.stretch
+        if limit < ENDLESS and self.vector is not None:
+            stretch = self.vector.stretch
             whole = limit - (limit - stretch.phase) % stretch.multiple
             limit = whole if whole > low else limit
         if self.every_cell is not None:
@@ -237,12 +244,13 @@ class _Stream:
                 return most, True
         return limit, False
 
-    def _wanted(self, limit: int) -> tuple[dict[str, Wanted], dict[str, Domain]]:
-        """The cells up to a limit, and the domains of outputs that then are complete.
+    def _ranges(self, limit: int) -> dict[str, OutputRange]:
+        """Find the cells of each output up to a limit.
 
-        While rows may come, a domain goes as far as the events so far, at least.
+        While rows may come, a domain goes as far as the events so far, at least. A
+        range may be final and empty: nothing follows the snapshot that is open.
         """
-        wanted, final = {}, {}
+        ranges = {}
         for name, output in self.outputs.items():
             if output.finished:
                 continue
@@ -252,48 +260,23 @@ class _Stream:
             fixed = output.has_fixed_end(self.request)
             known = fixed or all(held.feed.ended for held in inputs)
             end = tdom.ceil(domain.end)
-            high = min(limit, end)
-            if known and (domain.is_empty or high == end):
-                final[name] = domain
-            if not domain.is_empty and high > output.done:
+            high = output.done if domain.is_empty else max(min(limit, end), output.done)
+            final = known and (domain.is_empty or high == end)
+            if final or high > output.done:
                 whole = domain if known else Domain(domain.start, ENDLESS)
-                wanted[name] = Wanted(whole, output.done, high)
-        return wanted, final
+                ranges[name] = OutputRange(whole, output.done, high, final)
+        return ranges
 
-    def _compute(
-        self, wanted: Mapping[str, Wanted], final: Mapping[str, Domain]
-    ) -> Result:
-        strings = NO_STRINGS
-        stitchers = {}
-        for name, output in self.outputs.items():
-            domain = wanted[name].domain if name in wanted else final.get(name)
-            if domain is not None:
-                stitcher = Stitcher(output.definition.tdom, domain)
-                stitcher.pieces = [] if output.last is None else [output.last]
-                output.last = None
-                stitchers[name] = stitcher
-        if wanted:
-            held_rows = {name: held.rows() for name, held in self.inputs.items()}
-            kernels = self._kernels(held_rows)
-            rows, strings = encode(self.vocabulary, held_rows)
-            job = TimeRun(kernels, rows, strings, self.request, self.options, wanted)
-            if job.beyond_rows:
-                self.announcement.expect(job.visits())
-            job.stitch(stitchers)
-            self.grid = job.grid
-        found = {}
-        for name, stitcher in stitchers.items():
-            output, pieces = self.outputs[name], stitcher.finish()
-            if name in wanted:
-                output.done = wanted[name].high
-            if name in final:
-                output.finished = True
-            elif pieces:
-                *pieces, last = pieces
-                done, output.last = split_last(last, output.definition.type, strings)
-                pieces.extend(done)
-            found[name] = pieces
-        return self._result(found, strings)
+    def _compute(self, ranges: Mapping[str, OutputRange]) -> Result:
+        rows = {name: held.rows() for name, held in self.inputs.items()}
+        found = self.engine.evaluate(ranges, rows, self.state)
+        self.state = found.state
+        if found.vector is not None or any(not r.is_empty for r in ranges.values()):
+            self.vector = found.vector
+        for name, one in ranges.items():
+            output = self.outputs[name]
+            output.done, output.finished = one.high, one.final
+        return self._result(found.pieces, found.strings)
 
     def _go_on(self, result: Result, *, read: bool) -> None:
         """After a span: forget what is done, and say how much to read for the next."""

@@ -8,19 +8,20 @@ from tests.compare import first_difference
 from tests.compiled import Setting, compiler_of, run_compiled, snapshots, table_of
 from tests.random.queries import Case, random_case
 from tiltpy.compiler import CompileOptions
+from tiltpy.engines.partition import (
+    PartitionOutput,
+    PartitionRange,
+    halo,
+    run_partition,
+)
 from tiltpy.interpreter.evaluate import Event, Snapshot
 from tiltpy.ir.print.query import format_query
 from tiltpy.lifetimes import Interval
 from tiltpy.passes import resolve_boundaries
 from tiltpy.runtime.arrow.timestamps import output_stamp
+from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import RunOptions
-from tiltpy.runtime.incremental.partition_run import (
-    PartitionRange,
-    PieceOutput,
-    halo,
-    run_piece,
-)
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import ingest
 
@@ -66,7 +67,7 @@ class Pieces:
         assert not any(opened.values()), "a snapshot goes on behind all pieces"
         return found
 
-    def piece(self, number: int) -> dict[str, PieceOutput]:
+    def piece(self, number: int) -> dict[str, PartitionOutput]:
         low, high = number * self.interval, (number + 1) * self.interval
         inputs = {}
         for declared in self.query.inputs:
@@ -80,10 +81,9 @@ class Pieces:
                 table_of(declared, rows), lifetime=Interval("start", "end")
             )
             inputs[declared.name] = ingest(declared, bound, unit=self.query.unit)
-        return run_piece(
-            self.query,
+        return run_partition(
+            OutputGroup(self.query, self.compiler.specialised),
             inputs,
-            self.compiler.specialised,
             self.request,
             self.options,
             PartitionRange(low, high, self.bounds),
@@ -91,7 +91,7 @@ class Pieces:
         )
 
 
-def stitch(done: list[Snapshot], piece: PieceOutput, *, goes_on: bool) -> bool:
+def stitch(done: list[Snapshot], piece: PartitionOutput, *, goes_on: bool) -> bool:
     """Append a piece's snapshots; whether the last of all is still open."""
     if piece.carried is not None and goes_on:
         last = done[-1]

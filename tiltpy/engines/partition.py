@@ -1,29 +1,31 @@
-"""A stretch of a run by itself, for engines that spread a run over machines.
+"""The engine over one time partition, for runs that are spread over machines.
 
-A piece `(low, high]` owns the cells whose grid points it holds, like a chunk. What is
-known of its seams comes with its snapshots, so that somebody else can stitch them: the
-end of a snapshot that an earlier piece began, and whether the last one goes on.
+A partition `(low, high]` owns the cells whose grid points it holds, like a chunk. Its
+seams come with its snapshots, to be stitched elsewhere: the end of a snapshot that an
+earlier partition began, and whether the last one goes on.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tiltpy.abi import Layout, TimeLayout
+from tiltpy.abi import TimeLayout
+from tiltpy.engines.engine import Engine
 from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.runtime.arrays.bitmap_snapshots import BitmapSnapshots
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.arrow.encode_strings import Vocabulary, encode
 from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.execution.kernel import Kernels
-from tiltpy.runtime.execution.stitch import Piece, Stitcher
+from tiltpy.runtime.execution.output_group import OutputGroup
+from tiltpy.runtime.execution.stitch import Piece
 from tiltpy.runtime.execution.time_domain import (
     Cells,
+    Domain,
+    OutputRange,
     Request,
-    Wanted,
     cells_of,
     output_domain,
 )
-from tiltpy.runtime.execution.time_run import RunOptions, TimeRun
+from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.results.result import OutputTable
 from tiltpy.types import Scalar
@@ -44,12 +46,12 @@ class PartitionRange:
 
 
 @dataclass(frozen=True, slots=True)
-class PieceOutput:
-    """The snapshots of an output that begin in a piece, and what to do at its seams.
+class PartitionOutput:
+    """The snapshots of an output that begin in a partition, and its seams.
 
-    `carried` is the end (in ticks) of a snapshot that an earlier piece began; it goes
-    on behind this piece, too, if `carried_on`. If `open`, the last snapshot of the
-    table goes on in later pieces, and ends where they say.
+    `carried` is the end (in ticks) of a snapshot that an earlier partition began; it
+    goes on behind this one, too, if `carried_on`. If `open`, the last snapshot of the
+    table goes on in later partitions, and ends where they say.
     """
 
     table: OutputTable
@@ -89,74 +91,63 @@ def halo(query: Query, *, same_bits: bool = False) -> dict[str, tuple[int, int]]
     return found
 
 
-def run_piece(
-    query: Query,
+def run_partition(
+    group: OutputGroup[Kernels],
     inputs: Mapping[str, InputRows],
-    compile_for: Callable[[Mapping[str, Layout]], Kernels],
     request: Request,
     options: RunOptions,
-    stretch: PartitionRange,
+    partition: PartitionRange,
     stamp: OutputStamp,
-) -> dict[str, PieceOutput]:
-    """Compute a piece of every output over the rows that it needs, halo included.
+) -> dict[str, PartitionOutput]:
+    """Compute a partition of every output over the rows that it needs, halo included.
 
-    `stamp` is the kind of the outputs' times.
+    The group's query has its boundaries. `stamp` is the kind of the outputs' times.
     """
-    rows = {name: one.buffer for name, one in inputs.items()}
-    kernels = compile_for({name: one.abi_layout() for name, one in rows.items()})
-    coded, strings = encode(Vocabulary.of(query), rows)
-    reaches = dict(kernels.query.boundaries)
-    parts = {}
-    for name in query.outputs:
+    query = group.query
+    owned = {}
+    for name, reach in query.boundaries:
         definition = query.definition(name)
         assert definition is not None
-        spans = (stretch.bounds[one] for one, _ in reaches[name])
-        parts[name] = _Part(definition, spans, request, stretch)
-    wanted = {n: one.wanted for n, one in parts.items() if one.wanted is not None}
-    if wanted:
-        stitchers = {name: parts[name].stitcher for name in wanted}
-        TimeRun(kernels, coded, strings, request, options, wanted).stitch(stitchers)
-    found = {}
-    for name, part in parts.items():
-        pieces, opened = part.pieces()
-        carried = part.stitcher.carried
-        table = OutputTable(name, part.definition.type, pieces, stamp, strings)
-        found[name] = PieceOutput(table, carried, part.goes_on(carried), opened)
-    return found
+        bounds = (partition.bounds[source] for source, _ in reach)
+        domain = output_domain(definition.tdom, bounds, request)
+        owned[name] = _OwnedCells(definition, domain, partition)
+    ranges = {n: one.range for n, one in owned.items() if one.range is not None}
+    rows = {name: one.buffer for name, one in inputs.items()}
+    found = Engine(group, request, options).evaluate(ranges, rows)
+    outputs = {}
+    for name, cells in owned.items():
+        pieces, is_open = cells.trim(found.pieces.get(name, []))
+        carried = found.seams.get(name)
+        table = OutputTable(name, query.type_of(name), pieces, stamp, found.strings)
+        outputs[name] = PartitionOutput(table, carried, cells.goes_on(carried), is_open)
+    return outputs
 
 
-class _Part:
-    """An output in a stretch."""
+class _OwnedCells:
+    """The cells of an output that a partition owns, and the range that tells all."""
 
     def __init__(
-        self,
-        definition: TemporalExpr,
-        spans: Iterable[Span | None],
-        request: Request,
-        stretch: PartitionRange,
+        self, definition: TemporalExpr, domain: Domain, partition: PartitionRange
     ) -> None:
         self.definition = definition
         tdom = definition.tdom
-        domain = output_domain(tdom, spans, request)
-        self.stitcher = Stitcher(tdom, domain)
-        cells = cells_of(tdom, domain, stretch.low, stretch.high)
+        cells = cells_of(tdom, domain, partition.low, partition.high)
         self.cells: Cells[int] | None = cells if cells.some else None
-        self.wanted: Wanted | None = None
+        self.range: OutputRange | None = None
         if self.cells is not None:
             # One cell more tells whether the last snapshot goes on.
             more = 0 if self.cells.final else tdom.precision
-            low = max(stretch.low, domain.start)
-            self.wanted = Wanted(domain, low, self.cells.last + more)
+            low = max(partition.low, domain.start)
+            self.range = OutputRange(domain, low, self.cells.last + more)
 
     def goes_on(self, end: int | None) -> bool:
-        """Whether a snapshot with this end goes on behind the stretch."""
+        """Whether a snapshot with this end goes on behind the partition."""
         if end is None or self.cells is None or self.cells.final:
             return False
         return end > self.cells.last
 
-    def pieces(self) -> tuple[list[Piece], bool]:
-        """The snapshots that begin in the stretch, and whether the last one goes on."""
-        pieces = self.stitcher.finish()
+    def trim(self, pieces: list[Piece]) -> tuple[list[Piece], bool]:
+        """Drop what begins in the cell more; whether the last snapshot goes on."""
         if self.cells is None or self.cells.final or not pieces:
             return pieces, False
         *others, last = pieces

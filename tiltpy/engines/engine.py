@@ -1,0 +1,137 @@
+"""The interface of all engines: time ranges, rows and a state in, snapshots out.
+
+A run over tables evaluates one range of each output. A streamed run evaluates ranges
+one after the other, and hands on the state; Spark evaluates a range in each task, and
+stitches their seams. Results never depend on where ranges end.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tiltpy.ir.nodes import TemporalExpr
+from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.arrow.encode_strings import encode
+from tiltpy.runtime.execution.kernel import Kernels
+from tiltpy.runtime.execution.output_group import OutputGroup
+from tiltpy.runtime.execution.stitch import Piece, Stitcher
+from tiltpy.runtime.execution.time_domain import (
+    OutputRange,
+    Request,
+    find_whole_ranges,
+)
+from tiltpy.runtime.execution.time_run import RunOptions, TimeRun
+from tiltpy.runtime.execution.vector_range import VectorRange
+from tiltpy.runtime.execution.visit_warnings import Announcement, LoopVisits
+from tiltpy.runtime.incremental.state import split_last
+
+
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """What an evaluation leaves for the one whose ranges begin where its own end.
+
+    `open`: of each output the snapshots that the next range may make longer.
+    """
+
+    open: Mapping[str, Piece] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The outputs over their ranges.
+
+    `pieces`: the snapshots of each output that are complete, in order of time.
+    `seams`: where an output's first snapshot began before its range and stands in no
+    piece, the tick at which it ends, which is beyond the range's end if it goes on.
+    `strings`: the dictionary of the pieces' codes. `vector`: the range that a vector
+    kernel computed, if one did; ranges that end on its multiples suit it best.
+    """
+
+    pieces: Mapping[str, list[Piece]]
+    seams: Mapping[str, int]
+    state: RunState
+    strings: Strings = NO_STRINGS
+    vector: VectorRange | None = None
+
+
+class Engine:
+    """Evaluates the outputs of a query without keys.
+
+    `announcement` warns of loops that will make very many visits.
+    """
+
+    def __init__(
+        self,
+        group: OutputGroup[Kernels],
+        request: Request,
+        options: RunOptions,
+        announcement: Announcement | None = None,
+    ) -> None:
+        self.group = group
+        self.request = request
+        self.options = options
+        self.announcement = announcement
+
+    def evaluate(
+        self,
+        ranges: Mapping[str, OutputRange] | None,
+        rows: Mapping[str, SnapshotBuffer],
+        state: RunState = RunState(),
+    ) -> Evaluation:
+        """Compute the outputs over their `ranges`, by default their whole domains.
+
+        `rows` holds all events that these ranges look at: the halo before and behind
+        them included. Raises `DataError` if an output has more cells than can be.
+        """
+        run, strings, vector = None, NO_STRINGS, None
+        if ranges is None or not all(one.is_empty for one in ranges.values()):
+            run = self._plan(ranges, rows)
+            strings, vector = run.strings, run.vector
+            ranges = run.ranges if ranges is None else ranges
+        stitchers = {
+            name: Stitcher(self._definition(name).tdom, one.domain)
+            for name, one in ranges.items()
+        }
+        for name, stitcher in stitchers.items():
+            if name in state.open:
+                stitcher.pieces.append(state.open[name])
+        if run is not None:
+            if self.announcement is not None and run.beyond_rows:
+                self.announcement.expect(run.visits())
+            run.stitch(stitchers)
+        pieces, waiting = {}, {n: p for n, p in state.open.items() if n not in ranges}
+        for name, stitcher in stitchers.items():
+            complete = stitcher.finish()
+            if complete and not ranges[name].final:
+                *complete, last = complete
+                of = self._definition(name).type
+                closed, waiting[name] = split_last(last, of, strings)
+                complete.extend(closed)
+            pieces[name] = complete
+        seams = {n: s.carried for n, s in stitchers.items() if s.carried is not None}
+        return Evaluation(pieces, seams, RunState(waiting), strings, vector)
+
+    def visits(self, rows: Mapping[str, SnapshotBuffer]) -> dict[str, LoopVisits]:
+        """Bound the visits of each loop over the outputs' whole domains."""
+        return self._plan(None, rows).visits()
+
+    def _plan(
+        self,
+        ranges: Mapping[str, OutputRange] | None,
+        rows: Mapping[str, SnapshotBuffer],
+    ) -> TimeRun:
+        coded, strings = encode(self.group.vocabulary, rows)
+        layouts = {name: buffer.abi_layout() for name, buffer in coded.items()}
+        kernels = self.group.compile_for(layouts)
+        whole = ranges is None
+        if ranges is None:
+            ranges = find_whole_ranges(kernels.query, coded, self.request)
+        wanted = {name: one for name, one in ranges.items() if not one.is_empty}
+        return TimeRun(
+            kernels, coded, strings, self.request, self.options, wanted, whole=whole
+        )
+
+    def _definition(self, name: str) -> TemporalExpr:
+        definition = self.group.query.definition(name)
+        assert definition is not None
+        return definition
