@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 from tiltpy.abi import Layout, TimeLayout
 from tiltpy.emit.builder import Block, KernelBuilder
-from tiltpy.emit.elements import element_of
-from tiltpy.emit.row_access import ObjectRows, input_rows
+from tiltpy.emit.elements import is_filtered
+from tiltpy.emit.row_access import input_rows
 from tiltpy.ir.nodes import Expr, Query
-from tiltpy.loops.build import TRUE, i64
 from tiltpy.types import Struct, Type, columns
 
 
@@ -40,11 +39,8 @@ class ObjectFacts:
     def filters(self, element: Expr) -> bool:
         """Whether an element of windows over it may be φ at some row."""
         builder = KernelBuilder({self.name: self.layout})
-        rows = self._rows(builder)
-        return element_of(Block(builder), rows, i64(0), element).valid != TRUE
-
-    def _rows(self, builder: KernelBuilder) -> ObjectRows:
-        return input_rows(builder, Block(builder), self.name, self.type)
+        rows = input_rows(builder, Block(builder), self.name, self.type)
+        return is_filtered(builder, rows, element)
 
 
 def object_facts(query: Query, layouts: Mapping[str, Layout]) -> dict[str, ObjectFacts]:
