@@ -18,10 +18,10 @@ import tiltpy as tilt
 from tiltpy.abi import Layout
 from tiltpy.codegen.jit import host
 from tiltpy.compiler import Compiler
+from tiltpy.engines.local import bind_inputs
 from tiltpy.frontend.text.grammar import parser
 from tiltpy.ir.nodes import Query
 from tiltpy.runtime.ingest.binding import InputBinding
-from tiltpy.engines.local import bind_inputs
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 QUERY = EXAMPLES / "queries" / "trend.tilt"

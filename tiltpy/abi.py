@@ -120,7 +120,7 @@ class SlotKind(StrEnum):
     SCRATCH = "scratch"
     """The address of scratch array number `column`."""
     KEYS = "keys"
-    """Folds by key: the input's key column, or a code for each row (see `Grouped`)."""
+    """Pre-aggregation: the input's key column, or a code for each row."""
     LEAST = "least"
     """The least key."""
     KEY_COUNT = "key_count"
@@ -204,7 +204,7 @@ class Shape(StrEnum):
     others are those of vector kernels, which visit every grid point. `MAP` needs
     one value of each object, `STENCIL` its neighbours too, `PANES` folds many finer
     cells for each of its own. `GROUPED` visits rows in order of time, whatever their
-    keys, and `KEYS` what it has made for each (see `Grouped`).
+    keys, and `KEYS` what it has made for each (see `PaneAggregation`).
     """
 
     ROWS = "map over rows"
@@ -288,8 +288,8 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Grouped:
-    """How windows over an input with keys are folded without grouping its rows.
+class PaneAggregation:
+    """Pre-aggregation of the windows over an input by key, pane by pane.
 
     Time is cut into *panes* of `pane` ticks, from `phase` on, such that each row lies
     in one of them. The first kernel visits the rows of the panes `[FIRST, LAST)`, and
@@ -330,8 +330,8 @@ class Signature:
 
     With a `stretch` it is that of a vector kernel: `loops` are its outputs alone, their
     `reads` and `changes` are empty, and the rows of `""` in a scratch array's size are
-    the `multiple`s in the stretch. With `grouped` it is one of two that fold by key;
-    then they are the keys in the range.
+    the `multiple`s in the stretch. With `pane_aggregation` it is that of one of the two
+    kernels of a pre-aggregation; then they are the keys in the range.
     """
 
     slots: tuple[Slot, ...]
@@ -339,7 +339,7 @@ class Signature:
     scratch: tuple[Scratch, ...]
     outputs: tuple[str, ...]
     stretch: Stretch | None = None
-    grouped: Grouped | None = None
+    pane_aggregation: PaneAggregation | None = None
     special: bool = False
     """Of a sweep kernel: whether it has loops of more special forms than plain sweeps
     (`lower`), which pay off where there are many rows."""

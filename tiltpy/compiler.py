@@ -16,7 +16,13 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TypeVar
 
-from tiltpy.abi import Grouped, Layout, SamplingGrid, Signature, TimeLayout
+from tiltpy.abi import (
+    Layout,
+    PaneAggregation,
+    SamplingGrid,
+    Signature,
+    TimeLayout,
+)
 from tiltpy.codegen.cache.compile_cache import NO_CACHE, CompileCache, open_cache
 from tiltpy.codegen.jit import (
     Drivers,
@@ -167,9 +173,9 @@ class Specialised(Guarded):
         self.general_code = general
         self.grid_code: dict[SamplingGridKey, LazyCode | None] = {}
         """The kernels for regular rows, for each combination of lattices met."""
-        self.fold_code: dict[FoldKey, tuple[LazyCode, LazyCode]] = {}
+        self.preaggregation_codes: dict[FoldKey, tuple[LazyCode, LazyCode]] = {}
         """Those that fold by key, and make cells of it."""
-        self._folded: dict[str, Grouped | Refusal] = {}
+        self._pane_aggregations: dict[str, PaneAggregation | Refusal] = {}
 
     @cached_property
     def stages(self) -> tuple[tuple[str, Query], ...]:
@@ -198,7 +204,7 @@ class Specialised(Guarded):
 
     def codes(self) -> Iterator[LazyCode]:
         """The kernels that have been compiled, or found on disk, so far."""
-        folds = (code for both in self.fold_code.values() for code in both)
+        folds = (code for both in self.preaggregation_codes.values() for code in both)
         plain = self.__dict__.get("plain_code", self.general_code)
         for code in {self.general_code, plain, *self.grid_code.values(), *folds}:
             if code is not None and code.is_made:
@@ -279,39 +285,36 @@ class Specialised(Guarded):
                 self.grid_code[key] = self._lazy(f"grid {key}", lowered)
             return self.grid_code[key]
 
-    def folded(self, output: str) -> Grouped | Refusal:
-        """How an output's windows are folded by key as the rows come.
+    def pane_aggregation(self, output: str) -> PaneAggregation | Refusal:
+        """Plan the pre-aggregation of an output's windows, or refuse it."""
+        if output not in self._pane_aggregations:
+            self._pane_aggregations[output] = self._fold(output)
+        return self._pane_aggregations[output]
 
-        Or why its rows must be grouped.
-        """
-        if output not in self._folded:
-            self._folded[output] = self._fold(output)
-        return self._folded[output]
-
-    def _fold(self, output: str) -> Grouped | Refusal:
+    def _fold(self, output: str) -> PaneAggregation | Refusal:
         if "preaggregation" in self._options.disabled_strategies:
             return DISABLED
         try:
-            return PaneAggregationPlan(self.query, output, self.layouts).grouped()
+            return PaneAggregationPlan(self.query, output, self.layouts).aggregation()
         except Misfit as refused:
             return refused.refusal
 
-    def grouped(
+    def preaggregation_kernels(
         self, output: str, key: Scalar = U32, *, narrow: bool = False
     ) -> tuple[Kernel, Kernel]:
-        """The kernels for an output that is folded so (see `abi.Grouped`)."""
-        fold, cells = self.folding_code(output, key, narrow=narrow)
+        """The two kernels that pre-aggregate an output (see `abi.PaneAggregation`)."""
+        fold, cells = self.preaggregation_code(output, key, narrow=narrow)
         return fold.kernel(), cells.kernel()
 
-    def folding_code(
+    def preaggregation_code(
         self, output: str, key: Scalar = U32, *, narrow: bool = False
     ) -> tuple[LazyCode, LazyCode]:
         """The machine code of those kernels."""
         wanted = output, key, narrow
         with self._lock:
-            if wanted not in self.fold_code:
+            if wanted not in self.preaggregation_codes:
                 lower_as = partial(
-                    _lower_grouped,
+                    _lower_preaggregation,
                     self.query,
                     output,
                     self.layouts,
@@ -323,8 +326,8 @@ class Specialised(Guarded):
                 cells = self._lazy(f"cells {wanted}", partial(lower_as, lower_cells))
                 assert fold is not None
                 assert cells is not None
-                self.fold_code[wanted] = fold, cells
-            return self.fold_code[wanted]
+                self.preaggregation_codes[wanted] = fold, cells
+            return self.preaggregation_codes[wanted]
 
 
 def _lower_on(
@@ -347,7 +350,7 @@ def _lower_on(
     return found
 
 
-def _lower_grouped(
+def _lower_preaggregation(
     query: Query,
     output: str,
     layouts: Mapping[str, Layout],

@@ -19,7 +19,7 @@ from tests.random.grids import random_grid_case
 from tests.random.keyed_queries import random_fold_case, random_keyed_case
 from tests.random.queries import Case, random_case
 from tiltpy import compiler
-from tiltpy.abi import LANES, Grouped, Layout, SamplingGrid, TimeLayout
+from tiltpy.abi import LANES, Layout, PaneAggregation, SamplingGrid, TimeLayout
 from tiltpy.compiler import CompileOptions, Specialised, by_keys
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event
@@ -592,7 +592,7 @@ def golden_kernels() -> Iterator[tuple[str, LoweredKernel]]:
         yield f"grid_{name}", found
     for name in ("TUMBLING", "HOPPING"):
         query = test_grouped_lowering.specialised(getattr(test_grouped_lowering, name))
-        for code in query.folding_code("o", narrow=True):
+        for code in query.preaggregation_code("o", narrow=True):
             yield f"fold_{name.lower()}", code.lowered
 
 
@@ -679,9 +679,9 @@ def lower_all(query: Query, random: Random) -> Iterator[LoweredKernel]:
     codes = [found.general_code, found.plain_code, found.lattice_code(lattices)]
     for output in query.outputs:
         if any(one.keys for one in query.inputs) and isinstance(
-            found.folded(output), Grouped
+            found.pane_aggregation(output), PaneAggregation
         ):
-            codes += found.folding_code(output)
+            codes += found.preaggregation_code(output)
     return (code.lowered for code in codes if code is not None)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from tiltpy.engines.engine import Engine
 from tiltpy.ir.nodes import Query
+from tiltpy.plan.nodes import Misfit
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.encode_strings import encode
 from tiltpy.runtime.arrow.timestamps import OutputStamp, StampType, output_stamp
@@ -20,7 +21,6 @@ from tiltpy.runtime.ingest.read_input import InputRows, ingest
 from tiltpy.runtime.keyed.keyed_run import KeyedRun
 from tiltpy.runtime.preaggregation.run import (
     FoldKernels,
-    Grouping,
     PreaggregatedRun,
     fold_directly,
     only_input,
@@ -112,7 +112,7 @@ def _directly(
         return None
     try:
         return fold_directly(part, rows, request, options)
-    except Grouping:
+    except Misfit:
         return None
 
 

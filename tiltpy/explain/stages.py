@@ -12,13 +12,16 @@ from tiltpy.emit.references import reductions
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.print.query import by, format_query
 from tiltpy.loops.printer import format_kernel
-from tiltpy.plan.nodes import LoopPlan, Refusal
+from tiltpy.plan.nodes import LoopPlan, Misfit, Refusal
 from tiltpy.plan.print import describe_plan, format_choices
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.visit_warnings import LoopVisits, describe
 from tiltpy.runtime.ingest.binding import InputBinding
-from tiltpy.runtime.preaggregation.run import Grouping, only_input, plan_folds
+from tiltpy.runtime.preaggregation.run import (
+    only_input,
+    plan_folds,
+)
 from tiltpy.runtime.preaggregation.time_ordered_rows import read_in_time_order
 from tiltpy.types import Boundary
 
@@ -167,14 +170,16 @@ def explain_preaggregation(
         return rows
     try:
         plan = plan_folds(OutputGroup(part.query, part.specialised), rows)
-    except Grouping as reason:
+    except Misfit as reason:
         return str(reason)
     compiled = part.specialised(plan.layouts)
     outputs = []
     for one in plan.folds:
-        panes, ticks = f"{len(one.panes):,} panes", f"{one.way.pane:,} ticks"
+        panes, ticks = f"{len(one.panes):,} panes", f"{one.aggregation.pane:,} ticks"
         text = f"rows are folded as they come, in {panes} of {ticks}"
-        codes = compiled.folding_code(one.name, one.keys.scalar, narrow=one.narrow)
+        codes = compiled.preaggregation_code(
+            one.name, one.keys.scalar, narrow=one.narrow
+        )
         outputs.append(PreaggregatedOutput(one.name, text, codes))
     return outputs
 

@@ -1,17 +1,17 @@
-"""Which windows over an input with keys need no grouping of its rows, and their panes.
+"""Plan of a pre-aggregation: which windows by key allow one, and their panes.
 
 Tumbling and hopping windows of section 6.1 of the paper, per key. Where all bounds of
-an output's windows lie on one grid and each event between two of its points, the rows
-are visited in order of time, and added to the state of their key in their pane
-(`grouped_fold`). What the output is in its cells is made of those states
-(`grouped_cells`). `abi.Grouped` is what both kernels and the runtime agree on.
+an output's windows lie on one grid and each event between two of its points, one kernel
+visits the rows in order of time and adds each to the state of its key and pane
+(`accumulate`). Another computes the output's cells from those states (`finalize`).
+`abi.PaneAggregation` is what both kernels and the runtime agree on.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import gcd
 
-from tiltpy.abi import Grouped, Layout, SlotKind, TimeLayout
+from tiltpy.abi import Layout, PaneAggregation, SlotKind, TimeLayout
 from tiltpy.aggregates.aggregate import Aggregate
 from tiltpy.aggregates.built_in import aggregate_for
 from tiltpy.costs import DEFAULT_COSTS, Costs
@@ -171,7 +171,7 @@ class PaneAggregationPlan:
 
     @cached_property
     def half(self) -> int:
-        """See `abi.Grouped`."""
+        """See `abi.PaneAggregation`."""
         return (16 if self.narrow else 32) if self.conditions else 0
 
     @cached_property
@@ -188,11 +188,11 @@ class PaneAggregationPlan:
         """The types of all matrices."""
         return self.counts + tuple(t for part in self.parts for t in part.kept.types)
 
-    def grouped(self) -> Grouped:
+    def aggregation(self) -> PaneAggregation:
         """What the runtime must know."""
         tdom, payload = self.definition.tdom, self.query.type_of(self.input)
         spans = [self.span(window) for window in self.windows]
-        return Grouped(
+        return PaneAggregation(
             self.input,
             self.pane,
             tdom.offset % self.pane,

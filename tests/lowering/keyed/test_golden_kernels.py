@@ -36,7 +36,7 @@ def specialised(text: str, *, disabled: tuple[str, ...] = ()) -> Specialised:
     ("name", "text"), [("tumbling", TUMBLING), ("hopping", HOPPING)]
 )
 def test_kernels(name: str, text: str, *, update_golden: bool) -> None:
-    fold, cells = specialised(text).folding_code("o", narrow=True)
+    fold, cells = specialised(text).preaggregation_code("o", narrow=True)
     found = described(DECLARED + text, fold.lowered) + "\n"
     found += described("", cells.lowered).lstrip()
     check_golden(GOLDEN / "loops" / f"fold_{name}.txt", found, update=update_golden)
@@ -58,7 +58,7 @@ def test_kernels(name: str, text: str, *, update_golden: bool) -> None:
 )
 def test_what_must_be_grouped(body: str, reason: str) -> None:
     text = f"w = TDom(0, 100, 5)\n~o[w] = {body}"
-    assert specialised(text).folded("o") == Refusal(reason)
+    assert specialised(text).pane_aggregation("o") == Refusal(reason)
 
 
 def test_what_reads_another_object_must_be_grouped() -> None:
@@ -67,12 +67,12 @@ def test_what_reads_another_object_must_be_grouped() -> None:
 w = TDom(-∞, ∞, 5)
 ~o[w] = sum(~held[w-5 : w])"""
     reason = "~o refers to ~held, which is no input"
-    assert specialised(text).folded("o") == Refusal(reason)
+    assert specialised(text).pane_aggregation("o") == Refusal(reason)
 
 
 def test_preaggregation_is_disabled() -> None:
     found = specialised(TUMBLING, disabled=("preaggregation",))
-    assert found.folded("o") == DISABLED
+    assert found.pane_aggregation("o") == DISABLED
 
 
 @pytest.mark.parametrize(
@@ -86,6 +86,6 @@ def test_without_a_condition_all_of_an_entry_counts_events(text: str) -> None:
     query = f"input x by k : i32\nw = TDom(-∞, ∞, 10)\n~o[w] = {text}"
     layouts = {"x": Layout(TimeLayout.OVERLAPPING, (False,))}
     compiled = Compiler(parse(query), CompileOptions(cache=False)).specialised(layouts)
-    fold, _ = compiled.folding_code("o", narrow=True)
-    assert fold.signature.grouped is not None
-    assert fold.signature.grouped.half == 0
+    fold, _ = compiled.preaggregation_code("o", narrow=True)
+    assert fold.signature.pane_aggregation is not None
+    assert fold.signature.pane_aggregation.half == 0

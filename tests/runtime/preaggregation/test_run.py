@@ -19,6 +19,7 @@ from tiltpy.interpreter.evaluate import Event, Snapshot
 from tiltpy.interpreter.keys import interpret_by_key
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.print.query import format_query
+from tiltpy.plan.nodes import Misfit
 from tiltpy.runtime.arrow.timestamps import output_stamp
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.time_domain import Request
@@ -26,7 +27,10 @@ from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.preaggregation import run as direct
 from tiltpy.runtime.preaggregation import time_ordered_rows as looks
-from tiltpy.runtime.preaggregation.run import Grouping, fold_directly, only_input
+from tiltpy.runtime.preaggregation.run import (
+    fold_directly,
+    only_input,
+)
 from tiltpy.runtime.preaggregation.time_ordered_rows import read_in_time_order
 from tiltpy.runtime.results.key_columns import Order
 from tiltpy.runtime.results.result import OutputTable
@@ -64,7 +68,7 @@ def fold(
     order: Order = "key",
     per_row: int = 1 << 20,
 ) -> dict[str, OutputTable]:
-    """The outputs of a query whose rows are folded as they come; or `Grouping`."""
+    """The outputs of a pre-aggregated query; raises `Misfit`."""
     declared = only_input(query)
     assert declared is not None
     rows = read_in_time_order(declared, InputBinding(frame), query.unit)
@@ -275,7 +279,7 @@ def test_too_many_keys_are_grouped() -> None:
             "x": np.ones(9000, np.int32),
         }
     )
-    with pytest.raises(Grouping, match="~x may have more than 40 keys, too many for a"):
+    with pytest.raises(Misfit, match="~x may have more than 40 keys, too many for a"):
         both(COUNT, frame, per_row=4)
 
 
@@ -322,7 +326,7 @@ def test_few_rows_for_their_panes_are_grouped(window: str, reason: str) -> None:
     rows = np.arange(1500)
     frame = pa.table({"k": rows % 3, "ts": 10 * rows, "x": rows.astype(np.int32)})
     text = COUNT.replace("w-10 : w", window)
-    with pytest.raises(Grouping, match=reason):
+    with pytest.raises(Misfit, match=reason):
         both(text, frame, per_row=1 if "5" in window else 4)
 
 
@@ -337,7 +341,7 @@ def test_rows_over_the_edge_of_a_pane_are_grouped(lifetime: str, reason: str) ->
     frame = pa.table(
         {"k": [1] * 9, "ts": np.arange(2, 20, 2), "x": pa.array([1] * 9, "i4")}
     )
-    with pytest.raises(Grouping, match=reason):
+    with pytest.raises(Misfit, match=reason):
         both(COUNT.replace("point", lifetime), frame)
 
 
@@ -349,7 +353,7 @@ def test_few_rows_are_grouped() -> None:
     rows = read_in_time_order(declared, InputBinding(frame), None)
     assert not isinstance(rows, str)
     part = OutputGroup(query, Compiler(query, CompileOptions(cache=False)).specialised)
-    with pytest.raises(Grouping, match="~x has few rows"):
+    with pytest.raises(Misfit, match="~x has few rows"):
         fold_directly(part, rows, Request(), RunOptions())
 
 
@@ -389,7 +393,7 @@ def test_windows_that_slide_over_all_rows_are_grouped() -> None:
     rows = read_in_time_order(query.inputs[0], InputBinding(frame), None)
     assert not isinstance(rows, str)
     part = OutputGroup(query, Compiler(query, CompileOptions(cache=False)).specialised)
-    with pytest.raises(Grouping, match="few rows for 9,999 panes, of which windows"):
+    with pytest.raises(Misfit, match="few rows for 9,999 panes, of which windows"):
         fold_directly(part, rows, Request(), RunOptions())
 
 

@@ -144,6 +144,6 @@ def lowered_of(
         (loop,),
         tuple(builder.scratch),
         (definition.name,),
-        grouped=folding.grouped(),
+        pane_aggregation=folding.aggregation(),
     )
     return LoweredKernel(kernel, signature)

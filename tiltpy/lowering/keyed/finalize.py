@@ -114,7 +114,7 @@ class _Cells:
         first, last = (number(k, self.name) for k in (SlotKind.FIRST, SlotKind.LAST))
         cell = self.builder.fresh("cell")
         each = self.block.inner()
-        ahead = mul(cell, i64(self.folding.grouped().stride))
+        ahead = mul(cell, i64(self.folding.aggregation().stride))
         pane = each.name("pane", add(ahead, number(SlotKind.SHIFT, self.name)))
         self._clear(each)
         for one in self.merged:
@@ -201,7 +201,7 @@ class _Cells:
         With steps longer than the window that is all of it, and of the one before.
         """
         (low, high), condition = cut
-        stride = self.folding.grouped().stride
+        stride = self.folding.aggregation().stride
         came = max(low, high - stride), high
         left = low - stride, min(low, high - stride)
         for first, last in (left, came):

@@ -1,4 +1,4 @@
-"""Windows by key without a group-by: rows are aggregated by pane and key as they come.
+"""Pre-aggregation: runs that accumulate rows into states by pane and key, ungrouped.
 
-`run.py` is the entry; it declines (`Grouping`) where rows must be grouped after all.
+`run.py` is the entry; `Misfit` says why rows must be grouped after all.
 """

@@ -68,13 +68,13 @@ class PaneAggregate:
         self.type = type
         self.request = request
         self.scratch = ThreadScratch()
-        grouped = matrices.grouped
+        aggregation = matrices.aggregation
         panes = len(matrices.panes)
-        ahead = (tdom.offset - grouped.phase) // grouped.pane
+        ahead = (tdom.offset - aggregation.phase) // aggregation.pane
         self.shift = ahead - matrices.panes.first
         """The pane of cell 0, which ends at the offset, counted from the first."""
-        self.low = (-self.shift - grouped.high) // grouped.stride
-        self.high = (panes - self.shift - grouped.low - 1) // grouped.stride + 1
+        self.low = (-self.shift - aggregation.high) // aggregation.stride
+        self.high = (panes - self.shift - aggregation.low - 1) // aggregation.stride + 1
         """Cells that see no pane, and nor do those before `low` and after `high`."""
 
     def snapshots(self) -> list[PaneSnapshots]:
@@ -113,9 +113,9 @@ class PaneAggregate:
         """What is known of each key that has an event."""
         first, last = self._panes()
         keys = np.flatnonzero(last >= 0)
-        grouped, panes = self.matrices.grouped, self.matrices.panes
-        edge = grouped.phase + (panes.first + 1) * grouped.pane
-        ends = edge + last[keys] * grouped.pane
+        aggregation, panes = self.matrices.aggregation, self.matrices.panes
+        edge = aggregation.phase + (panes.first + 1) * aggregation.pane
+        ends = edge + last[keys] * aggregation.pane
         return Events(keys, self._starts(first, keys), ends)
 
     def _panes(self) -> tuple[I64Array, I64Array]:
@@ -123,7 +123,7 @@ class PaneAggregate:
         count = self.matrices.keys.count
         first, last = np.full(count, -1), np.full(count, -1)
         entries = self.matrices.counts()
-        half = self.matrices.grouped.half
+        half = self.matrices.aggregation.half
         step = max(1, CELLS // count)
         total = len(self.matrices.panes)
         for low in range(0, total, step):
@@ -155,7 +155,7 @@ class PaneAggregate:
 
     def _are_events(self, rows: I64Array) -> BoolArray | slice:
         """Which rows are events."""
-        if not self.matrices.grouped.nulls:
+        if not self.matrices.aggregation.nulls:
             return slice(None)
         (column,) = self.matrices.rows.columns
         assert column.validity is not None

@@ -3,7 +3,7 @@
 Where windows tumble or hop, each event lies between two points of their grid, and there
 are not too many keys, the states of all keys in a pane are one row of a matrix. A
 kernel visits the events in order of time and adds each to its key's state (see
-`abi.Grouped`). What the matrices say is made of them when somebody asks (`folded`).
+`abi.PaneAggregation`). `finalize` computes results from the matrices on demand.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tiltpy.abi import Grouped, RowCount, Signature, SlotKind, TimeLayout
+from tiltpy.abi import PaneAggregation, RowCount, Signature, SlotKind, TimeLayout
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.pool import ScratchArrays, allocate
@@ -122,19 +122,19 @@ class Matrices:
         panes: Panes,
         strings: Strings,
     ) -> None:
-        assert signature.grouped is not None
-        self.grouped: Grouped = signature.grouped
+        assert signature.pane_aggregation is not None
+        self.aggregation: PaneAggregation = signature.pane_aggregation
         self.name = signature.outputs[0]
         self.rows = rows
         self.keys = keys
         self.panes = panes
         self.strings = strings
         size = len(panes) * keys.count
-        self.arrays = tuple(allocate(kind, size) for kind in self.grouped.states)
+        self.arrays = tuple(allocate(kind, size) for kind in self.aggregation.states)
 
     def counts(self) -> NDArray[np.unsignedinteger]:
         """The first matrix, in one piece."""
-        (kind, *_), (entries, *_) = self.grouped.states, self.arrays
+        (kind, *_), (entries, *_) = self.aggregation.states, self.arrays
         return entries.view(f"u{kind.bits // 8}")
 
     def fill(self, fold: Kernel, workers: int) -> bool:
@@ -174,7 +174,7 @@ class PaneCalls:
         width: int = 0,
     ) -> None:
         self.count = count
-        self.slices = {matrices.grouped.input: RowSlices.all_of(matrices.rows, 0)}
+        self.slices = {matrices.aggregation.input: RowSlices.all_of(matrices.rows, 0)}
         self._matrices = matrices
         self._size = size
         self._width = width

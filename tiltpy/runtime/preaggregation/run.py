@@ -1,8 +1,8 @@
-"""The direct way of a run by key: rows are folded as they come, and never grouped.
+"""Pre-aggregated runs by key: rows are accumulated in arrival order, never grouped.
 
-It is taken where all outputs fit (`lowering.grouped`), rows are in order of time, each
-in one pane, and there are not too many keys for a state of each in every pane. If not,
-rows are put together by key (`keyed`), which gives the same results.
+They serve where the plan admits all outputs (`plan.preaggregation_plan`), rows are in
+order of time, each in one pane, and there are not too many keys for a state of each in
+every pane. Otherwise rows are grouped by key (`keyed`), with the same results.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,9 +12,9 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from tiltpy.abi import Grouped, Layout, TimeLayout
+from tiltpy.abi import Layout, PaneAggregation, TimeLayout
 from tiltpy.ir.nodes import CutWindow, Input, Query
-from tiltpy.plan.nodes import Refusal
+from tiltpy.plan.nodes import Misfit, Refusal
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.pool import physical_memory
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
@@ -52,20 +52,16 @@ MEMORY = 4
 class FoldKernels(Kernels, Protocol):
     """Kernels that fold by key, too."""
 
-    def folded(self, output: str) -> Grouped | Refusal:
-        """How an output's windows are folded by key, or why they cannot be."""
+    def pane_aggregation(self, output: str) -> PaneAggregation | Refusal:
+        """Plan the pre-aggregation of an output's windows, or refuse it."""
 
-    def grouped(
+    def preaggregation_kernels(
         self, output: str, key: Scalar, *, narrow: bool
     ) -> tuple[Kernel, Kernel]:
         """The kernels that fold an output's windows, and make cells of that.
 
         `key` is the type of the keys; `narrow`: no pane has more than 2**16 - 1 rows.
         """
-
-
-class Grouping(Exception):  # noqa: N818 - no error: another way serves
-    """Rows must be put together by key; the message says why."""
 
 
 def only_input(query: Query) -> Input | None:
@@ -138,7 +134,7 @@ def fold_directly(
     request: Request,
     options: RunOptions,
 ) -> PreaggregatedRun:
-    """Fold the rows of the only input of a query; or `Grouping` says why not."""
+    """Fold the rows of the only input of a query; `Misfit` if not."""
     query, plan = part.query, plan_folds(part, rows, few=bool(options.direct))
     workers = options.workers or default_workers()
     found = {}
@@ -155,7 +151,7 @@ def fold_directly(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """How the outputs of a query are folded; the rows, with one code for a string."""
+    """The folds of a query's outputs, and the rows with their strings encoded."""
 
     layouts: Mapping[str, Layout]
     rows: SnapshotBuffer
@@ -166,21 +162,24 @@ class Plan:
 def plan_folds(
     part: OutputGroup[FoldKernels], rows: TimeOrderedRows, *, few: bool = False
 ) -> Plan:
-    """See whether everything fits, `few` rows too; or `Grouping` says what does not."""
+    """Plan the folds, of `few` rows too; `Misfit` if one is refused."""
     (declared,) = part.query.inputs
     if rows.buffer.n < SMALL_ROWS and not few:
-        raise Grouping(f"~{declared.name} has few rows")
+        raise Misfit(f"~{declared.name} has few rows")
     encoded, strings = encode(part.vocabulary, {declared.name: rows.buffer})
     buffer = encoded[declared.name]
     layouts = {declared.name: _layout(buffer)}
     kernels = part.compile_for(layouts)
-    ways = {}
+    aggregations = {}
     for name in part.query.outputs:
-        way = kernels.folded(name)
-        if isinstance(way, Refusal):
-            raise Grouping(way.reason)
-        ways[name] = way
-    folds = [Fold.of(name, way, rows, kernels) for name, way in ways.items()]
+        aggregation = kernels.pane_aggregation(name)
+        if isinstance(aggregation, Refusal):
+            raise Misfit(aggregation.reason)
+        aggregations[name] = aggregation
+    folds = [
+        Fold.of(name, aggregation, rows, kernels)
+        for name, aggregation in aggregations.items()
+    ]
     return Plan(layouts, buffer, strings, folds)
 
 
@@ -196,7 +195,7 @@ class Fold:
     """One output, about to be folded: its panes, and its keys, `most` of them."""
 
     name: str
-    way: Grouped
+    aggregation: PaneAggregation
     panes: Panes
     keys: CodedKeys
     most: int
@@ -205,31 +204,34 @@ class Fold:
 
     @staticmethod
     def of(
-        name: str, way: Grouped, rows: TimeOrderedRows, kernels: FoldKernels
+        name: str,
+        aggregation: PaneAggregation,
+        rows: TimeOrderedRows,
+        kernels: FoldKernels,
     ) -> "Fold":
-        """The output with its panes and keys; or `Grouping`."""
+        """The output with its panes and keys; or `Misfit`."""
         bounds = rows.buffer.bounds()
         assert bounds is not None
-        count = pane_count(way.pane, way.phase, bounds)
+        count = pane_count(aggregation.pane, aggregation.phase, bounds)
         most = min(
-            PER_ROW * rows.buffer.n // (count * len(way.states)),
-            MERGED * rows.buffer.n // (count * way.merged),
+            PER_ROW * rows.buffer.n // (count * len(aggregation.states)),
+            MERGED * rows.buffer.n // (count * aggregation.merged),
         )
         if most == 0:
-            raise Grouping(
-                f"~{way.input} has few rows for {count:,} panes, of which windows have "
-                f"{way.merged:,}"
+            raise Misfit(
+                f"~{aggregation.input} has few rows for {count:,} panes, of which "
+                f"windows have {aggregation.merged:,}"
             )
-        keys = _keys(way, rows, most, count)
-        panes = cut_panes(way.pane, way.phase, rows.buffer)
+        keys = _keys(aggregation, rows, most, count)
+        panes = cut_panes(aggregation.pane, aggregation.phase, rows.buffer)
         if panes is None:
-            raise Grouping(f"rows of ~{way.input} are in more than one pane")
+            raise Misfit(f"rows of ~{aggregation.input} are in more than one pane")
         if panes.longest >= WIDE:
-            raise Grouping(f"a pane of ~{way.input} has {panes.longest:,} rows")
-        entry = sum(scalar.bits // 8 or 1 for scalar in way.states)
+            raise Misfit(f"a pane of ~{aggregation.input} has {panes.longest:,} rows")
+        entry = sum(scalar.bits // 8 or 1 for scalar in aggregation.states)
         if count * keys.count * entry > physical_memory() // MEMORY:
-            raise Grouping(f"the states of ~{name} would take too much memory")
-        return Fold(name, way, panes, keys, most, rows, kernels)
+            raise Misfit(f"the states of ~{name} would take too much memory")
+        return Fold(name, aggregation, panes, keys, most, rows, kernels)
 
     @property
     def narrow(self) -> bool:
@@ -245,21 +247,23 @@ class Fold:
         """
         keys = self.keys
         while True:
-            fold, cells = self.kernels.grouped(
+            fold, cells = self.kernels.preaggregation_kernels(
                 self.name, keys.scalar, narrow=self.narrow
             )
             found = Matrices(fold.signature, rows, keys, self.panes, strings)
             if found.fill(fold, workers):
                 return found, cells
             self.rows.widen()
-            keys = _keys(self.way, self.rows, self.most, len(self.panes))
+            keys = _keys(self.aggregation, self.rows, self.most, len(self.panes))
 
 
-def _keys(way: Grouped, rows: TimeOrderedRows, most: int, panes: int) -> CodedKeys:
+def _keys(
+    aggregation: PaneAggregation, rows: TimeOrderedRows, most: int, panes: int
+) -> CodedKeys:
     keys = rows.keys(most)
     if keys is None:
-        raise Grouping(
-            f"~{way.input} may have more than {most:,} keys, too many for a state of "
-            f"each in {panes:,} panes"
+        raise Misfit(
+            f"~{aggregation.input} may have more than {most:,} keys, too many for a "
+            f"state of each in {panes:,} panes"
         )
     return keys
