@@ -38,9 +38,9 @@ from tiltpy.ir.keys import output_keys
 from tiltpy.ir.nodes import Query
 from tiltpy.loops.printer import format_kernel
 from tiltpy.loops.verify import verify_kernel
-from tiltpy.lowering.keyed.accumulate import lower_fold
-from tiltpy.lowering.keyed.finalize import lower_cells
 from tiltpy.lowering.lowered import LoweredKernel
+from tiltpy.lowering.preaggregation.accumulate import lower_fold
+from tiltpy.lowering.preaggregation.finalize import lower_cells
 from tiltpy.lowering.sweep.kernel import lower
 from tiltpy.lowering.vector.kernel import lower_vector
 from tiltpy.passes.coarsen_domains import coarsen_domains
@@ -52,8 +52,8 @@ from tiltpy.plan.choose import (
     check_strategies,
     plan_loops,
 )
-from tiltpy.plan.keyed_plan import PaneAggregationPlan
 from tiltpy.plan.nodes import LoopChoice, Misfit, Refusal
+from tiltpy.plan.preaggregation_plan import PaneAggregationPlan
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.types import U32, Scalar, TDom

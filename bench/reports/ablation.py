@@ -82,9 +82,9 @@ MECHANISMS: tuple[Mechanism, ...] = (
     ),
     _strategy(
         "preaggregation",
-        "plan/keyed_plan.py",
-        "lowering/keyed/accumulate.py",
-        "lowering/keyed/finalize.py",
+        "plan/preaggregation_plan.py",
+        "lowering/preaggregation/accumulate.py",
+        "lowering/preaggregation/finalize.py",
         *(
             str(path.relative_to(PACKAGE))
             for path in sorted((PACKAGE / "runtime" / "preaggregation").glob("*.py"))

@@ -11,7 +11,9 @@ import pytest
 
 from tests import GOLDEN
 from tests.compiled import Setting, run_compiled
-from tests.lowering.keyed import test_golden_kernels as test_grouped_lowering
+from tests.lowering.preaggregation import (
+    test_golden_kernels as test_pane_lowering,
+)
 from tests.lowering.sweep import test_golden_kernels as test_lowering
 from tests.lowering.vector import test_golden_kernels as test_grid_lowering
 from tests.random.events import random_event_case
@@ -591,7 +593,7 @@ def golden_kernels() -> Iterator[tuple[str, LoweredKernel]]:
         assert isinstance(found, LoweredKernel)
         yield f"grid_{name}", found
     for name in ("TUMBLING", "HOPPING"):
-        query = test_grouped_lowering.specialised(getattr(test_grouped_lowering, name))
+        query = test_pane_lowering.specialised(getattr(test_pane_lowering, name))
         for code in query.preaggregation_code("o", narrow=True):
             yield f"fold_{name.lower()}", code.lowered
 

@@ -37,10 +37,10 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Array, Bin, For, LExpr, Num, Store, Var
-from tiltpy.lowering.keyed.accumulate import lowered_of
 from tiltpy.lowering.lowered import LoweredKernel
+from tiltpy.lowering.preaggregation.accumulate import lowered_of
 from tiltpy.ops import BinaryOp
-from tiltpy.plan.keyed_plan import PaneAggregationPlan, Part, Span
+from tiltpy.plan.preaggregation_plan import PaneAggregationPlan, Part, Span
 from tiltpy.types import BOOL, I64, Scalar, columns
 
 

@@ -25,7 +25,7 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import Array, For, LExpr, LoopKernel, Num, Store, WriteSlot
 from tiltpy.lowering.lowered import LoweredKernel
-from tiltpy.plan.keyed_plan import PaneAggregationPlan, value_of
+from tiltpy.plan.preaggregation_plan import PaneAggregationPlan, value_of
 from tiltpy.types import I64
 
 
