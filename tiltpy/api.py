@@ -321,7 +321,7 @@ class CompiledQuery:
             one.name: Layout(DEFAULT_LAYOUT, (False,) * len(columns(one.type)))
             for one in self.query.inputs
         }
-        lattices = None
+        sampling_grids = None
         given = check_argument(
             "inputs", {} if inputs is None else inputs, Mapping, "a dict"
         )
@@ -333,7 +333,9 @@ class CompiledQuery:
             rows = {name: one.most_rows() for name, one in bound.items()}
             layouts = {name: one.abi_layout() for name, one in rows.items()}
             every = {name: find_sampling_grid(one) for name, one in rows.items()}
-            lattices = {name: one for name, one in every.items() if one is not None}
+            sampling_grids = {
+                name: one for name, one in every.items() if one is not None
+            }
         if format != "stages":
             compiled = self._compiler.specialised(layouts)
             shown = FORMS[format](make_outline(self.query, compiled.query))
@@ -344,8 +346,8 @@ class CompiledQuery:
             compiled = part.specialised(own)
             on = (
                 None
-                if lattices is None
-                else {n: lattices[n] for n in own if n in lattices}
+                if sampling_grids is None
+                else {n: sampling_grids[n] for n in own if n in sampling_grids}
             )
             folds = explain_preaggregation(part, bindings) if bindings else None
             visits: Iterable[LoopVisits] = ()

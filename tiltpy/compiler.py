@@ -150,9 +150,8 @@ class LazyCode(Guarded):
 class Specialised(Guarded):
     """A query lowered for one combination of layouts; compiled as far as needed.
 
-    `general_code` serves any rows of these layouts, and so does `plain_code`, which is
-    compiled sooner; `grid`, where there is one, gives the kernel for rows that are
-    regular or short.
+    `sweep_code` serves any rows of these layouts, and so does `baseline_code`, which is
+    compiled sooner. `vector` is the kernel for regular or short rows, if there is one.
     """
 
     def __init__(
@@ -168,13 +167,13 @@ class Specialised(Guarded):
             "query", Query, "passes", lambda: self.stages[-1][1]
         )
         """The optimised query, with its boundaries."""
-        general = self._lazy("general", lambda: self._lower(self.choices))
-        assert general is not None
-        self.general_code = general
-        self.grid_code: dict[SamplingGridKey, LazyCode | None] = {}
-        """The kernels for regular rows, for each combination of lattices met."""
+        sweep = self._lazy("sweep", lambda: self._lower(self.choices))
+        assert sweep is not None
+        self.sweep_code = sweep
+        self.vector_codes: dict[SamplingGridKey, LazyCode | None] = {}
+        """The vector kernels, for each combination of sampling grids met."""
         self.preaggregation_codes: dict[FoldKey, tuple[LazyCode, LazyCode]] = {}
-        """Those that fold by key, and make cells of it."""
+        """The pairs of kernels that pre-aggregate."""
         self._pane_aggregations: dict[str, PaneAggregation | Refusal] = {}
 
     @cached_property
@@ -194,19 +193,19 @@ class Specialised(Guarded):
         return lower(self.query, self.layouts, choices, self._options.costs)
 
     @cached_property
-    def plain_code(self) -> LazyCode:
-        """Plain sweeps alone: `general_code` itself where that has nothing else."""
-        if not self.general_code.signature.special:
-            return self.general_code
-        found = self._lazy("plain", lambda: self._lower(self._plan(SWEEP_STRATEGIES)))
-        assert found is not None
-        return found
+    def baseline_code(self) -> LazyCode:
+        """The baseline kernel: `sweep_code` itself where that has no special loops."""
+        if not self.sweep_code.signature.special:
+            return self.sweep_code
+        code = self._lazy("baseline", lambda: self._lower(self._plan(SWEEP_STRATEGIES)))
+        assert code is not None
+        return code
 
     def codes(self) -> Iterator[LazyCode]:
         """The kernels that have been compiled, or found on disk, so far."""
         folds = (code for both in self.preaggregation_codes.values() for code in both)
-        plain = self.__dict__.get("plain_code", self.general_code)
-        for code in {self.general_code, plain, *self.grid_code.values(), *folds}:
+        baseline = self.__dict__.get("baseline_code", self.sweep_code)
+        for code in {self.sweep_code, baseline, *self.vector_codes.values(), *folds}:
             if code is not None and code.is_made:
                 yield code
 
@@ -241,49 +240,47 @@ class Specialised(Guarded):
         optimize, existing = self._options.optimize, partial(_existing, lowered)
         return LazyCode(name, signature, existing, self._kept, optimize=optimize)
 
-    def general(self, *, few: bool = False) -> Kernel:
-        """The kernel for any rows of these layouts.
+    def sweep(self, *, few: bool = False) -> Kernel:
+        """The sweep kernel for rows of these layouts, or the baseline for `few`."""
+        return (self.baseline_code if few else self.sweep_code).kernel()
 
-        Where they are `few` one that takes less time to compile.
-        """
-        return (self.plain_code if few else self.general_code).kernel()
-
-    def grid(self, lattices: Mapping[str, SamplingGrid]) -> Kernel | None:
-        """The kernel that visits every grid point of inputs on these lattices.
-
-        None where the query has no such form, or the strategy is disabled.
-        """
-        code = self.lattice_code(lattices)
+    def vector(self, sampling_grids: Mapping[str, SamplingGrid]) -> Kernel | None:
+        """The vector kernel for these sampling grids; None if it is refused."""
+        code = self.vector_code(sampling_grids)
         return None if code is None else code.kernel()
 
-    def vector_refusal(self, lattices: Mapping[str, SamplingGrid]) -> Refusal | None:
-        """Why there is no such kernel, if there is none."""
+    def vector_refusal(
+        self, sampling_grids: Mapping[str, SamplingGrid]
+    ) -> Refusal | None:
+        """The reason for the lack of a vector kernel, if there is none."""
         if "vector_kernel" in self._options.disabled_strategies:
             return DISABLED
-        if self.lattice_code(lattices) is not None:
+        if self.vector_code(sampling_grids) is not None:
             return None
         costs = self._options.costs
-        lowered = lower_vector(self.query, self.layouts, lattices, costs)
+        lowered = lower_vector(self.query, self.layouts, sampling_grids, costs)
         return lowered if isinstance(lowered, Refusal) else None
 
-    def lattice_code(self, lattices: Mapping[str, SamplingGrid]) -> LazyCode | None:
-        """The machine code of that kernel."""
+    def vector_code(
+        self, sampling_grids: Mapping[str, SamplingGrid]
+    ) -> LazyCode | None:
+        """The machine code of the vector kernel; None if it is refused."""
         if "vector_kernel" in self._options.disabled_strategies:
             return None
-        key = tuple(sorted(lattices.items(), key=lambda item: item[0]))
+        key = tuple(sorted(sampling_grids.items(), key=lambda item: item[0]))
         with self._lock:
-            if key not in self.grid_code:
+            if key not in self.vector_codes:
                 fused = "fuse_operators" not in self._options.disabled_passes
                 lowered = partial(
                     _lower_on,
                     self.query,
                     self.layouts,
-                    lattices,
+                    sampling_grids,
                     self._options.costs,
                     fused=fused,
                 )
-                self.grid_code[key] = self._lazy(f"grid {key}", lowered)
-            return self.grid_code[key]
+                self.vector_codes[key] = self._lazy(f"vector {key}", lowered)
+            return self.vector_codes[key]
 
     def pane_aggregation(self, output: str) -> PaneAggregation | Refusal:
         """Plan the pre-aggregation of an output's windows, or refuse it."""
@@ -309,7 +306,7 @@ class Specialised(Guarded):
     def preaggregation_code(
         self, output: str, key: Scalar = U32, *, narrow: bool = False
     ) -> tuple[LazyCode, LazyCode]:
-        """The machine code of those kernels."""
+        """The machine code of both kernels of a pre-aggregation."""
         wanted = output, key, narrow
         with self._lock:
             if wanted not in self.preaggregation_codes:
@@ -333,20 +330,20 @@ class Specialised(Guarded):
 def _lower_on(
     query: Query,
     layouts: Mapping[str, Layout],
-    lattices: Mapping[str, SamplingGrid],
+    sampling_grids: Mapping[str, SamplingGrid],
     costs: Costs,
     *,
     fused: bool,
 ) -> LoweredKernel | Refusal:
-    """Lower to a kernel for rows on these lattices, with as few cells as it takes."""
+    """Lower to a vector kernel for these sampling grids, with the fewest cells."""
     bounds = {
         name: TDom(precision=one.period, offset=one.phase)
-        for name, one in lattices.items()
+        for name, one in sampling_grids.items()
     }
     coarse = coarsen_domains(query, bounds)
-    found = lower_vector(coarse, layouts, lattices, costs, fused=fused)
+    found = lower_vector(coarse, layouts, sampling_grids, costs, fused=fused)
     if isinstance(found, Refusal) and coarse != query:
-        found = lower_vector(query, layouts, lattices, costs, fused=fused)
+        found = lower_vector(query, layouts, sampling_grids, costs, fused=fused)
     return found
 
 

@@ -100,9 +100,11 @@ class Kernels:
         self.domain = output_domain(
             self.tdom, (one.bounds() for one in self.rows.values()), Request()
         )
-        lattices = {name: find_sampling_grid(one) for name, one in self.rows.items()}
-        known = {name: one for name, one in lattices.items() if one is not None}
-        grid = self.specialised.grid(known)
+        sampling_grids = {
+            name: find_sampling_grid(one) for name, one in self.rows.items()
+        }
+        known = {name: one for name, one in sampling_grids.items() if one is not None}
+        grid = self.specialised.vector(known)
         domains = {output: self.domain}
         self.grid = (
             None if grid is None else find_vector_range(grid, self.rows, domains)
@@ -127,7 +129,7 @@ class Kernels:
             calls = call_over(kernel, self.rows, starts, starts + ticks)
             run = VectorChunks(kernel, calls)
             return self.grid.kernel, [run], ticks
-        kernel = self.specialised.general()
+        kernel = self.specialised.sweep()
         ticks += -ticks % self.tdom.precision
         low, high = self.domain.start, self.domain.end
         starts = np.arange(low, high - ticks + 1, ticks)[:MOST]

@@ -306,8 +306,8 @@ def test_what_is_found_is_the_optimised_query(folder: Path) -> None:
     found = compiler.Specialised(query, layouts, compiler.CompileOptions())
     assert found.query == made.query
     assert found.stages == made.stages
-    assert found.general_code.lowered == made.general_code.lowered
-    made.general_code.code()
-    assert found.general_code.code().optimized_ir()
+    assert found.sweep_code.lowered == made.sweep_code.lowered
+    made.sweep_code.code()
+    assert found.sweep_code.code().optimized_ir()
     assert found.seconds == made.seconds
     assert folder.exists()

@@ -41,7 +41,7 @@ def random_values(count: int) -> Iterator[tuple[Any, object]]:
         made = Specialised(query, layouts, OFF)
         yield query, Query
         yield made.query, Query
-        yield made.general_code.signature, Signature | None
+        yield made.sweep_code.signature, Signature | None
 
 
 def test_what_was_encoded_is_decoded(*, deep: bool) -> None:

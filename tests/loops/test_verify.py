@@ -585,9 +585,9 @@ def test_an_array_may_be_chosen_for_each_arm() -> None:
 def golden_kernels() -> Iterator[tuple[str, LoweredKernel]]:
     """Those whose loops are golden texts, by the name of the text."""
     for name, (text, layouts) in test_lowering.CASES.items():
-        yield name, test_lowering.specialised(text, layouts).general_code.lowered
+        yield name, test_lowering.specialised(text, layouts).sweep_code.lowered
     for name, (text, layouts) in test_lowering.GRID_CASES.items():
-        yield name, test_lowering.grid_code(text, layouts).lowered
+        yield name, test_lowering.vector_code(text, layouts).lowered
     for name, (text, layout, period, _) in test_grid_lowering.CASES.items():
         found = test_grid_lowering.lowered(text, layout, period)
         assert isinstance(found, LoweredKernel)
@@ -669,16 +669,16 @@ def without(body: Iterable[Stmt], name: str) -> tuple[Stmt, ...]:
 
 def lower_all(query: Query, random: Random) -> Iterator[LoweredKernel]:
     """The kernels of a query over inputs that are laid out in any way."""
-    layouts, lattices = {}, {}
+    layouts, sampling_grids = {}, {}
     for one in query.inputs:
         time = random.choice((TimeLayout.SAMPLED, *TimeLayout))
         nullable = tuple(random.random() < 0.3 for _ in columns(one.type))
         fifo = time is not TimeLayout.OVERLAPPING or random.random() < 0.5
         points = time is TimeLayout.INTERVALS and random.random() < 0.5
         layouts[one.name] = Layout(time, nullable, fifo, points)
-        lattices[one.name] = SamplingGrid(1, 0)
+        sampling_grids[one.name] = SamplingGrid(1, 0)
     found = Specialised(query, layouts, CompileOptions(cache=False))
-    codes = [found.general_code, found.plain_code, found.lattice_code(lattices)]
+    codes = [found.sweep_code, found.baseline_code, found.vector_code(sampling_grids)]
     for output in query.outputs:
         if any(one.keys for one in query.inputs) and isinstance(
             found.pane_aggregation(output), PaneAggregation

@@ -102,6 +102,8 @@ def test_samples_of_many_ticks_have_a_grid_kernel() -> None:
         text = f"input x : f64\nu = TDom(-∞, ∞, 100)\n~o[u] = {call}\noutput ~o"
         layouts = {"x": Layout(TimeLayout.SAMPLED, (False,))}
         kernels = Specialised(parse(text), layouts, CompileOptions(cache=False))
-        lattices = {"x": SamplingGrid(100, 0)}
-        assert kernels.lattice_code(lattices), kernels.vector_refusal(lattices)
-        assert kernels.vector_refusal(lattices) is None
+        sampling_grids = {"x": SamplingGrid(100, 0)}
+        assert kernels.vector_code(sampling_grids), kernels.vector_refusal(
+            sampling_grids
+        )
+        assert kernels.vector_refusal(sampling_grids) is None

@@ -64,23 +64,25 @@ LAYOUTS: Mapping[str, tuple[Layout, SamplingGrid | None]] = {
 def plans(text: str) -> Iterator[str]:
     """Plan a query for each layout; its second input, if any, is sampled as well."""
     query = parse(text)
-    for title, (layout, lattice) in LAYOUTS.items():
+    for title, (layout, sampling_grid) in LAYOUTS.items():
         layouts = {one.name: layout for one in query.inputs}
         compiled = Specialised(query, layouts, CompileOptions(cache=False))
         yield f"== {title} =="
-        if lattice is not None:
-            refusal = compiled.vector_refusal(dict.fromkeys(layouts, lattice))
-            yield vector_line(compiled, refusal, dict.fromkeys(layouts, lattice))
+        if sampling_grid is not None:
+            refusal = compiled.vector_refusal(dict.fromkeys(layouts, sampling_grid))
+            yield vector_line(compiled, refusal, dict.fromkeys(layouts, sampling_grid))
         yield format_choices(compiled.choices, query.unit)
         yield ""
 
 
 def vector_line(
-    compiled: Specialised, refusal: Refusal | None, lattices: Mapping[str, SamplingGrid]
+    compiled: Specialised,
+    refusal: Refusal | None,
+    sampling_grids: Mapping[str, SamplingGrid],
 ) -> str:
     if refusal is not None:
         return f"not vector_kernel: {refusal.reason}"
-    code = compiled.lattice_code(lattices)
+    code = compiled.vector_code(sampling_grids)
     assert code is not None
     shapes = ", ".join(f"~{o.name} {o.shape.value}" for o in code.signature.loops)
     return f"vector_kernel: {shapes}"

@@ -351,14 +351,14 @@ def random_grid_case(seed: int, *, exact: bool, specials: bool = False) -> Case:
 
 def is_special(query: Query, rows: Mapping[str, Rows]) -> bool:
     """Whether it has a grid kernel, lost samples being null rows, or panes of rows."""
-    layouts, lattices = {}, {}
+    layouts, sampling_grids = {}, {}
     for name, one in rows.items():
         time = TimeLayout.SAMPLED if one.sampled else TimeLayout.INTERVALS
         nullable = tuple(one.lost > 0 for _ in columns(one.payload))
         layouts[name] = Layout(time, nullable)
-        lattices[name] = SamplingGrid(one.period, 0)
+        sampling_grids[name] = SamplingGrid(one.period, 0)
     _, optimized = optimize(specialise(query, layouts), frozenset())[-1]
-    lowered = lower_vector(optimized, layouts, lattices, DEFAULT_COSTS)
+    lowered = lower_vector(optimized, layouts, sampling_grids, DEFAULT_COSTS)
     if not isinstance(lowered, Refusal):
         return True
     return any(

@@ -202,7 +202,7 @@ class _Stream:
             output.find_start(bounds, self.request)
         rows = {name: held.rows() for name, held in self.inputs.items()}
         kernels = self.compile_for({n: one.abi_layout() for n, one in rows.items()})
-        loops = kernels.general().signature.loops
+        loops = kernels.sweep().signature.loops
         dense = [loop.tdom.precision for loop in loops if loop.every_cell]
         self.every_cell = min(dense, default=None)
 

@@ -29,7 +29,7 @@ from tiltpy.types import Boundary
 def explain(
     source: Query,
     compiled: Specialised,
-    lattices: Mapping[str, SamplingGrid] | None = None,
+    sampling_grids: Mapping[str, SamplingGrid] | None = None,
     folds: "Sequence[PreaggregatedOutput] | str | None" = None,
     visits: Iterable[LoopVisits] = (),
     *,
@@ -38,7 +38,7 @@ def explain(
 ) -> str:
     """Format all stages of a query for one combination of layouts.
 
-    `lattices`, where all inputs are on some, shows the kernel that visits their cells.
+    `sampling_grids`, where all inputs have one, shows the vector kernel.
     `folds`, of an input by key: how its rows are folded as they come, or why not.
     `visits` are those that the loops make over the data.
     """
@@ -47,13 +47,15 @@ def explain(
     parts.append(("layouts", "\n".join(_layouts(source, compiled))))
     if compiled.query.reductions:
         parts.append(("reductions", "\n".join(_explain_user_reductions(compiled))))
-    refusal = None if lattices is None else compiled.vector_refusal(lattices)
-    parts.append(("plan", "\n".join(_plan(compiled, lattices, refusal))))
+    refusal = (
+        None if sampling_grids is None else compiled.vector_refusal(sampling_grids)
+    )
+    parts.append(("plan", "\n".join(_plan(compiled, sampling_grids, refusal))))
     plans = {choice.name: choice.plan for choice in compiled.choices}
-    code = compiled.general_code
+    code = compiled.sweep_code
     parts.extend(_kernel("sweep kernel", code, plans, llvm=llvm, asm=asm))
-    if lattices is not None and refusal is None:
-        vector = compiled.lattice_code(lattices)
+    if sampling_grids is not None and refusal is None:
+        vector = compiled.vector_code(sampling_grids)
         assert vector is not None
         parts.extend(_kernel("vector kernel", vector, {}, llvm=llvm, asm=asm))
     lines = [line for one in visits for line in describe(source, one)]
@@ -99,13 +101,13 @@ def _layouts(source: Query, compiled: Specialised) -> Iterator[str]:
 
 def _plan(
     compiled: Specialised,
-    lattices: Mapping[str, SamplingGrid] | None,
+    sampling_grids: Mapping[str, SamplingGrid] | None,
     refusal: Refusal | None,
 ) -> Iterator[str]:
     """Say what computes the outputs: a vector kernel where it can, else a sweep."""
     if refusal is not None:
         yield f"not vector_kernel: {refusal.reason}"
-    elif lattices is not None:
+    elif sampling_grids is not None:
         yield f"vector_kernel, {LANES} cells at a time; beside it"
     yield format_choices(compiled.choices, compiled.query.unit)
 

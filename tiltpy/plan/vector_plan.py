@@ -56,7 +56,7 @@ class VectorPlan:
         self,
         query: Query,
         layouts: Mapping[str, Layout],
-        lattices: Mapping[str, SamplingGrid],
+        sampling_grids: Mapping[str, SamplingGrid],
         costs: Costs,
         *,
         fused: bool,
@@ -70,9 +70,9 @@ class VectorPlan:
         self.layouts = layouts
         self.definitions = {d.name: d for d in query.definitions}
         self.axes = {
-            name: Axis(one.period, one.phase) for name, one in lattices.items()
+            name: Axis(one.period, one.phase) for name, one in sampling_grids.items()
         }
-        self.apart = all(one.apart for one in lattices.values())
+        self.apart = all(one.apart for one in sampling_grids.values())
         self.references = {d.name: references(d) for d in query.definitions}
         for definition in query.definitions:
             if not definition.tdom.is_infinite:

@@ -111,5 +111,5 @@ def test_which_are_stepped(
     """Rows that are some ticks long, and windows that are long."""
     query = parse(f"input x : f32\n~o[t] = {body}")
     found = Specialised(query, {"x": layout}, CompileOptions())
-    lattices = {"x": SamplingGrid(1, 0, apart=apart)}
-    assert (found.lattice_code(lattices) is not None) == grid
+    sampling_grids = {"x": SamplingGrid(1, 0, apart=apart)}
+    assert (found.vector_code(sampling_grids) is not None) == grid

@@ -129,5 +129,5 @@ def test_which_are_swept(body: str, *, apart: bool, grid: bool) -> None:
     found = Specialised(
         parse(f"input x : f32\n{body}"), {"x": POINTS}, CompileOptions()
     )
-    lattices = {"x": SamplingGrid(1, 0, apart=apart)}
-    assert (found.lattice_code(lattices) is not None) == grid
+    sampling_grids = {"x": SamplingGrid(1, 0, apart=apart)}
+    assert (found.vector_code(sampling_grids) is not None) == grid

@@ -81,7 +81,7 @@ def check_golden(path: Path, found: str, *, update: bool) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_general_kernels(name: str, *, update_golden: bool) -> None:
     text, layouts = CASES[name]
-    plan = specialised(text, layouts).general_code.lowered
+    plan = specialised(text, layouts).sweep_code.lowered
     check_golden(
         GOLDEN / "loops" / f"{name}.txt", described(text, plan), update=update_golden
     )
@@ -90,7 +90,7 @@ def test_general_kernels(name: str, *, update_golden: bool) -> None:
 @pytest.mark.parametrize("name", GRID_CASES)
 def test_grid_kernels(name: str, *, update_golden: bool) -> None:
     text, layouts = GRID_CASES[name]
-    grid = grid_code(text, layouts)
+    grid = vector_code(text, layouts)
     check_golden(
         GOLDEN / "loops" / f"{name}.txt",
         described(text, grid.lowered),
@@ -98,9 +98,9 @@ def test_grid_kernels(name: str, *, update_golden: bool) -> None:
     )
 
 
-def grid_code(text: str, layouts: dict[str, Layout]) -> LazyCode:
-    lattices = {name: GRID[name] for name in layouts}
-    found = specialised(text, layouts).lattice_code(lattices)
+def vector_code(text: str, layouts: dict[str, Layout]) -> LazyCode:
+    sampling_grids = {name: GRID[name] for name in layouts}
+    found = specialised(text, layouts).vector_code(sampling_grids)
     assert found is not None
     return found
 
@@ -126,7 +126,7 @@ def described(text: str, lowered: LoweredKernel) -> str:
 def test_the_most_special_shape_that_fits(
     text: str, layout: Layout, shape: Shape
 ) -> None:
-    (loop,) = specialised(text, {"m": layout}).general_code.lowered.signature.loops
+    (loop,) = specialised(text, {"m": layout}).sweep_code.lowered.signature.loops
     assert loop.shape is shape
 
 
@@ -134,20 +134,20 @@ def test_general_shapes_can_be_asked_for() -> None:
     options = CompileOptions(disabled_strategies=NO_STRATEGIES)
     query = parse("input m : f64\n~o[t] = ~m[t] + 1")
     compiled = Specialised(query, {"m": SAMPLED}, options)
-    (loop,) = compiled.general_code.lowered.signature.loops
+    (loop,) = compiled.sweep_code.lowered.signature.loops
     assert loop.shape is Shape.SWEEP
-    assert compiled.grid({"m": SamplingGrid(1, 0)}) is None
+    assert compiled.vector({"m": SamplingGrid(1, 0)}) is None
 
 
 def test_a_map_vectorises() -> None:
     query = specialised("input m : f32\n~o[t] = ~m[t] + 1", {"m": SAMPLED})
-    text = query.general_code.code().optimized_ir()
+    text = query.sweep_code.code().optimized_ir()
     assert re.search(r"fadd <\d+ x float>", text)
 
 
 def test_a_window_over_samples_leaves_a_vectorised_loop() -> None:
     text = "input m : f32\n~o[t] = mean(~m[t-20:t]) > mean(~m[t-50:t])"
-    optimized = grid_code(text, {"m": SAMPLED}).code().optimized_ir()
+    optimized = vector_code(text, {"m": SAMPLED}).code().optimized_ir()
     assert re.search(r"fcmp ogt <16 x float>", optimized)
 
 

@@ -114,9 +114,7 @@ GAPS = Layout(TimeLayout.INTERVALS, (False,))
 
 
 def kernel(text: str, layout: Layout) -> str:
-    plan = Specialised(
-        parse(text), {"x": layout}, CompileOptions()
-    ).general_code.lowered
+    plan = Specialised(parse(text), {"x": layout}, CompileOptions()).sweep_code.lowered
     return format_kernel(plan.kernel)
 
 
@@ -137,9 +135,7 @@ def test_a_loop_that_steps_has_no_inner_loop_but_to_flip() -> None:
 
 def test_rows_of_one_tick_need_room_for_a_snapshot_each() -> None:
     text = "input x : f64\n~o[t] = ~x[t] - mean(~x[t-1000:t])"
-    plan = Specialised(
-        parse(text), {"x": POINTS}, CompileOptions()
-    ).general_code.lowered
+    plan = Specialised(parse(text), {"x": POINTS}, CompileOptions()).sweep_code.lowered
     (loop,) = plan.signature.loops
     assert loop.changes == (("x", 1),)
 

@@ -155,12 +155,12 @@ def test_which_windows_are_folded(body: str, shape: Shape) -> None:
     text = f"input x : f64\n{WINDOW}~o[w] = {body}"
     layouts = {"x": Layout(TimeLayout.CONTIGUOUS, (False,))}
     found = Specialised(parse(text), layouts, CompileOptions())
-    (loop,) = found.general_code.signature.loops
+    (loop,) = found.sweep_code.signature.loops
     assert loop.shape is shape
     plain = Specialised(
         parse(text),
         layouts,
         CompileOptions(disabled_strategies=NO_STRATEGIES),
     )
-    (loop,) = plain.general_code.signature.loops
+    (loop,) = plain.sweep_code.signature.loops
     assert loop.shape is Shape.SWEEP

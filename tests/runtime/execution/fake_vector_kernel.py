@@ -57,7 +57,7 @@ class FakeGrid:
     implicit: bool = False
     """Whether every cell is a snapshot."""
 
-    def kernel(self, lattices: Mapping[str, SamplingGrid]) -> Kernel | None:
+    def kernel(self, sampling_grids: Mapping[str, SamplingGrid]) -> Kernel | None:
         query = resolve_boundaries(self.query)
         outputs = [query.definition(name) for name in query.outputs]
         reads: dict[str, Read] = {}
@@ -70,7 +70,7 @@ class FakeGrid:
         if not all(one.tdom.is_infinite for one in query.definitions) or not reads:
             return None
         grids = [(one.tdom.precision, one.tdom.offset) for one in outputs if one]
-        grids += [(one.period, one.phase) for one in lattices.values()]
+        grids += [(one.period, one.phase) for one in sampling_grids.values()]
         phase = common_phase(grids)
         if phase is None:
             return None
@@ -320,7 +320,7 @@ def times(
 
 
 class FakeKernels:
-    """The kernels of a query, its grid kernels fakes."""
+    """The kernels of a query, its vector kernels fakes."""
 
     def __init__(
         self, query: Query, layouts: Mapping[str, Layout], **shape: bool
@@ -329,5 +329,5 @@ class FakeKernels:
         self._real = compiled.specialised(layouts)
         self.query = self._real.query
         self.fake = FakeGrid(query, layouts, **shape)
-        self.general = self._real.general
-        self.grid = self.fake.kernel
+        self.sweep = self._real.sweep
+        self.vector = self.fake.kernel

@@ -108,9 +108,11 @@ def smoothed(
     )
     rows = {"x": make_sampled(0, 1, len(values), (Column(values),))}
     layouts = {"x": rows["x"].abi_layout()}
-    lattice = find_sampling_grid(rows["x"])
-    assert lattice is not None
-    kernel: Kernel | None = Compiler(query).specialised(layouts).grid({"x": lattice})
+    sampling_grid = find_sampling_grid(rows["x"])
+    assert sampling_grid is not None
+    kernel: Kernel | None = (
+        Compiler(query).specialised(layouts).vector({"x": sampling_grid})
+    )
     assert kernel is not None
     grid = find_vector_range(kernel, rows, {"o": Domain(0, len(values))})
     assert grid is not None

@@ -39,13 +39,13 @@ def _as_users_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
 def asked() -> Iterator[list[bool]]:
     """Whether each run asked for the kernel for few rows."""
     found: list[bool] = []
-    general = Specialised.general
+    sweep = Specialised.sweep
 
     def noted(one: Specialised, *, few: bool = False) -> Kernel:
         found.append(few)
-        return general(one, few=few)
+        return sweep(one, few=few)
 
-    with patch.object(Specialised, "general", noted):
+    with patch.object(Specialised, "sweep", noted):
         yield found
 
 
@@ -90,11 +90,11 @@ def test_the_plain_kernel_is_another_one_where_it_must_be(name: str) -> None:
         tilt.parse(INPUT + SPECIAL[name]).query, CompileOptions(cache=False)
     )
     found = compiler.specialised(POINTS)
-    assert found.general_code.signature.special
-    assert found.plain_code is not found.general_code
-    assert found.general().code is found.general_code
-    assert found.general(few=True).code is found.plain_code
-    assert not found.plain_code.signature.special
+    assert found.sweep_code.signature.special
+    assert found.baseline_code is not found.sweep_code
+    assert found.sweep().code is found.sweep_code
+    assert found.sweep(few=True).code is found.baseline_code
+    assert not found.baseline_code.signature.special
 
 
 def test_there_is_one_kernel_where_it_is_plain_anyway() -> None:
@@ -105,12 +105,12 @@ def test_there_is_one_kernel_where_it_is_plain_anyway() -> None:
         CompileOptions(disabled_strategies=NO_STRATEGIES),
     ):
         found = Compiler(query, options).specialised(layouts)
-        assert found.plain_code is found.general_code
+        assert found.baseline_code is found.sweep_code
     plain = Compiler(
         query,
         CompileOptions(disabled_strategies=NO_STRATEGIES, cache=False),
     )
-    assert plain.specialised(POINTS).plain_code.signature.special is False
+    assert plain.specialised(POINTS).baseline_code.signature.special is False
 
 
 def test_what_lies_beside_a_grid_kernels_stretch_is_few(asked: list[bool]) -> None:

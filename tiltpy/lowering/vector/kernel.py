@@ -1,11 +1,11 @@
 """A query to a vector kernel, which computes `LANES` neighbouring grid points at once.
 
-For inputs whose rows stand on a plan, or are so short that they are spread over it: no
-cursors and no search, every reference is a fixed number of cells away (`lattice`).
-Objects go through registers from one to the next (`objects`), windows are built from
-neighbours (`folds`) or folded pane by pane (`panes`). Where a query needs several
-loops (`stages`), they run over a tile of time that stays in the cache, and then over
-the next: an input is read once and an output written once.
+For inputs with a sampling grid, or with rows so short that they are spread over the
+ticks (`densify`). There are no cursors and no search: every reference is a fixed number
+of cells away. Values stay in registers (`history`), and windows are combined from their
+neighbours (`windows`, `doubling_windows`, `block_windows`) or from panes (`pane_loop`,
+`pane_ring`). Several loops of a query take turns over a tile of time that stays in the
+cache, so that an input is read once and an output written once.
 """
 
 from collections.abc import Mapping
@@ -45,17 +45,17 @@ from tiltpy.types import I64, Struct
 def lower_vector(
     query: Query,
     layouts: Mapping[str, Layout],
-    lattices: Mapping[str, SamplingGrid],
+    sampling_grids: Mapping[str, SamplingGrid],
     costs: Costs,
     *,
     fused: bool = True,
 ) -> LoweredKernel | Refusal:
-    """Lower a query to the kernel for rows on these lattices, if there is one.
+    """Lower a query to the kernel for rows on these sampling grids, if there is one.
 
     Without `fused` each object has a loop of its own over the whole time range.
     """
     try:
-        plan = VectorPlan(query, layouts, lattices, costs, fused=fused)
+        plan = VectorPlan(query, layouts, sampling_grids, costs, fused=fused)
         return _VectorKernel(plan).lower()
     except Misfit as reason:
         return reason.refusal

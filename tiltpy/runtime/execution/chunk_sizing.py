@@ -44,7 +44,7 @@ def chunk_count(work: int, most: int = MOST) -> int:
     return max(1, work // most, min(ENOUGH, work // LEAST))
 
 
-def general_interval(
+def sweep_interval(
     low: int,
     high: int,
     work: Work,
@@ -120,7 +120,9 @@ def _middle(low: int, high: int, rows: Mapping[str, SnapshotBuffer], total: int)
     return min(max(start, low + 1), high - 1)
 
 
-def grid_interval(grid: VectorRange, rows: Mapping[str, SnapshotBuffer]) -> int | None:
+def vector_interval(
+    grid: VectorRange, rows: Mapping[str, SnapshotBuffer]
+) -> int | None:
     """An interval for a vector kernel; None: no cut is needed.
 
     It is a multiple of the kernel's own, and of what lets chunks write side by side.

@@ -32,7 +32,7 @@ FRAMES = ("pandas", "polars")
 """Packages whose frames and series know their rows."""
 
 
-def general_cost(visits: int, rows: int) -> int:
+def sweep_cost(visits: int, rows: int) -> int:
     """A bound on the nanoseconds of a sweep kernel that makes so many visits.
 
     As if each visit went through all rows, a nanosecond each, and took another
@@ -41,7 +41,7 @@ def general_cost(visits: int, rows: int) -> int:
     return visits * (1000 + rows)
 
 
-def grid_cost(visits: int, outputs: int) -> int:
+def vector_cost(visits: int, outputs: int) -> int:
     """Bound the nanoseconds of a vector kernel by its visits, for each output."""
     return visits * outputs * GRID_VISIT
 

@@ -37,15 +37,15 @@ from tiltpy.runtime.execution.call_numbers import greatest, total
 from tiltpy.runtime.execution.chunk_sizing import (
     AGAIN,
     LEAST,
-    general_interval,
-    grid_interval,
     is_too_much,
     lengthen,
     split,
+    sweep_interval,
+    vector_interval,
 )
 from tiltpy.runtime.execution.dense_output import DenseOutput
 from tiltpy.runtime.execution.kernel import Kernels
-from tiltpy.runtime.execution.quick_work import are_quick, general_cost, grid_cost
+from tiltpy.runtime.execution.quick_work import are_quick, sweep_cost, vector_cost
 from tiltpy.runtime.execution.row_slices import TimeRanges
 from tiltpy.runtime.execution.run_coverage import AT_ONCE, RunCoverage
 from tiltpy.runtime.execution.stitch import Piece, Stitcher
@@ -134,10 +134,10 @@ class TimeRun:
         small = options.chunk is None and self.total < SMALL_ROWS
         self.vector = None if small and not options.grid else self._find_vector_range()
         whole = whole and options.chunk is None and options.grid is None
-        self.general = kernels.general(few=whole and self._beside() < FEW_ROWS)
+        self.sweep = kernels.sweep(few=whole and self._beside() < FEW_ROWS)
         tdoms = {name: one.tdom for name, one in self.outputs.items()}
         self.coverage = RunCoverage(
-            self.general.signature, rows, tdoms, self.ranges, request
+            self.sweep.signature, rows, tdoms, self.ranges, request
         )
         self.dense: DenseOutput | None = None
 
@@ -153,13 +153,17 @@ class TimeRun:
         """The vector kernel for the inputs' rows, and where it serves."""
         if self.options.grid is False:
             return None
-        lattices = {}
+        sampling_grids = {}
         for name in {one for reach in self.reach.values() for one in reach}:
-            lattice = find_sampling_grid(self.rows[name])
-            if lattice is None:
+            sampling_grid = find_sampling_grid(self.rows[name])
+            if sampling_grid is None:
                 return None
-            lattices[name] = lattice
-        kernel = self.kernels.grid(lattices) if lattices and self.ranges else None
+            sampling_grids[name] = sampling_grid
+        kernel = (
+            self.kernels.vector(sampling_grids)
+            if sampling_grids and self.ranges
+            else None
+        )
         if kernel is None:
             return None
         domains = {name: one.domain for name, one in self.ranges.items()}
@@ -196,10 +200,10 @@ class TimeRun:
         """Bounds on the time of chunks, in nanoseconds."""
         if self.vector is not None:
             visits = self.vector.stretch.visits(self.vector.high - self.vector.low)
-            yield grid_cost(visits, len(self.outputs))
+            yield vector_cost(visits, len(self.outputs))
         for some in chunks:
             if isinstance(some, Coverage):
-                yield general_cost(total(some.work), greatest(some.rows_read))
+                yield sweep_cost(total(some.work), greatest(some.rows_read))
 
     def _stitch(
         self, chunks: Sequence[Chunks], stitchers: Mapping[str, Stitcher]
@@ -245,7 +249,7 @@ class TimeRun:
     @property
     def beyond_rows(self) -> bool:
         """Whether a loop may have far more to do than there are rows."""
-        return any(loop.beyond_rows for loop in self.general.signature.loops)
+        return any(loop.beyond_rows for loop in self.sweep.signature.loops)
 
     def visits(self) -> dict[str, LoopVisits]:
         """How many visits each loop makes, at most."""
@@ -266,7 +270,7 @@ class TimeRun:
                 gridded * (loop.name in self.outputs),
                 sum(call.again_made(loop) for call in calls),
             )
-            for loop in self.general.signature.loops
+            for loop in self.sweep.signature.loops
         }
 
     def _cuts(self) -> Times:
@@ -275,15 +279,15 @@ class TimeRun:
         high = max(one.high for one in self.ranges.values())
         cells = self._cells(low, high)
         interval, phase = self.options.chunk, 0
-        ranked = any(loop.structures for loop in self.general.signature.loops)
+        ranked = any(loop.structures for loop in self.sweep.signature.loops)
         if self.vector is not None and (interval is None or interval > LONG_CHUNK):
-            interval = grid_interval(self.vector, self.rows)
+            interval = vector_interval(self.vector, self.rows)
             phase = self.vector.low  # so that all chunks but the last are of one length
         elif interval is not None:
             limit = max(AGAIN, self.work(low, high))
             interval = lengthen(interval, low, high, self.work, limit)
         else:
-            interval = general_interval(low, high, self.work, self.rows, ranked=ranked)
+            interval = sweep_interval(low, high, self.work, self.rows, ranked=ranked)
         cuts = cut_chunks(
             low,
             high,
@@ -310,7 +314,7 @@ class TimeRun:
     def _cells(self, low: int, high: int) -> int:
         """How many visits loops make that go through every cell, at most."""
         most = 0
-        for loop in self.general.signature.loops:
+        for loop in self.sweep.signature.loops:
             if loop.every_cell:
                 cells = self.coverage.of(low, high).visits(loop)
                 if cells > MAX_CELLS:
@@ -340,7 +344,7 @@ class TimeRun:
     def _task(self, chunks: Chunks) -> ChunkTask:
         """How chunks are computed."""
         if isinstance(chunks, Coverage):
-            return SweepChunks(self.general, chunks, self.strings)
+            return SweepChunks(self.sweep, chunks, self.strings)
         assert self.vector is not None
         low, high = chunks
         kernel = self.vector.kernel

@@ -39,7 +39,7 @@ class KeyBatch:
     `grids` tells where a vector kernel serves them, if it serves any.
     """
 
-    general: Kernel
+    sweep: Kernel
     inputs: Mapping[str, RowsByKey]
     domains: Mapping[str, Domains]
     keys: I64Array
@@ -56,7 +56,7 @@ class KeyBatch:
     def _sweep_all(self, scratch: ScratchArrays) -> dict[str, KeySnapshots]:
         owned = {
             loop.name: cells_by_key(loop.tdom, self.domains[loop.name])
-            for loop in self.general.signature.loops
+            for loop in self.sweep.signature.loops
             if loop.name in self.domains
         }
         found = {}
@@ -75,7 +75,7 @@ class KeyBatch:
     ) -> dict[str, KeyedSnapshots]:
         """Make calls of the sweep kernel."""
         batch = SweepBatch(
-            self.general.signature,
+            self.sweep.signature,
             self.inputs,
             cells,
             keys,
@@ -83,7 +83,7 @@ class KeyBatch:
             self.strings,
             near=near,
         )
-        return batch.run(self.general, scratch)
+        return batch.run(self.sweep, scratch)
 
     # -- with a vector kernel ---------------------------------------------------------
 

@@ -32,7 +32,7 @@ from tiltpy.runtime.execution.key_domains import (
     key_domains,
     rows_by_key,
 )
-from tiltpy.runtime.execution.quick_work import are_quick, general_cost
+from tiltpy.runtime.execution.quick_work import are_quick, sweep_cost
 from tiltpy.runtime.execution.stitch import events_of
 from tiltpy.runtime.execution.time_domain import LONGEST_CHUNK, OutputRange, Request
 from tiltpy.runtime.execution.time_run import RunOptions, TimeRun, default_workers
@@ -112,7 +112,7 @@ class KeyedRun:
         """All outputs' pieces, in order of the keys."""
         tasks = list(self._tasks())
         visits = 2 * sum(task.rows for task in tasks)
-        if are_quick([general_cost(visits, visits)]):
+        if are_quick([sweep_cost(visits, visits)]):
             return self._run(tasks)
         return offload(partial(self._run, tasks), self.options.progress)
 
@@ -207,7 +207,7 @@ class KeyedRun:
     @property
     def beyond_rows(self) -> bool:
         """Whether a loop may have far more to do than there are rows."""
-        loops = self.kernels.general().signature.loops
+        loops = self.kernels.sweep().signature.loops
         return any(loop.beyond_rows for loop in loops)
 
     def _visits(self) -> Iterator[tuple[Loop, I64Array, I64Array, I64Array]]:
@@ -216,7 +216,7 @@ class KeyedRun:
         At most; of rows as many as there are in the middle of its time, first of those
         of inputs, then of other objects.
         """
-        signature = self.kernels.general().signature
+        signature = self.kernels.sweep().signature
         every = np.arange(self.count)
         owned = {
             loop.name: cells_by_key(loop.tdom, self.domains[loop.name])
@@ -268,7 +268,7 @@ class KeyedRun:
                 raise DataError(str(error), key=self.keys.show(key)) from error
         grids = self.grids
         batch = KeyBatch(
-            self.kernels.general(),
+            self.kernels.sweep(),
             self.inputs,
             {name: one.of(task.keys) for name, one in self.domains.items()},
             task.keys,
@@ -319,8 +319,8 @@ class KeyedRun:
         if sum(one.n for one in rows.values()) >= ALL_WORKERS:
             return True
         for name, one in rows.items():
-            lattice = find_sampling_grid(one)
-            if lattice is not None and lattice.period > 1:
+            sampling_grid = find_sampling_grid(one)
+            if sampling_grid is not None and sampling_grid.period > 1:
                 groups = self.inputs[name]
                 if isinstance(groups, Groups) and phases(groups) > FEW_PHASES:
                     return False

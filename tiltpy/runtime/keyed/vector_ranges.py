@@ -66,15 +66,15 @@ def find_vector_ranges(
     rows: Times,
     candidates: BoolArray,
 ) -> KeyVectorRanges | None:
-    """The kernel for the lattices that most rows stand on; None where it is for none.
+    """Find the vector kernel for the sampling grids of most rows, and its time ranges.
 
-    `rows` says how many each key has. Only `candidates` are served.
+    `rows` counts those of each key. Only `candidates` are served. None without a key.
     """
     there = candidates.copy()
     for one in domains.values():
         there &= one.wanted
-    lattices = _lattices(inputs, rows, there)
-    kernel = kernels.grid(lattices) if lattices else None
+    sampling_grids = _sampling_grids(inputs, rows, there)
+    kernel = kernels.vector(sampling_grids) if sampling_grids else None
     if kernel is None:
         return None
     low, high = _stretches(kernel.signature, inputs, domains)
@@ -82,24 +82,24 @@ def find_vector_ranges(
     return KeyVectorRanges(kernel, np.where(there, low, 0), np.where(there, high, 0))
 
 
-def _lattices(
+def _sampling_grids(
     inputs: Mapping[str, RowsByKey], rows: Times, there: BoolArray
 ) -> dict[str, SamplingGrid] | None:
-    """How a kernel takes the inputs' rows; `there` keeps the keys that it is for."""
+    """The sampling grid of each input, and in `there` the keys that are on them."""
     found = {}
     for name, one in inputs.items():
         if isinstance(one, SnapshotBuffer):
-            lattice = find_sampling_grid(one)
+            sampling_grid = find_sampling_grid(one)
         else:
-            lattice = _most(one, rows, there)
-        if lattice is None:
+            sampling_grid = _most(one, rows, there)
+        if sampling_grid is None:
             return None
-        found[name] = lattice
+        found[name] = sampling_grid
     return found
 
 
 def _most(groups: Groups, rows: Times, there: BoolArray) -> SamplingGrid | None:
-    """The lattice of most rows of an input by key."""
+    """The sampling grid of most rows of an input by key."""
     buffer, counts = groups.buffer, np.diff(groups.offsets)
     there &= counts > 0
     match buffer.layout:
