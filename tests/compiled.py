@@ -67,11 +67,11 @@ class Setting:
     where the events are samples one for each that is lost."""
     points: bool = False
     """Whether events of one tick are bound as such."""
-    grid: bool | None = None
-    """Whether grid kernels are used wherever they can be; by default as users have it,
-    for larger inputs."""
+    vector: bool | None = None
+    """Whether vector kernels are used wherever they can be; by default for larger
+    inputs."""
     small: bool = False
-    """Whether a few cells fill the tiles and the longest trees of grid kernels, two
+    """Whether a few cells fill the tiles and the longest trees of vector kernels, two
     objects are a long chain, windows of two ticks are folded as panes of rows, objects
     are merged four visits at a time, the basins of outputs are full soon, and rounds
     have few snapshots."""
@@ -125,7 +125,7 @@ def random_setting(random: Random, span: int) -> Setting:
         optimize=random.random() < 0.4,
         nulls=random.choice((None, None, "gaps", "samples")),
         points=random.random() < 0.5,
-        grid=random.choice((None, True, True)),
+        vector=random.choice((None, True, True)),
         small=random.random() < 0.5,
     )
 
@@ -149,7 +149,7 @@ def run_compiled(case: Case, setting: Setting) -> dict[str, list[Snapshot]]:
             OutputGroup(case.query, compiler.specialised),
             inputs,
             Request(case.start, case.end, case.bounds),
-            RunOptions(setting.workers, setting.chunk, grid=setting.grid),
+            RunOptions(setting.workers, setting.chunk, vector=setting.vector),
         )
     return {name: snapshots(result[name]) for name in case.query.outputs}
 

@@ -53,7 +53,7 @@ class KeyedSetting:
     order: Order
     sizes: dict[str, int]
     """The constants of `keyed` that say what a batch is, and which rows are many."""
-    direct: bool | None
+    preaggregate: bool | None
     """Whether windows are folded without grouping rows wherever they can be."""
     public: bool
     """Whether it runs through `CompiledQuery`, with its own layouts and kernels."""
@@ -71,7 +71,7 @@ def random_keyed_setting(random: Random, plain: Setting | None = None) -> KeyedS
             plain = replace(plain, chunk=None)
     public = random.random() < 0.3
     if public:
-        plain = replace(plain, grid=None, layout=None)
+        plain = replace(plain, vector=None, layout=None)
     sizes = {
         "MANY": random.choice((1, 60, *[1 << 15] * 5)),
         "ALL_WORKERS": random.choice((30, 100, 1 << 21)),
@@ -106,7 +106,7 @@ def sizes(setting: KeyedSetting) -> Iterator[None]:
         stack.enter_context(small_sizes(setting.plain))
         for name, size in setting.sizes.items():
             stack.enter_context(patch.object(keyed, name, size))
-        if setting.direct:
+        if setting.preaggregate:
             stack.enter_context(patch.object(direct, "SMALL_ROWS", 0))
             stack.enter_context(patch.object(direct, "PER_ROW", 1 << 10))
         yield
@@ -155,7 +155,7 @@ def bound_case(case: KeyedCase, setting: KeyedSetting) -> dict[str, Any]:
 
 
 def _laid_out(case: KeyedCase, setting: KeyedSetting) -> Result:
-    """The same, with any layout and with grid kernels for the smallest keys."""
+    """The same, with any layout and with vector kernels for the smallest keys."""
     bindings = {}
     for name, one in case.inputs.items():
         binding = binding_of(one, table_of(one, setting.chunk_rows))
@@ -164,7 +164,10 @@ def _laid_out(case: KeyedCase, setting: KeyedSetting) -> Result:
     request = Request(case.start, case.end, case.bounds)
     plain = setting.plain
     options = RunOptions(
-        plain.workers, plain.chunk, grid=plain.grid, direct=setting.direct
+        plain.workers,
+        plain.chunk,
+        vector=plain.vector,
+        preaggregate=setting.preaggregate,
     )
     compilers = [Compiler(part, _options(plain)) for part in by_keys(case.query)]
     parts = [OutputGroup(one.query, one.specialised) for one in compilers]

@@ -106,7 +106,7 @@ class Kernels:
         known = {name: one for name, one in sampling_grids.items() if one is not None}
         grid = self.specialised.vector(known)
         domains = {output: self.domain}
-        self.grid = (
+        self.vector = (
             None if grid is None else find_vector_range(grid, self.rows, domains)
         )
 
@@ -121,14 +121,14 @@ class Kernels:
 
     def _tasks(self, ticks: int) -> tuple[Kernel, Sequence[ChunkTask], int]:
         """A kernel, the buffers one after the other that it computes, their ticks."""
-        if self.grid is not None:
-            low, high = self.grid.low, self.grid.high
-            ticks += -ticks % self.grid.stretch.multiple
+        if self.vector is not None:
+            low, high = self.vector.low, self.vector.high
+            ticks += -ticks % self.vector.stretch.multiple
             starts = np.arange(low, high - ticks + 1, ticks)[:MOST]
-            kernel = self.grid.kernel
+            kernel = self.vector.kernel
             calls = call_over(kernel, self.rows, starts, starts + ticks)
             run = VectorChunks(kernel, calls)
-            return self.grid.kernel, [run], ticks
+            return self.vector.kernel, [run], ticks
         kernel = self.specialised.sweep()
         ticks += -ticks % self.tdom.precision
         low, high = self.domain.start, self.domain.end

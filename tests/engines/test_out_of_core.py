@@ -90,7 +90,7 @@ def run_streamed(
             bindings,
             Compiler(case.query, options).specialised,
             Request(case.start, case.end, case.bounds),
-            RunOptions(setting.workers, setting.chunk, grid=setting.grid),
+            RunOptions(setting.workers, setting.chunk, vector=setting.vector),
             memory=16 * MB,
             span=random.choice((1, 100, 300, 1000)),
         )

@@ -42,7 +42,7 @@ class Pieces:
         options = CompileOptions(optimize=False, cache=False)
         self.compiler = compiler_of(case.query, options)
         self.request = Request(case.start, case.end, case.bounds)
-        self.options = RunOptions(workers=1, chunk=chunk, grid=grid)
+        self.options = RunOptions(workers=1, chunk=chunk, vector=grid)
         self.halo = halo(self.query)
         self.bounds = {name: _bounds(rows) for name, rows in case.events.items()}
 

@@ -84,13 +84,13 @@ def test_random_queries_mean_the_same_over_coarser_domains(deep: bool) -> None:
         found = interpret(coarse, events, **given)  # type: ignore[arg-type]
         assert repr(found) == repr(meant), format_query(query)
         if deep or coarser % 10 == 0:
-            setting = Setting(layout=TimeLayout.SAMPLED, grid=True, small=True)
+            setting = Setting(layout=TimeLayout.SAMPLED, vector=True, small=True)
             ran = run_compiled(Case(query, events, 0, 60, case.bounds), setting)
             assert_same(ran, meant, query, exact=True)
     assert coarser > 20
 
 
-def test_samples_of_many_ticks_have_a_grid_kernel() -> None:
+def test_samples_of_many_ticks_have_a_vector_kernel() -> None:
     """Whatever functions make of them: what these do is over ticks."""
     for call in (
         "ema(~x, 0.25, step = 100)",

@@ -113,7 +113,7 @@ def of_job(job: TimeRun) -> Forms:
     workers = job.options.workers or 1
     yield f"job: {'one worker' if workers == 1 else 'several workers'}"
     if job.vector is not None:
-        yield "job: grid kernel"
+        yield "job: vector kernel"
 
 
 OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
@@ -122,7 +122,7 @@ OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
     (TimeRun, of_job),
     (VectorBatch, of_grids),
     (KeyedBitmaps, of_times),
-    (VectorChunks, lambda _: ["grid kernel called"]),
+    (VectorChunks, lambda _: ["vector kernel called"]),
     (PaneAggregate, lambda _: ["folded without grouping"]),
 )
 

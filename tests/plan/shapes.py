@@ -64,7 +64,7 @@ Lower = Callable[..., LoweredKernel | Refusal]
 
 
 def of_grid(grid: VectorPlan) -> Forms:
-    """What a grid kernel looks at, and in how many loops."""
+    """What a vector kernel looks at, and in how many loops."""
     yield f"grid: {min(len(grid.stages), 3)} loops"
     if not grid.fused:
         yield "grid: not fused"
@@ -286,7 +286,7 @@ class Census:
 
 
 def _extent(grid: VectorPlan, chunks: VectorChunks) -> Forms:
-    """How much of time calls of a grid kernel cover."""
+    """How much of time calls of a vector kernel cover."""
     low, high = chunks.calls.low, chunks.calls.high
     for length in {item(high - low, k) for k in range(chunks.count)}:
         yield from _covered(grid, length)

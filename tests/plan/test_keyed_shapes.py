@@ -38,8 +38,8 @@ REACHED = (
     "grid batch: stencil",
     "job: one worker",
     "job: several workers",
-    "job: grid kernel",
-    "grid kernel called",
+    "job: vector kernel",
+    "vector kernel called",
     "folded without grouping",
 )
 

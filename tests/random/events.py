@@ -198,6 +198,6 @@ def random_event_setting(random: Random) -> Setting:
         optimize=random.random() < 0.3,
         nulls=random.choice((None, None, None, None, "gaps")),
         points=random.random() < 0.9,
-        grid=random.choice((False, False, None, True)),
+        vector=random.choice((False, False, None, True)),
         small=random.random() < 0.6,
     )

@@ -1,7 +1,7 @@
-"""Seeded random queries for grid kernels: regular or short rows, and long windows.
+"""Seeded random queries for vector kernels: regular or short rows, and long windows.
 
-Their objects stand on grids that fit each other, so that nearly all of them have a grid
-kernel. Windows of every length class are as likely as short ones, as far as the
+Their objects stand on grids that fit each other, so that nearly all of them have a
+vector kernel. Windows of every length class are as likely as short ones, as far as the
 interpreter can afford them.
 """
 
@@ -55,7 +55,7 @@ LENGTHS = (
 LOOKS = 20_000
 """Snapshots that the interpreter looks at in all windows of a case, about."""
 TRIES = 4
-"""How often a query is drawn for one that has a grid kernel."""
+"""How often a query is drawn for one that has a vector kernel."""
 FEW_LOOKS = 60
 """Snapshots in all windows of a finest cell from which on windows are short."""
 DELAYS = (0, 0, 0, 0, 0, 0, 1, 2, 5, 17, 40, 130, 200)
@@ -106,7 +106,7 @@ class Rows:
 
 
 class GridStreams(StreamMaker):
-    """Streams that grid kernels take: samples without a gap, or short rows."""
+    """Streams that vector kernels take: samples without a gap, or short rows."""
 
     def __init__(
         self, random: Random, base: int, *, exact: bool, specials: bool, coarse: bool
@@ -329,7 +329,7 @@ class GridWriter(QueryWriter):
 def random_grid_case(seed: int, *, exact: bool, specials: bool = False) -> Case:
     """A query and its streams; the same for the same seed.
 
-    Mostly one that has a grid kernel, or windows that are folded over their rows:
+    Mostly one that has a vector kernel, or windows that are folded over their rows:
     others are drawn anew a few times.
     """
     for attempt in range(TRIES):
@@ -350,7 +350,7 @@ def random_grid_case(seed: int, *, exact: bool, specials: bool = False) -> Case:
 
 
 def is_special(query: Query, rows: Mapping[str, Rows]) -> bool:
-    """Whether it has a grid kernel, lost samples being null rows, or panes of rows."""
+    """Whether it has a vector kernel, with nulls for lost samples, or panes of rows."""
     layouts, sampling_grids = {}, {}
     for name, one in rows.items():
         time = TimeLayout.SAMPLED if one.sampled else TimeLayout.INTERVALS
@@ -382,7 +382,7 @@ def random_tdoms(random: Random, base: int, theme: Theme) -> list[TDom]:
 
 
 def random_grid_setting(random: Random, case: Case) -> Setting:
-    """Ways to run that leave most of the work to a grid kernel."""
+    """Ways to run that leave most of the work to a vector kernel."""
     disabled = [name for name in PASS_NAMES if random.random() < 0.25]
     cells = random.choice((None, None, None, 1, 15, 16, 17, 50, 100))
     return Setting(
@@ -392,7 +392,7 @@ def random_grid_setting(random: Random, case: Case) -> Setting:
         optimize=random.random() < 0.2,
         nulls=random.choice((None, "gaps", "samples", "samples", "samples")),
         points=random.random() < 0.5,
-        grid=True,
+        vector=True,
         small=random.random() < 0.6,
     )
 

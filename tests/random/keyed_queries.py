@@ -85,7 +85,7 @@ def random_keyed_case(
 ) -> KeyedCase:
     """A query and the rows of its inputs; the same for the same seed.
 
-    `grid`: of those that grid kernels are for, with few keys.
+    `grid`: of those that vector kernels are for, with few keys.
     """
     random = Random(f"keys {seed}")  # noqa: S311 - tests, not secrets
     draw = random_payload_case if random.random() < 0.25 else random_case
@@ -149,7 +149,7 @@ def random_fold_case(seed: int) -> KeyedCase:
 
 
 def random_regular_case(seed: int, *, exact: bool, specials: bool) -> KeyedCase:
-    """Queries that grid kernels are for, over keys most of whose rows are as regular.
+    """Queries that vector kernels are for, over keys most of whose rows are as regular.
 
     A key's rows are those of the case from anywhere on, moved by some of the periods at
     which all of its inputs repeat; a few are moved out of step.

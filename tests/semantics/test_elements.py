@@ -28,7 +28,7 @@ INPUT = "input q : { price: f64, size: i64 } interval\n"
 LENGTH = 10
 SETTINGS = (
     Setting(chunk=7, workers=2, special_shapes=False, optimize=False),
-    Setting(grid=True, small=True, chunk=64, optimize=False),
+    Setting(vector=True, small=True, chunk=64, optimize=False),
     Setting(disabled_passes=frozenset({"fuse_operators"}), optimize=False),
 )
 Row = tuple[float | None, int | None]

@@ -32,7 +32,7 @@ SHAPES = {
 SETTINGS = (
     Setting(special_shapes=False),
     Setting(),
-    Setting(grid=True, small=True, optimize=False),
+    Setting(vector=True, small=True, optimize=False),
 )
 MOMENTS = "std({0}), var = var({0}), rms = rms({0}), sample = std({0}, ddof=1)"
 SHAPE = "skew = skew({0}), kurtosis = kurtosis({0})"

@@ -55,13 +55,15 @@ def regular(seed: int) -> Drawn:
     batch = random.choice((1, 40, 1 << 17, 1 << 17))
     sizes = {"ALL_WORKERS": 1 << 21, "BATCH_KEYS": 1 << 12, "BATCH_ROWS": batch}
     found = replace(found, plain=setting, sizes=found.sizes | sizes)
-    return case, replace(found, public=False, direct=seed % 10 == 0)
+    return case, replace(found, public=False, preaggregate=seed % 10 == 0)
 
 
 def folds(seed: int) -> Drawn:
     found = random_keyed_setting(Random(seed))  # noqa: S311
     if seed % 4:
-        found = replace(found, direct=True, plain=replace(found.plain, layout=None))
+        found = replace(
+            found, preaggregate=True, plain=replace(found.plain, layout=None)
+        )
     return random_fold_case(seed), found
 
 

@@ -190,8 +190,8 @@ FAR = 2**62
 
 SETTINGS = (
     Setting(),
-    Setting(grid=True),
-    Setting(grid=True, chunk=7, small=True),
+    Setting(vector=True),
+    Setting(vector=True, chunk=7, small=True),
     Setting(special_shapes=False),
 )
 

@@ -296,7 +296,7 @@ def test_strings_and_times_in_structs_in_structs() -> None:
     assert [row[2].total_seconds() for row in listed(found["p"])] == [1.0, 3.0]  # type: ignore[attr-defined]
 
 
-def test_grid_kernels_take_times_and_nested_structs() -> None:
+def test_vector_kernels_take_times_and_nested_structs() -> None:
     text = POINTS + (
         "~o[t] = { side = last(~q[t-8 : t].n) > 50 ? ~q[t].bid : φ,"
         " best = { p = max(~q[t-8 : t].bid.price), d = duration(~q[t].n) / 3 } }"

@@ -1,7 +1,7 @@
 """The compiler against the interpreter: random queries, streams and ways to run them.
 
 Cases with payloads that are small multiples of 1/8, where floats agree to the bit, and
-some with arbitrary floats, which agree to rounding; fewer of those that grid kernels
+some with arbitrary floats, which agree to rounding; fewer of those that vector kernels
 or loops over point events are for, whose streams are longer. `--deep` draws a hundred
 times as many. Each runs once, with its own choice of chunk length, workers, layout,
 shapes and passes. In some the last rows of inputs hold on. A failing case prints its
@@ -110,7 +110,7 @@ def check_grid_case(seed: int) -> None:
 
 
 @pytest.mark.parametrize("batch", range(GRIDS // GRID_BATCH))
-def test_grid_kernels_equal_the_interpreter(batch: int, *, deep: bool) -> None:
+def test_vector_kernels_equal_the_interpreter(batch: int, *, deep: bool) -> None:
     for first in range(batch * GRID_BATCH, GRIDS * (DEEPER if deep else 1), GRIDS):
         for seed in range(first, first + GRID_BATCH):
             check_grid_case(seed)

@@ -92,8 +92,8 @@ SETTINGS = (
     Setting(),
     Setting(chunk=1, optimize=False),
     Setting(chunk=3, workers=2, special_shapes=False, optimize=False),
-    Setting(chunk=16, grid=True, small=True, optimize=False),
-    Setting(grid=True, nulls="gaps", optimize=False),
+    Setting(chunk=16, vector=True, small=True, optimize=False),
+    Setting(vector=True, nulls="gaps", optimize=False),
     Setting(
         disabled_passes=frozenset({"fuse_operators", "fold_constants"}), optimize=False
     ),

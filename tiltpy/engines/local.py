@@ -105,7 +105,7 @@ def _directly(
 ) -> PreaggregatedRun | None:
     """A part's outputs without grouping any rows, where that can be."""
     declared = only_input(part.query)
-    if declared is None or options.direct is False:
+    if declared is None or options.preaggregate is False:
         return None
     rows = read_in_time_order(declared, bindings[declared.name], unit)
     if isinstance(rows, str):

@@ -14,7 +14,7 @@ After:
 An object changes only when a reference of its sees something else: a point reference at
 the bounds of a snapshot, a window where a snapshot enters or leaves it. If all of these
 times are on one grid, the object over that grid has the same values and the same
-snapshots, and a grid kernel has as many cells to visit as there are rows. Where the
+snapshots, and a vector kernel has as many cells to visit as there are rows. Where the
 bounds are is a fact about data, so this is done for kernels that rely on it, and not in
 the pipeline. Outputs keep the domains that the user gave them.
 """

@@ -1,4 +1,4 @@
-"""What a grid kernel computes in which order, decided before any code is made.
+"""What a vector kernel computes in which order, decided before any code is made.
 
 Objects whose cells move on together are computed in one loop, sixteen cells at a time;
 what folds many finer cells into each of its own, and what reads coarser ones, needs

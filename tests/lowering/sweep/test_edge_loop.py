@@ -44,9 +44,9 @@ reduction net(v: i64) {
 }
 """
 WAYS = (
-    Setting(grid=False),
-    Setting(grid=False, chunk=250, workers=2),
-    Setting(grid=False, small=True),
+    Setting(vector=False),
+    Setting(vector=False, chunk=250, workers=2),
+    Setting(vector=False, small=True),
     Setting(small=True),
 )
 

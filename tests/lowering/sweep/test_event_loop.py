@@ -32,8 +32,8 @@ QUERIES = {
     "both": "~o[t] = ~x[t] + sum(~x[t-40 : t]) * count(~y[t-10 : t+5])",
 }
 WAYS = (
-    Setting(points=True, grid=False),
-    Setting(points=True, grid=False, chunk=70, workers=2),
+    Setting(points=True, vector=False),
+    Setting(points=True, vector=False, chunk=70, workers=2),
     Setting(points=True),
 )
 

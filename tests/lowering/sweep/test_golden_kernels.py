@@ -88,7 +88,7 @@ def test_general_kernels(name: str, *, update_golden: bool) -> None:
 
 
 @pytest.mark.parametrize("name", GRID_CASES)
-def test_grid_kernels(name: str, *, update_golden: bool) -> None:
+def test_vector_kernels(name: str, *, update_golden: bool) -> None:
     text, layouts = GRID_CASES[name]
     grid = vector_code(text, layouts)
     check_golden(

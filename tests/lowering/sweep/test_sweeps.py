@@ -198,5 +198,5 @@ def test_an_order_beside_a_count_cuts_nothing() -> None:
     n: list[tuple[int, int, Value]] = [
         (start, end, {"a": a, "b": b}) for start, end, a, b in rows
     ]
-    setting = Setting(layout=TimeLayout.CONTIGUOUS, nulls="samples", grid=True)
+    setting = Setting(layout=TimeLayout.CONTIGUOUS, nulls="samples", vector=True)
     check_engines(text, {"m": m, "n": n}, settings=[setting])

@@ -1,4 +1,4 @@
-"""Golden loop IR of grid kernels: a small one for each shape and form."""
+"""Golden loop IR of vector kernels: a small one for each shape and form."""
 
 import pytest
 
@@ -51,7 +51,7 @@ def lowered(text: str, layout: Layout, period: int) -> LoweredKernel | Refusal:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_grid_kernels(name: str, *, update_golden: bool) -> None:
+def test_vector_kernels(name: str, *, update_golden: bool) -> None:
     text, layout, period, shape = CASES[name]
     plan = lowered(text, layout, period)
     assert isinstance(plan, LoweredKernel)
@@ -68,7 +68,7 @@ def test_grid_kernels(name: str, *, update_golden: bool) -> None:
         "~a[u] = ~m[u]\n~o[w] = ~m[w]\noutput ~a, ~o",
     ],
 )
-def test_queries_without_a_grid_kernel(text: str) -> None:
+def test_queries_without_a_vector_kernel(text: str) -> None:
     assert isinstance(lowered(text, SAMPLED, 1), Refusal)
 
 

@@ -1,6 +1,6 @@
-"""Grid kernels at their edges: every length of window, numbers that are none, seams.
+"""Vector kernels at their edges: every length of window, numbers that are none, seams.
 
-Each case runs over all engines there are, and must have gone through a grid kernel.
+Each case runs over all engines there are, and must have gone through a vector kernel.
 """
 
 import math
@@ -22,8 +22,8 @@ from tiltpy.compiler import CompileOptions
 from tiltpy.interpreter.evaluate import Snapshot
 from tiltpy.interpreter.scalars import Number
 
-GRID = Setting(grid=True, nulls="samples", optimize=False)
-SMALL = Setting(grid=True, nulls="samples", optimize=False, small=True)
+GRID = Setting(vector=True, nulls="samples", optimize=False)
+SMALL = Setting(vector=True, nulls="samples", optimize=False, small=True)
 Rows = list[tuple[int, int, Number]]
 
 SIZES = (1, 2, 16, 17, 31, 33, 64, 65, 127, 128, 130, 255, 257)
@@ -36,7 +36,7 @@ INTRUDERS = (math.nan, math.inf, -math.inf)
 
 
 def grid_run(text: str, rows: dict[str, Rows], **named: object) -> list[Snapshot]:
-    """What all engines agree on, the grid kernels among them."""
+    """What all engines agree on, the vector kernels among them."""
     census = Census()
     found: list[Snapshot] = []
 
@@ -46,7 +46,7 @@ def grid_run(text: str, rows: dict[str, Rows], **named: object) -> list[Snapshot
 
     census.run(run)
     shapes = census.counts.keys() & {"shape: map", "shape: stencil", "shape: panes"}
-    assert shapes, "no grid kernel ran"
+    assert shapes, "no vector kernel ran"
     return found
 
 
@@ -144,7 +144,7 @@ HELD: Rows = [
 ]
 HELD += [(230 + i, 231 + i, float(i % 3)) for i in range(30)]
 CHUNKS = tuple(
-    Setting(chunk, grid=True, optimize=False, small=small)
+    Setting(chunk, vector=True, optimize=False, small=small)
     for chunk, small in ((1, False), (15, True), (16, True), (17, False), (None, True))
 )
 SEAMS = {
@@ -219,7 +219,7 @@ def test_outputs_of_different_precision() -> None:
     )
     random = Random(1)  # noqa: S311
     values: list[Number | None] = [random.randint(-9, 9) / 8 for _ in range(1500)]
-    settings = [Setting(c, grid=True, small=True) for c in (None, 32, 64, 320)]
+    settings = [Setting(c, vector=True, small=True) for c in (None, 32, 64, 320)]
     grid_run(text, {"x": samples(values)}, settings=settings, start=500, end=700)
 
 
@@ -311,5 +311,5 @@ def test_a_tile_is_one_cell_of_a_coarser_object(name: str, *, nulls: bool) -> No
     if nulls:
         values = [None if random.random() < 0.2 else value for value in values]
     text = f"input x : f32\n{COARSER[name]}\noutput ~o"
-    settings = (SMALL, Setting(480, grid=True, nulls="samples", small=True))
+    settings = (SMALL, Setting(480, vector=True, nulls="samples", small=True))
     grid_run(text, {"x": samples(values, 3)}, settings=settings)

@@ -1,4 +1,4 @@
-"""A grid kernel in Python: the contract of `abi.Stretch`, kept by the interpreter.
+"""A vector kernel in Python: the contract of `abi.Stretch`, kept by the interpreter.
 
 It reads and writes through the addresses in its slots and knows nothing else, as
 machine code would. What it must not rely on is filled with noise: the entries beyond
@@ -46,7 +46,7 @@ DRIVERS = drivers()
 
 @dataclass
 class FakeGrid:
-    """Grid kernels for any query over infinite domains, and how often they ran."""
+    """Vector kernels for any query over infinite domains, and how often they ran."""
 
     query: Query
     layouts: Mapping[str, Layout]
@@ -162,7 +162,7 @@ class FakeCode:
         return DRIVERS.call_many
 
     def call_appending(self, *given: int) -> None:
-        raise AssertionError(f"grid kernels do not append: {given}")
+        raise AssertionError(f"vector kernels do not append: {given}")
 
     def call(self, place: int, _stop: int) -> None:
         self.grid.runs += 1

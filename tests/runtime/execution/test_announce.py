@@ -55,7 +55,7 @@ def test_gaps_are_no_visits() -> None:
     assert shown.startswith("~o: at most 25 visits, one for each tick\n")
 
 
-def test_maps_visit_rows_and_grid_kernels_grid_points() -> None:
+def test_maps_visit_rows_and_vector_kernels_grid_points() -> None:
     shown = visits("input x : i64\n~o[t] = ~x[t] + 1", held([(0, 5, 1)], "i64"))
     assert shown == "~o: at most 1 visits, one for each row\n"
     rows = pa.table({"t": range(10_000), "x": [1.0] * 10_000})

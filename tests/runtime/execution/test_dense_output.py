@@ -1,4 +1,4 @@
-"""Full outputs of grid kernels: chunks write side by side, the result is one column."""
+"""Full outputs of vector kernels: chunks write side by side, into one column."""
 
 import gc
 from collections.abc import Mapping
@@ -66,7 +66,7 @@ def test_seams_leave_every_cell_as_it_was(
     inputs = {
         "x": ingest(declared, InputBinding(frame, time="end", column="x"), unit=None)
     }
-    options = RunOptions(workers, chunk, grid=True)
+    options = RunOptions(workers, chunk, vector=True)
     result = run(OutputGroup(query, kernels), inputs, Request(), options)
     meant = interpret(query, {"x": SAMPLES})
     for name in query.outputs:
@@ -101,7 +101,7 @@ def test_a_column_in_one_piece(workers: int) -> None:
 def smoothed(
     values: np.ndarray[tuple[int], np.dtype[np.float32]],
 ) -> tuple[VectorRange, dict[str, SnapshotBuffer]]:
-    """A grid kernel that needs scratch, and the rows it is for."""
+    """A vector kernel that needs scratch, and the rows it is for."""
     query = parse(
         "input x : f32 sampled 1\nt = TDom(-∞, ∞, 100)\n"
         "~m[t] = mean(~x[t-100:t])\ns = TDom(-∞, ∞, 1)\n~o[s] = ~x[s] - ~m[s]"

@@ -113,7 +113,7 @@ def test_there_is_one_kernel_where_it_is_plain_anyway() -> None:
     assert plain.specialised(POINTS).baseline_code.signature.special is False
 
 
-def test_what_lies_beside_a_grid_kernels_stretch_is_few(asked: list[bool]) -> None:
+def test_what_lies_beside_a_vector_kernels_stretch_is_few(asked: list[bool]) -> None:
     rows = 3 * ROWS
     text = "input x : f64 time ts sampled 1\n~o[t] = mean(~x[t-20:t]) - ~x[t-5]"
     values = np.arange(rows) % 100 / 8

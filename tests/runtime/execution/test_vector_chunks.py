@@ -1,4 +1,4 @@
-"""Chunks for grid kernels: where they serve, what they get, what comes of their bits.
+"""Chunks for vector kernels: where they serve, what they get, what comes of their bits.
 
 The kernels are fakes (`fake_grid`) that ask the interpreter, so that nothing but the
 runtime is tested: random queries in random chunks, mixed with the general kernels of
@@ -31,7 +31,7 @@ from tiltpy.runtime.results.result import Result
 
 
 class Runs:
-    """Runs of a case with fake grid kernels, and how many of those were called."""
+    """Runs of a case with fake vector kernels, and how many of those were called."""
 
     def __init__(self, case: Case, **shape: bool) -> None:
         self.case = case
@@ -84,10 +84,10 @@ def test_random_queries_in_chunks_of_both_kinds(batch: int) -> None:
             continue
         runs = Runs(case)
         for chunk in (None, draws.randint(1, 12), draws.randint(12, 60)):
-            options = RunOptions(draws.choice((1, 2)), chunk, grid=True)
+            options = RunOptions(draws.choice((1, 2)), chunk, vector=True)
             runs.check(options, case.start, case.end)
         calls += runs.calls
-    assert calls > 40, "hardly any chunk took the grid kernel"
+    assert calls > 40, "hardly any chunk took the vector kernel"
 
 
 def has_strings(case: Case) -> bool:
@@ -123,10 +123,10 @@ def test_every_chunk_and_domain(events: dict[str, list[Event]], body: str) -> No
     runs = Runs(Case(parse(f"input x : f64\n~o[t] = {body}"), events, None, None))
     for chunk in (None, 1, 2, 5, 8, 16):
         for start, end in ((None, None), (1, 28), (5, 6), (-50, 60), (14, 14)):
-            runs.check(RunOptions(2, chunk, grid=True), start, end)
+            runs.check(RunOptions(2, chunk, vector=True), start, end)
     assert runs.calls > 20
     calls = runs.calls
-    runs.check(RunOptions(1, 5, grid=False), None, None)
+    runs.check(RunOptions(1, 5, vector=False), None, None)
     runs.check(RunOptions(1), None, None)  # as small as this nobody compiles two
     assert runs.calls == calls
 
@@ -137,7 +137,7 @@ def test_snapshots_of_one_cell(body: str) -> None:
     runs = Runs(case, covered=False)
     for chunk in (None, 1, 7, 16):
         for start, end in ((None, None), (1, 28), (5, 6)):
-            runs.check(RunOptions(2, chunk, grid=True), start, end)
+            runs.check(RunOptions(2, chunk, vector=True), start, end)
     assert runs.calls > 12
 
 
@@ -147,11 +147,11 @@ def test_implicit_times_stay_implicit() -> None:
     runs = Runs(case, covered=False, implicit=True)
     for chunk in (None, 2, 3, 16):
         for start, end in ((None, None), (1, 27), (5, 6)):
-            runs.check(RunOptions(2, chunk, grid=True), start, end)
+            runs.check(RunOptions(2, chunk, vector=True), start, end)
     assert runs.calls > 8
 
 
-def test_rows_that_are_no_grid_kernels() -> None:
+def test_rows_that_are_no_vector_kernels() -> None:
     """Overlapping rows, rows far apart, and no rows."""
     query = parse("input x : f64\n~o[t] = count(~x[t-3:t])")
     for events in (
@@ -161,7 +161,7 @@ def test_rows_that_are_no_grid_kernels() -> None:
     ):
         runs = Runs(Case(query, events, None, None))
         for chunk in (None, 4):
-            runs.check(RunOptions(1, chunk, grid=True), 0, 60)
+            runs.check(RunOptions(1, chunk, vector=True), 0, 60)
         assert runs.calls == 0
 
 
@@ -169,14 +169,14 @@ def test_a_domain_far_larger_than_the_rows() -> None:
     """Only where a row can be seen is every cell visited."""
     query = parse("input x : f64\n~o[t] = count(~x[t-3:t])")
     runs = Runs(Case(query, IRREGULAR, None, None))
-    found = snapshots(runs.run(RunOptions(grid=True), -(2**60), 2**60)["o"])
+    found = snapshots(runs.run(RunOptions(vector=True), -(2**60), 2**60)["o"])
     assert runs.calls > 0
     assert (found[0].start, found[-1].end) == (-(2**60), 2**60)
     inner = interpret(query, IRREGULAR, start=-100, end=100)["o"]
     assert found[1:-1] == inner[1:-1]
 
 
-def test_larger_inputs_take_grid_kernels_in_chunks_for_all_workers() -> None:
+def test_larger_inputs_take_vector_kernels_in_chunks_for_all_workers() -> None:
     count = 5000
     query = parse("input x : i64 sampled 1\n~o[t] = ~x[t] + ~x[t-1]")
     table = pa.table({"time": range(1, count + 1), "x": range(count)})

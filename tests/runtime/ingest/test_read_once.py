@@ -29,7 +29,7 @@ ROWS = pa.table({"ts": [1, 2, 9], "x": [1.0, 2.0, 4.0], "k": ["a", "b", "a"]})
 def drawn(seed: int) -> tuple[KeyedCase, KeyedSetting]:
     case = random_fold_case(seed) if seed % 2 else random_keyed_case(seed, exact=True)
     setting = random_keyed_setting(Random(seed))  # noqa: S311
-    return case, replace(setting, direct=seed % 4 != 3 or None, frames="table")
+    return case, replace(setting, preaggregate=seed % 4 != 3 or None, frames="table")
 
 
 def rows(result: tilt.Result) -> dict[str, str]:

@@ -213,7 +213,7 @@ def test_a_part_of_time(span: dict[str, Any], many: int) -> None:
 
 
 def test_a_hot_key_among_cold_ones() -> None:
-    """One key has a grid kernel and chunks, the others some rows each."""
+    """One key has a vector kernel and chunks, the others some rows each."""
     random = Random(5)  # noqa: S311
     rows = sorted((t, "hot", random.randrange(800) / 8) for t in range(50_000))
     rows += [(t * 9, f"cold {t % 37}", t / 8) for t in range(1000)]

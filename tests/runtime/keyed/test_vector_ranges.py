@@ -1,4 +1,4 @@
-"""Keys of some thousand regular rows: calls of a grid kernel, and what is beside them.
+"""Keys of some thousand regular rows: calls of a vector kernel, and those beside them.
 
 Each key must have what a run over its rows alone gives, which the general kernel makes.
 """
@@ -49,12 +49,12 @@ QUERIES = {
 }  # fmt: skip
 
 WITHOUT = {("hops that cut", 0.1), ("short rows that last", 0.0)}
-"""What has no grid kernel."""
+"""What has no vector kernel."""
 
 
 @pytest.fixture
 def served() -> Iterator[list[int]]:
-    """How many keys the grid kernels serve in each batch."""
+    """How many keys the vector kernels serve in each batch."""
     found: list[int] = []
     make = VectorBatch.__init__
 

@@ -74,7 +74,7 @@ def fold(
     rows = read_in_time_order(declared, InputBinding(frame), query.unit)
     assert not isinstance(rows, str)
     compiler = Compiler(query, CompileOptions(optimize=optimize, cache=False))
-    options = RunOptions(workers=workers, direct=True)
+    options = RunOptions(workers=workers, preaggregate=True)
     with (
         patch.object(direct, "PER_ROW", per_row),
         patch.object(direct, "MERGED", 16 * per_row),
@@ -205,7 +205,7 @@ def both(
     compiler = Compiler(query, CompileOptions(cache=False))
     part = OutputGroup(query, compiler.specialised)
     bindings = {query.inputs[0].name: InputBinding(frame)}
-    options = RunOptions(direct=False)
+    options = RunOptions(preaggregate=False)
     (grouped,) = run_parts(query, [part], bindings, request, options, order).values()
     found, expected = output.to_arrow(), grouped.to_arrow()
     assert found.schema == expected.schema

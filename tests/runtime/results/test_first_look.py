@@ -20,7 +20,7 @@ from tiltpy.runtime.results.result import OutputTable, Result
 from tiltpy.runtime.results.table import DeferredRows
 
 ROWS = 6000
-"""Enough for grid kernels, and for folds by key."""
+"""Enough for vector kernels, and for folds by key."""
 NUMBERS = np.arange(ROWS)
 X = pa.table(
     {

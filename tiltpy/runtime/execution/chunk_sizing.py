@@ -121,19 +121,19 @@ def _middle(low: int, high: int, rows: Mapping[str, SnapshotBuffer], total: int)
 
 
 def vector_interval(
-    grid: VectorRange, rows: Mapping[str, SnapshotBuffer]
+    vector: VectorRange, rows: Mapping[str, SnapshotBuffer]
 ) -> int | None:
     """An interval for a vector kernel; None: no cut is needed.
 
     It is a multiple of the kernel's own, and of what lets chunks write side by side.
     """
-    length = grid.high - grid.low
-    precisions = (loop.tdom.precision for loop in grid.kernel.signature.loops)
-    read = sum(rows[one.object].n for one in grid.stretch.reads)
+    length = vector.high - vector.low
+    precisions = (loop.tdom.precision for loop in vector.kernel.signature.loops)
+    read = sum(rows[one.object].n for one in vector.stretch.reads)
     chunks = chunk_count(max(length // min(precisions), read))
     if chunks == 1:
         return None
-    halo = max((one.high - one.low for one in grid.stretch.reads), default=0)
+    halo = max((one.high - one.low for one in vector.stretch.reads), default=0)
     interval = max(-(-length // chunks), HALOS * halo)
-    multiple = lcm(grid.stretch.multiple, alignment(grid.kernel.signature))
+    multiple = lcm(vector.stretch.multiple, alignment(vector.kernel.signature))
     return -(-interval // multiple) * multiple

@@ -19,7 +19,7 @@ from tiltpy.types import Unit
 
 QUICK = 10**8
 """Nanoseconds that kernels may run in the caller's thread."""
-GRID_VISIT = 50
+VECTOR_VISIT = 50
 """Nanoseconds that a visit of a vector kernel takes for an output, at most: its windows
 are folded in lanes, pane by pane or as they slide, and those folded anew are short."""
 QUICK_ROWS = 1 << 13
@@ -43,7 +43,7 @@ def sweep_cost(visits: int, rows: int) -> int:
 
 def vector_cost(visits: int, outputs: int) -> int:
     """Bound the nanoseconds of a vector kernel by its visits, for each output."""
-    return visits * outputs * GRID_VISIT
+    return visits * outputs * VECTOR_VISIT
 
 
 def are_quick(costs: Iterable[int]) -> bool:

@@ -90,17 +90,17 @@ class RunOptions:
 
     `workers`: threads, by default one per CPU. `chunk`: the chunk interval in ticks.
     `allow_sort`: whether rows out of time order are sorted. `progress` is called with
-    the chunks done and their number. `grid`: whether vector kernels are used wherever
-    they can be, or never; by default where the rows are enough to pay for them. So does
-    `direct` say of rows by key whether they are folded as they come.
+    the chunks done and their number. `vector`, `preaggregate`: whether vector kernels
+    and pre-aggregation are used wherever they can be, or never; by default where there
+    are enough rows for them to pay.
     """
 
     workers: int | None = None
     chunk: int | None = None
     allow_sort: bool = True
     progress: Progress | None = None
-    grid: bool | None = None
-    direct: bool | None = None
+    vector: bool | None = None
+    preaggregate: bool | None = None
 
 
 class TimeRun:
@@ -132,8 +132,8 @@ class TimeRun:
         self.ranges = ranges
         self.total = sum(buffer.n for buffer in rows.values())
         small = options.chunk is None and self.total < SMALL_ROWS
-        self.vector = None if small and not options.grid else self._find_vector_range()
-        whole = whole and options.chunk is None and options.grid is None
+        self.vector = None if small and not options.vector else self._vector_range()
+        whole = whole and options.chunk is None and options.vector is None
         self.sweep = kernels.sweep(few=whole and self._beside() < FEW_ROWS)
         tdoms = {name: one.tdom for name, one in self.outputs.items()}
         self.coverage = RunCoverage(
@@ -149,9 +149,9 @@ class TimeRun:
         inside = (buffer.find(low, high) for buffer in self.rows.values())
         return self.total - sum(stop - first for first, stop in inside)
 
-    def _find_vector_range(self) -> VectorRange | None:
+    def _vector_range(self) -> VectorRange | None:
         """The vector kernel for the inputs' rows, and where it serves."""
-        if self.options.grid is False:
+        if self.options.vector is False:
             return None
         sampling_grids = {}
         for name in {one for reach in self.reach.values() for one in reach}:

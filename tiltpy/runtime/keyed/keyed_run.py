@@ -174,9 +174,9 @@ class KeyedRun:
 
     def _grids(self, work: I64Array, candidates: BoolArray) -> KeyVectorRanges | None:
         """Where a vector kernel serves keys, if it is worth compiling."""
-        if self.options.grid is False:
+        if self.options.vector is False:
             return None
-        if not self.options.grid:
+        if not self.options.vector:
             candidates &= work >= LEAST
             if work[candidates].sum() < MANY:
                 return None
@@ -184,7 +184,7 @@ class KeyedRun:
         found = find_vector_ranges(
             self.kernels, self.inputs, self.domains, rows, candidates
         )
-        if found is None or self.options.grid:
+        if found is None or self.options.vector:
             return found
         enough = found.pays(work)
         for one in self.domains.values():
@@ -298,8 +298,8 @@ class KeyedRun:
                 high = definition.tdom.ceil(domain.end)
                 ranges[name] = OutputRange(domain, domain.start, high)
         options = replace(self.options, workers=workers, progress=None)
-        if self.options.grid is None and not self._pays(rows):
-            options = replace(options, grid=False)
+        if self.options.vector is None and not self._pays(rows):
+            options = replace(options, vector=False)
         kernels = self.compile_for(layouts)
         job = TimeRun(kernels, rows, self.strings, self.request, options, ranges)
         found = {}

@@ -135,7 +135,7 @@ def fold_directly(
     options: RunOptions,
 ) -> PreaggregatedRun:
     """Fold the rows of the only input of a query; `Misfit` if not."""
-    query, plan = part.query, plan_folds(part, rows, few=bool(options.direct))
+    query, plan = part.query, plan_folds(part, rows, few=bool(options.preaggregate))
     workers = options.workers or default_workers()
     found = {}
     for fold in plan.folds:
