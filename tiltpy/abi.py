@@ -115,7 +115,7 @@ class SlotKind(StrEnum):
     OUT_COVERED = "out_covered"
     """Vector kernels: a bit for each cell, 1 where there is a snapshot at all."""
     LOW = "low"
-    """Vector kernels (without an object): the stretch is `(LOW, HIGH]`."""
+    """Vector kernels (without an object): the time range is `(LOW, HIGH]`."""
     HIGH = "high"
     SCRATCH = "scratch"
     """The address of scratch array number `column`."""
@@ -173,8 +173,8 @@ RowCount = tuple[tuple[str, int], ...]
 class Read:
     """What a loop reads over its grid points `first` to `last`.
 
-    It is the stretch `(first + low, last + high]` of an object. What is there in the
-    last `spare` ticks of it makes no difference: only vectors that go too far read it.
+    It is the time range `(first + low, last + high]` of an object. Its last `spare`
+    ticks make no difference: only the unused lanes of the last vector read them.
     """
 
     object: str
@@ -228,7 +228,7 @@ class Loop:
     only its number of cells does. `implicit_times`: it writes values alone, one for
     each visit. `structures` say in words what it keeps of windows as a whole.
 
-    Without a snapshot of each of the objects in `strict`, in that stretch around a grid
+    Without a snapshot of each of the objects in `strict`, in that range around a grid
     point, the object is φ there. Where one of `skips` has none, a loop over every cell
     visits changes alone. Where `every_cell` is set because the edges of windows cut
     rows, these are in `cut`: elsewhere, too, it visits changes alone. At each visit it
@@ -256,8 +256,8 @@ class Loop:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """What one call of a vector kernel covers: the times `(LOW, HIGH]`.
+class AlignedRange:
+    """The time range `(LOW, HIGH]` of one call of a vector kernel, and what it touches.
 
     Both are `phase` modulo `multiple`, and every output owns exactly the cells whose
     grid points lie between. The kernel reads `(LOW + low, HIGH + high]` of each input;
@@ -272,7 +272,7 @@ class Stretch:
     The first cell may be covered without a beginning: then it continues the snapshot
     before it. Without a slot for `OUT_COVERED` each snapshot is one cell.
 
-    It visits the cells of `around` ticks beside the stretch as well: those are `finest`
+    It visits the cells of `around` ticks beside the range as well. Cells are `finest`
     ticks long at least.
     """
 
@@ -328,17 +328,17 @@ class PaneAggregation:
 class Signature:
     """All that the runtime needs to call a kernel. Loops are in order of dependency.
 
-    With a `stretch` it is that of a vector kernel: `loops` are its outputs alone, their
-    `reads` and `changes` are empty, and the rows of `""` in a scratch array's size are
-    the `multiple`s in the stretch. With `pane_aggregation` it is that of one of the two
-    kernels of a pre-aggregation; then they are the keys in the range.
+    With an `aligned_range` it is that of a vector kernel: `loops` are its outputs
+    alone, their `reads` and `changes` are empty, and the rows of `""` in a scratch
+    array's size are the `multiple`s in the range. With `pane_aggregation` it is that of
+    one of the two kernels of a pre-aggregation; then they are the keys in the range.
     """
 
     slots: tuple[Slot, ...]
     loops: tuple[Loop, ...]
     scratch: tuple[Scratch, ...]
     outputs: tuple[str, ...]
-    stretch: Stretch | None = None
+    aligned_range: AlignedRange | None = None
     pane_aggregation: PaneAggregation | None = None
     special: bool = False
     """Of a sweep kernel: whether it has loops of more special forms than plain sweeps

@@ -123,7 +123,7 @@ class Kernels:
         """A kernel, the buffers one after the other that it computes, their ticks."""
         if self.vector is not None:
             low, high = self.vector.low, self.vector.high
-            ticks += -ticks % self.vector.stretch.multiple
+            ticks += -ticks % self.vector.aligned_range.multiple
             starts = np.arange(low, high - ticks + 1, ticks)[:MOST]
             kernel = self.vector.kernel
             calls = call_over(kernel, self.rows, starts, starts + ticks)

@@ -1,7 +1,7 @@
 """Lookbacks, lookaheads and grids far longer than the data: they cost what rows cost.
 
 Nothing here looks at a clock. What a run may cost is bounded by the memory that it asks
-for, and by the visits of its loops (`Coverage`, `Stretch.visits`).
+for, and by the visits of its loops (`Coverage`, `AlignedRange.visits`).
 """
 
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ def cost() -> Iterator[Cost]:
     def gridded(self: VectorCalls[Any], *given: object) -> None:
         grid(self, *given)  # type: ignore[arg-type]
         ticks = (item(self.high - self.low, call) for call in range(self.count))
-        each = sum(self.stretch.visits(one) for one in ticks)
+        each = sum(self.aligned_range.visits(one) for one in ticks)
         found.visits = max(found.visits, each)
 
     def would_fit(length: int) -> bool:

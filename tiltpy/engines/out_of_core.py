@@ -233,8 +233,8 @@ class _Stream:
         low = min(one.done for one in self.outputs.values() if not one.finished)
         limit = min(self._open_frontiers().values(), default=ENDLESS)
         if limit < ENDLESS and self.vector is not None:
-            stretch = self.vector.stretch
-            whole = limit - (limit - stretch.phase) % stretch.multiple
+            aligned = self.vector.aligned_range
+            whole = limit - (limit - aligned.phase) % aligned.multiple
             limit = whole if whole > low else limit
         if self.every_cell is not None:
             widths = (row_bytes(one.definition.type) for one in self.outputs.values())

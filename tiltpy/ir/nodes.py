@@ -97,7 +97,7 @@ class EventBound:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """`~object[t + start : t + end]`: the object restricted to that half-open stretch.
+    """`~object[t + start : t + end]`: the object restricted to that time range.
 
     Not an expression: it stands inside a `Reduce` (or a cut) only.
     """

@@ -288,7 +288,7 @@ class VectorPlan:
 
     @property
     def lag(self) -> int:
-        """How far the loops go on behind the stretch."""
+        """How far the loops go on behind the time range."""
         return max(
             lag * self.definitions[name].tdom.precision
             for name, lag in self.lags.items()
@@ -326,7 +326,7 @@ class VectorPlan:
         return tile
 
     def warm_up(self) -> int:
-        """How long before the stretch the loops must start."""
+        """How long before the time range the loops must start."""
         needs: dict[str, int] = {}
         for definition in self.query.definitions:
             needs[definition.name] = self._need(definition, needs)

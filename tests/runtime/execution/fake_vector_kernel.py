@@ -1,4 +1,4 @@
-"""A vector kernel in Python: the contract of `abi.Stretch`, kept by the interpreter.
+"""A vector kernel in Python: the interpreter under the contract of `abi.AlignedRange`.
 
 It reads and writes through the addresses in its slots and knows nothing else, as
 machine code would. What it must not rely on is filled with noise: the entries beyond
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tests.loops.trials import drivers
 from tiltpy.abi import (
     LANES,
+    AlignedRange,
     Layout,
     Loop,
     Read,
@@ -27,7 +28,6 @@ from tiltpy.abi import (
     Signature,
     Slot,
     SlotKind,
-    Stretch,
     TimeLayout,
 )
 from tiltpy.compiler import CompileOptions, Compiler
@@ -75,11 +75,11 @@ class FakeGrid:
         if phase is None:
             return None
         multiple = lcm(self.multiple, *(period for period, _ in grids))
-        stretch = Stretch(multiple, phase % multiple, tuple(reads.values()))
+        aligned = AlignedRange(multiple, phase % multiple, tuple(reads.values()))
         loops = tuple(self._loop(one) for one in outputs if one is not None)
         slots = tuple(self._slots(tuple(reads), loops))
         scratch = (Scratch(I64, (("", 3),), 5),)
-        signature = Signature(slots, loops, scratch, query.outputs, stretch)
+        signature = Signature(slots, loops, scratch, query.outputs, aligned)
         return Kernel(signature, FakeCode(self, signature))
 
     def _loop(self, definition: TemporalExpr) -> Loop:
@@ -170,15 +170,15 @@ class FakeCode:
         numbers = zip(self.signature.slots, slots.tolist(), strict=True)
         values = {(s.kind, s.object, s.column): number for s, number in numbers}
         low, high = values[SlotKind.LOW, "", 0], values[SlotKind.HIGH, "", 0]
-        stretch = self.signature.stretch
-        assert stretch is not None
-        assert (high - low) % stretch.multiple == 0
-        assert (low - stretch.phase) % stretch.multiple == 0
+        aligned = self.signature.aligned_range
+        assert aligned is not None
+        assert (high - low) % aligned.multiple == 0
+        assert (low - aligned.phase) % aligned.multiple == 0
         events: dict[str, list[Event]] = {i.name: [] for i in self.grid.query.inputs}
-        for read in stretch.reads:
+        for read in aligned.reads:
             events[read.object], span = self._events(read.object, values)
             self._check_coverage(read, span, low, high)
-        size = 3 * (high - low) // stretch.multiple + 5
+        size = 3 * (high - low) // aligned.multiple + 5
         at(values[SlotKind.SCRATCH, "", 0], np.dtype(np.int64), size)[:] = -1
         for loop in self.signature.loops:
             count = self._write(loop, events, low, high, values)

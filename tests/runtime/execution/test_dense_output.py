@@ -125,7 +125,7 @@ def test_calls_keep_their_scratch_and_results() -> None:
     grid, rows = smoothed(values)
     before = POOL.in_use
     scratch = ScratchArrays()
-    multiple = grid.stretch.multiple
+    multiple = grid.aligned_range.multiple
     places = [(grid.low + k * multiple, k + 1) for k in (0, 5, 50, 500, 1500)]
     low, many = np.array(places, np.int64).T
     over = call_over(grid.kernel, rows, low, low + many * multiple)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from tiltpy.abi import (
     LANES,
+    AlignedRange,
     Layout,
     Loop,
     Read,
@@ -20,7 +21,6 @@ from tiltpy.abi import (
     Shape,
     Signature,
     SlotKind,
-    Stretch,
 )
 from tiltpy.costs import Costs
 from tiltpy.emit.axes import whole_vectors
@@ -245,7 +245,7 @@ class _VectorKernel:
         kernel = LoopKernel(builder.slot_numbers(), arrays, self.block.body())
         reads = tuple(self._read(name) for name in self._inputs())
         multiple, around = self.plan.multiple, self.warm + self.plan.lag
-        stretch = Stretch(
+        aligned_range = AlignedRange(
             multiple, self.plan.low % multiple, reads, around, self.plan.finest
         )
         outputs = self.plan.query.outputs
@@ -255,7 +255,7 @@ class _VectorKernel:
             tuple(order[name] for name in outputs),
             tuple(builder.scratch),
             outputs,
-            stretch,
+            aligned_range,
         )
         return LoweredKernel(kernel, signature)
 

@@ -1,7 +1,7 @@
 """Writing the outputs of a vector kernel: cells, or the snapshots among them, packed.
 
 Where every cell is a snapshot its value goes to the cell's place. Elsewhere the values
-are packed, and a bitmap says in which cells snapshots begin (see `abi.Stretch`).
+are packed, and a bitmap says in which cells snapshots begin (see `abi.AlignedRange`).
 """
 
 from tiltpy.abi import LANES, SlotKind

@@ -152,7 +152,7 @@ class CallTable:
             numbers[index] = answer if isinstance(answer, int) else address(answer)
         for index, slot in self.map.numbers:
             numbers[index] = ranges.number(slot.kind, slot.object, slot.column)
-        name = "" if self.kernel.signature.stretch is None else "vector"
+        name = "" if self.kernel.signature.aligned_range is None else "vector"
         for index, column, scratch in self.map.scratch:
             size = greatest(ranges.rows_of(scratch.rows, scratch.constant))
             self.needs[index] = ScratchNeed((name, column), scratch.type, size)

@@ -129,11 +129,11 @@ def vector_interval(
     """
     length = vector.high - vector.low
     precisions = (loop.tdom.precision for loop in vector.kernel.signature.loops)
-    read = sum(rows[one.object].n for one in vector.stretch.reads)
+    read = sum(rows[one.object].n for one in vector.aligned_range.reads)
     chunks = chunk_count(max(length // min(precisions), read))
     if chunks == 1:
         return None
-    halo = max((one.high - one.low for one in vector.stretch.reads), default=0)
+    halo = max((one.high - one.low for one in vector.aligned_range.reads), default=0)
     interval = max(-(-length // chunks), HALOS * halo)
-    multiple = lcm(vector.stretch.multiple, alignment(vector.kernel.signature))
+    multiple = lcm(vector.aligned_range.multiple, alignment(vector.kernel.signature))
     return -(-interval // multiple) * multiple

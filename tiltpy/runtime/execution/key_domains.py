@@ -21,7 +21,7 @@ EARLIEST = -(2**63)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Domains:
-    """The stretch `(start[k], end[k]]` over which an output is wanted for key `k`.
+    """The time range `(start[k], end[k]]` over which an output is wanted for key `k`.
 
     Nothing is, where start and end are the same.
     """

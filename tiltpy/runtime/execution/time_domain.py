@@ -27,7 +27,7 @@ from tiltpy.types import MAX_TIME, Bound, TDom
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The stretch `(start, end]` over which an output is wanted."""
+    """The time range `(start, end]` over which an output is wanted."""
 
     start: int
     end: int
@@ -204,7 +204,7 @@ def cut_chunks(
     """Where chunks of `(low, high]` begin and end: itself, and between them `edges`.
 
     And absolute multiples of the interval, if any, or with a phase what lies that far
-    beyond them. Where the interval is far shorter than the data is dense, stretches
+    beyond them. Where the interval is far shorter than the data is dense, time ranges
     without a change point are not cut: only multiples beside some row's start or end
     are kept, unless something happens in `every_cell`.
     """

@@ -199,7 +199,9 @@ class TimeRun:
     def _costs(self, chunks: Iterable[Chunks]) -> Iterator[int]:
         """Bounds on the time of chunks, in nanoseconds."""
         if self.vector is not None:
-            visits = self.vector.stretch.visits(self.vector.high - self.vector.low)
+            visits = self.vector.aligned_range.visits(
+                self.vector.high - self.vector.low
+            )
             yield vector_cost(visits, len(self.outputs))
         for some in chunks:
             if isinstance(some, Coverage):
@@ -243,7 +245,7 @@ class TimeRun:
     def work(self, low: int, high: int) -> int:
         """A bound on the visits in a chunk, by the kernel that computes most of it."""
         if self.vector is not None:
-            return self.vector.stretch.visits(high - low)
+            return self.vector.aligned_range.visits(high - low)
         return self.coverage.of(low, high).work
 
     @property
@@ -261,7 +263,9 @@ class TimeRun:
         if self.vector is not None:
             calls = [self.coverage.of(low, self.vector.low)]
             calls.append(self.coverage.of(self.vector.high, high))
-            gridded = self.vector.stretch.visits(self.vector.high - self.vector.low)
+            gridded = self.vector.aligned_range.visits(
+                self.vector.high - self.vector.low
+            )
         return {
             loop.name: LoopVisits(
                 loop,

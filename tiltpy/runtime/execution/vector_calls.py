@@ -34,15 +34,15 @@ class VectorCalls(Generic[N]):
         low: N,
         high: N,
     ) -> None:
-        assert kernel.signature.stretch is not None
+        assert kernel.signature.aligned_range is not None
         self.signature = kernel.signature
-        self.stretch = kernel.signature.stretch
+        self.aligned_range = kernel.signature.aligned_range
         self.low: N = low
         self.high: N = high
         self.count = 1 if isinstance(low, int) else len(low)
         self.slices: dict[str, RowSlices[N]] = {
             read.object: rows[read.object].narrow(low + read.low, high + read.high)
-            for read in self.stretch.reads
+            for read in self.aligned_range.reads
         }
 
     def cells(self, loop: Loop) -> N:
@@ -62,7 +62,7 @@ class VectorCalls(Generic[N]):
     def rows_of(self, rows: RowCount, constant: int) -> N:
         """The values of a row count: `""` are the multiples in a time range."""
         assert all(name == "" for name, _ in rows)
-        multiples = (self.high - self.low) // self.stretch.multiple
+        multiples = (self.high - self.low) // self.aligned_range.multiple
         return constant + sum(factor for _, factor in rows) * multiples
 
     def room(self, slot: OutputSlot) -> N:

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tiltpy.abi import (
+    AlignedRange,
     Loop,
     SamplingGrid,
     Signature,
     SlotKind,
-    Stretch,
     TimeLayout,
 )
 from tiltpy.costs import DEFAULT_COSTS
@@ -51,24 +51,24 @@ def find_sampling_grid(buffer: SnapshotBuffer) -> SamplingGrid | None:
 
 @dataclass(frozen=True, slots=True)
 class VectorRange:
-    """A vector kernel and the stretch `(low, high]` of a run in which it serves."""
+    """A vector kernel and the time range `(low, high]` of a run in which it serves."""
 
     kernel: Kernel
-    stretch: Stretch
+    aligned_range: AlignedRange
     low: int
     high: int
 
     def fit(self, low: Times, high: Times) -> BoolArray:
         """Which of some chunks `(low[k], high[k]]` it can compute."""
-        multiple, phase = self.stretch.multiple, self.stretch.phase
+        multiple, phase = self.aligned_range.multiple, self.aligned_range.phase
         inside = (self.low <= low) & (high <= self.high)
         aligned = ((low - phase) % multiple == 0) & ((high - phase) % multiple == 0)
         found: BoolArray = inside & aligned
         return found
 
     def within(self, low: int, high: int) -> "VectorRange | None":
-        """The same in a part of its stretch; None where nothing is left."""
-        multiple, phase = self.stretch.multiple, self.stretch.phase
+        """Narrow it to a part of its time range; None where nothing is left."""
+        multiple, phase = self.aligned_range.multiple, self.aligned_range.phase
         low, high = max(self.low, low), min(self.high, high)
         low, high = low + (phase - low) % multiple, high - (high - phase) % multiple
         return replace(self, low=low, high=high) if low < high else None
@@ -79,11 +79,11 @@ class VectorRange:
         Where windows reach far beyond the rows there is nothing in most of them.
         """
         most = 0
-        for read in self.stretch.reads:
+        for read in self.aligned_range.reads:
             needed = self.low + read.low, self.high + read.high
             first, stop = rows[read.object].find(*needed)
             most = max(most, stop - first)
-        visits = self.stretch.visits(self.high - self.low)
+        visits = self.aligned_range.visits(self.high - self.low)
         return visits <= DEFAULT_COSTS.cells_per_row * most + LITTLE
 
     def dense_output(self, low: Times, high: Times) -> DenseOutput | None:
@@ -100,9 +100,9 @@ class VectorRange:
 def find_vector_range(
     kernel: Kernel, rows: Mapping[str, SnapshotBuffer], domains: Mapping[str, Domain]
 ) -> VectorRange | None:
-    """The kernel with the largest stretch in which it serves; None without one."""
-    signature, stretch = kernel.signature, kernel.signature.stretch
-    assert stretch is not None
+    """The kernel with the largest time range in which it serves; None without one."""
+    signature, aligned = kernel.signature, kernel.signature.aligned_range
+    assert aligned is not None
     if any(loop.name not in domains for loop in signature.loops):
         return None
     lows, highs = [FIRST_TIME], []
@@ -114,7 +114,7 @@ def find_vector_range(
         lows.append(first if has_covered(signature, loop) else first - 1)
         highs.append(loop.tdom.ceil(domain.end))
     seen = []
-    for read in stretch.reads:
+    for read in aligned.reads:
         buffer = rows[read.object]
         bounds = buffer.bounds()
         assert bounds is not None
@@ -125,9 +125,9 @@ def find_vector_range(
     if seen:  # where it sees no row of any input, other kernels need no time at all
         lows.append(min(low for low, _ in seen))
         highs.append(max(high for _, high in seen))
-    low = max(lows) + (stretch.phase - max(lows)) % stretch.multiple
-    high = min(highs) - (min(highs) - stretch.phase) % stretch.multiple
-    return VectorRange(kernel, stretch, low, high) if low < high else None
+    low = max(lows) + (aligned.phase - max(lows)) % aligned.multiple
+    high = min(highs) - (min(highs) - aligned.phase) % aligned.multiple
+    return VectorRange(kernel, aligned, low, high) if low < high else None
 
 
 def has_covered(signature: Signature, loop: Loop) -> bool:

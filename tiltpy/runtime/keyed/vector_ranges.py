@@ -28,7 +28,7 @@ from tiltpy.runtime.ingest.keys import Groups
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyVectorRanges:
-    """A vector kernel and the stretch `(low[k], high[k]]` in which it serves key `k`.
+    """A vector kernel and the time range `(low[k], high[k]]` it serves of each key `k`.
 
     It does not serve a key at all where low and high are the same.
     """
@@ -48,9 +48,9 @@ class KeyVectorRanges:
 
     def pays(self, rows: Times) -> BoolArray:
         """For which keys it visits few cells for the rows that they have."""
-        stretch = self.kernel.signature.stretch
-        assert stretch is not None
-        visits = (self.high - self.low + stretch.around) // stretch.finest
+        aligned = self.kernel.signature.aligned_range
+        assert aligned is not None
+        visits = (self.high - self.low + aligned.around) // aligned.finest
         return visits <= DEFAULT_COSTS.cells_per_row * rows
 
     def only(self, mask: BoolArray) -> "KeyVectorRanges":
@@ -127,8 +127,8 @@ def _stretches(
     domains: Mapping[str, Domains],
 ) -> tuple[Times, Times]:
     """Where a kernel serves each key (see `find_vector_range`)."""
-    stretch = signature.stretch
-    assert stretch is not None
+    aligned = signature.aligned_range
+    assert aligned is not None
     lows, highs = [np.array([FIRST_TIME])], []
     for loop in signature.loops:
         one = domains[loop.name]
@@ -136,7 +136,7 @@ def _stretches(
         lows += [first if has_covered(signature, loop) else first - 1, one.start]
         highs.append(ceil_to(loop.tdom, one.end))
     firsts, lasts = [], []
-    for read in stretch.reads:
+    for read in aligned.reads:
         rows = inputs[read.object]
         begin, end, gapless = _bounds(rows)
         if gapless:
@@ -148,7 +148,7 @@ def _stretches(
         lows.append(reduce(np.minimum, firsts))
         highs.append(reduce(np.maximum, lasts))
     low, high = reduce(np.maximum, lows), reduce(np.minimum, highs)
-    multiple, phase = stretch.multiple, stretch.phase
+    multiple, phase = aligned.multiple, aligned.phase
     return low + (phase - low) % multiple, high - (high - phase) % multiple
 
 

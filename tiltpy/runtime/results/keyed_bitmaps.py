@@ -69,7 +69,7 @@ class KeyBits:
 class KeyedBitmaps:
     """Snapshots over ranges of cells of the length `period`, the first at `low[j]`.
 
-    Without `begins` each cell is one, otherwise they are as in `abi.Stretch`. Those
+    Without `begins` each cell is one, otherwise see `abi.AlignedRange`. Those
     beside the ranges have `starts` and `ends`.
     """
 
