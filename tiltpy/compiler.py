@@ -1,14 +1,15 @@
 """From a query to results: the stages in order.
 
-    text or Python  -> frontend   -> Query             what is meant
-    Query           -> specialise -> Query             + facts about this data's layouts
-                    -> passes     -> Query             fused, folded, with boundaries
-                    -> lowering   -> loops.Kernel      how it is computed, loop by loop
-                    -> codegen    -> MachineCode       LLVM
-    Arrow + code    -> runtime    -> Result            chunks, workers, Arrow
+    text or Python    -> frontend   -> Query            functional IR
+    Query + layouts   -> specialise -> Query            whether inputs may overlap
+                      -> passes     -> Query            fused, folded, with boundaries
+    Query + layouts   -> plan       -> LoopChoice, ...  a strategy for each loop
+    Query + plan      -> lowering   -> LoweredKernel    loop IR and signature
+                      -> codegen    -> MachineCode      LLVM
+    Arrow + code      -> runtime    -> Result           chunks, workers, Arrow
 
-Nothing is compiled before data (or `explain`) says which layouts are needed; kernels
-are kept for every combination of layouts that a query has met.
+Data (or `explain`) decide which layouts a query is compiled for; kernels are kept for
+every combination of layouts that it has met.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

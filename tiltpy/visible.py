@@ -1,9 +1,9 @@
-"""Names and values where people read them: what cannot be seen is escaped.
+"""Escapes of invisible characters in names and values that are shown to people.
 
-A string of the data, a name or a path may hold what a terminal obeys (`ESC [ 2 J`),
-what turns the direction of the letters around it, or half a character that no file
-takes. All text that is shown goes through here, and ordinary Unicode stays as it is.
-The escapes are those of the language's strings.
+A string of the data, a name or a path may hold control sequences of a terminal
+(`ESC [ 2 J`), direction marks, or lone surrogates, which no file takes. All text that
+is shown goes through here, and other Unicode stays as it is. The escapes are those of
+the language's strings.
 """
 
 import re

@@ -20,7 +20,7 @@ from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrow import encode_strings as encoding
 from tiltpy.runtime.arrow.encode_strings import Vocabulary, encode, encode_chunks
 from tiltpy.runtime.ingest.read_input import ingest
-from tiltpy.string_tests import find_pattern_fault
+from tiltpy.string_predicates import find_pattern_fault
 
 WORDS = ["view", None, "", "é", "view", "a\0b", 'q"\\', "\uffff", "\U0001f600", "10s"]
 KINDS = (

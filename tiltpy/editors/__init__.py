@@ -1,1 +1,1 @@
-"""Colours for queries: Pygments, and editors that read TextMate grammars."""
+"""Syntax highlighting of queries: a Pygments lexer and a TextMate grammar."""

@@ -1,4 +1,4 @@
-"""What becomes of a query: every stage as text, outlines, graphs and notebook cards.
+"""Explanations of a query: its stages as text, outlines, graphs and notebook cards.
 
-`stages.py` prints the stages; the other files draw what refers to what.
+`stages.py` prints the stages; the other files show which objects refer to which.
 """

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import assert_never
 
-from tiltpy import string_tests as patterns
+from tiltpy import string_predicates as patterns
 from tiltpy.interpreter import scalars as numbers
 from tiltpy.interpreter.objects import (
     FOREVER,

@@ -7,8 +7,7 @@ in equality, so two queries are equal when they say the same.
 Conventions
 - Offsets and window bounds are ticks relative to `t`; types are final (no literal or φ
   types are left), and operands of an arithmetic or comparison node have one type, but
-  for times and durations (`temporal.py`): whatever widening the language does is an
-  explicit `Cast`.
+  for times and durations (`temporal_types.py`): all widening is an explicit `Cast`.
 - A `Let` binds a name once per temporal expression; bodies are trees otherwise.
 - An expression is φ or has a value. `Exists` and the three-valued `&&`, `||` are the
   only ones that may not be φ when an operand is.
@@ -175,7 +174,7 @@ class Binary:
     """Arithmetic and comparison (φ if an operand is) and three-valued `&&`, `||`.
 
     Both operands have one type. The type is theirs, or bool for comparisons; `/` has
-    float operands. What times and durations do is in `temporal.py`.
+    float operands. `temporal_types.py` types operations on times and durations.
     """
 
     op: BinaryOp

@@ -1,5 +1,5 @@
-"""The plan to loop IR: one file for each strategy.
+"""Lowering of a plan to loop IR, in a sub-package for each kind of kernel.
 
-Rooms: `sweep` (the scalar kernel), `choice` (what a vector or keyed kernel computes),
-then `vector` and `keyed`. No file here asks whether it should be used.
+`sweep` lowers sweep and baseline kernels, `vector` vector kernels, `preaggregation` the
+two kernels of a pre-aggregation. No file here decides whether it should be used.
 """

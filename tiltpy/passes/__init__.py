@@ -1,4 +1,8 @@
-"""The query optimizer: one file a pass, each `Query -> Query` and each optional."""
+"""The query optimizer: a file for each pass, which maps a `Query` to a `Query`.
+
+Passes of `PIPELINE` are optional. `flatten_structs`, `represent` and
+`resolve_boundaries` always run.
+"""
 
 from tiltpy.passes.pipeline import PASS_NAMES, PIPELINE, Pass, optimize
 from tiltpy.passes.resolve_boundaries import boundary_of, inputs_of, resolve_boundaries

@@ -59,7 +59,7 @@ from tiltpy.passes.analyses.substitution import (
     presence,
     wrap,
 )
-from tiltpy.string_tests import match_string
+from tiltpy.string_predicates import match_string
 from tiltpy.types import BOOL, Struct
 
 MAX_PATTERN = 32

@@ -1,5 +1,6 @@
-"""The physical plan: which strategy computes each object, between IR and loop IR.
+"""The physical plan: the strategy that computes each object, between IR and loop IR.
 
-A plan is data: facts about the rows go in, a strategy for each loop and window comes
-out, and with it why the more special ones were refused.
+`choose.py` plans the loops of sweep kernels from facts about the rows, with the reasons
+for refusing more special strategies. `vector_plan.py` and `preaggregation_plan.py` plan
+a whole kernel, or raise `Misfit`.
 """

@@ -1,1 +1,1 @@
-"""The compile cache: machine code on disk as plain data, found by what decides it."""
+"""The compile cache: machine code on disk as plain data, keyed by query and options."""

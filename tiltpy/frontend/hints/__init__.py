@@ -1,4 +1,4 @@
-"""Hints: what to write instead, beside an error.
+"""Hints of errors, which say how to correct a query.
 
-One file for each kind of mistake. Reads surface syntax and raw text, never IR.
+A file for each kind of mistake. They read surface syntax and raw text, never IR.
 """

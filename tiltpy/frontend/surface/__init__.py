@@ -1,5 +1,5 @@
 """The surface syntax: a query as it was written, before names, units and types.
 
 The syntax tree, its literals and keywords, error codes, and limits of size. The parser
-and the Python builder both produce it; every room of the frontend may import it.
+and the Python builder both produce it.
 """

@@ -22,7 +22,7 @@ from tiltpy.ir.nodes import Call, Cast, Const, Expr, In, MatchString
 from tiltpy.ir.temporal_types import beside_times, function_takes, is_temporal
 from tiltpy.ops import FUNCTIONS, StringTest
 from tiltpy.source import Span
-from tiltpy.string_tests import find_pattern_fault
+from tiltpy.string_predicates import find_pattern_fault
 from tiltpy.types import BOOL, F32, F64, PHI, STRING, Scalar, int_range
 
 

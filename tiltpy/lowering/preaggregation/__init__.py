@@ -1,1 +1,4 @@
-"""Kernels of pre-aggregation: rows to states by pane and key, and states to cells."""
+"""The kernels of pre-aggregation: rows to states by pane and key, states to cells.
+
+`accumulate.py` and `finalize.py` lower one each, for `runtime.preaggregation` to call.
+"""

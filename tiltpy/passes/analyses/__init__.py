@@ -1,5 +1,5 @@
-"""What passes ask about a query, without changing it.
+"""Analyses of a query: dominators, strictness, substitution, constants, cuts and sizes.
 
-Dominators, strictness, substitution, constants, cuts and sizes. Passes and lowering
-import these; an analysis never imports a pass.
+Passes import them, and the API and Spark for what they need of a query. None changes a
+query.
 """

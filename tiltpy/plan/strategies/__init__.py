@@ -1,4 +1,5 @@
-"""One strategy a file: the facts of a loop in, a plan or a refusal out.
+"""Strategies for the loops of sweep kernels: the facts of a loop to a plan or refusal.
 
-`choose.py` asks them in order, most special first.
+`choose.py` tries them in order, most special first. `tumbling_fold.py` plans windows
+inside a loop.
 """

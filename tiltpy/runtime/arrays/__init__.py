@@ -1,5 +1,5 @@
 """Arrays in memory: what kernels read and write, as numpy views.
 
 Snapshot buffers and their time layouts, bitmaps, dictionaries of strings, and the pool
-that their memory comes from. Everything else in the runtime builds on this room.
+that their memory comes from.
 """

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tiltpy.abi import SlotKind
 from tiltpy.ops import STRING_TESTS
-from tiltpy.string_tests import array_of, find_members, match_strings
+from tiltpy.string_predicates import array_of, find_members, match_strings
 
 Codes = NDArray[np.int32]
 Integer = TypeVar("Integer", bound=np.integer)

@@ -26,7 +26,7 @@ from tiltpy.runtime.arrays.dictionary import (
 from tiltpy.runtime.arrays.pool import allocate
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrays.views import validity_of, values_of
-from tiltpy.string_tests import array_of
+from tiltpy.string_predicates import array_of
 from tiltpy.types import STRING
 
 MEMOIZED = 8

@@ -1,5 +1,6 @@
 """One run of kernels over buffers: time domains, chunks, calls, workers, stitching.
 
-`time_run.py` cuts the run into chunks and calls the kernels; the other files are its
-parts. The ways to run (`keyed`, `preaggregation`, `incremental`) build on this room.
+`time_run.py` cuts a run into chunks and calls the kernels. Each chunk owns a time range
+(its owned range) and reads a halo beside it; a carry is the snapshot that continues
+into the next chunk. `keyed`, `preaggregation` and `incremental` build on it.
 """

@@ -1,8 +1,8 @@
-"""Rows that a result for each row of an input does not show.
+"""Hidden rows: those that no point reference sees.
 
-A point reference sees one of the rows that share a stamp. Where an input of points
-decides at which ticks there is a result (`passes.row_inputs`), the others are hidden:
-legal, but seldom meant, so a run counts them and says so.
+A point reference sees one of the rows that share a timestamp. Where an input of points
+decides at which ticks there is a result (`passes.analyses.row_inputs`), the others are
+hidden: legal, but seldom meant, so a run counts them and warns.
 """
 
 from collections.abc import Callable, Mapping, Sequence

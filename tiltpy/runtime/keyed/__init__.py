@@ -1,4 +1,5 @@
-"""Runs by key: many keys evaluated in one batch of kernel calls.
+"""Runs by key over grouped rows: a batch of kernel calls evaluates many keys.
 
-`keyed_run.py` is the entry; both kernels' calls are columns with an entry for each key.
+`keyed_run.py` is the entry. The calls of sweep and vector kernels are columns with an
+entry for each key.
 """

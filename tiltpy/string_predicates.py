@@ -1,7 +1,7 @@
-"""What is asked about strings: Arrow's own kernels, which know UTF-8 and RE2.
+"""Predicates of strings by Arrow's kernels, which know UTF-8 and RE2.
 
-The only place below the runtime that needs Arrow: a regular expression that does not
-compile is an error of the query, so the frontend must be able to try it.
+The only module below the runtime that imports pyarrow: a regular expression that does
+not compile is an error of the query, so the frontend must be able to try it.
 """
 
 import json
