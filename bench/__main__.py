@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from bench.compare_offpath import compare
-from bench.measure import OutputRange, measure
+from bench.measure import BenchOptions, measure
 from bench.peers.c.bandwidth import bandwidth
 from bench.peers.offpath import NAMES as OFFPATH_PEERS
 from bench.peers.registry import NAMES, missing
@@ -32,11 +32,13 @@ OFF_THE_PATH = "offpath"
 FAMILIES = (*dict.fromkeys(workload.family for workload in ALL), OFF_THE_PATH)
 
 
-def _on_spark(chosen: Sequence[Workload] | None, wanted: OutputRange) -> Iterator[str]:
+def _on_spark(
+    chosen: Sequence[Workload] | None, options: BenchOptions
+) -> Iterator[str]:
     """An extra, which nothing else needs."""
     from bench.reports import spark  # noqa: PLC0415
 
-    return spark.lines(chosen, wanted)
+    return spark.lines(chosen, options)
 
 
 FIGURES = {
@@ -58,23 +60,23 @@ def main() -> int:
     names = args.names[1:] if figure else args.names
     peers = _peers(parser, args.peers)
     events = args.events or EVENTS
-    wanted = OutputRange(events, args.seed, args.repeat, tuple(args.workers), peers)
+    options = BenchOptions(events, args.seed, args.repeat, tuple(args.workers), peers)
     chosen = _workloads(parser, names, args.family)
     untuned = _off_the_path(names, args.family)
     if figure is not None and untuned:
         parser.error(f"no figure is drawn of workloads of the family {OFF_THE_PATH}")
     if figure is not None:
-        print(_conditions(events, wanted.repeat))
-        for line in figure(chosen if names or args.family else None, wanted):
+        print(_conditions(events, options.repeat))
+        for line in figure(chosen if names or args.family else None, options):
             print(line, flush=True)
         return 0
     status = 0
     if chosen or not untuned:
-        print(_conditions(events, wanted.repeat))
-        status = _print_table(chosen, wanted)
+        print(_conditions(events, options.repeat))
+        status = _print_table(chosen, options)
     if untuned:
-        print(_conditions(args.events, wanted.repeat))
-        status |= _print_off_the_path(untuned, wanted, args.events)
+        print(_conditions(args.events, options.repeat))
+        status |= _print_off_the_path(untuned, options, args.events)
     return status
 
 
@@ -149,30 +151,30 @@ def _conditions(events: int | None, repeat: int) -> str:
 
 
 def _print_off_the_path(
-    chosen: list[OffPath], wanted: OutputRange, events: int | None
+    chosen: list[OffPath], options: BenchOptions, events: int | None
 ) -> int:
     """Each over its own number of events, unless some are asked for."""
-    table = OffPathTable(tuple(name for name in OFFPATH_PEERS if name in wanted.peers))
+    table = OffPathTable(tuple(name for name in OFFPATH_PEERS if name in options.peers))
     print(table.header())
     for workload in chosen:
         count = events or workload.events
-        one = compare(workload, count, wanted.seed, wanted.repeat, table.peers)
+        one = compare(workload, count, options.seed, options.repeat, table.peers)
         print(table.add(one), flush=True)
     for line in (*table.means(), *table.notes()):
         print(line)
     return 0 if table.agrees else 1
 
 
-def _print_table(chosen: list[Workload], wanted: OutputRange) -> int:
-    speed = bandwidth(1) if "C" in wanted.peers else None
+def _print_table(chosen: list[Workload], options: BenchOptions) -> int:
+    speed = bandwidth(1) if "C" in options.peers else None
     if speed is not None:
         read, copied = speed.read / 1e9, speed.copied / 1e9
         print(f"one core reads {read:.1f} GB/s, and copies {copied:.1f} GB/s\n")
     most = None if speed is None else max(speed.read, speed.copied)
-    table = Table(wanted.workers, wanted.peers, most)
+    table = Table(options.workers, options.peers, most)
     print(table.header())
     for workload in chosen:
-        for line in table.add(measure(workload, wanted)):
+        for line in table.add(measure(workload, options)):
             print(line, flush=True)
     for line in (*table.means(), *table.notes()):
         print(line)

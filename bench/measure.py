@@ -16,7 +16,7 @@ ONE_THREAD = ("C", "plain C", "Numba")
 
 
 @dataclass(frozen=True, slots=True)
-class OutputRange:
+class BenchOptions:
     """What is measured, and how often."""
 
     events: int
@@ -76,36 +76,36 @@ class _Runners:
         self.counted[name] = events
 
 
-def measure(workload: Workload, wanted: OutputRange) -> Measured:
+def measure(workload: Workload, options: BenchOptions) -> Measured:
     """Check the peers, then let them and tiltpy take turns."""
-    streams = workload.make(wanted.events, wanted.seed)
+    streams = workload.make(options.events, options.seed)
     subject = Subject(workload, streams)
-    result = subject.run(wanted.workers[0])
+    result = subject.run(options.workers[0])
     expected = table_of(result)
     events = counted(workload, streams, expected)
     moved = bytes_moved(workload, streams, result.schema, result.num_rows)
     del result
     runners = _Runners()
-    for workers in wanted.workers:
+    for workers in options.workers:
         runners.add(tiltpy(workers), subject.runner(workers), events)
-    for name in wanted.peers:
-        _add_peer(name, workload, wanted, streams, expected, runners)
+    for name in options.peers:
+        _add_peer(name, workload, options, streams, expected, runners)
     if workload.family == "sampled" or workload.folded:
-        for workers in wanted.workers:
+        for workers in options.workers:
             name = with_times(tiltpy(workers))
             runners.add(name, subject.with_times(workers), events)
-        if "C" in wanted.peers and not workload.folded:
+        if "C" in options.peers and not workload.folded:
             name = with_times("C")
-            _add_peer(name, workload, wanted, streams, expected, runners)
+            _add_peer(name, workload, options, streams, expected, runners)
     if workload.family == "keyed" and not workload.folded:
-        for workers in wanted.workers:
+        for workers in options.workers:
             name = with_grouping(tiltpy(workers))
             runners.add(name, subject.with_grouping(workers), events)
-        if "Polars" in wanted.peers:
+        if "Polars" in options.peers:
             name = with_grouping("Polars")
-            _add_peer(name, workload, wanted, streams, expected, runners)
+            _add_peer(name, workload, options, streams, expected, runners)
     del expected
-    turns = take_turns(runners.all, wanted.repeat)
+    turns = take_turns(runners.all, options.repeat)
     return Measured(
         workload,
         moved / events,
@@ -119,15 +119,15 @@ def measure(workload: Workload, wanted: OutputRange) -> Measured:
 def _add_peer(
     name: str,
     workload: Workload,
-    wanted: OutputRange,
+    options: BenchOptions,
     streams: Streams,
     expected: Table,
     runners: _Runners,
 ) -> None:
     """Have a peer timed, if there is one and its result is tiltpy's."""
     most = most_events(name, workload)
-    if most is not None and most < wanted.events:
-        streams = workload.make(most, wanted.seed)
+    if most is not None and most < options.events:
+        streams = workload.make(most, options.seed)
         expected = table_of(Subject(workload, streams).run(1))
         runners.fewer[name] = most
     peer = make_peer(name, workload, streams)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import tiltpy as tilt
-from bench.measure import OutputRange
+from bench.measure import BenchOptions
 from bench.subject import bound
 from bench.timing import Spread, take_turns
 from bench.workloads.offpath.catalogue import OFFPATH
@@ -127,14 +127,14 @@ class Case:
     inputs: Mapping[str, Any]
 
 
-def lines(chosen: Sequence[Workload] | None, wanted: OutputRange) -> Iterator[str]:
+def lines(chosen: Sequence[Workload] | None, options: BenchOptions) -> Iterator[str]:
     """A line for each mechanism and workload that it serves, worst ratio first."""
-    cases = list(_cases(chosen, wanted))
+    cases = list(_cases(chosen, options))
     yield f"{'mechanism':<18}{'lines':>6}  {'workload':<40}{'without / with':>15}"
     for mechanism in MECHANISMS:
         ratios = []
         for case in cases:
-            ratio = compare(case, mechanism.off, wanted)
+            ratio = compare(case, mechanism.off, options)
             if ratio is not None:
                 ratios.append((ratio, case.name))
         head = f"{mechanism.name:<18}{mechanism.lines():>6}"
@@ -145,19 +145,21 @@ def lines(chosen: Sequence[Workload] | None, wanted: OutputRange) -> Iterator[st
             head = " " * len(head)
 
 
-def _cases(chosen: Sequence[Workload] | None, wanted: OutputRange) -> Iterator[Case]:
+def _cases(chosen: Sequence[Workload] | None, options: BenchOptions) -> Iterator[Case]:
     """The tuned workloads, and those that no kernel is tuned for."""
     for workload in WORKLOADS if chosen is None else chosen:
-        inputs = bound(workload, workload.make(wanted.events, wanted.seed))
+        inputs = bound(workload, workload.make(options.events, options.seed))
         yield Case(workload.name, workload.query, inputs)
     for untuned in OFFPATH if chosen is None else ():
-        count = min(wanted.events, untuned.events)
-        rows = untuned.inputs(count, wanted.seed)
+        count = min(options.events, untuned.events)
+        rows = untuned.inputs(count, options.seed)
         bindings = {name: one.bind() for name, one in rows.items()}
         yield Case(untuned.name, untuned.query, bindings)
 
 
-def compare(case: Case, off: tilt.CompileOptions, wanted: OutputRange) -> Spread | None:
+def compare(
+    case: Case, off: tilt.CompileOptions, options: BenchOptions
+) -> Spread | None:
     """Divide the time without a mechanism by that with it; None: it does not serve."""
     queries = {
         "with": tilt.parse(case.query, name=case.name),
@@ -174,6 +176,6 @@ def compare(case: Case, off: tilt.CompileOptions, wanted: OutputRange) -> Spread
             name: partial(query.run, workers=1, **case.inputs)
             for name, query in queries.items()
         }
-        turns = take_turns(runners, wanted.repeat)
+        turns = take_turns(runners, options.repeat)
     pairs = zip(turns["without"], turns["with"], strict=True)
     return Spread(tuple(a.processor / b.processor for a, b in pairs))

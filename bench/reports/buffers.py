@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import tiltpy as tilt
-from bench.measure import OutputRange
+from bench.measure import BenchOptions
 from bench.reports.threads import sampled
 from bench.timing import Runner, rate, take_turns
 from bench.workloads.streams import Stream, Workload
@@ -66,19 +66,19 @@ class Buffers:
                 self.one(place, stop)
 
 
-def lines(chosen: Sequence[Workload] | None, wanted: OutputRange) -> Iterator[str]:
+def lines(chosen: Sequence[Workload] | None, options: BenchOptions) -> Iterator[str]:
     """Two lines for each workload: its rates over buffers of each size.
 
     The first is that of one call for all of them, the second of a call for each.
     """
     yield f"{'million events/s':<16}" + "".join(f"{size:>14,}" for size in SIZES)
-    sizes = [size for size in SIZES if 2 * size <= wanted.events]
+    sizes = [size for size in SIZES if 2 * size <= options.events]
     for workload in chosen or sampled():
-        stream = Kernels(workload, wanted)
+        stream = Kernels(workload, options)
         every = {str(size): stream.buffers(size) for size in sizes}
         runners: dict[str, Runner] = {n: one.run for n, one in every.items()}
         runners |= {f"{n} each": one.run_each for n, one in every.items()}
-        turns = take_turns(runners, wanted.repeat)
+        turns = take_turns(runners, options.repeat)
         for title, way in ((workload.name, ""), ("", " each")):
             cells = [rate(b.events, turns[n + way]).show() for n, b in every.items()]
             yield f"{title:<16}" + "".join(f"{cell:>14}" for cell in cells)
@@ -87,8 +87,8 @@ def lines(chosen: Sequence[Workload] | None, wanted: OutputRange) -> Iterator[st
 class Kernels:
     """A sampled workload's streams, and the kernel that computes most of them."""
 
-    def __init__(self, workload: Workload, wanted: OutputRange) -> None:
-        streams = workload.make(wanted.events, wanted.seed)
+    def __init__(self, workload: Workload, options: BenchOptions) -> None:
+        streams = workload.make(options.events, options.seed)
         self.rows = {name: snapshots(stream) for name, stream in streams.items()}
         query = tilt.parse(workload.query, name=workload.name).query
         layouts = {name: one.abi_layout() for name, one in self.rows.items()}

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import tiltpy as tilt
-from bench.measure import OutputRange
+from bench.measure import BenchOptions
 from bench.outcome import difference, table_of
 from bench.peers.peer import EXACT
 from bench.subject import Subject
@@ -31,22 +31,22 @@ NAMES = ("trading", "RSI", "z-score", "impute", "Pan-Tompkins")
 UNFUSED = tilt.CompileOptions(disabled_passes=frozenset({"fuse_operators"}))
 
 
-def lines(chosen: Sequence[Workload] | None, wanted: OutputRange) -> Iterator[str]:
+def lines(chosen: Sequence[Workload] | None, options: BenchOptions) -> Iterator[str]:
     """A line for each workload: the rates of one worker, and what fusion gains."""
     workloads = chosen or [one for one in WORKLOADS if one.name in NAMES]
     yield f"{'million events/s':<26}{'fused':>14}{'not fused':>14}{'gain':>14}"
     for workload in workloads:
-        fused, unfused, gain = compare(workload, wanted)
+        fused, unfused, gain = compare(workload, options)
         yield (
             f"{workload.name:<26}{fused.show():>14}{unfused.show():>14}"
             f"{gain.median:>14.2f}"
         )
 
 
-def compare(workload: Workload, wanted: OutputRange) -> tuple[Spread, Spread, Spread]:
+def compare(workload: Workload, options: BenchOptions) -> tuple[Spread, Spread, Spread]:
     """The rates of both, which have one result, and their ratio."""
     workload = replace(workload, query=OPERATORS.get(workload.name, workload.query))
-    streams = workload.make(wanted.events, wanted.seed)
+    streams = workload.make(options.events, options.seed)
     subjects = {
         "fused": Subject(workload, streams),
         "unfused": Subject(workload, streams, UNFUSED),
@@ -56,7 +56,7 @@ def compare(workload: Workload, wanted: OutputRange) -> tuple[Spread, Spread, Sp
     assert unlike is None, unlike
     del one, other
     runners = {name: subject.runner(1) for name, subject in subjects.items()}
-    turns = take_turns(runners, wanted.repeat)
+    turns = take_turns(runners, options.repeat)
     events = sum(len(stream.values) for stream in streams.values())
     return (
         rate(events, turns["fused"]),

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tiltpy as tilt
-from bench.measure import OutputRange, tiltpy
+from bench.measure import BenchOptions, tiltpy
 from bench.timing import Runner, rate, take_turns
 from bench.workloads.streams import Workload
 
@@ -24,22 +24,22 @@ Values = NDArray[np.float64]
 PEERS = ("Polars", "pandas")
 
 
-def lines(chosen: Sequence[Workload] | None, wanted: OutputRange) -> Iterator[str]:
+def lines(chosen: Sequence[Workload] | None, options: BenchOptions) -> Iterator[str]:
     """A line for each window: million events a second, of tiltpy and of its peers."""
     del chosen
-    events = min(wanted.events, MOST)
-    values = np.random.default_rng(wanted.seed).normal(size=events)
+    events = min(options.events, MOST)
+    values = np.random.default_rng(options.seed).normal(size=events)
     peers = [name for name in PEERS if find_spec(name.lower())]
-    names = [*map(tiltpy, wanted.workers), *peers]
+    names = [*map(tiltpy, options.workers), *peers]
     yield f"million events/s of {events:,}" + "".join(f"{n:>14}" for n in names)
     for window in WINDOWS:
         if window <= events:
-            runners = _runners(values, window, wanted.workers, peers)
+            runners = _runners(values, window, options.workers, peers)
             wrong = _wrong(runners)
             if wrong:
                 yield f"window {window:,}: {wrong} finds other medians"
                 continue
-            turns = take_turns(runners, wanted.repeat)
+            turns = take_turns(runners, options.repeat)
             cells = [rate(events, turns[name]).show() for name in names]
             line = "".join(f"{cell:>14}" for cell in cells)
             yield f"{f'window of {window:,}':<{19 + len(f'{events:,}')}}" + line

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import tiltpy as tilt
 from bench.leaks import resident
-from bench.measure import OutputRange
+from bench.measure import BenchOptions
 from bench.workloads.streams import Workload
 
 TIMES = 50
@@ -41,12 +41,12 @@ def prices(events: int, seed: int) -> Iterator[NDArray[np.float32]]:
         yield noise[begin : begin + min(BATCH, events - first)] + np.float32(1)
 
 
-def lines(_chosen: Sequence[Workload] | None, wanted: OutputRange) -> Iterator[str]:
+def lines(_chosen: Sequence[Workload] | None, options: BenchOptions) -> Iterator[str]:
     """The table of each number of workers, line by line."""
-    events = str(TIMES * wanted.events)
-    for workers in wanted.workers:
+    events = str(TIMES * options.events)
+    for workers in options.workers:
         command = [sys.executable, "-m", "bench.reports.memory", events]
-        command += ["--workers", str(workers), "--seed", str(wanted.seed)]
+        command += ["--workers", str(workers), "--seed", str(options.seed)]
         with subprocess.Popen(  # noqa: S603
             command, stdout=subprocess.PIPE, text=True
         ) as process:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from bench.measure import OutputRange
+from bench.measure import BenchOptions
 from bench.peers.spark.jobs import JOBS, Job
 from bench.timing import Runner, Spread, speedup, take_turns
 from bench.workloads.streams import Workload
@@ -34,10 +34,10 @@ NAME, CELL = 24, 14
 Batches = Iterator[pa.RecordBatch]
 
 
-def lines(chosen: Sequence[Workload] | None, wanted: OutputRange) -> Iterator[str]:
+def lines(chosen: Sequence[Workload] | None, options: BenchOptions) -> Iterator[str]:
     """A line for each job: seconds of everyone, and what they say."""
     del chosen
-    events, turns = min(wanted.events, MOST), min(wanted.repeat, TURNS)
+    events, turns = min(options.events, MOST), min(options.repeat, TURNS)
     names = (TILTPY, SPARK, MOVING, SORTED)
     yield f"seconds, {events:,} rows, {MASTER}, {turns} turns"
     heads = [*names, "Spark/tiltpy", "outside"]
@@ -47,7 +47,7 @@ def lines(chosen: Sequence[Workload] | None, wanted: OutputRange) -> Iterator[st
         start_session(MASTER, _settings(folder)) as session,
     ):
         for job in JOBS:
-            frame = _cached(session, job, events, wanted.seed, Path(folder))
+            frame = _cached(session, job, events, options.seed, Path(folder))
             yield _line(job, frame, turns)
             frame.unpersist(blocking=True)
 
