@@ -18,10 +18,10 @@ validity bitmap besides (Arrow's: bit `offset + i`, 1 is valid). In a scalar pay
 null row is no event at all; in a struct a row stands, and its null fields are φ.
 Buffers have at least one readable row, even when `n` is 0.
 
-A string is a code: its number in a dictionary that the run makes of all the strings it
-may meet, those of the query among them. If the query asks for the order of strings, the
-codes are in the order of the strings' UTF-8 bytes. What a kernel must know of certain
-strings stands in slots that are named after them: the same code serves any data.
+A string is a dictionary code: its position in a dictionary of all strings of the run's
+inputs and of the query. If the query compares strings by order, the codes are in the
+order of the strings' UTF-8 bytes. What a kernel must know of certain strings stands in
+slots that are named after them: the same machine code serves any data.
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class TimeLayout(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What a kernel is specialised for: one input's time layout and its nulls."""
+    """The rows that a kernel is specialised for: one input's time layout and nulls."""
 
     time: TimeLayout
     nullable: tuple[bool, ...]

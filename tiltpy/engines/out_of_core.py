@@ -1,9 +1,9 @@
 """The engine over inputs that are read batch by batch, in bounded memory.
 
-Time goes on in spans. Of each input the rows of the span are held, and those around it
-that an output looks back or ahead to (its boundaries); a span is computed like a whole
-run, by chunks. A span's end is a seam like that between chunks: the last snapshot
-before it waits for the next span, which may make it longer.
+The run computes one span of time after the other. In memory are the rows of each input
+in the span and its halo (the lookback and lookahead of outputs); a span is computed
+like a whole run, by chunks. Its end is a seam as between chunks: the last snapshot
+before it is carried into the next span, which may extend it.
 """
 
 from collections.abc import Callable, Generator, Mapping

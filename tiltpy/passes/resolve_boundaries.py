@@ -1,4 +1,4 @@
-"""Resolve boundaries: how far each output looks back and ahead (section 5.1).
+"""Resolve boundaries: the lookback and lookahead of each output (section 5.1).
 
 Before:
 

@@ -1,4 +1,4 @@
-"""Long windows over vectors, each lane on its own: van Herk, Gil and Werman.
+"""Long windows over vectors by van Herk blocks (van Herk, Gil, Werman), lane by lane.
 
 The suffixes of a block of vectors are made once a block; merged with the running prefix
 of the next one they are the windows that reach from one into the other. Three merges a

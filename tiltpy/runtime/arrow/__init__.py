@@ -1,5 +1,5 @@
 """Arrow and files: tables, their types and time stamps, to and from numpy.
 
-Reads whatever frame a user binds, Parquet, CSV and Arrow files, and writes them.
-Events, kernels and runs are unknown here.
+Reads the frames that users bind (one-shot frames only once), Parquet, CSV and Arrow
+files, and writes them. Events, kernels and runs are unknown here.
 """
