@@ -21,20 +21,20 @@ def sma(x: Expression, w: Value) -> Expression:
 def ema(x: Expression, alpha: Value, step: Value = 1) -> Expression:
     """The exponential moving average of samples a step apart.
 
-    The newest has the weight alpha, each before it (1 - alpha) of the one after it. Of
-    the last 1024 of them: what is older has (1 - alpha)^1024, nothing in f64 for alpha
-    of 0.04 and more. Missing samples have no weight; φ where all are missing.
+    The newest has the weight alpha, each before it (1 - alpha) of its successor's.
+    Samples older than 1024 steps would have (1 - alpha)^1024, negligible in f64 for
+    alpha >= 0.04. Missing samples have no weight; φ where all are missing.
     """
     return call("ema", x, lift_time(alpha), lift_time(step))
 
 
 def time_mean(x: Expression, w: Value) -> Expression:
-    """The mean of what held within the last w, weighed by for how long it held."""
+    """The mean of the values within the last w, weighted by duration."""
     return call("time_mean", x, lift_time(w))
 
 
 def vwap(price: Expression, volume: Expression, w: Value) -> Expression:
-    """The mean price within the last w, weighed by volume: two fields of one object."""
+    """The mean price within the last w, weighted by volume: fields of one object."""
     return call("vwap", price, volume, lift_time(w))
 
 
@@ -60,7 +60,7 @@ def normalize(x: Expression, w: Value) -> Expression:
 
 
 def rescale(x: Expression, w: Value) -> Expression:
-    """Where the value lies between the least (0) and the greatest (1) of the last w.
+    """The position of the value between the least (0) and greatest (1) of the last w.
 
     φ where these are equal.
     """
@@ -94,10 +94,10 @@ def crest_factor(x: Expression, w: Value) -> Expression:
 
 
 def zero_crossings(x: Expression, w: Value) -> Expression:
-    """How often the sign changed within the last w, each row against the one before it.
+    """The number of sign changes from row to row within the last w.
 
-    That may lie up to w before the window. What is 0 or NaN has no sign, and is passed
-    over. Never φ.
+    A row's predecessor may lie up to w before the window. Zeros and NaNs have no sign
+    and are skipped. Never φ.
     """
     return call("zero_crossings", x, lift_time(w))
 
@@ -105,16 +105,16 @@ def zero_crossings(x: Expression, w: Value) -> Expression:
 def correlation(x: Expression, y: Expression, w: Value) -> Expression:
     """The correlation (Pearson's) of two objects within the last w.
 
-    Of the snapshots in which both are there; φ where one of them does not vary.
+    Of the snapshots in which both have a value; φ where one of them does not vary.
     """
     return call("correlation", x, y, lift_time(w))
 
 
 def beta(x: Expression, market: Expression, w: Value) -> Expression:
-    """How much ~x changes with ~market within the last w.
+    """The beta of ~x against ~market within the last w.
 
     That is their covariance over the variance of ~market, of the snapshots in which
-    both are there; φ where ~market does not vary.
+    both have a value; φ where ~market does not vary.
     """
     return call("beta", x, market, lift_time(w))
 
@@ -125,7 +125,7 @@ def change(x: Expression, step: Value = 1) -> Expression:
 
 
 def returns(x: Expression, step: Value = 1) -> Expression:
-    """The share by which the value grew within a step: 0.1 is ten percent."""
+    """The relative growth within a step: 0.1 is ten percent."""
     return call("returns", x, lift_time(step))
 
 
@@ -135,9 +135,9 @@ def log_returns(x: Expression, step: Value = 1) -> Expression:
 
 
 def drawdown(x: Expression, w: Value) -> Expression:
-    """The share by which the value lies below the greatest of the last w.
+    """The relative distance to the greatest value of the last w.
 
-    0, or less than that.
+    0 or negative.
     """
     return call("drawdown", x, lift_time(w))
 
@@ -151,19 +151,19 @@ def new_high(x: Expression, w: Value, step: Value = 1) -> Expression:
 
 
 def increase(x: Expression, w: Value) -> Expression:
-    """The growth of a counter within the last w: of each row since the one before it.
+    """The growth of a counter within the last w: of each row since its predecessor.
 
-    That may lie up to w before the window. Where a counter falls it was set back to 0.
-    φ where there is no row within the last w, or but one and none before it.
+    The predecessor may lie up to w before the window. Where a counter falls it was
+    reset to 0. φ where no row within the last w has a predecessor.
     """
     return call("increase", x, lift_time(w))
 
 
 def rsi(x: Expression, w: Value) -> Expression:
-    """The relative strength index: how many percent of all movement went up.
+    """The relative strength index: gains as a percentage of all absolute changes.
 
-    From each row within the last w to the one before it, which may lie up to w before
-    the window; 50 where nothing moved.
+    Changes are from each row's predecessor, which may lie up to w before the window, to
+    the row; 50 where nothing changed.
     """
     return call("rsi", x, lift_time(w))
 
@@ -177,8 +177,8 @@ def macd(
 ) -> Expression:
     """The convergence and divergence of moving averages.
 
-    The line is the difference of two exponential ones, with the weights 2 / (n + 1) for
-    n steps, the signal its own average, the histogram how far it lies above that.
+    The line is the difference of two exponential averages, with the weights 2 / (n + 1)
+    for n steps, the signal the average of the line, the histogram line minus signal.
     """
     return call(
         "macd",
@@ -211,7 +211,7 @@ def steady(c: Expression, w: Value) -> Expression:
 
 
 def ffill(x: Expression, gap: Value) -> Expression:
-    """The value, or where there is none the last one.
+    """The value, or in a gap the last one.
 
     That must have ended less than `gap` before.
     """
@@ -219,17 +219,17 @@ def ffill(x: Expression, gap: Value) -> Expression:
 
 
 def bfill(x: Expression, gap: Value) -> Expression:
-    """The value, or where there is none the next one, if it begins within `gap`."""
+    """The value, or in a gap the next one, if it begins within `gap`."""
     return call("bfill", x, lift_time(gap))
 
 
 def fill(x: Expression, value: Value) -> Expression:
-    """The value, or where there is none another one."""
+    """The value, or in a gap a default."""
     return call("fill", x, value)
 
 
 def impute_mean(x: Expression, w: Value) -> Expression:
-    """The value, or where there is none the mean of its tumbling window of w.
+    """The value, or in a gap the mean of its tumbling window of w.
 
     Windows start at multiples of w; it looks ahead to the end of each.
     """
@@ -237,15 +237,15 @@ def impute_mean(x: Expression, w: Value) -> Expression:
 
 
 def interpolate(x: Expression, gap: Value) -> Expression:
-    """The value, or where there is none one on the line from the last to the next.
+    """The value, or in a gap the linear interpolation between the last and the next.
 
-    Both must be less than `gap` away: the last ends there, and the next begins.
+    The last must end, and the next begin, less than `gap` away.
     """
     return call("interpolate", x, lift_time(gap))
 
 
 def resample_linear(x: Expression, period: Value) -> Expression:
-    """A signal of `sampled period` at the caller's rate, by straight lines.
+    """A signal of `sampled period`, resampled linearly at the caller's rate.
 
     Each value lies on the line from the sample before to the one after. Of inputs only.
     """
@@ -258,12 +258,12 @@ def asof(x: Expression, age: Value) -> Expression:
 
 
 def age(x: Expression, most: Value) -> Expression:
-    """How many ticks ago there was a value; φ if not within `most`."""
+    """The ticks since the last value; φ if there is none within `most`."""
     return call("age", x, lift_time(most))
 
 
 def silent(x: Expression, gap: Value) -> Expression:
-    """Whether there was nothing for a time of `gap`.
+    """Whether there was no value for a time of `gap`.
 
     Never φ.
     """
