@@ -1,7 +1,7 @@
 """Runs of compiled queries: Arrow in, chunks on workers, Arrow out.
 
-Only `string_predicates` and `spark` import pyarrow besides. `run.py` runs a query over
-data in memory, `row_access.py` reads single rows. The sub-packages import only those
-before them: `arrays` and `concurrency`, `arrow`, `ingest`, `execution`, `results`; then
-`keyed`, `preaggregation` and `incremental`.
+Only `string_predicates` and `spark` import pyarrow besides. `row_access.py` reads
+single rows. The sub-packages import only those before them: `arrays` and `concurrency`,
+`arrow`, `ingest`, `execution`, `results`; then `keyed`, `preaggregation` and
+`incremental`. `engines` combines them.
 """

@@ -1,4 +1,4 @@
-"""What runs in bounded memory hold between evaluations: buffered rows, progress.
+"""State of runs in bounded memory between evaluations: buffered rows, progress.
 
 Imported by the engines alone.
 """
