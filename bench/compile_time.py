@@ -15,7 +15,7 @@ from statistics import median
 import pyarrow.parquet as pq
 
 import tiltpy as tilt
-from tiltpy.abi import Layout
+from tiltpy.abi.layouts import Layout
 from tiltpy.codegen.jit import host
 from tiltpy.compiler import Compiler
 from tiltpy.engines.local import bind_inputs

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tests.random.held_rows import as_intervals, hold_on
 from tests.random.queries import Case
-from tiltpy.abi import TimeLayout
+from tiltpy.abi.layouts import TimeLayout
 from tiltpy.compiler import CompileOptions, Compiler
 from tiltpy.costs import DEFAULT_COSTS, Costs
 from tiltpy.engines.local import run

@@ -24,7 +24,7 @@ from tests.one_shot import Kind, frame_of
 from tests.random.key_columns import key_array
 from tests.random.key_rows import KeyedInput
 from tests.random.keyed_queries import KeyedCase
-from tiltpy.abi import TimeLayout
+from tiltpy.abi.layouts import TimeLayout
 from tiltpy.compiler import CompileOptions, Compiler, by_keys
 from tiltpy.engines.local import bind_inputs, run, run_parts
 from tiltpy.interpreter.evaluate import Snapshot

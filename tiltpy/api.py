@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from tiltpy.abi import Layout
+from tiltpy.abi.layouts import Layout
 from tiltpy.argument_checks import check_argument, check_path
 from tiltpy.check_reductions import check_agreement
 from tiltpy.compiler import CompileOptions, Compiler, by_keys

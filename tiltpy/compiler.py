@@ -17,13 +17,8 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TypeVar
 
-from tiltpy.abi import (
-    Layout,
-    PaneAggregation,
-    SamplingGrid,
-    Signature,
-    TimeLayout,
-)
+from tiltpy.abi.layouts import Layout, SamplingGrid, TimeLayout
+from tiltpy.abi.signature import PaneAggregation, Signature
 from tiltpy.codegen.cache.compile_cache import NO_CACHE, CompileCache, open_cache
 from tiltpy.codegen.jit import (
     Drivers,

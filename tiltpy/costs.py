@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tiltpy.abi import LANES
+from tiltpy.abi.signature import LANES
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from bench import (
     measure,
 )
 from bench.compile_time import compile_once, slowest_imports
-from bench.measure import Measured, OutputRange, tiltpy
+from bench.measure import BenchOptions, Measured, tiltpy
 from bench.outcome import Cells, Kept, Outcome, Table, difference
 from bench.peers.duckdb import unkeyed as duckdb_peers
 from bench.peers.peer import Peer
@@ -212,7 +212,7 @@ def test_an_unknown_workload_is_refused() -> None:
     assert "no workload 'selct'; there are fusion; threads" in done.stderr
 
 
-WANTED = OutputRange(events=20_000, seed=1, repeat=2, workers=(1,), peers=())
+WANTED = BenchOptions(events=20_000, seed=1, repeat=2, workers=(1,), peers=())
 
 
 def test_figures_have_a_line_for_each_workload() -> None:

@@ -16,7 +16,7 @@ from tests import ROOT
 from tests.codegen.cached_kernels import count
 from tests.compiled import NO_STRATEGIES
 from tiltpy import compiler
-from tiltpy.abi import Layout, TimeLayout
+from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.codegen.cache import compile_cache
 from tiltpy.codegen.jit import compile_object
 from tiltpy.disk_store import DiskStore, user_store

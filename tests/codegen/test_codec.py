@@ -13,7 +13,8 @@ import pytest
 
 from tests.random.payloads import random_payload_case
 from tests.random.queries import random_case
-from tiltpy.abi import Layout, Signature, TimeLayout
+from tiltpy.abi.layouts import Layout, TimeLayout
+from tiltpy.abi.signature import Signature
 from tiltpy.codegen.cache.codec import MalformedError, classes, codec
 from tiltpy.codegen.jit import Effort, ObjectCode
 from tiltpy.compiler import CompileOptions, Specialised

@@ -21,7 +21,8 @@ from tests.random.grids import random_grid_case
 from tests.random.keyed_queries import random_fold_case, random_keyed_case
 from tests.random.queries import Case, random_case
 from tiltpy import compiler
-from tiltpy.abi import LANES, Layout, PaneAggregation, SamplingGrid, TimeLayout
+from tiltpy.abi.layouts import Layout, SamplingGrid, TimeLayout
+from tiltpy.abi.signature import LANES, PaneAggregation
 from tiltpy.compiler import CompileOptions, Specialised, by_keys
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event

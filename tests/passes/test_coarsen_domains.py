@@ -6,7 +6,7 @@ from random import Random
 from tests.compare import assert_same
 from tests.compiled import Setting, run_compiled
 from tests.random.queries import Case, random_case
-from tiltpy.abi import Layout, SamplingGrid, TimeLayout
+from tiltpy.abi.layouts import Layout, SamplingGrid, TimeLayout
 from tiltpy.compiler import CompileOptions, Specialised
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event, interpret

@@ -22,7 +22,8 @@ from tests.random.grids import random_grid_case, random_grid_setting
 from tests.random.queries import random_case
 from tests.runtime.execution.fences import rows_of
 from tiltpy import compiler
-from tiltpy.abi import LANES, OF_STRINGS, Shape, Signature, SlotKind
+from tiltpy.abi.signature import LANES, Shape, Signature
+from tiltpy.abi.slots import OF_STRINGS, SlotKind
 from tiltpy.aggregates.central_moments import ORDERS
 from tiltpy.aggregates.masked_variance import MaskedVariance
 from tiltpy.aggregates.pane_fold import Pane

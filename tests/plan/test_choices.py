@@ -12,7 +12,7 @@ import pytest
 import tiltpy as tilt
 from tests import GOLDEN
 from tests.lowering.sweep.test_golden_kernels import check_golden
-from tiltpy.abi import Layout, SamplingGrid, TimeLayout
+from tiltpy.abi.layouts import Layout, SamplingGrid, TimeLayout
 from tiltpy.compiler import CompileOptions, Specialised
 from tiltpy.frontend.parse import parse
 from tiltpy.plan.choose import LOOP_STRATEGIES, STRATEGY_NAMES

@@ -22,7 +22,8 @@ from tests.random.queries import (
     random_payload,
 )
 from tests.random.streams import Spans, StreamMaker
-from tiltpy.abi import LANES, Layout, SamplingGrid, TimeLayout
+from tiltpy.abi.layouts import Layout, SamplingGrid, TimeLayout
+from tiltpy.abi.signature import LANES
 from tiltpy.compiler import specialise
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.emit.references import references

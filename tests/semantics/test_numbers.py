@@ -14,7 +14,7 @@ from tests.compare import assert_same
 from tests.compiled import Setting, run_compiled
 from tests.plain import check_engines, listed, steps
 from tests.random.queries import Case
-from tiltpy.abi import TimeLayout
+from tiltpy.abi.layouts import TimeLayout
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event, Value, interpret
 from tiltpy.ops import FUNCTIONS

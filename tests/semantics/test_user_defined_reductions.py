@@ -12,7 +12,7 @@ from tests.compare import assert_same
 from tests.compiled import Setting, run_compiled
 from tests.random.queries import Case
 from tests.run_everywhere import run_everywhere
-from tiltpy.abi import Layout, TimeLayout
+from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.compiler import Compiler
 from tiltpy.errors import QueryErrors
 from tiltpy.explain.stages import explain

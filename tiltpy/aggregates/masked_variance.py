@@ -11,7 +11,7 @@ differ by 0.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tiltpy.abi import LANES
+from tiltpy.abi.signature import LANES
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.floats import minus, over, plus, times
 from tiltpy.emit.values import LoopValue

@@ -7,7 +7,7 @@ state of its own; they are combined at the end, so that no addition waits for an
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from tiltpy.abi import LANES
+from tiltpy.abi.signature import LANES
 from tiltpy.aggregates.aggregate import Aggregate, State, name_state
 from tiltpy.aggregates.built_in import COUNT
 from tiltpy.emit.builder import Block

@@ -16,7 +16,7 @@ from functools import cache, partial
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
-from tiltpy.abi import LANES
+from tiltpy.abi.signature import LANES
 from tiltpy.codegen.llvm.drivers import DRIVERS
 from tiltpy.codegen.llvm.module import emit_module
 from tiltpy.forks import Guarded

@@ -9,7 +9,7 @@ that a reference is a fixed map between two counts.
 from dataclasses import dataclass
 from math import gcd
 
-from tiltpy.abi import LANES
+from tiltpy.abi.signature import LANES
 from tiltpy.ir.nodes import Query
 from tiltpy.types import TDom
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tiltpy.abi import OF_STRINGS, Layout, RowCount, Scratch, Slot, SlotKind
+from tiltpy.abi.layouts import Layout
+from tiltpy.abi.signature import RowCount, Scratch
+from tiltpy.abi.slots import OF_STRINGS, Slot, SlotKind
 from tiltpy.costs import DEFAULT_COSTS, Costs
 from tiltpy.ir.nodes import UserReduction
 from tiltpy.loops.build import TRUE

@@ -5,7 +5,7 @@ Sampled inputs, densified rows, and objects that an earlier loop materialised.
 
 from dataclasses import dataclass, replace
 
-from tiltpy.abi import LANES
+from tiltpy.abi.signature import LANES
 from tiltpy.emit.axes import Axis, CellMap
 from tiltpy.emit.builder import Block
 from tiltpy.emit.row_access import ObjectRows

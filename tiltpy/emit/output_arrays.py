@@ -3,7 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tiltpy.abi import LANES, Layout, SlotKind, TimeLayout
+from tiltpy.abi.layouts import Layout, TimeLayout
+from tiltpy.abi.signature import LANES
+from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue

@@ -7,7 +7,9 @@ this file of the lowering depends on how `abi` stores the times of each layout.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tiltpy.abi import LANES, Layout, SlotKind, TimeLayout
+from tiltpy.abi.layouts import Layout, TimeLayout
+from tiltpy.abi.signature import LANES
+from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.values import LoopValue
 from tiltpy.loops.build import (

@@ -7,7 +7,7 @@ non-temporal stores. For short outputs the loop writes to the output itself.
 
 from collections.abc import Sequence
 
-from tiltpy.abi import LANES
+from tiltpy.abi.signature import LANES
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.loops.build import INF, add, conj, eq, i64, load, lt, select, sub
 from tiltpy.loops.nodes import Array, Bin, Choose, LExpr, Pour, Store, Var, While, Wide

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from tiltpy.abi import SlotKind
+from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.builder import Block
 from tiltpy.ir.nodes import (
     At,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
 from functools import partial
 
-from tiltpy.abi import Layout
+from tiltpy.abi.layouts import Layout
 from tiltpy.engines.engine import Engine, RunState
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query

@@ -8,7 +8,7 @@ earlier partition began, and whether the last one goes on.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tiltpy.abi import TimeLayout
+from tiltpy.abi.layouts import TimeLayout
 from tiltpy.engines.engine import Engine
 from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.runtime.arrays.bitmap_snapshots import BitmapSnapshots

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from tiltpy.abi import LANES, Loop, SamplingGrid, Shape, TimeLayout
+from tiltpy.abi.layouts import SamplingGrid, TimeLayout
+from tiltpy.abi.signature import LANES, Loop, Shape
 from tiltpy.aggregates.user_defined import slide_of
 from tiltpy.compiler import Compiler, LazyCode, Specialised
 from tiltpy.emit.references import reductions

@@ -6,7 +6,7 @@ Nothing is converted implicitly: every rule is an equality, as in LLVM.
 from struct import error, pack
 from typing import assert_never
 
-from tiltpy.abi import LANES
+from tiltpy.abi.signature import LANES
 from tiltpy.loops.nodes import (
     Bin,
     CallFn,

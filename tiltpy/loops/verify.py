@@ -8,7 +8,7 @@ lower (see `compiler.VERIFY_KERNELS`).
 
 from typing import assert_never
 
-from tiltpy.abi import LANES
+from tiltpy.abi.signature import LANES
 from tiltpy.loops.build import FALSE
 from tiltpy.loops.nodes import (
     Assign,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tiltpy.abi import Signature
+from tiltpy.abi.signature import Signature
 from tiltpy.loops.nodes import LoopKernel
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
-from tiltpy.abi import Layout
+from tiltpy.abi.layouts import Layout
 from tiltpy.costs import Costs
 from tiltpy.errors import TiltError
 from tiltpy.ir.cuts import reads

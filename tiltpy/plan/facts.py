@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tiltpy.abi import Layout, TimeLayout
+from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import is_filtered
 from tiltpy.emit.row_access import input_rows

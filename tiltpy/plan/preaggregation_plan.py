@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import gcd
 
-from tiltpy.abi import Layout, PaneAggregation, SlotKind, TimeLayout
+from tiltpy.abi.layouts import Layout, TimeLayout
+from tiltpy.abi.signature import PaneAggregation
+from tiltpy.abi.slots import SlotKind
 from tiltpy.aggregates.aggregate import Aggregate
 from tiltpy.aggregates.built_in import aggregate_for
 from tiltpy.costs import DEFAULT_COSTS, Costs

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import assert_never
 
-from tiltpy.abi import LANES
+from tiltpy.abi.signature import LANES
 from tiltpy.ir.print.expressions import ExprPrinter
 from tiltpy.plan.nodes import (
     EdgeScan,

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import lcm
 
-from tiltpy.abi import LANES, Layout, SamplingGrid, TimeLayout
+from tiltpy.abi.layouts import Layout, SamplingGrid, TimeLayout
+from tiltpy.abi.signature import LANES
 from tiltpy.costs import Costs
 from tiltpy.emit.axes import Axis, CellMap, common_low, map_cells, whole_vectors
 from tiltpy.emit.references import reductions, references

@@ -4,7 +4,7 @@ import pytest
 
 from tests import GOLDEN
 from tests.lowering.sweep.test_golden_kernels import check_golden, described
-from tiltpy.abi import Layout, TimeLayout
+from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.compiler import CompileOptions, Compiler, Specialised
 from tiltpy.frontend.parse import parse
 from tiltpy.plan.choose import DISABLED

@@ -14,7 +14,7 @@ from tests.compiled import Setting
 from tests.lowering.sweep.test_tumbling_rows import STREAMS
 from tests.plain import check_engines
 from tests.plan.shapes import Census
-from tiltpy.abi import Layout, SamplingGrid, TimeLayout
+from tiltpy.abi.layouts import Layout, SamplingGrid, TimeLayout
 from tiltpy.compiler import CompileOptions, Specialised
 from tiltpy.frontend.parse import parse
 

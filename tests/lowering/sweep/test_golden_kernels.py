@@ -7,7 +7,8 @@ import pytest
 
 from tests import GOLDEN
 from tests.compiled import NO_STRATEGIES
-from tiltpy.abi import Layout, SamplingGrid, Shape, TimeLayout
+from tiltpy.abi.layouts import Layout, SamplingGrid, TimeLayout
+from tiltpy.abi.signature import Shape
 from tiltpy.api import CompiledQuery
 from tiltpy.compiler import CompileOptions, LazyCode, Specialised
 from tiltpy.frontend.parse import parse

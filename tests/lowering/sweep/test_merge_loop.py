@@ -12,7 +12,7 @@ import pytest
 from tests.compiled import Setting
 from tests.lowering.sweep.test_tumbling_rows import STREAMS
 from tests.plain import check_engines
-from tiltpy.abi import Layout, TimeLayout
+from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.compiler import CompileOptions, Specialised
 from tiltpy.frontend.parse import parse
 from tiltpy.loops.printer import format_kernel

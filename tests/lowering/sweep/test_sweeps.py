@@ -13,7 +13,7 @@ import tiltpy as tilt
 from tests.compare import assert_same
 from tests.compiled import NO_STRATEGIES, Setting, snapshots
 from tests.plain import check_engines, held
-from tiltpy.abi import Layout, TimeLayout
+from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.api import CompiledQuery
 from tiltpy.compiler import CompileOptions, Specialised
 from tiltpy.frontend.parse import parse

@@ -14,7 +14,8 @@ import pytest
 import tiltpy as tilt
 from tests.compiled import NO_STRATEGIES
 from tests.plain import check_engines
-from tiltpy.abi import Layout, Shape, TimeLayout
+from tiltpy.abi.layouts import Layout, TimeLayout
+from tiltpy.abi.signature import Shape
 from tiltpy.compiler import CompileOptions, Specialised
 from tiltpy.frontend.parse import parse
 

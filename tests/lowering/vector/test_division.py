@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.loops.trials import PACKS, I, Trial, same
-from tiltpy.abi import LANES
+from tiltpy.abi.signature import LANES
 from tiltpy.codegen.llvm.module import emit_module
 from tiltpy.loops.build import add, i64, load, mul
 from tiltpy.loops.nodes import Assign, Bin, For, Num, Store, Var, Wide

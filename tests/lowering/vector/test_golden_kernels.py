@@ -4,7 +4,8 @@ import pytest
 
 from tests import GOLDEN
 from tests.lowering.sweep.test_golden_kernels import check_golden, described
-from tiltpy.abi import Layout, SamplingGrid, Shape, TimeLayout
+from tiltpy.abi.layouts import Layout, SamplingGrid, TimeLayout
+from tiltpy.abi.signature import Shape
 from tiltpy.compiler import specialise
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.frontend.parse import parse

@@ -12,7 +12,7 @@ import pytest
 
 from tests.loops.trials import PACKS, TARGETS, I, Numbers, Trial, compiled, items, same
 from tests.semantics.test_numbers import edges, float_edges
-from tiltpy.abi import LANES
+from tiltpy.abi.signature import LANES
 from tiltpy.codegen import jit
 from tiltpy.loops.build import add, eq, i64, load, lt, mul, negate, select
 from tiltpy.loops.nodes import (

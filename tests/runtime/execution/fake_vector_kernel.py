@@ -16,20 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.loops.trials import drivers
-from tiltpy.abi import (
+from tiltpy.abi.layouts import Layout, SamplingGrid, TimeLayout
+from tiltpy.abi.signature import (
     LANES,
     AlignedRange,
-    Layout,
     Loop,
     Read,
-    SamplingGrid,
     Scratch,
     Shape,
     Signature,
-    Slot,
-    SlotKind,
-    TimeLayout,
 )
+from tiltpy.abi.slots import Slot, SlotKind
 from tiltpy.compiler import CompileOptions, Compiler
 from tiltpy.interpreter.evaluate import Event, Snapshot, Value, interpret
 from tiltpy.ir.nodes import Query, TemporalExpr

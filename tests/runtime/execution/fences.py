@@ -22,7 +22,8 @@ from tests.random.events import random_event_case, random_event_setting
 from tests.random.grids import random_grid_case, random_grid_setting
 from tests.random.queries import random_case
 from tests.semantics.test_properties import check
-from tiltpy.abi import LANES, SlotKind
+from tiltpy.abi.signature import LANES
+from tiltpy.abi.slots import SlotKind
 from tiltpy.runtime.arrays import pool as memory
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.pool import dtype_of

@@ -10,7 +10,7 @@ import tiltpy as tilt
 from tests.compare import first_difference
 from tests.compiled import snapshots, table_of
 from tests.runtime.execution.fake_vector_kernel import FakeKernels
-from tiltpy.abi import Layout
+from tiltpy.abi.layouts import Layout
 from tiltpy.compiler import Compiler
 from tiltpy.engines.local import run
 from tiltpy.frontend.parse import parse

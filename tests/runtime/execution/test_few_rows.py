@@ -13,7 +13,7 @@ import pytest
 
 import tiltpy as tilt
 from tests.compiled import NO_STRATEGIES
-from tiltpy.abi import Layout, TimeLayout
+from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.compiler import CompileOptions, Compiler, Specialised
 from tiltpy.runtime.execution import time_run as job
 from tiltpy.runtime.execution.kernel import Kernel

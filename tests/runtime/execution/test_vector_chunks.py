@@ -16,7 +16,7 @@ from tests.compare import first_difference
 from tests.compiled import snapshots, table_of
 from tests.random.queries import Case, random_case
 from tests.runtime.execution.fake_vector_kernel import FakeKernels
-from tiltpy.abi import Layout
+from tiltpy.abi.layouts import Layout
 from tiltpy.engines.local import run
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event, interpret

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.frames import TRADE, check, events, m, read, ticks
 from tiltpy import lifetimes
 from tiltpy import types as ty
-from tiltpy.abi import TimeLayout
+from tiltpy.abi.layouts import TimeLayout
 from tiltpy.runtime.arrow.read_frame import read_chosen
 from tiltpy.runtime.arrow.select_columns import Choice, choose_columns
 from tiltpy.runtime.arrow.timestamps import PLAIN_TICKS, StampType

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.frames import TRADE, check, events, m, read
 from tiltpy import lifetimes
 from tiltpy import types as ty
-from tiltpy.abi import TimeLayout
+from tiltpy.abi.layouts import TimeLayout
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer

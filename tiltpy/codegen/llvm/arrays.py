@@ -4,7 +4,7 @@ A bool is a byte in memory, or a bit of a bitmap. Vectors are aligned to their e
 alone, but for non-temporal stores.
 """
 
-from tiltpy.abi import LANES
+from tiltpy.abi.signature import LANES
 from tiltpy.codegen.llvm.instructions import (
     Instructions,
     like,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import assert_never
 
-from tiltpy.abi import LANES
+from tiltpy.abi.signature import LANES
 from tiltpy.codegen.llvm.arrays import Memory
 from tiltpy.codegen.llvm.division import emit_division
 from tiltpy.codegen.llvm.instructions import (

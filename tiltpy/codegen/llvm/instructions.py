@@ -8,7 +8,7 @@ import re
 import struct
 from collections.abc import Sequence
 
-from tiltpy.abi import LANES
+from tiltpy.abi.signature import LANES
 from tiltpy.types import BOOL, Scalar
 
 

@@ -12,7 +12,7 @@ and the counted ones, take some nanoseconds a visit, and a chunk some millions o
 
 from typing import assert_never
 
-from tiltpy.abi import LANES
+from tiltpy.abi.signature import LANES
 from tiltpy.codegen.llvm.arrays import Memory, size_of, to_memory
 from tiltpy.codegen.llvm.expressions import Expressions
 from tiltpy.codegen.llvm.instructions import HINTS, Instructions

@@ -9,7 +9,7 @@ integer by -1, casts of NaN and out-of-range floats.
 
 from math import copysign, isnan
 
-from tiltpy.abi import LANES
+from tiltpy.abi.signature import LANES
 from tiltpy.codegen.llvm.instructions import (
     Instructions,
     constant,

@@ -1,6 +1,6 @@
 """Storing the lanes of a vector that a mask selects, one after another."""
 
-from tiltpy.abi import LANES
+from tiltpy.abi.signature import LANES
 from tiltpy.codegen.llvm.instructions import Instructions, element, suffix, wide
 
 HALF = LANES // 2

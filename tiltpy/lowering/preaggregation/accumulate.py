@@ -6,7 +6,8 @@ condition, and an entry in each of some rows of matrices, which stay in the cach
 
 from collections.abc import Iterator
 
-from tiltpy.abi import Loop, Shape, Signature, SlotKind
+from tiltpy.abi.signature import Loop, Shape, Signature
+from tiltpy.abi.slots import SlotKind
 from tiltpy.aggregates.aggregate import lift_where
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.row_access import ObjectRows

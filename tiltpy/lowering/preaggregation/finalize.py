@@ -6,7 +6,8 @@ whether a window has changed: each step for all of the keys, side by side.
 
 from dataclasses import dataclass
 
-from tiltpy.abi import Shape, SlotKind
+from tiltpy.abi.signature import Shape
+from tiltpy.abi.slots import SlotKind
 from tiltpy.aggregates.aggregate import State
 from tiltpy.aggregates.finalize import finish
 from tiltpy.emit.builder import Block

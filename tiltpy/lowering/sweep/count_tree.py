@@ -9,7 +9,7 @@ greatest values. NaNs are counted apart.
 
 from collections.abc import Callable
 
-from tiltpy.abi import LANES
+from tiltpy.abi.signature import LANES
 from tiltpy.aggregates.quantiles import interpolate, quantile_share
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.floats import times

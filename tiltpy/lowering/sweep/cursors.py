@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from tiltpy.abi import TimeLayout
+from tiltpy.abi.layouts import TimeLayout
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.loops.build import (

@@ -6,7 +6,7 @@ visit. A window that ends with the event inserts it and checks for no others; on
 which only the newest row is read evicts nothing.
 """
 
-from tiltpy.abi import LANES
+from tiltpy.abi.signature import LANES
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.output_arrays import OutputArrays, write_snapshot
 from tiltpy.loops.build import (

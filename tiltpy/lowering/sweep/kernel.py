@@ -7,7 +7,9 @@ visits time (`plan.nodes`).
 
 from collections.abc import Iterable, Mapping
 
-from tiltpy.abi import Layout, Signature, SlotKind
+from tiltpy.abi.layouts import Layout
+from tiltpy.abi.signature import Signature
+from tiltpy.abi.slots import SlotKind
 from tiltpy.costs import Costs
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.output_arrays import OutputArrays, output_arrays

@@ -13,7 +13,8 @@ times at which that is φ.
 from dataclasses import replace
 from typing import assert_never
 
-from tiltpy.abi import Loop, Read, RowCount, Shape, SlotKind
+from tiltpy.abi.signature import Loop, Read, RowCount, Shape
+from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.output_arrays import OutputArrays, write_snapshot
 from tiltpy.emit.references import uses_time

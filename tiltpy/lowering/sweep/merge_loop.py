@@ -15,7 +15,7 @@ as vectors (`merge_vectors`).
 
 from collections.abc import Iterable
 
-from tiltpy.abi import LANES
+from tiltpy.abi.signature import LANES
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.output_arrays import OutputArrays, write_snapshot
 from tiltpy.emit.row_access import prefetch_rows

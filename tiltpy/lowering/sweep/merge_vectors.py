@@ -8,7 +8,7 @@ is not stored.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tiltpy.abi import LANES
+from tiltpy.abi.signature import LANES
 from tiltpy.emit.builder import Block
 from tiltpy.emit.output_arrays import OutputArrays, pack_snapshots
 from tiltpy.emit.row_access import ObjectRows

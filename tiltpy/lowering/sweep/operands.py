@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import assert_never
 
-from tiltpy.abi import Read, TimeLayout
+from tiltpy.abi.layouts import TimeLayout
+from tiltpy.abi.signature import Read
 from tiltpy.aggregates.user_defined import Slide, slide_of
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.references import reductions

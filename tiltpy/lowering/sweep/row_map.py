@@ -5,7 +5,8 @@ it: one row in, at most one snapshot out. If no result is φ its times are the r
 only values are written; otherwise snapshots are packed.
 """
 
-from tiltpy.abi import LANES, Loop, Read, Shape, SlotKind
+from tiltpy.abi.signature import LANES, Loop, Read, Shape
+from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import CellIndex, cells_of
 from tiltpy.emit.output_arrays import (

@@ -5,7 +5,7 @@ visit: the rows of a window are searched by their times, then a loop folds vecto
 their values without looking at times.
 """
 
-from tiltpy.abi import LANES
+from tiltpy.abi.signature import LANES
 from tiltpy.aggregates.built_in import COUNT
 from tiltpy.aggregates.finalize import finish
 from tiltpy.aggregates.pane_fold import Pane

@@ -7,7 +7,7 @@ vector, however long the window.
 
 from collections.abc import Callable
 
-from tiltpy.abi import LANES
+from tiltpy.abi.signature import LANES
 from tiltpy.aggregates.aggregate import Aggregate, State
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.loops.build import add, eq, i64, lt, select, sub

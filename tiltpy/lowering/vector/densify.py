@@ -8,7 +8,9 @@ the next row, or by the gap behind this one.
 
 from dataclasses import dataclass
 
-from tiltpy.abi import LANES, SlotKind, TimeLayout
+from tiltpy.abi.layouts import TimeLayout
+from tiltpy.abi.signature import LANES
+from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.axes import Axis
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import CellArrays

@@ -12,7 +12,7 @@ doubles. Nothing runs on over time: a result depends on the cells of its window 
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from tiltpy.abi import LANES
+from tiltpy.abi.signature import LANES
 from tiltpy.aggregates.aggregate import Aggregate, State
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.loops.nodes import Num, Splat

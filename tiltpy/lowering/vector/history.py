@@ -6,7 +6,7 @@ is a shuffle of two of them. What is far back is in a ring in memory.
 
 from dataclasses import dataclass, field
 
-from tiltpy.abi import LANES
+from tiltpy.abi.signature import LANES
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.values import LoopValue, zero
 from tiltpy.loops.build import TRUE, add, disj, i64, lt, ne, sub

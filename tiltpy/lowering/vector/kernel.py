@@ -10,18 +10,17 @@ cache, so that an input is read once and an output written once.
 
 from collections.abc import Mapping
 
-from tiltpy.abi import (
+from tiltpy.abi.layouts import Layout, SamplingGrid
+from tiltpy.abi.signature import (
     LANES,
     AlignedRange,
-    Layout,
     Loop,
     Read,
     RowCount,
-    SamplingGrid,
     Shape,
     Signature,
-    SlotKind,
 )
+from tiltpy.abi.slots import SlotKind
 from tiltpy.costs import Costs
 from tiltpy.emit.axes import whole_vectors
 from tiltpy.emit.builder import Block, KernelBuilder

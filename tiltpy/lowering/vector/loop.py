@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from tiltpy.abi import Shape
+from tiltpy.abi.signature import Shape
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import CellArrays
 from tiltpy.emit.values import LoopValue, lower_expr

@@ -7,7 +7,7 @@ the counter, so that what is ahead of its reader has been computed.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tiltpy.abi import LANES
+from tiltpy.abi.signature import LANES
 from tiltpy.emit.axes import CellMap
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import CellArrays, CellIndex, cells_at

@@ -4,7 +4,8 @@ Where every cell is a snapshot its value goes to the cell's place. Elsewhere the
 are packed, and a bitmap says in which cells snapshots begin (see `abi.AlignedRange`).
 """
 
-from tiltpy.abi import LANES, SlotKind
+from tiltpy.abi.signature import LANES
+from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.stream_stores import StreamStore, pays_streaming
 from tiltpy.ir.nodes import TemporalExpr

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from tiltpy.abi import Shape
+from tiltpy.abi.signature import Shape
 from tiltpy.aggregates.aggregate import Aggregate, State
 from tiltpy.aggregates.built_in import COUNT, aggregate_for
 from tiltpy.aggregates.finalize import finish_cells

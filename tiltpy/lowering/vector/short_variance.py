@@ -1,6 +1,6 @@
 """Variances of a few `f32`: in single precision, as long as nothing can get lost."""
 
-from tiltpy.abi import LANES
+from tiltpy.abi.signature import LANES
 from tiltpy.aggregates.aggregate import State
 from tiltpy.emit.builder import Block
 from tiltpy.emit.cell_arrays import CellIndex

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tiltpy.abi import LANES, RowCount
+from tiltpy.abi.signature import LANES, RowCount
 from tiltpy.emit.axes import Axis
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import CellArrays

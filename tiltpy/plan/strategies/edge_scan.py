@@ -7,7 +7,7 @@ moves, so no visit waits for memory.
 
 from collections.abc import Mapping
 
-from tiltpy.abi import Layout, TimeLayout
+from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.aggregates.central_moments import ORDERS
 from tiltpy.costs import Costs
 from tiltpy.emit.references import reductions, references, uses_time

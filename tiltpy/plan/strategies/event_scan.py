@@ -8,7 +8,8 @@ the rows just before are in its windows or not by their times.
 
 from collections.abc import Mapping
 
-from tiltpy.abi import LANES, Layout
+from tiltpy.abi.layouts import Layout
+from tiltpy.abi.signature import LANES
 from tiltpy.aggregates.central_moments import ORDERS
 from tiltpy.costs import Costs
 from tiltpy.emit.references import reductions, references, uses_time

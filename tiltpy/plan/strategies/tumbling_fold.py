@@ -4,7 +4,7 @@ A row is in one of them, or in two if it crosses an edge. So nothing is kept fro
 to visit: the rows of a window are found by their times, and folded in vectors.
 """
 
-from tiltpy.abi import Layout, TimeLayout
+from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.costs import Costs
 from tiltpy.emit.references import reductions
 from tiltpy.ir.cuts import leaf_cuts

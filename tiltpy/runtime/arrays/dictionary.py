@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tiltpy.abi import SlotKind
+from tiltpy.abi.slots import SlotKind
 from tiltpy.ops import STRING_TESTS
 from tiltpy.string_predicates import array_of, find_members, match_strings
 

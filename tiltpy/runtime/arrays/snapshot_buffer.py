@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltpy.abi import Layout, TimeLayout
+from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import Bits, BoolArray, Times
 from tiltpy.runtime.arrays.pool import allocate, dtype_of

@@ -11,7 +11,7 @@ every segment, and neighbours on the two sides of a break are not compared.
 
 import numpy as np
 
-from tiltpy.abi import TimeLayout
+from tiltpy.abi.layouts import TimeLayout
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, cache_blocks
 from tiltpy.types import MAX_OFFSET

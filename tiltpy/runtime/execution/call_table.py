@@ -14,7 +14,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tiltpy.abi import LANES, Loop, RowCount, SlotKind
+from tiltpy.abi.signature import LANES, Loop, RowCount
+from tiltpy.abi.slots import SlotKind
 from tiltpy.runtime.arrays import pool as memory
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.dtypes import I64Array

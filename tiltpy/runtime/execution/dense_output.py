@@ -7,7 +7,7 @@ cells, so all chunks but the last have to be a multiple of a vector long.
 
 from math import lcm
 
-from tiltpy.abi import LANES, Loop, Signature
+from tiltpy.abi.signature import LANES, Loop, Signature
 from tiltpy.runtime.arrays import pool as memory
 from tiltpy.runtime.arrays.pool import Array, dtype_of
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer

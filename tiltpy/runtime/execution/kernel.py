@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from tiltpy.abi import SamplingGrid, Signature
+from tiltpy.abi.layouts import SamplingGrid
+from tiltpy.abi.signature import Signature
 from tiltpy.ir.nodes import Query
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
-from tiltpy.abi import Layout
+from tiltpy.abi.layouts import Layout
 from tiltpy.ir.nodes import Query
 from tiltpy.runtime.arrow.encode_strings import Vocabulary
 from tiltpy.runtime.execution.kernel import Kernels

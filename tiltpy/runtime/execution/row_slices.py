@@ -5,7 +5,8 @@ from typing import Any, Generic, Literal, assert_never
 
 import numpy as np
 
-from tiltpy.abi import SlotKind, TimeLayout
+from tiltpy.abi.layouts import TimeLayout
+from tiltpy.abi.slots import SlotKind
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrays.views import address

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tiltpy.abi import Signature
+from tiltpy.abi.signature import Signature
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.call_batches import MUCH, ROUND

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-from tiltpy.abi import OF_STRINGS, Loop, Scratch, Signature, Slot, SlotKind
+from tiltpy.abi.signature import Loop, Scratch, Signature
+from tiltpy.abi.slots import OF_STRINGS, Slot, SlotKind
 from tiltpy.runtime.execution.kernel import Executable, Kernel
 from tiltpy.runtime.execution.row_slices import ROW_NUMBERS
 from tiltpy.types import BOOL, I64, U8, Scalar, columns

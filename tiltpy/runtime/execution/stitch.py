@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from tiltpy.abi import TimeLayout
+from tiltpy.abi.layouts import TimeLayout
 from tiltpy.runtime.arrays.bitmap_snapshots import BitmapSnapshots
 from tiltpy.runtime.arrays.pool import Array
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tiltpy.abi import Signature
+from tiltpy.abi.signature import Signature
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.call_numbers import ceil_to, floor_to

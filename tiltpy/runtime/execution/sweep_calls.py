@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from tiltpy.abi import Loop, Shape, SlotKind, TimeLayout
+from tiltpy.abi.layouts import TimeLayout
+from tiltpy.abi.signature import Loop, Shape
+from tiltpy.abi.slots import SlotKind
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.call_batches import Done

@@ -5,7 +5,8 @@ from typing import Any, Generic
 
 import numpy as np
 
-from tiltpy.abi import LANES, Loop, RowCount, SlotKind
+from tiltpy.abi.signature import LANES, Loop, RowCount
+from tiltpy.abi.slots import SlotKind
 from tiltpy.runtime.arrays.bitmap_snapshots import BitmapSnapshots
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.pool import Array

@@ -7,14 +7,9 @@ all its samples must exist, and its outputs must own just the cells of the range
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tiltpy.abi import (
-    AlignedRange,
-    Loop,
-    SamplingGrid,
-    Signature,
-    SlotKind,
-    TimeLayout,
-)
+from tiltpy.abi.layouts import SamplingGrid, TimeLayout
+from tiltpy.abi.signature import AlignedRange, Loop, Signature
+from tiltpy.abi.slots import SlotKind
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.runtime.arrays.dtypes import BoolArray, Times
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer

@@ -11,7 +11,8 @@ from typing import Generic
 
 import numpy as np
 
-from tiltpy.abi import (
+from tiltpy.abi.layouts import TimeLayout
+from tiltpy.abi.signature import (
     LANES,
     MOST_RANKED,
     Loop,
@@ -19,9 +20,8 @@ from tiltpy.abi import (
     RowCount,
     Shape,
     Signature,
-    SlotKind,
-    TimeLayout,
 )
+from tiltpy.abi.slots import SlotKind
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
 from tiltpy.forks import cached_property

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from tiltpy.abi import Loop, Shape
+from tiltpy.abi.signature import Loop, Shape
 from tiltpy.errors import warn
 from tiltpy.ir.cuts import expressions, reads
 from tiltpy.ir.nodes import Phi, Query, Reduce, TemporalExpr, Time

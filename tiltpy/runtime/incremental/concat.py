@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tiltpy.abi import TimeLayout
+from tiltpy.abi.layouts import TimeLayout
 from tiltpy.runtime.arrays.dtypes import BoolArray
 from tiltpy.runtime.arrays.pool import allocate
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity

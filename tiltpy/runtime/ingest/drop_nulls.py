@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from tiltpy.abi import TimeLayout
+from tiltpy.abi.layouts import TimeLayout
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
 from tiltpy.runtime.arrays.snapshot_buffer import (
     CACHE_BLOCK,

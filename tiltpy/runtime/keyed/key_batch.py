@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tiltpy.abi import Loop, SlotKind
+from tiltpy.abi.signature import Loop
+from tiltpy.abi.slots import SlotKind
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.pool import ScratchArrays

@@ -15,7 +15,8 @@ from functools import partial
 
 import numpy as np
 
-from tiltpy.abi import Layout, Loop, TimeLayout
+from tiltpy.abi.layouts import Layout, TimeLayout
+from tiltpy.abi.signature import Loop
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query
 from tiltpy.runtime.arrays.dictionary import Strings

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tiltpy.abi import Loop, Shape, Signature, SlotKind
+from tiltpy.abi.signature import Loop, Shape, Signature
+from tiltpy.abi.slots import SlotKind
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.pool import Array, ScratchArrays

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tiltpy.abi import Loop
+from tiltpy.abi.signature import Loop
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.pool import ScratchArrays

@@ -11,7 +11,8 @@ from functools import reduce
 
 import numpy as np
 
-from tiltpy.abi import Read, SamplingGrid, Signature, TimeLayout
+from tiltpy.abi.layouts import SamplingGrid, TimeLayout
+from tiltpy.abi.signature import Read, Signature
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer

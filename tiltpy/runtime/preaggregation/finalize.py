@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tiltpy.abi import SlotKind, TimeLayout
+from tiltpy.abi.layouts import TimeLayout
+from tiltpy.abi.slots import SlotKind
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.pool import Array, ThreadScratch
 from tiltpy.runtime.arrays.snapshot_buffer import Column, pack_validity

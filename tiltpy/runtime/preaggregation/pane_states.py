@@ -13,7 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tiltpy.abi import PaneAggregation, RowCount, Signature, SlotKind, TimeLayout
+from tiltpy.abi.layouts import TimeLayout
+from tiltpy.abi.signature import PaneAggregation, RowCount, Signature
+from tiltpy.abi.slots import SlotKind
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.pool import ScratchArrays, allocate

@@ -12,7 +12,8 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from tiltpy.abi import Layout, PaneAggregation, TimeLayout
+from tiltpy.abi.layouts import Layout, TimeLayout
+from tiltpy.abi.signature import PaneAggregation
 from tiltpy.ir.nodes import CutWindow, Input, Query
 from tiltpy.plan.nodes import Misfit, Refusal
 from tiltpy.runtime.arrays.dictionary import Strings

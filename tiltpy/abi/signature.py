@@ -1,63 +1,10 @@
-"""The one definition of a snapshot buffer's layout and of a kernel's signature.
-
-A kernel is `void kernel(i64 *slots)`: one array of 64-bit slots that holds numbers and
-addresses. The compiler lists what it wants in which slot (`Slot`), the runtime fills
-them in, and both read the meaning here.
-
-A *snapshot buffer* holds the rows of one temporal object in order of start, then tie
-order. `n` rows; row `i` is the snapshot (or event) `(start_i, end_i]` with one value
-per payload column. Its time layout is one of four:
-
-    sampled      start_i = start + i * period,  end_i = start_i + period
-    contiguous   start_0 = start, start_i = end_{i-1};  ends[n]
-    intervals    starts[n], ends[n], end_{i-1} <= start_i
-    overlapping  starts[n] in order, ends[n] any; `fifo` if the ends are in order too
-
-A column is a plain array of its type (bool: one byte, 0 or 1). A nullable column has a
-validity bitmap besides (Arrow's: bit `offset + i`, 1 is valid). In a scalar payload a
-null row is no event at all; in a struct a row stands, and its null fields are φ.
-Buffers have at least one readable row, even when `n` is 0.
-
-A string is a dictionary code: its position in a dictionary of all strings of the run's
-inputs and of the query. If the query compares strings by order, the codes are in the
-order of the strings' UTF-8 bytes. What a kernel must know of certain strings stands in
-slots that are named after them: the same machine code serves any data.
-"""
+"""What the runtime knows of a kernel: slots, loops, scratch arrays and ranges."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tiltpy.abi.slots import Slot
 from tiltpy.types import Scalar, TDom, Type
-
-# The enums are of strings because those are hashed at once, other enums by Python.
-
-
-class TimeLayout(StrEnum):
-    """How a buffer stores its rows' intervals."""
-
-    SAMPLED = "sampled"
-    CONTIGUOUS = "contiguous"
-    INTERVALS = "intervals"
-    OVERLAPPING = "overlapping"
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """The rows that a kernel is specialised for: one input's time layout and nulls."""
-
-    time: TimeLayout
-    nullable: tuple[bool, ...]
-    fifo: bool = True
-    """Whether the ends are in order (always, but for some overlapping buffers)."""
-    points: bool = False
-    """Whether every row is known to last one tick, without a look at the ends."""
-
-    def __str__(self) -> str:
-        nulls = " nullable" if any(self.nullable) else ""
-        order = "" if self.fifo else " (ends out of order)"
-        points = " points" if self.points else ""
-        return f"{self.time.value}{points}{order}{nulls}"
-
 
 LANES = 16
 """Neighbouring grid points that a vector kernel computes at once, whatever the CPU.
@@ -65,104 +12,6 @@ LANES = 16
 LLVM splits them where registers are narrower: so the order in which floats are added,
 and every bit of a result, is the same on all of them.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class SamplingGrid:
-    """Where an input's rows start, for a vector kernel: at `phase + k * period`.
-
-    A sampled input has a row for each `k`. Rows of other lengths that are short, in a
-    buffer without overlap, have period 1: the kernel spreads them over the ticks.
-    """
-
-    period: int
-    phase: int
-    apart: bool = False
-    """Whether there are some ticks to a row, on the average."""
-
-
-class SlotKind(StrEnum):
-    """What a slot holds.
-
-    `object` is an input's name, an output's for `OUT_*`, a string or a pattern.
-    """
-
-    ROWS = "rows"
-    START = "start"
-    PERIOD = "period"
-    STARTS = "starts"
-    ENDS = "ends"
-    VALUES = "values"
-    VALIDITY = "validity"
-    VALIDITY_OFFSET = "validity_offset"
-    FIRST = "first"
-    """Where the loop of an object starts (see `Loop`)."""
-    LAST = "last"
-    """Where it ends."""
-    CLIP_LOW = "clip_low"
-    """A temporal object with a finite domain: the bounds that cut its snapshots."""
-    CLIP_HIGH = "clip_high"
-    OUT_STARTS = "out_starts"
-    OUT_ENDS = "out_ends"
-    OUT_VALUES = "out_values"
-    OUT_VALIDITY = "out_validity"
-    """One byte per snapshot; only for the fields of a struct."""
-    OUT_COUNT = "out_count"
-    """Written by the kernel: how many snapshots it found."""
-    OUT_BEGINS = "out_begins"
-    """Vector kernels: a bit for each cell, 1 where a snapshot begins. Its value is the
-    next of `OUT_VALUES`."""
-    OUT_COVERED = "out_covered"
-    """Vector kernels: a bit for each cell, 1 where there is a snapshot at all."""
-    LOW = "low"
-    """Vector kernels (without an object): the time range is `(LOW, HIGH]`."""
-    HIGH = "high"
-    SCRATCH = "scratch"
-    """The address of scratch array number `column`."""
-    KEYS = "keys"
-    """Pre-aggregation: the input's key column, or a code for each row."""
-    LEAST = "least"
-    """The least key."""
-    KEY_COUNT = "key_count"
-    PANE_ROWS = "pane_rows"
-    """The row at which each pane begins, and where the last one ends."""
-    PANE_COUNT = "pane_count"
-    STATES = "states"
-    """Array number `column` of the states that the fold writes."""
-    LOST = "lost"
-    """Written by the kernel: in how many rows the key was out of the range."""
-    SHIFT = "shift"
-    """The pane that cell 0 of an output would begin with, counted from the first."""
-    KEY_LOW = "key_low"
-    """The keys whose cells are wanted: from this one up to `KEY_HIGH`, exclusive."""
-    KEY_HIGH = "key_high"
-    CODE = "code"
-    """The code of the string that `object` is."""
-    STRINGS = "strings"
-    """How many codes there are, at least 1."""
-    STARTS_WITH = "starts_with"
-    """A bool for each code (bytes): whether its string starts with `object`."""
-    ENDS_WITH = "ends_with"
-    CONTAINS = "contains"
-    MATCHES = "matches"
-    AMONG = "among"
-    """A bool for each code (bytes): whether `object` lists its string, in JSON."""
-
-
-OF_STRINGS = (
-    SlotKind.CODE, SlotKind.STRINGS, SlotKind.STARTS_WITH, SlotKind.ENDS_WITH,
-    SlotKind.CONTAINS, SlotKind.MATCHES, SlotKind.AMONG,
-)  # fmt: skip
-"""What the run's dictionary of strings decides."""
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """One 64-bit slot of a kernel's argument array."""
-
-    kind: SlotKind
-    object: str
-    column: int = 0
 
 
 RowCount = tuple[tuple[str, int], ...]

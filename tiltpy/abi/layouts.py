@@ -1,0 +1,47 @@
+"""What kernels are specialised for: time layouts, nulls and sampling grids."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+# Of strings, which are hashed at once; the hash of other enums is computed in Python.
+
+
+class TimeLayout(StrEnum):
+    """How a buffer stores its rows' intervals."""
+
+    SAMPLED = "sampled"
+    CONTIGUOUS = "contiguous"
+    INTERVALS = "intervals"
+    OVERLAPPING = "overlapping"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The rows that a kernel is specialised for: one input's time layout and nulls."""
+
+    time: TimeLayout
+    nullable: tuple[bool, ...]
+    fifo: bool = True
+    """Whether the ends are in order (always, but for some overlapping buffers)."""
+    points: bool = False
+    """Whether every row is known to last one tick, without a look at the ends."""
+
+    def __str__(self) -> str:
+        nulls = " nullable" if any(self.nullable) else ""
+        order = "" if self.fifo else " (ends out of order)"
+        points = " points" if self.points else ""
+        return f"{self.time.value}{points}{order}{nulls}"
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingGrid:
+    """Where an input's rows start, for a vector kernel: at `phase + k * period`.
+
+    A sampled input has a row for each `k`. Rows of other lengths that are short, in a
+    buffer without overlap, have period 1: the kernel spreads them over the ticks.
+    """
+
+    period: int
+    phase: int
+    apart: bool = False
+    """Whether there are some ticks to a row, on the average."""

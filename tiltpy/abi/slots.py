@@ -1,0 +1,88 @@
+"""The slots of a kernel's argument array."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class SlotKind(StrEnum):
+    """What a slot holds.
+
+    `object` is an input's name, an output's for `OUT_*`, a string or a pattern.
+    """
+
+    ROWS = "rows"
+    START = "start"
+    PERIOD = "period"
+    STARTS = "starts"
+    ENDS = "ends"
+    VALUES = "values"
+    VALIDITY = "validity"
+    VALIDITY_OFFSET = "validity_offset"
+    FIRST = "first"
+    """Where the loop of an object starts (see `Loop`)."""
+    LAST = "last"
+    """Where it ends."""
+    CLIP_LOW = "clip_low"
+    """A temporal object with a finite domain: the bounds that cut its snapshots."""
+    CLIP_HIGH = "clip_high"
+    OUT_STARTS = "out_starts"
+    OUT_ENDS = "out_ends"
+    OUT_VALUES = "out_values"
+    OUT_VALIDITY = "out_validity"
+    """One byte per snapshot; only for the fields of a struct."""
+    OUT_COUNT = "out_count"
+    """Written by the kernel: how many snapshots it found."""
+    OUT_BEGINS = "out_begins"
+    """Vector kernels: a bit for each cell, 1 where a snapshot begins. Its value is the
+    next of `OUT_VALUES`."""
+    OUT_COVERED = "out_covered"
+    """Vector kernels: a bit for each cell, 1 where there is a snapshot at all."""
+    LOW = "low"
+    """Vector kernels (without an object): the time range is `(LOW, HIGH]`."""
+    HIGH = "high"
+    SCRATCH = "scratch"
+    """The address of scratch array number `column`."""
+    KEYS = "keys"
+    """Pre-aggregation: the input's key column, or a code for each row."""
+    LEAST = "least"
+    """The least key."""
+    KEY_COUNT = "key_count"
+    PANE_ROWS = "pane_rows"
+    """The row at which each pane begins, and where the last one ends."""
+    PANE_COUNT = "pane_count"
+    STATES = "states"
+    """Array number `column` of the states that the fold writes."""
+    LOST = "lost"
+    """Written by the kernel: in how many rows the key was out of the range."""
+    SHIFT = "shift"
+    """The pane that cell 0 of an output would begin with, counted from the first."""
+    KEY_LOW = "key_low"
+    """The keys whose cells are wanted: from this one up to `KEY_HIGH`, exclusive."""
+    KEY_HIGH = "key_high"
+    CODE = "code"
+    """The code of the string that `object` is."""
+    STRINGS = "strings"
+    """How many codes there are, at least 1."""
+    STARTS_WITH = "starts_with"
+    """A bool for each code (bytes): whether its string starts with `object`."""
+    ENDS_WITH = "ends_with"
+    CONTAINS = "contains"
+    MATCHES = "matches"
+    AMONG = "among"
+    """A bool for each code (bytes): whether `object` lists its string, in JSON."""
+
+
+OF_STRINGS = (
+    SlotKind.CODE, SlotKind.STRINGS, SlotKind.STARTS_WITH, SlotKind.ENDS_WITH,
+    SlotKind.CONTAINS, SlotKind.MATCHES, SlotKind.AMONG,
+)  # fmt: skip
+"""What the run's dictionary of strings decides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One 64-bit slot of a kernel's argument array."""
+
+    kind: SlotKind
+    object: str
+    column: int = 0
