@@ -42,6 +42,9 @@ class SlotKind(StrEnum):
     HIGH = "high"
     SCRATCH = "scratch"
     """The address of scratch array number `column`."""
+    STATE = "state"
+    """The address of state array number `column`: what a call leaves for the one whose
+    time range begins where its own ends. No lowering asks for one yet."""
     KEYS = "keys"
     """Pre-aggregation: the input's key column, or a code for each row."""
     LEAST = "least"

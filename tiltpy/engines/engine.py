@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
+from tiltpy.runtime.arrays.pool import Array
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.encode_strings import encode
 from tiltpy.runtime.execution.kernel import Kernels
@@ -30,10 +31,12 @@ from tiltpy.runtime.incremental.state import split_last
 class RunState:
     """What an evaluation leaves for the one whose ranges begin where its own end.
 
-    `open`: of each output the snapshots that the next range may make longer.
+    `open`: of each output the snapshots that the next range may make longer. `arrays`:
+    those of the kernels' state slots, of which no kernel has any yet.
     """
 
     open: Mapping[str, Piece] = field(default_factory=dict)
+    arrays: tuple[Array, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +112,7 @@ class Engine:
                 complete.extend(closed)
             pieces[name] = complete
         seams = {n: s.carried for n, s in stitchers.items() if s.carried is not None}
-        return Evaluation(pieces, seams, RunState(waiting), strings, vector)
+        return Evaluation(pieces, seams, RunState(waiting, state.arrays), strings, vector)
 
     def visits(self, rows: Mapping[str, SnapshotBuffer]) -> dict[str, LoopVisits]:
         """Bound the visits of each loop over the outputs' whole domains."""

@@ -8,7 +8,7 @@ A call writes each of its outputs into a part of an array that is its own, behin
 the call before has written, or into a scratch array that all calls of a thread share.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -82,15 +82,21 @@ class CallTable:
     """Calls of one kernel over `ranges`: `slots[k]` are the arguments of call `k`.
 
     Outputs have to be put somewhere before `fill`. The table keeps all memory that the
-    slots point to.
+    slots point to. With `states`, the arrays of the kernel's state slots, each call
+    goes on from the one before: only for `run_in_order`.
     """
 
     def __init__(
-        self, kernel: Kernel, ranges: CallRanges, strings: Strings = NO_STRINGS
+        self,
+        kernel: Kernel,
+        ranges: CallRanges,
+        strings: Strings = NO_STRINGS,
+        states: Sequence[Array] = (),
     ) -> None:
         self.kernel = kernel
         self.ranges = ranges
         self.strings = strings
+        self.states = states
         self.map = map_slots(kernel)
         self.code = kernel.code.code()
         self.count = ranges.count
@@ -153,6 +159,8 @@ class CallTable:
             numbers[index] = answer if isinstance(answer, int) else address(answer)
         for index, slot in self.map.numbers:
             numbers[index] = ranges.number(slot.kind, slot.object, slot.column)
+        for index, column in self.map.states:
+            numbers[index] = address(self.states[column])
         name = "" if self.kernel.signature.aligned_range is None else "vector"
         for index, column, scratch in self.map.scratch:
             size = greatest(ranges.rows_of(scratch.rows, scratch.constant))

@@ -56,6 +56,7 @@ class SlotMap:
         self.inputs: list[tuple[int, SlotKind, str, int]] = []
         self.outputs: list[OutputSlot] = []
         self.scratch: list[tuple[int, int, Scratch]] = []
+        self.states: list[tuple[int, int]] = []
         self.counts: dict[str, int] = {}
         self.strings: list[tuple[int, SlotKind, str]] = []
         self.numbers: list[tuple[int, Slot]] = []
@@ -68,6 +69,8 @@ class SlotMap:
                 self.strings.append((index, kind, name))
             elif kind is SlotKind.SCRATCH:
                 self.scratch.append((index, column, signature.scratch[column]))
+            elif kind is SlotKind.STATE:
+                self.states.append((index, column))
             elif kind is SlotKind.OUT_COUNT:
                 self.counts[name] = index
             elif kind in WRITTEN_TYPES or kind is SlotKind.OUT_VALUES:
