@@ -258,7 +258,7 @@ REDUCTIONS = {rule.name: rule for rule in _REDUCTION_RULES}
 takes any payload and is 0 over no snapshot, where every other reduction is φ."""
 
 WHOLE_WINDOW = frozenset(rule.name for rule in _REDUCTION_RULES if rule.whole)
-"""Those that look at a window as a whole."""
+"""The holistic aggregates, whose state has no bounded size."""
 
 MOST_TOP = 64
 """The greatest `n` of `topk`: how many fields its result has, at most."""

@@ -24,7 +24,7 @@ class Layout:
     fifo: bool = True
     """Whether the ends are in order (always, but for some overlapping buffers)."""
     points: bool = False
-    """Whether every row is known to last one tick, without a look at the ends."""
+    """Whether every row is known to be a point event, without a look at the ends."""
 
     def __str__(self) -> str:
         nulls = " nullable" if any(self.nullable) else ""
@@ -35,7 +35,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class SamplingGrid:
-    """Where an input's rows start, for a vector kernel: at `phase + k * period`.
+    """The sampling grid of an input, whose rows start at `phase + k * period`.
 
     A sampled input has a row for each `k`. Rows of other lengths that are short, in a
     buffer without overlap, have period 1: the kernel spreads them over the ticks.

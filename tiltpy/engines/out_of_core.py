@@ -213,7 +213,7 @@ class _Stream:
             for name, boundary in () if output.finished else output.reach.items():
                 feed = self.inputs[name].feed
                 if not feed.ended:
-                    time = feed.frontier - boundary.ahead.ticks
+                    time = feed.watermark - boundary.ahead.ticks
                     found[name] = min(found.get(name, time), time)
         return found
 

@@ -1,4 +1,4 @@
-"""Windows whose edges clip events, for user-defined reductions that see bounds.
+"""Windows with clipped events, for user-defined reductions that see bounds.
 
 Whenever the window moves, its oldest and its newest event have other bounds; those
 between keep theirs. So the inner events slide by two stacks, and at each visit the two

@@ -1,7 +1,7 @@
-"""Dictionaries of strings, whose codes kernels compute with.
+"""Dictionaries of strings, with whose dictionary codes kernels compute.
 
-A column of strings is a column of codes, and the dictionary that decodes them.
-`encode` makes both, and one dictionary for all columns of a run.
+A column of strings is a column of codes and the dictionary that decodes them. `encode`
+makes both, with one dictionary for all columns of a run.
 """
 
 from collections.abc import Iterator, Sequence

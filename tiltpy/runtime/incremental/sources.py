@@ -54,8 +54,8 @@ class EventSource(Protocol):
 
     stamps: StampType
     """What kind of times it came with."""
-    frontier: int
-    """All events that start before are there."""
+    watermark: int
+    """No event that starts earlier will arrive."""
     ended: bool
 
     def pull(self) -> SnapshotBuffer:
@@ -91,7 +91,7 @@ class _SampleFeed:
         self.unit = reading.unit
         self.period = samples.period
         self.stamps = samples.stamps
-        self.frontier = samples.start
+        self.watermark = samples.start
         self.ended = False
         values = binding.frame
         several = values if isinstance(values, Iterator) else iter((values,))
@@ -102,10 +102,10 @@ class _SampleFeed:
         if values is None:
             self.ended = True
             return SnapshotBuffer.empty(self.declared.type)
-        samples = SampleTimes(self.frontier, self.period, self.stamps)
+        samples = SampleTimes(self.watermark, self.period, self.stamps)
         bound = replace(self.binding, frame=values, samples=samples)
         found = ingest(self.declared, bound, unit=self.unit)
-        self.frontier += len(values) * self.period
+        self.watermark += len(values) * self.period
         return found.buffer
 
 
@@ -144,7 +144,7 @@ class _RowSource:
         self.binding = binding
         self.reading = reading
         self.below = declared.lifetime.before
-        self.frontier = -MAX_TIME
+        self.watermark = -MAX_TIME
         self.ended = False
         self._waiting: list[RowBatch] = []
         scan = binding.frame
@@ -184,7 +184,7 @@ class _RowSource:
         stamp, first = self._last_stamp(batches, table)
         self._waiting = _from_row(batches, first)
         self._check_waiting(table.num_rows - first)
-        self.frontier = stamp - self.below
+        self.watermark = stamp - self.below
         return self._read(batches, table.slice(0, first), stamp)
 
     def _last_stamp(self, batches: list[RowBatch], table: pa.Table) -> tuple[int, int]:

@@ -108,7 +108,7 @@ class OutputProgress:
         return request.end is not None or end is not None
 
     def needs_from(self, name: str, time: int) -> int:
-        """The time up to which an input's events are no more needed, once done."""
+        """The eviction horizon of an input once the output is done up to a time."""
         tdom = self.definition.tdom
         seam = tdom.floor(time) - tdom.precision
         return seam - self.reach[name].back.ticks - self.rounding
