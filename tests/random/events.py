@@ -189,7 +189,7 @@ def random_event_case(seed: int, *, exact: bool, specials: bool = False) -> Case
 
 
 def random_event_setting(random: Random) -> Setting:
-    """Ways to run that leave most of the work to the general kernel."""
+    """Ways to run that leave most of the work to the sweep kernel."""
     disabled = [name for name in PASS_NAMES if random.random() < 0.25]
     return Setting(
         random.choice((None, None, None, 1, 9, 40, 100)),

@@ -1,1 +1,1 @@
-"""Tests of the way to Spark: one process of their own, and one session in it."""
+"""Tests of the Spark engine: one process of their own, and one session in it."""

@@ -79,7 +79,7 @@ class Loop:
 
     Without a snapshot of each of the objects in `strict`, in that range around a grid
     point, the object is φ there. Where one of `skips` has none, a loop over every cell
-    visits changes alone. Where `every_cell` is set because the edges of windows cut
+    visits changes alone. Where `every_cell` is set because the edges of windows clip
     rows, these are in `cut`: elsewhere, too, it visits changes alone. At each visit it
     goes through the rows in `anew` again.
     """
@@ -140,7 +140,7 @@ class AlignedRange:
 class PaneAggregation:
     """Pre-aggregation of the windows over an input by key, pane by pane.
 
-    Time is cut into *panes* of `pane` ticks, from `phase` on, such that each row lies
+    Time is split into *panes* of `pane` ticks, from `phase` on, such that each row lies
     in one of them. The first kernel visits the rows of the panes `[FIRST, LAST)`, and
     has for each pane and key an entry in each of some matrices `[pane][key]`: *counts*,
     then the states of reductions. It is given the row at which each pane begins. Keys

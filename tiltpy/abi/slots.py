@@ -23,7 +23,7 @@ class SlotKind(StrEnum):
     LAST = "last"
     """Where it ends."""
     CLIP_LOW = "clip_low"
-    """A temporal object with a finite domain: the bounds that cut its snapshots."""
+    """A temporal object with a finite domain: the bounds that clip its snapshots."""
     CLIP_HIGH = "clip_high"
     OUT_STARTS = "out_starts"
     OUT_ENDS = "out_ends"

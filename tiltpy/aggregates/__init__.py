@@ -1,1 +1,1 @@
-"""Reductions as aggregates: lift, combine, lower; and folds of panes."""
+"""Reductions as aggregates: lift, combine, finalize; and folds of panes."""

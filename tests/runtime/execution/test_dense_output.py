@@ -76,7 +76,7 @@ def test_seams_leave_every_cell_as_it_was(
     if chunk is None:
         assert made[0].fake.runs > 3
         for output in result.values():
-            # The general kernel has the edges; the longest stretch is in one piece.
+            # The sweep kernel has the edges; the longest range is in one piece.
             lengths = [len(c) for c in output.to_arrow().column(2).chunks]
             assert len(lengths) <= 4
             assert max(lengths) > output.num_rows * 3 // 4

@@ -1,7 +1,7 @@
 """Chunks for vector kernels: where they serve, what they get, what comes of their bits.
 
 The kernels are fakes (`fake_grid`) that ask the interpreter, so that nothing but the
-runtime is tested: random queries in random chunks, mixed with the general kernels of
+runtime is tested: random queries in random chunks, mixed with the sweep kernels of
 the same query, over random domains.
 """
 

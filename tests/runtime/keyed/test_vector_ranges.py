@@ -1,6 +1,6 @@
 """Keys of some thousand regular rows: calls of a vector kernel, and those beside them.
 
-Each key must have what a run over its rows alone gives, which the general kernel makes.
+Each key must have what a run over its rows alone gives, which the sweep kernel makes.
 """
 
 from collections.abc import Iterator

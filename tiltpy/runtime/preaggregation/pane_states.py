@@ -57,7 +57,7 @@ class CodedKeys:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Panes:
-    """The rows in order of time, cut into panes.
+    """The rows in order of time, divided into panes.
 
     Pane `j` has the rows `rows[j]` to `rows[j + 1]`; the first is number `first` of the
     grid, `(phase + first * pane, phase + (first + 1) * pane]`.
