@@ -112,7 +112,9 @@ class Engine:
                 complete.extend(closed)
             pieces[name] = complete
         seams = {n: s.carried for n, s in stitchers.items() if s.carried is not None}
-        return Evaluation(pieces, seams, RunState(waiting, state.arrays), strings, vector)
+        return Evaluation(
+            pieces, seams, RunState(waiting, state.arrays), strings, vector
+        )
 
     def visits(self, rows: Mapping[str, SnapshotBuffer]) -> dict[str, LoopVisits]:
         """Bound the visits of each loop over the outputs' whole domains."""
