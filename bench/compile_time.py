@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import tiltpy as tilt
 from tiltpy.abi.layouts import Layout
 from tiltpy.codegen.jit import host
-from tiltpy.compiler import Compiler
+from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.engines.local import bind_inputs
 from tiltpy.frontend.text.grammar import parser
 from tiltpy.ir.nodes import Query
@@ -47,7 +47,7 @@ def compile_once() -> Stages:
     layouts = _layouts(query)
     compiling = time.perf_counter()
     options = tilt.CompileOptions(cache=False)
-    compiled = Compiler(query, options).specialised(layouts)
+    compiled = Compiler(query, options).compile_for(layouts)
     compiled.baseline_code.code()
     done = time.perf_counter()
     stages = {"parse": parsed - target, **compiled.seconds}
@@ -66,7 +66,7 @@ def find_once() -> Stages:
     query = tilt.load(QUERY).query
     layouts = _layouts(query)
     began = time.perf_counter()
-    Compiler(query).specialised(layouts).baseline_code.code()
+    Compiler(query).compile_for(layouts).baseline_code.code()
     return {"found on disk": time.perf_counter() - began}
 
 

@@ -15,7 +15,8 @@ import pyarrow as pa
 from tests.random.held_rows import as_intervals, hold_on
 from tests.random.queries import Case
 from tiltpy.abi.layouts import TimeLayout
-from tiltpy.compiler import CompileOptions, Compiler
+from tiltpy.compiler.options import CompileOptions
+from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.costs import DEFAULT_COSTS, Costs
 from tiltpy.engines.local import run
 from tiltpy.interpreter.evaluate import Event, Snapshot
@@ -146,7 +147,7 @@ def run_compiled(case: Case, setting: Setting) -> dict[str, list[Snapshot]]:
     compiler = compiler_of(case.query, options)
     with small_sizes(setting):
         result = run(
-            OutputGroup(case.query, compiler.specialised),
+            OutputGroup(case.query, compiler.compile_for),
             inputs,
             Request(case.start, case.end, case.bounds),
             RunOptions(setting.workers, setting.chunk, vector=setting.vector),

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from tiltpy import compiler
+from tiltpy.compiler import query_kernels
 from tiltpy.runtime.execution import time_run as job
 
 
@@ -29,7 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     The workers of a parallel run inherit the folder. Every kernel is verified.
     """
-    compiler.VERIFY_KERNELS = True
+    query_kernels.VERIFY_KERNELS = True
     if not hasattr(config, "workerinput"):
         folder = TemporaryDirectory(prefix="tiltpy-cache-")
         os.environ["XDG_CACHE_HOME"] = folder.name

@@ -25,7 +25,9 @@ from tests.random.key_columns import key_array
 from tests.random.key_rows import KeyedInput
 from tests.random.keyed_queries import KeyedCase
 from tiltpy.abi.layouts import TimeLayout
-from tiltpy.compiler import CompileOptions, Compiler, by_keys
+from tiltpy.compiler.options import CompileOptions
+from tiltpy.compiler.output_selection import split_by_keys
+from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.engines.local import bind_inputs, run, run_parts
 from tiltpy.interpreter.evaluate import Snapshot
 from tiltpy.interpreter.keys import Key, key_order, same_key
@@ -169,8 +171,8 @@ def _laid_out(case: KeyedCase, setting: KeyedSetting) -> Result:
         vector=plain.vector,
         preaggregate=setting.preaggregate,
     )
-    compilers = [Compiler(part, _options(plain)) for part in by_keys(case.query)]
-    parts = [OutputGroup(one.query, one.specialised) for one in compilers]
+    compilers = [Compiler(part, _options(plain)) for part in split_by_keys(case.query)]
+    parts = [OutputGroup(one.query, one.compile_for) for one in compilers]
     if plain.layout is None:
         order = setting.order
         return run_parts(case.query, parts, bindings, request, options, order)

@@ -21,7 +21,7 @@ gc.disable()
 
 from tiltpy import library
 from tiltpy.api import CompiledQuery, compile, load, parse
-from tiltpy.compiler import CompileOptions
+from tiltpy.compiler.options import CompileOptions
 from tiltpy.errors import DataError, QueryError, TiltError, TiltWarning
 from tiltpy.frontend.python import functions as _functions
 from tiltpy.frontend.python import reductions as _reductions

@@ -8,7 +8,9 @@ from typing import Any, Literal, get_args
 from tiltpy.abi.layouts import Layout
 from tiltpy.argument_checks import check_argument, check_path
 from tiltpy.check_reductions import check_agreement
-from tiltpy.compiler import CompileOptions, Compiler, by_keys
+from tiltpy.compiler.options import CompileOptions
+from tiltpy.compiler.output_selection import split_by_keys
+from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.engines.local import bind_inputs, bound_visits, run_parts
 from tiltpy.engines.out_of_core import stream
 from tiltpy.errors import TiltError, warn
@@ -74,10 +76,10 @@ class CompiledQuery:
         self._compiler = Compiler(query, options)
         self._compilers = tuple(
             self._compiler if part is query else Compiler(part, options)
-            for part in by_keys(query)
+            for part in split_by_keys(query)
         )
         self._parts = [
-            OutputGroup(one.query, one.specialised) for one in self._compilers
+            OutputGroup(one.query, one.compile_for) for one in self._compilers
         ]
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -206,7 +208,7 @@ class CompiledQuery:
         return stream(
             resolve_boundaries(self.query),
             self._bindings(frames),
-            self._compiler.specialised,
+            self._compiler.compile_for,
             request,
             options,
             size_of(memory),
@@ -337,13 +339,13 @@ class CompiledQuery:
                 name: one for name, one in every.items() if one is not None
             }
         if format != "stages":
-            compiled = self._compiler.specialised(layouts)
+            compiled = self._compiler.compile_for(layouts)
             shown = FORMS[format](make_outline(self.query, compiled.query))
             return shown if format == "json" else escape_lines(shown)
         texts = []
         for part in self._compilers:
             own = {one.name: layouts[one.name] for one in part.query.inputs}
-            compiled = part.specialised(own)
+            compiled = part.compile_for(own)
             on = (
                 None
                 if sampling_grids is None
@@ -356,7 +358,7 @@ class CompiledQuery:
                 and not isinstance(folds, list)
                 and not run_time_bounds(self.query)
             ):
-                whole = OutputGroup(part.query, part.specialised)
+                whole = OutputGroup(part.query, part.compile_for)
                 visits = bound_visits(whole, bound, Request(), RunOptions()).values()
             texts.append(
                 explain(part.query, compiled, on, folds, visits, llvm=llvm, asm=asm)

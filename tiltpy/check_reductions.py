@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from tiltpy.compiler import CompileOptions, Compiler
+from tiltpy.compiler.options import CompileOptions
+from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.emit.references import reductions
 from tiltpy.engines.local import run
 from tiltpy.errors import DataError
@@ -60,7 +61,7 @@ def check_agreement(
             else:
                 alone = replace(query, outputs=(name,))
                 compiler = Compiler(alone, compiling)
-                part = OutputGroup(alone, compiler.specialised)
+                part = OutputGroup(alone, compiler.compile_for)
                 made = run(part, bound, request, options)
                 known[name] = rows_of_output(made[name], KEYS)
         _check_use(own, node, known[name], partial(show_time, stamp=stamp))

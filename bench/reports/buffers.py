@@ -16,7 +16,7 @@ from bench.measure import BenchOptions
 from bench.reports.threads import sampled
 from bench.timing import Runner, rate, take_turns
 from bench.workloads.streams import Stream, Workload
-from tiltpy.compiler import Compiler
+from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.runtime.arrays import time_layout as layout
 from tiltpy.runtime.arrays.pool import ScratchArrays
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity
@@ -92,9 +92,9 @@ class Kernels:
         self.rows = {name: snapshots(stream) for name, stream in streams.items()}
         query = tilt.parse(workload.query, name=workload.name).query
         layouts = {name: one.abi_layout() for name, one in self.rows.items()}
-        self.specialised = Compiler(query).specialised(layouts)
-        (output,) = self.specialised.query.outputs
-        definition = self.specialised.query.definition(output)
+        self.kernels = Compiler(query).compile_for(layouts)
+        (output,) = self.kernels.query.outputs
+        definition = self.kernels.query.definition(output)
         assert definition is not None
         self.output, self.tdom = output, definition.tdom
         self.domain = output_domain(
@@ -104,7 +104,7 @@ class Kernels:
             name: find_sampling_grid(one) for name, one in self.rows.items()
         }
         known = {name: one for name, one in sampling_grids.items() if one is not None}
-        grid = self.specialised.vector(known)
+        grid = self.kernels.vector(known)
         domains = {output: self.domain}
         self.vector = (
             None if grid is None else find_vector_range(grid, self.rows, domains)
@@ -129,7 +129,7 @@ class Kernels:
             calls = call_over(kernel, self.rows, starts, starts + ticks)
             run = VectorChunks(kernel, calls)
             return self.vector.kernel, [run], ticks
-        kernel = self.specialised.sweep()
+        kernel = self.kernels.sweep()
         ticks += -ticks % self.tdom.precision
         low, high = self.domain.start, self.domain.end
         starts = np.arange(low, high - ticks + 1, ticks)[:MOST]

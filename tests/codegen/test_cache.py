@@ -15,10 +15,12 @@ import tiltpy as tilt
 from tests import ROOT
 from tests.codegen.cached_kernels import count
 from tests.compiled import NO_STRATEGIES
-from tiltpy import compiler
 from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.codegen.cache import compile_cache
 from tiltpy.codegen.jit import compile_object
+from tiltpy.compiler import lazy_code
+from tiltpy.compiler.options import CompileOptions
+from tiltpy.compiler.query_kernels import QueryKernels
 from tiltpy.disk_store import DiskStore, user_store
 from tiltpy.frontend.parse import parse
 from tiltpy.ops import FUNCTIONS
@@ -44,7 +46,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def compiled(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """How many kernels were compiled: that of `compile_object`."""
     assert not folder.exists()
-    monkeypatch.setattr(compiler, "compile_object", compile_object)
+    monkeypatch.setattr(lazy_code, "compile_object", compile_object)
     calls: dict[str, int] = {}
     count("compile_object", calls)
     return calls
@@ -302,8 +304,8 @@ def test_a_query_too_deep_to_keep_runs(folder: Path) -> None:
 def test_what_is_found_is_the_optimised_query(folder: Path) -> None:
     query = parse(MEAN)
     layouts = {"x": Layout(TimeLayout.INTERVALS, (False,))}
-    made = compiler.Specialised(query, layouts, compiler.CompileOptions())
-    found = compiler.Specialised(query, layouts, compiler.CompileOptions())
+    made = QueryKernels(query, layouts, CompileOptions())
+    found = QueryKernels(query, layouts, CompileOptions())
     assert found.query == made.query
     assert found.stages == made.stages
     assert found.sweep_code.lowered == made.sweep_code.lowered

@@ -17,7 +17,8 @@ from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.abi.signature import Signature
 from tiltpy.codegen.cache.codec import MalformedError, classes, codec
 from tiltpy.codegen.jit import Effort, ObjectCode
-from tiltpy.compiler import CompileOptions, Specialised
+from tiltpy.compiler.options import CompileOptions
+from tiltpy.compiler.query_kernels import QueryKernels
 from tiltpy.frontend.parse import parse
 from tiltpy.frontend.text.grammar import build_parser, load_tables, save_tables
 from tiltpy.ir.nodes import Const, Query
@@ -39,7 +40,7 @@ def random_values(count: int) -> Iterator[tuple[Any, object]]:
             one.name: Layout(TimeLayout.OVERLAPPING, (True,) * len(columns(one.type)))
             for one in query.inputs
         }
-        made = Specialised(query, layouts, OFF)
+        made = QueryKernels(query, layouts, OFF)
         yield query, Query
         yield made.query, Query
         yield made.sweep_code.signature, Signature | None

@@ -9,7 +9,7 @@ import pytest
 from tests.compare import first_difference
 from tests.compiled import compiler_of, snapshots, table_of
 from tests.random.queries import Case, random_case
-from tiltpy.compiler import CompileOptions
+from tiltpy.compiler.options import CompileOptions
 from tiltpy.engines.engine import Engine, RunState
 from tiltpy.engines.partition import halo
 from tiltpy.interpreter.evaluate import Snapshot, interpret
@@ -45,7 +45,7 @@ class Resumed:
         self.request = Request(case.start, case.end, case.bounds)
         compiler = compiler_of(case.query, CompileOptions(optimize=False, cache=False))
         options = RunOptions(workers=1, vector=random.choice((None, True)))
-        group = OutputGroup(self.query, compiler.specialised)
+        group = OutputGroup(self.query, compiler.compile_for)
         self.engine = Engine(group, self.request, options)
         self.halo = halo(self.query)
 

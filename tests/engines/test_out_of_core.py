@@ -21,7 +21,8 @@ from tests.compiled import (
 )
 from tests.datasets import joined, prices
 from tests.random.queries import Case, random_case
-from tiltpy.compiler import CompileOptions, Compiler
+from tiltpy.compiler.options import CompileOptions
+from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.engines.out_of_core import stream
 from tiltpy.interpreter.evaluate import Event, Snapshot, interpret
 from tiltpy.ir.print.query import format_query
@@ -88,7 +89,7 @@ def run_streamed(
         parts = stream(
             resolve_boundaries(case.query),
             bindings,
-            Compiler(case.query, options).specialised,
+            Compiler(case.query, options).compile_for,
             Request(case.start, case.end, case.bounds),
             RunOptions(setting.workers, setting.chunk, vector=setting.vector),
             memory=16 * MB,

@@ -7,7 +7,7 @@ import pytest
 from tests.compare import first_difference
 from tests.compiled import Setting, compiler_of, run_compiled, snapshots, table_of
 from tests.random.queries import Case, random_case
-from tiltpy.compiler import CompileOptions
+from tiltpy.compiler.options import CompileOptions
 from tiltpy.engines.partition import (
     PartitionOutput,
     PartitionRange,
@@ -82,7 +82,7 @@ class Pieces:
             )
             inputs[declared.name] = ingest(declared, bound, unit=self.query.unit)
         return run_partition(
-            OutputGroup(self.query, self.compiler.specialised),
+            OutputGroup(self.query, self.compiler.compile_for),
             inputs,
             self.request,
             self.options,

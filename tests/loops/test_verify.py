@@ -20,10 +20,12 @@ from tests.random.events import random_event_case
 from tests.random.grids import random_grid_case
 from tests.random.keyed_queries import random_fold_case, random_keyed_case
 from tests.random.queries import Case, random_case
-from tiltpy import compiler
 from tiltpy.abi.layouts import Layout, SamplingGrid, TimeLayout
 from tiltpy.abi.signature import LANES, PaneAggregation
-from tiltpy.compiler import CompileOptions, Specialised, by_keys
+from tiltpy.compiler import query_kernels
+from tiltpy.compiler.options import CompileOptions
+from tiltpy.compiler.output_selection import split_by_keys
+from tiltpy.compiler.query_kernels import QueryKernels
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event
 from tiltpy.ir.nodes import Query
@@ -678,7 +680,7 @@ def lower_all(query: Query, random: Random) -> Iterator[LoweredKernel]:
         points = time is TimeLayout.INTERVALS and random.random() < 0.5
         layouts[one.name] = Layout(time, nullable, fifo, points)
         sampling_grids[one.name] = SamplingGrid(1, 0)
-    found = Specialised(query, layouts, CompileOptions(cache=False))
+    found = QueryKernels(query, layouts, CompileOptions(cache=False))
     codes = [found.sweep_code, found.baseline_code, found.vector_code(sampling_grids)]
     for output in query.outputs:
         if any(one.keys for one in query.inputs) and isinstance(
@@ -703,7 +705,7 @@ def test_the_kernels_of_random_queries_pass(kind: str, *, deep: bool) -> None:
     count = 0
     for seed in range(CASES * (DEEPER if deep else 1)):
         random = Random(f"{kind} {seed}")  # noqa: S311 - tests, not secrets
-        for query in by_keys(DRAWS[kind](seed)):
+        for query in split_by_keys(DRAWS[kind](seed)):
             for lowered in lower_all(query, random):
                 verify_kernel(lowered.kernel, len(lowered.signature.slots))
                 count += 1
@@ -729,7 +731,7 @@ def test_moments_of_what_no_row_decides_pass() -> None:
 
 
 def test_all_that_tests_lower_is_verified() -> None:
-    assert compiler.VERIFY_KERNELS
+    assert query_kernels.VERIFY_KERNELS
 
     def lower_badly(*arguments: Any) -> LoweredKernel:
         lowered = lower(*arguments)
@@ -738,8 +740,8 @@ def test_all_that_tests_lower_is_verified() -> None:
 
     query, layouts = parse(test_lowering.WHERE), {"m": test_lowering.INTERVALS}
     options = CompileOptions(cache=False)
-    with patch.object(compiler, "lower", lower_badly):
+    with patch.object(query_kernels, "lower", lower_badly):
         with pytest.raises(AssertionError, match="v = j: a variable is assigned"):
-            Specialised(query, layouts, options)
-        with patch.object(compiler, "VERIFY_KERNELS", new=False):
-            Specialised(query, layouts, options)
+            QueryKernels(query, layouts, options)
+        with patch.object(query_kernels, "VERIFY_KERNELS", new=False):
+            QueryKernels(query, layouts, options)

@@ -7,7 +7,8 @@ from tests.compare import assert_same
 from tests.compiled import Setting, run_compiled
 from tests.random.queries import Case, random_case
 from tiltpy.abi.layouts import Layout, SamplingGrid, TimeLayout
-from tiltpy.compiler import CompileOptions, Specialised
+from tiltpy.compiler.options import CompileOptions
+from tiltpy.compiler.query_kernels import QueryKernels
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event, interpret
 from tiltpy.ir.nodes import Query
@@ -101,7 +102,7 @@ def test_samples_of_many_ticks_have_a_vector_kernel() -> None:
     ):
         text = f"input x : f64\nu = TDom(-∞, ∞, 100)\n~o[u] = {call}\noutput ~o"
         layouts = {"x": Layout(TimeLayout.SAMPLED, (False,))}
-        kernels = Specialised(parse(text), layouts, CompileOptions(cache=False))
+        kernels = QueryKernels(parse(text), layouts, CompileOptions(cache=False))
         sampling_grids = {"x": SamplingGrid(100, 0)}
         assert kernels.vector_code(sampling_grids), kernels.vector_refusal(
             sampling_grids

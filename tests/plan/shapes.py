@@ -21,12 +21,12 @@ from tests.random.events import random_event_case, random_event_setting
 from tests.random.grids import random_grid_case, random_grid_setting
 from tests.random.queries import random_case
 from tests.runtime.execution.fences import rows_of
-from tiltpy import compiler
 from tiltpy.abi.signature import LANES, Shape, Signature
 from tiltpy.abi.slots import OF_STRINGS, SlotKind
 from tiltpy.aggregates.central_moments import ORDERS
 from tiltpy.aggregates.masked_variance import MaskedVariance
 from tiltpy.aggregates.pane_fold import Pane
+from tiltpy.compiler import query_kernels
 from tiltpy.costs import Costs
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import Bitmap, CellArrays
@@ -233,8 +233,8 @@ class Census:
         """Count what is lowered and run in here."""
         with ExitStack() as stack:
             for name in ("lower", "lower_vector"):
-                wrapped = self._observed(getattr(compiler, name))
-                stack.enter_context(patch.object(compiler, name, wrapped))
+                wrapped = self._observed(getattr(query_kernels, name))
+                stack.enter_context(patch.object(query_kernels, name, wrapped))
             for called in (SweepChunks, VectorChunks):
                 after = _after(called.__init__, self._called)
                 stack.enter_context(patch.object(called, "__init__", after))

@@ -13,7 +13,8 @@ import tiltpy as tilt
 from tests import GOLDEN
 from tests.lowering.sweep.test_golden_kernels import check_golden
 from tiltpy.abi.layouts import Layout, SamplingGrid, TimeLayout
-from tiltpy.compiler import CompileOptions, Specialised
+from tiltpy.compiler.options import CompileOptions
+from tiltpy.compiler.query_kernels import QueryKernels
 from tiltpy.frontend.parse import parse
 from tiltpy.plan.choose import LOOP_STRATEGIES, STRATEGY_NAMES
 from tiltpy.plan.nodes import Refusal
@@ -66,7 +67,7 @@ def plans(text: str) -> Iterator[str]:
     query = parse(text)
     for title, (layout, sampling_grid) in LAYOUTS.items():
         layouts = {one.name: layout for one in query.inputs}
-        compiled = Specialised(query, layouts, CompileOptions(cache=False))
+        compiled = QueryKernels(query, layouts, CompileOptions(cache=False))
         yield f"== {title} =="
         if sampling_grid is not None:
             refusal = compiled.vector_refusal(dict.fromkeys(layouts, sampling_grid))
@@ -76,7 +77,7 @@ def plans(text: str) -> Iterator[str]:
 
 
 def vector_line(
-    compiled: Specialised,
+    compiled: QueryKernels,
     refusal: Refusal | None,
     sampling_grids: Mapping[str, SamplingGrid],
 ) -> str:
@@ -112,7 +113,7 @@ def test_a_disabled_strategy_is_left_out(name: str) -> None:
         for layout, _ in LAYOUTS.values():
             query = parse(text)
             layouts = {one.name: layout for one in query.inputs}
-            for choice in Specialised(query, layouts, options).choices:
+            for choice in QueryKernels(query, layouts, options).choices:
                 reasons = dict(choice.refusals)
                 if name in reasons:
                     assert reasons[name].reason == "it is disabled"

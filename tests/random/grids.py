@@ -24,7 +24,7 @@ from tests.random.queries import (
 from tests.random.streams import Spans, StreamMaker
 from tiltpy.abi.layouts import Layout, SamplingGrid, TimeLayout
 from tiltpy.abi.signature import LANES
-from tiltpy.compiler import specialise
+from tiltpy.compiler.query_kernels import specialise
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.emit.references import references
 from tiltpy.interpreter.evaluate import Event

@@ -13,7 +13,7 @@ from tests.compiled import Setting, run_compiled
 from tests.random.queries import Case
 from tests.run_everywhere import run_everywhere
 from tiltpy.abi.layouts import Layout, TimeLayout
-from tiltpy.compiler import Compiler
+from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.errors import QueryErrors
 from tiltpy.explain.stages import explain
 from tiltpy.frontend.parse import parse
@@ -395,7 +395,7 @@ def test_constants_fold_inside_and_unused_reductions_go() -> None:
 def test_explain_says_how_each_slides(use: str, said: str) -> None:
     query = parse(f"input m : i64 interval input x : f64 interval {ALL} ~o[t] = {use}")
     layout = Layout(TimeLayout.CONTIGUOUS, (False,))
-    compiled = Compiler(query).specialised({"m": layout, "x": layout})
+    compiled = Compiler(query).compile_for({"m": layout, "x": layout})
     assert f"~o: {said}" in explain(query, compiled)
 
 

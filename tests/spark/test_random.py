@@ -13,7 +13,7 @@ from tests.compare import TOLERANCE, is_rough, same_number
 from tests.compiled import table_of
 from tests.random.queries import Case, random_case
 from tiltpy.api import CompiledQuery
-from tiltpy.compiler import CompileOptions
+from tiltpy.compiler.options import CompileOptions
 from tiltpy.ir.nodes import Input
 from tiltpy.ir.print.query import format_query
 from tiltpy.lifetimes import Interval

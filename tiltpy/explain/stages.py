@@ -8,7 +8,8 @@ from typing import assert_never
 from tiltpy.abi.layouts import SamplingGrid, TimeLayout
 from tiltpy.abi.signature import LANES, Loop, Shape
 from tiltpy.aggregates.user_defined import slide_of
-from tiltpy.compiler import Compiler, LazyCode, Specialised
+from tiltpy.compiler.lazy_code import LazyCode
+from tiltpy.compiler.query_kernels import Compiler, QueryKernels
 from tiltpy.emit.references import reductions
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.print.query import by, format_query
@@ -29,7 +30,7 @@ from tiltpy.types import Boundary
 
 def explain(
     source: Query,
-    compiled: Specialised,
+    compiled: QueryKernels,
     sampling_grids: Mapping[str, SamplingGrid] | None = None,
     folds: "Sequence[PreaggregatedOutput] | str | None" = None,
     visits: Iterable[LoopVisits] = (),
@@ -71,7 +72,7 @@ def explain(
     return "\n".join(f"== {title} ==\n{text.rstrip()}\n" for title, text in parts)
 
 
-def _passes(source: Query, compiled: Specialised) -> Iterator[tuple[str, str]]:
+def _passes(source: Query, compiled: QueryKernels) -> Iterator[tuple[str, str]]:
     """Format the query after each pass that changed it."""
     before = format_query(source)
     for name, query in compiled.stages:
@@ -94,14 +95,14 @@ def _time(name: str, boundary: Boundary, direction: int) -> str:
     return f"{name} {sign} {reach.ticks}" if reach.ticks else name
 
 
-def _layouts(source: Query, compiled: Specialised) -> Iterator[str]:
+def _layouts(source: Query, compiled: QueryKernels) -> Iterator[str]:
     keys = {one.name: one.keys for one in source.inputs}
     for name, layout in compiled.layouts.items():
         yield f"~{name}{by(keys[name])}: {layout}"
 
 
 def _plan(
-    compiled: Specialised,
+    compiled: QueryKernels,
     sampling_grids: Mapping[str, SamplingGrid] | None,
     refusal: Refusal | None,
 ) -> Iterator[str]:
@@ -113,7 +114,7 @@ def _plan(
     yield format_choices(compiled.choices, compiled.query.unit)
 
 
-def _explain_user_reductions(compiled: Specialised) -> Iterator[str]:
+def _explain_user_reductions(compiled: QueryKernels) -> Iterator[str]:
     """Say how each use of the query's own reductions follows its window."""
     own = {one.name: one for one in compiled.query.reductions}
     for definition in compiled.query.definitions:
@@ -172,10 +173,10 @@ def explain_preaggregation(
     if isinstance(rows, str):
         return rows
     try:
-        plan = plan_folds(OutputGroup(part.query, part.specialised), rows)
+        plan = plan_folds(OutputGroup(part.query, part.compile_for), rows)
     except Misfit as reason:
         return str(reason)
-    compiled = part.specialised(plan.layouts)
+    compiled = part.compile_for(plan.layouts)
     outputs = []
     for one in plan.folds:
         panes, ticks = f"{len(one.panes):,} panes", f"{one.aggregation.pane:,} ticks"
@@ -233,7 +234,7 @@ def _width(optimized: str) -> int:
     return max(map(int, widths), default=1)
 
 
-def _seconds(compiled: Specialised) -> Iterator[str]:
+def _seconds(compiled: QueryKernels) -> Iterator[str]:
     for stage, seconds in compiled.seconds.items():
         yield f"{stage:<14}{seconds * 1e3:7.1f} ms"
     yield f"{'in all':<14}{sum(compiled.seconds.values()) * 1e3:7.1f} ms"

@@ -3,7 +3,7 @@
 The code generator relies on all of them and checks none: a kernel that breaks one fails
 inside LLVM, or computes something else. A violation is a bug of lowering, raised as an
 `AssertionError` with the statement and the rule. The tests verify each kernel that they
-lower (see `compiler.VERIFY_KERNELS`).
+lower (see `query_kernels.VERIFY_KERNELS`).
 """
 
 from typing import assert_never

@@ -6,7 +6,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from tiltpy.api import CompiledQuery, parse
-from tiltpy.compiler import only
+from tiltpy.compiler.output_selection import select_outputs
 from tiltpy.engines.partition import halo
 from tiltpy.errors import TiltError
 from tiltpy.frontend.surface import syntax
@@ -169,7 +169,7 @@ class SparkPlan:
 
     def output(self, name: str) -> DataFrame:
         """Compute the snapshots of an output."""
-        query = resolve_boundaries(only(self.query, (name,)))
+        query = resolve_boundaries(select_outputs(self.query, (name,)))
         definition = query.definition(name)
         assert definition is not None
         reaches = halo(query, same_bits=self.chunk is not None)

@@ -55,7 +55,7 @@ def stream_keys(task: SparkTask, share: Share) -> Iterator[tuple[Key, pa.Table]]
                 for result in stream(
                     query,
                     bindings,
-                    compiler.specialised,
+                    compiler.compile_for,
                     task.request,
                     task.run_options,
                     task.memory,

@@ -82,7 +82,7 @@ def group_worker(task: SparkTask) -> Callable[[Batches], Batches]:
 
 def _run_keys(task: SparkTask, table: pa.Table) -> pa.Table:
     query, compiler = compiler_of(task.text, task.options, by_key=True)
-    part = OutputGroup(query, compiler.specialised)
+    part = OutputGroup(query, compiler.compile_for)
     try:
         rows = ingest_inputs(task, query, table)
         result = run(part, rows, task.request, task.run_options, stamp=task.stamp)
@@ -142,7 +142,7 @@ def _partitions_of(
 ) -> Iterator[tuple[PartitionId, PartitionOutput]]:
     slots = task.slots
     query, compiler = compiler_of(task.text, task.options, by_key=False)
-    group = OutputGroup(resolve_boundaries(query), compiler.specialised)
+    group = OutputGroup(resolve_boundaries(query), compiler.compile_for)
     for rows in _groups(table, [*slots, "piece"]):
         own = table.take(pa.array(rows))
         number = own.column("piece")[0].as_py()

@@ -10,7 +10,8 @@ from functools import lru_cache
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tiltpy.compiler import CompileOptions, Compiler
+from tiltpy.compiler.options import CompileOptions
+from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.errors import DataError, TiltError
 from tiltpy.frontend.parse import reread
 from tiltpy.ir.nodes import Input, Query

@@ -5,7 +5,8 @@ import pytest
 from tests import GOLDEN
 from tests.lowering.sweep.test_golden_kernels import check_golden, described
 from tiltpy.abi.layouts import Layout, TimeLayout
-from tiltpy.compiler import CompileOptions, Compiler, Specialised
+from tiltpy.compiler.options import CompileOptions
+from tiltpy.compiler.query_kernels import Compiler, QueryKernels
 from tiltpy.frontend.parse import parse
 from tiltpy.plan.choose import DISABLED
 from tiltpy.plan.nodes import Refusal
@@ -23,13 +24,13 @@ w = TDom(-∞, ∞, 10)
 }"""
 
 
-def specialised(text: str, *, disabled: tuple[str, ...] = ()) -> Specialised:
+def specialised(text: str, *, disabled: tuple[str, ...] = ()) -> QueryKernels:
     layouts = {
         "x": Layout(TimeLayout.OVERLAPPING, (False, True)),
         "r": Layout(TimeLayout.SAMPLED, (False,)),
     }
     options = CompileOptions(disabled_strategies=frozenset(disabled), cache=False)
-    return Compiler(parse(DECLARED + text), options).specialised(layouts)
+    return Compiler(parse(DECLARED + text), options).compile_for(layouts)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ def test_preaggregation_is_disabled() -> None:
 def test_without_a_condition_all_of_an_entry_counts_events(text: str) -> None:
     query = f"input x by k : i32\nw = TDom(-∞, ∞, 10)\n~o[w] = {text}"
     layouts = {"x": Layout(TimeLayout.OVERLAPPING, (False,))}
-    compiled = Compiler(parse(query), CompileOptions(cache=False)).specialised(layouts)
+    compiled = Compiler(parse(query), CompileOptions(cache=False)).compile_for(layouts)
     fold, _ = compiled.preaggregation_code("o", narrow=True)
     assert fold.signature.pane_aggregation is not None
     assert fold.signature.pane_aggregation.half == 0

@@ -15,7 +15,8 @@ from tests.lowering.sweep.test_tumbling_rows import STREAMS
 from tests.plain import check_engines
 from tests.plan.shapes import Census
 from tiltpy.abi.layouts import Layout, SamplingGrid, TimeLayout
-from tiltpy.compiler import CompileOptions, Specialised
+from tiltpy.compiler.options import CompileOptions
+from tiltpy.compiler.query_kernels import QueryKernels
 from tiltpy.frontend.parse import parse
 
 QUERIES = {
@@ -110,6 +111,6 @@ def test_which_are_stepped(
 ) -> None:
     """Rows that are some ticks long, and windows that are long."""
     query = parse(f"input x : f32\n~o[t] = {body}")
-    found = Specialised(query, {"x": layout}, CompileOptions())
+    found = QueryKernels(query, {"x": layout}, CompileOptions())
     sampling_grids = {"x": SamplingGrid(1, 0, apart=apart)}
     assert (found.vector_code(sampling_grids) is not None) == grid

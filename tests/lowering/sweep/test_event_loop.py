@@ -13,7 +13,8 @@ from tests.lowering.sweep.test_tumbling_rows import STREAMS, points
 from tests.plain import check_engines
 from tests.plan.shapes import Census
 from tiltpy.abi.layouts import Layout, SamplingGrid, TimeLayout
-from tiltpy.compiler import CompileOptions, Specialised
+from tiltpy.compiler.options import CompileOptions
+from tiltpy.compiler.query_kernels import QueryKernels
 from tiltpy.frontend.parse import parse
 from tiltpy.ops import REDUCTIONS
 
@@ -126,7 +127,7 @@ POINTS = Layout(TimeLayout.INTERVALS, (False,), points=True)
 )
 def test_which_are_swept(body: str, *, apart: bool, grid: bool) -> None:
     """Points that are some ticks apart, and windows that are long."""
-    found = Specialised(
+    found = QueryKernels(
         parse(f"input x : f32\n{body}"), {"x": POINTS}, CompileOptions()
     )
     sampling_grids = {"x": SamplingGrid(1, 0, apart=apart)}

@@ -10,7 +10,9 @@ from tests.compiled import NO_STRATEGIES
 from tiltpy.abi.layouts import Layout, SamplingGrid, TimeLayout
 from tiltpy.abi.signature import Shape
 from tiltpy.api import CompiledQuery
-from tiltpy.compiler import CompileOptions, LazyCode, Specialised
+from tiltpy.compiler.lazy_code import LazyCode
+from tiltpy.compiler.options import CompileOptions
+from tiltpy.compiler.query_kernels import QueryKernels
 from tiltpy.frontend.parse import parse
 from tiltpy.loops.printer import format_kernel
 from tiltpy.lowering.lowered import LoweredKernel
@@ -68,8 +70,8 @@ GRID_CASES = {
 }
 
 
-def specialised(text: str, layouts: dict[str, Layout]) -> Specialised:
-    return Specialised(parse(text), layouts, CompileOptions())
+def specialised(text: str, layouts: dict[str, Layout]) -> QueryKernels:
+    return QueryKernels(parse(text), layouts, CompileOptions())
 
 
 def check_golden(path: Path, found: str, *, update: bool) -> None:
@@ -134,7 +136,7 @@ def test_the_most_special_shape_that_fits(
 def test_general_shapes_can_be_asked_for() -> None:
     options = CompileOptions(disabled_strategies=NO_STRATEGIES)
     query = parse("input m : f64\n~o[t] = ~m[t] + 1")
-    compiled = Specialised(query, {"m": SAMPLED}, options)
+    compiled = QueryKernels(query, {"m": SAMPLED}, options)
     (loop,) = compiled.sweep_code.lowered.signature.loops
     assert loop.shape is Shape.SWEEP
     assert compiled.vector({"m": SamplingGrid(1, 0)}) is None

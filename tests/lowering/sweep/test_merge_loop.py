@@ -13,7 +13,8 @@ from tests.compiled import Setting
 from tests.lowering.sweep.test_tumbling_rows import STREAMS
 from tests.plain import check_engines
 from tiltpy.abi.layouts import Layout, TimeLayout
-from tiltpy.compiler import CompileOptions, Specialised
+from tiltpy.compiler.options import CompileOptions
+from tiltpy.compiler.query_kernels import QueryKernels
 from tiltpy.frontend.parse import parse
 from tiltpy.loops.printer import format_kernel
 
@@ -85,5 +86,5 @@ NULLABLE = Layout(TimeLayout.CONTIGUOUS, (True,))
 )
 def test_which_are_merged(body: str, layout: Layout, *, merged: bool) -> None:
     layouts = {"x": layout, "y": layout}
-    found = Specialised(parse(HEAD + body), layouts, CompileOptions())
+    found = QueryKernels(parse(HEAD + body), layouts, CompileOptions())
     assert ("merged" in format_kernel(found.sweep_code.lowered.kernel)) == merged

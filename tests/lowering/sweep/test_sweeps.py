@@ -15,7 +15,8 @@ from tests.compiled import NO_STRATEGIES, Setting, snapshots
 from tests.plain import check_engines, held
 from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.api import CompiledQuery
-from tiltpy.compiler import CompileOptions, Specialised
+from tiltpy.compiler.options import CompileOptions
+from tiltpy.compiler.query_kernels import QueryKernels
 from tiltpy.frontend.parse import parse
 from tiltpy.inputs import BoundFrame
 from tiltpy.interpreter.evaluate import Event, Value, interpret
@@ -114,7 +115,7 @@ GAPS = Layout(TimeLayout.INTERVALS, (False,))
 
 
 def kernel(text: str, layout: Layout) -> str:
-    plan = Specialised(parse(text), {"x": layout}, CompileOptions()).sweep_code.lowered
+    plan = QueryKernels(parse(text), {"x": layout}, CompileOptions()).sweep_code.lowered
     return format_kernel(plan.kernel)
 
 
@@ -135,7 +136,7 @@ def test_a_loop_that_steps_has_no_inner_loop_but_to_flip() -> None:
 
 def test_rows_of_one_tick_need_room_for_a_snapshot_each() -> None:
     text = "input x : f64\n~o[t] = ~x[t] - mean(~x[t-1000:t])"
-    plan = Specialised(parse(text), {"x": POINTS}, CompileOptions()).sweep_code.lowered
+    plan = QueryKernels(parse(text), {"x": POINTS}, CompileOptions()).sweep_code.lowered
     (loop,) = plan.signature.loops
     assert loop.changes == (("x", 1),)
 

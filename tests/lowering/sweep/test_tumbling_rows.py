@@ -16,7 +16,8 @@ from tests.compiled import NO_STRATEGIES
 from tests.plain import check_engines
 from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.abi.signature import Shape
-from tiltpy.compiler import CompileOptions, Specialised
+from tiltpy.compiler.options import CompileOptions
+from tiltpy.compiler.query_kernels import QueryKernels
 from tiltpy.frontend.parse import parse
 
 Rows = list[tuple[int, int, float]]
@@ -155,10 +156,10 @@ def test_nan_and_equal_values() -> None:
 def test_which_windows_are_folded(body: str, shape: Shape) -> None:
     text = f"input x : f64\n{WINDOW}~o[w] = {body}"
     layouts = {"x": Layout(TimeLayout.CONTIGUOUS, (False,))}
-    found = Specialised(parse(text), layouts, CompileOptions())
+    found = QueryKernels(parse(text), layouts, CompileOptions())
     (loop,) = found.sweep_code.signature.loops
     assert loop.shape is shape
-    plain = Specialised(
+    plain = QueryKernels(
         parse(text),
         layouts,
         CompileOptions(disabled_strategies=NO_STRATEGIES),

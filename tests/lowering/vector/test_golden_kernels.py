@@ -6,7 +6,7 @@ from tests import GOLDEN
 from tests.lowering.sweep.test_golden_kernels import check_golden, described
 from tiltpy.abi.layouts import Layout, SamplingGrid, TimeLayout
 from tiltpy.abi.signature import Shape
-from tiltpy.compiler import specialise
+from tiltpy.compiler.query_kernels import specialise
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.frontend.parse import parse
 from tiltpy.lowering.lowered import LoweredKernel

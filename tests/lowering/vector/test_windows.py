@@ -18,7 +18,7 @@ from tests.compiled import Setting
 from tests.plain import check_engines
 from tests.plan.shapes import Census
 from tiltpy.codegen import jit
-from tiltpy.compiler import CompileOptions
+from tiltpy.compiler.options import CompileOptions
 from tiltpy.interpreter.evaluate import Snapshot
 from tiltpy.interpreter.scalars import Number
 

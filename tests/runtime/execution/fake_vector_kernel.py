@@ -27,7 +27,8 @@ from tiltpy.abi.signature import (
     Signature,
 )
 from tiltpy.abi.slots import Slot, SlotKind
-from tiltpy.compiler import CompileOptions, Compiler
+from tiltpy.compiler.options import CompileOptions
+from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.interpreter.evaluate import Event, Snapshot, Value, interpret
 from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
@@ -323,7 +324,7 @@ class FakeKernels:
         self, query: Query, layouts: Mapping[str, Layout], **shape: bool
     ) -> None:
         compiled = Compiler(query, CompileOptions(optimize=False))
-        self._real = compiled.specialised(layouts)
+        self._real = compiled.compile_for(layouts)
         self.query = self._real.query
         self.fake = FakeGrid(query, layouts, **shape)
         self.sweep = self._real.sweep

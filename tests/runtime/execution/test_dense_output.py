@@ -11,7 +11,7 @@ from tests.compare import first_difference
 from tests.compiled import snapshots, table_of
 from tests.runtime.execution.fake_vector_kernel import FakeKernels
 from tiltpy.abi.layouts import Layout
-from tiltpy.compiler import Compiler
+from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.engines.local import run
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event, interpret
@@ -111,7 +111,7 @@ def smoothed(
     sampling_grid = find_sampling_grid(rows["x"])
     assert sampling_grid is not None
     kernel: Kernel | None = (
-        Compiler(query).specialised(layouts).vector({"x": sampling_grid})
+        Compiler(query).compile_for(layouts).vector({"x": sampling_grid})
     )
     assert kernel is not None
     grid = find_vector_range(kernel, rows, {"o": Domain(0, len(values))})

@@ -14,7 +14,8 @@ import pytest
 import tiltpy as tilt
 from tests.compiled import NO_STRATEGIES
 from tiltpy.abi.layouts import Layout, TimeLayout
-from tiltpy.compiler import CompileOptions, Compiler, Specialised
+from tiltpy.compiler.options import CompileOptions
+from tiltpy.compiler.query_kernels import Compiler, QueryKernels
 from tiltpy.runtime.execution import time_run as job
 from tiltpy.runtime.execution.kernel import Kernel
 
@@ -39,13 +40,13 @@ def _as_users_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
 def asked() -> Iterator[list[bool]]:
     """Whether each run asked for the kernel for few rows."""
     found: list[bool] = []
-    sweep = Specialised.sweep
+    sweep = QueryKernels.sweep
 
-    def noted(one: Specialised, *, few: bool = False) -> Kernel:
-        found.append(few)
-        return sweep(one, few=few)
+    def noted(one: QueryKernels, *, baseline: bool = False) -> Kernel:
+        found.append(baseline)
+        return sweep(one, baseline=baseline)
 
-    with patch.object(Specialised, "sweep", noted):
+    with patch.object(QueryKernels, "sweep", noted):
         yield found
 
 
@@ -89,11 +90,11 @@ def test_the_plain_kernel_is_another_one_where_it_must_be(name: str) -> None:
     compiler = Compiler(
         tilt.parse(INPUT + SPECIAL[name]).query, CompileOptions(cache=False)
     )
-    found = compiler.specialised(POINTS)
+    found = compiler.compile_for(POINTS)
     assert found.sweep_code.signature.special
     assert found.baseline_code is not found.sweep_code
     assert found.sweep().code is found.sweep_code
-    assert found.sweep(few=True).code is found.baseline_code
+    assert found.sweep(baseline=True).code is found.baseline_code
     assert not found.baseline_code.signature.special
 
 
@@ -104,13 +105,13 @@ def test_there_is_one_kernel_where_it_is_plain_anyway() -> None:
         CompileOptions(cache=False),
         CompileOptions(disabled_strategies=NO_STRATEGIES),
     ):
-        found = Compiler(query, options).specialised(layouts)
+        found = Compiler(query, options).compile_for(layouts)
         assert found.baseline_code is found.sweep_code
     plain = Compiler(
         query,
         CompileOptions(disabled_strategies=NO_STRATEGIES, cache=False),
     )
-    assert plain.specialised(POINTS).baseline_code.signature.special is False
+    assert plain.compile_for(POINTS).baseline_code.signature.special is False
 
 
 def test_what_lies_beside_a_vector_kernels_stretch_is_few(asked: list[bool]) -> None:

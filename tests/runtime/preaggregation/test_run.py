@@ -12,7 +12,8 @@ import tiltpy as tilt
 from tests.compare import first_difference
 from tests.compiled import arrow_of, snapshots
 from tests.random.pane_folds import FoldCase, FoldWriter, Row
-from tiltpy.compiler import CompileOptions, Compiler
+from tiltpy.compiler.options import CompileOptions
+from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.engines import local
 from tiltpy.engines.local import run_parts
 from tiltpy.interpreter.evaluate import Event, Snapshot
@@ -79,7 +80,7 @@ def fold(
         patch.object(direct, "PER_ROW", per_row),
         patch.object(direct, "MERGED", 16 * per_row),
     ):
-        part = OutputGroup(query, compiler.specialised)
+        part = OutputGroup(query, compiler.compile_for)
         found = fold_directly(part, rows, request, options)
     stamp = output_stamp({declared.name: rows.stamps}, query.unit)
     return {table.name: table for table in found.tables(stamp, order)}
@@ -203,7 +204,7 @@ def both(
     request = Request(start, None, bounds or {})
     (output,) = fold(query, frame, request, order=order, per_row=per_row).values()
     compiler = Compiler(query, CompileOptions(cache=False))
-    part = OutputGroup(query, compiler.specialised)
+    part = OutputGroup(query, compiler.compile_for)
     bindings = {query.inputs[0].name: InputBinding(frame)}
     options = RunOptions(preaggregate=False)
     (grouped,) = run_parts(query, [part], bindings, request, options, order).values()
@@ -352,7 +353,7 @@ def test_few_rows_are_grouped() -> None:
     assert declared is not None
     rows = read_in_time_order(declared, InputBinding(frame), None)
     assert not isinstance(rows, str)
-    part = OutputGroup(query, Compiler(query, CompileOptions(cache=False)).specialised)
+    part = OutputGroup(query, Compiler(query, CompileOptions(cache=False)).compile_for)
     with pytest.raises(Misfit, match="~x has few rows"):
         fold_directly(part, rows, Request(), RunOptions())
 
@@ -392,7 +393,7 @@ def test_windows_that_slide_over_all_rows_are_grouped() -> None:
     frame = pa.table({"k": ["a"] * 9999, "ts": range(9999), "x": np.arange(9999.0)})
     rows = read_in_time_order(query.inputs[0], InputBinding(frame), None)
     assert not isinstance(rows, str)
-    part = OutputGroup(query, Compiler(query, CompileOptions(cache=False)).specialised)
+    part = OutputGroup(query, Compiler(query, CompileOptions(cache=False)).compile_for)
     with pytest.raises(Misfit, match="few rows for 9,999 panes, of which windows"):
         fold_directly(part, rows, Request(), RunOptions())
 

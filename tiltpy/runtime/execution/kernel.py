@@ -61,8 +61,8 @@ class Kernels(Protocol):
     query: Query
     """The optimised query, with its boundaries."""
 
-    def sweep(self, *, few: bool = False) -> Kernel:
-        """The sweep kernel for any rows, or the baseline kernel for `few`."""
+    def sweep(self, *, baseline: bool = False) -> Kernel:
+        """The sweep kernel for any rows, or the baseline kernel."""
 
     def vector(self, sampling_grids: Mapping[str, SamplingGrid]) -> Kernel | None:
         """The vector kernel for inputs on these sampling grids, if there is one."""

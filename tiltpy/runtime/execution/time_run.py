@@ -134,7 +134,7 @@ class TimeRun:
         small = options.chunk is None and self.total < SMALL_ROWS
         self.vector = None if small and not options.vector else self._vector_range()
         whole = whole and options.chunk is None and options.vector is None
-        self.sweep = kernels.sweep(few=whole and self._beside() < FEW_ROWS)
+        self.sweep = kernels.sweep(baseline=whole and self._beside() < FEW_ROWS)
         tdoms = {name: one.tdom for name, one in self.outputs.items()}
         self.coverage = RunCoverage(
             self.sweep.signature, rows, tdoms, self.ranges, request

@@ -1,0 +1,81 @@
+"""Machine code of a kernel that is read from disk or compiled at its first use."""
+
+from collections.abc import Callable
+from functools import cache, partial
+
+from tiltpy.abi.signature import Signature
+from tiltpy.codegen.cache.compile_cache import NO_CACHE, CompileCache, open_cache
+from tiltpy.codegen.jit import (
+    Drivers,
+    MachineCode,
+    ObjectCode,
+    compile_drivers,
+    compile_object,
+)
+from tiltpy.forks import Guarded
+from tiltpy.lowering.lowered import LoweredKernel
+from tiltpy.runtime.concurrency.offload import offload
+from tiltpy.runtime.execution.kernel import Kernel
+
+
+@cache
+def _drivers(*, stored: bool) -> Drivers:
+    """Load the loops over calls, which all kernels share."""
+    store = open_cache("drivers") if stored else NO_CACHE
+    return Drivers(store.memoize("drivers", bytes, compile_drivers).value)
+
+
+class LazyCode(Guarded):
+    """A kernel's machine code: read from disk, or compiled when first run or printed.
+
+    `lower` returns its loop IR, which is lowered again if only the code was stored.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        signature: Signature,
+        lower: Callable[[], LoweredKernel],
+        store: CompileCache,
+        *,
+        optimize: bool,
+    ) -> None:
+        super().__init__()
+        self.signature = signature
+        self.seconds: dict[str, float] = {}
+        self._name = f"{name} {signature}"  # only code of the same slots fits
+        self._lower = lower
+        self._store = store
+        self._optimize = optimize
+        self._code: MachineCode | None = None
+
+    @property
+    def is_made(self) -> bool:
+        """Whether its machine code is there."""
+        return self._code is not None
+
+    @property
+    def lowered(self) -> LoweredKernel:
+        """The kernel's loops, lowered now if only their code was stored."""
+        return self._lower()
+
+    def code(self) -> MachineCode:
+        """Load the machine code, or compile it."""
+        with self._lock:
+            if self._code is None:
+                made = self._store.memoize(self._name, ObjectCode, self._compile).value
+                self.seconds = made.seconds
+                lower = self._lower  # alone: no cycle holds the code
+                drivers = _drivers(stored=self._store is not NO_CACHE)
+                self._code = MachineCode(made, lambda: lower().kernel, drivers)
+            return self._code
+
+    def _compile(self) -> ObjectCode:
+        lowered = self.lowered
+        assert lowered.signature == self.signature, "lowering is not deterministic"
+        make = partial(compile_object, lowered.kernel, optimize=self._optimize)
+        return offload(make)
+
+    def kernel(self) -> Kernel:
+        """Return the kernel as the runtime calls it."""
+        return Kernel(self.signature, self)

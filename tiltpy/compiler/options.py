@@ -1,0 +1,24 @@
+"""Options of compiling."""
+
+from dataclasses import dataclass
+
+from tiltpy.costs import DEFAULT_COSTS, Costs
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOptions:
+    """How to compile: nothing here changes results.
+
+    `disabled_passes`: names of `passes.PASS_NAMES` to leave out. `disabled_strategies`:
+    names of `plan.STRATEGY_NAMES` to leave out; without any, sweeps do all. `optimize`:
+    whether LLVM optimizes; without, compiling takes a fraction of the time and the code
+    is slow, which suits very small data. `cache`: whether compiled code is stored on
+    disk, in the user's cache folder, for other processes. `costs`: where one strategy
+    becomes cheaper than another.
+    """
+
+    disabled_passes: frozenset[str] = frozenset()
+    disabled_strategies: frozenset[str] = frozenset()
+    optimize: bool = True
+    cache: bool = True
+    costs: Costs = DEFAULT_COSTS
