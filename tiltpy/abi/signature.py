@@ -190,5 +190,5 @@ class Signature:
     aligned_range: AlignedRange | None = None
     pane_aggregation: PaneAggregation | None = None
     special: bool = False
-    """Of a sweep kernel: whether it has loops of more special forms than plain sweeps
-    (`lower`), which pay off where there are many rows."""
+    """Whether a sweep kernel has special loops, which pay off over many rows: then
+    there is a baseline kernel as well."""

@@ -1,8 +1,8 @@
-"""The snapshots of each key, from what was folded by key: made when somebody asks.
+"""The snapshots of each key from the states of its panes, made on demand.
 
-A kernel makes the cells of some keys at a time, all of those in which something is
-seen; then they are turned round, key after key, and neighbouring cells become one
-snapshot where nothing says that another begins.
+A kernel computes the cells of some keys at a time, those whose windows see a row. They
+are transposed to be in order of keys, and neighbouring cells become one snapshot where
+no other begins.
 """
 
 from collections.abc import Iterator

@@ -92,7 +92,7 @@ class PreaggregatedRun:
         return self.query.inputs[0].name
 
     def tables(self, stamp: OutputStamp, order: Order) -> Iterator[OutputTable]:
-        """A table of each output, whose snapshots are made when somebody asks."""
+        """A table of each output, whose snapshots are made on demand."""
         for name, folded in self.folded.items():
             pending = _Pending(folded, self.rows, order)
             of = self.query.type_of(name)

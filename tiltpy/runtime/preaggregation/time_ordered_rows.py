@@ -1,9 +1,8 @@
-"""The rows of an input by key as they come: in order of time, not grouped.
+"""The ungrouped rows of an input by key, in order of time, for pre-aggregation.
 
-What the direct way needs of an input (`folding`). Nothing is moved: columns are views,
-and keys stay as they are where they are integers of a narrow range. That range is taken
-from tiltpy.runtime.arrays.dtypes import I64Array
-from a sample of the rows; a look at all of them follows only where it was wrong.
+Nothing is moved: columns are views, and integer keys of a narrow range serve as key
+codes. That range is taken from a sample of the rows, and from all of them only where
+the sample missed a key.
 """
 
 from collections.abc import Callable
