@@ -124,7 +124,7 @@ class CompiledQuery:
         `allow_sort=False` refuses rows out of time order. `progress` is called with the
         number of chunks done and of all (0 of 1 while that is not known): for each
         chunk, and a few times a second. `check_reductions=True` tries, before it runs,
-        whether `merge` and `deacc` of the query's own reductions agree with their
+        whether `merge` and `deacc` of user-defined reductions agree with their
         `acc`, over a sample of the data's snapshots: for finding mistakes.
 
         Rows of outputs by key are in `order` of "key" and then time, or of "time" and

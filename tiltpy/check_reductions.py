@@ -1,4 +1,4 @@
-"""Whether the parts of a query's own reductions agree: a check over the data itself.
+"""Agreement of the clauses of user-defined reductions, checked over the data itself.
 
 `merge` and `deacc` say what `acc` says, sooner. Whether they do is for the writer to
 see to; here it is tried on stretches of the snapshots that windows hold: `merge` of two

@@ -12,11 +12,11 @@ from tiltpy.frontend.text.format import format_source
 from tiltpy.ir.nodes import (
     Binary,
     Const,
-    CutInlined,
     CutPoint,
     Element,
     Expr,
     If,
+    InlinedCut,
     Input,
     Let,
     Phi,
@@ -155,7 +155,7 @@ def test_optimised_queries_print_with_their_cuts() -> None:
         query,
         inputs=(replace(query.inputs[0], disjoint=True),),
         definitions=tuple(
-            replace(d, cuts=(*d.cuts, CutInlined(m, inner))) for d in query.definitions
+            replace(d, cuts=(*d.cuts, InlinedCut(m, inner))) for d in query.definitions
         ),
         boundaries=(("o", (("m", Boundary(Reach(11), Reach(0))),)),),
     )

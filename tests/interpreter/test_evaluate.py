@@ -17,11 +17,11 @@ from tiltpy.ir.nodes import (
     At,
     Binary,
     Const,
-    CutInlined,
     CutPoint,
     Exists,
     Expr,
     If,
+    InlinedCut,
     Input,
     Phi,
     Query,
@@ -102,7 +102,7 @@ def test_what_was_read_through_has_one_gap() -> None:
     positive = Binary(">", seen, Const(0, I64), BOOL)
     inlined = If(positive, seen, Phi(I64))
     body = If(Exists(inlined, BOOL), inlined, Const(0, I64))
-    cuts = (CutInlined(inlined, (CutPoint("n", 0),)),)
+    cuts = (InlinedCut(inlined, (CutPoint("n", 0),)),)
     definition = TemporalExpr("z", TDom(), body, cuts)
     query = Query(None, (Input("n", I64),), (definition,), ("z",))
     events = [Event(i, i + 1, value) for i, value in enumerate((1, -1, -2, 3, 3))]

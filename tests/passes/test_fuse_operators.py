@@ -14,8 +14,8 @@ from tests.passes.cases import (
 )
 from tiltpy.interpreter.evaluate import Event, interpret
 from tiltpy.ir.nodes import (
-    CutInlined,
     CutPoint,
+    InlinedCut,
 )
 from tiltpy.ir.traversal import depth, walk
 from tiltpy.limits import MAX_DEPTH
@@ -53,7 +53,7 @@ def test_a_strict_reader_takes_plain_cuts() -> None:
 def test_another_reader_carries_them_with_the_value() -> None:
     query = written("~a[t] = ~m[t] * 2  ~o[t] = ~a[t-1] != φ ? 1 : 0")
     (cut,) = fuse_operators(query).definitions[0].cuts
-    assert isinstance(cut, CutInlined)
+    assert isinstance(cut, InlinedCut)
     assert cut.cuts == (CutPoint("m", -1),)
 
 

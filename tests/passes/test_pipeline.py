@@ -28,7 +28,7 @@ from tiltpy.ir.print.query import format_query
 from tiltpy.ir.traversal import source_cuts
 from tiltpy.limits import MAX_DEPTH
 from tiltpy.passes import PASS_NAMES, boundary_of, inputs_of, optimize
-from tiltpy.passes.analyses.operation_count import at_least, operations
+from tiltpy.passes.analyses.operation_count import count_least, count_operations
 from tiltpy.types import F64, Boundary, Reach, TDom
 
 # Boundaries
@@ -114,7 +114,7 @@ def test_bodies_do_not_shrink_below_what_is_counted(disabled: set[str]) -> None:
             before, after = fused.definition(output), made.definition(output)
             assert before is not None
             assert after is not None
-            assert at_least(fused, before) <= operations(after)
+            assert count_least(fused, before) <= count_operations(after)
 
 
 def test_deep_towers_of_names_do_not_exhaust_the_stack() -> None:

@@ -32,7 +32,7 @@ from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import Bitmap, CellArrays
 from tiltpy.emit.elements import element_of
 from tiltpy.emit.stream_stores import StreamStore
-from tiltpy.ir.nodes import CutInlined, EventBound, Reduce, Time
+from tiltpy.ir.nodes import EventBound, InlinedCut, Reduce, Time
 from tiltpy.ir.traversal import walk
 from tiltpy.loops.build import TRUE, i64
 from tiltpy.lowering.lowered import LoweredKernel
@@ -84,7 +84,7 @@ def of_grid(grid: VectorPlan) -> Forms:
             yield f"window: {_step(seen.newest)}, {_length(seen.cells, grid.costs)}"
             if seen.newest.plus < seen.newest.times - 1:
                 yield "window: ends in the past"
-        if any(isinstance(cut, CutInlined) for cut in reader.cuts):
+        if any(isinstance(cut, InlinedCut) for cut in reader.cuts):
             yield "cut: inlined"
         for node in walk(reader.body):
             match node:

@@ -1,4 +1,4 @@
-"""How a query looks in a notebook: its text, and how far each output looks."""
+"""The card of a query in a notebook: its text, and how far each output looks."""
 
 from tiltpy.explain.outline import find_reaches
 from tiltpy.html import format_paragraph, format_preformatted, format_table
@@ -12,7 +12,7 @@ MOST = 40
 
 def summarize(query: Query, arrow: str) -> str:
     """Describe a query on a line: its inputs and their keys, and its outputs."""
-    inputs = ", ".join(f"~{one.name}{by(one.keys)}" for one in query.inputs)
+    inputs = ", ".join(f"~{each.name}{by(each.keys)}" for each in query.inputs)
     outputs = ", ".join(f"~{name}" for name in query.outputs)
     return f"{inputs or 'no input'} {arrow} {outputs}"
 
@@ -24,12 +24,12 @@ def query_card(query: Query) -> str:
     if len(lines) > MOST:
         lines = [*lines[:MOST], f"# and {len(lines) - MOST} lines more"]
     looks: dict[str, list[str]] = {name: [] for name in query.outputs}
-    for one in find_reaches(query):
-        looks[one.output].append(f"~{one.input}: {one.text}")
+    for reach in find_reaches(query):
+        looks[reach.output].append(f"~{reach.input}: {reach.text}")
     keys = output_keys(query)
     outputs = (
-        (f"~{name}{by(keys[name])}", str(query.type_of(name)), "; ".join(found))
-        for name, found in looks.items()
+        (f"~{name}{by(keys[name])}", str(query.type_of(name)), "; ".join(words))
+        for name, words in looks.items()
     )
     return (
         format_paragraph(title)

@@ -23,50 +23,52 @@ def format_tree(outline: Outline) -> str:
 class _TreePrinter:
     def __init__(self, outline: Outline) -> None:
         self.outline = outline
-        self.definitions = {one.name: one for one in outline.definitions}
-        self.types = {one.name: one.type for one in outline.inputs}
-        self.types |= {one.name: one.type for one in outline.definitions}
-        self.keys = {one.name: one.keys for one in outline.inputs}
+        self.definitions = {each.name: each for each in outline.definitions}
+        self.types = {each.name: each.type for each in outline.inputs}
+        self.types |= {each.name: each.type for each in outline.definitions}
+        self.keys = {each.name: each.keys for each in outline.inputs}
         self.printed: set[str] = set()
 
     def lines(self) -> Iterator[str]:
-        for one in self.outline.definitions:
-            if one.output:
-                keys = by(one.keys)
-                how = f"output{keys}{self._loop(one.name)}{self._reach(one.name)}"
-                yield f"~{one.name}: {one.type}, {how}"
-                yield from self._below(one.name, "")
-        for one in self.outline.definitions:
-            if not one.computed_in:
-                yield f"~{one.name}: {one.type}, no output needs it"
+        for definition in self.outline.definitions:
+            if definition.output:
+                keys = by(definition.keys)
+                name = definition.name
+                role = f"output{keys}{self._loop(name)}{self._reach(name)}"
+                yield f"~{definition.name}: {definition.type}, {role}"
+                yield from self._below(name, "")
+        for definition in self.outline.definitions:
+            if not definition.computed_in:
+                yield f"~{definition.name}: {definition.type}, no output needs it"
 
     def _below(self, name: str, indent: str) -> Iterator[str]:
         if name not in self.definitions:
             return
         self.printed.add(name)
-        below = [one for one in self.outline.references if one.reader == name]
-        for one in below:
-            last = one is below[-1]
-            again = one.object in self.printed
-            yield f"{indent}{'└─' if last else '├─'} {self._line(one, again)}"
+        below = [each for each in self.outline.references if each.reader == name]
+        for reference in below:
+            last = reference is below[-1]
+            again = reference.object in self.printed
+            yield f"{indent}{'└─' if last else '├─'} {self._line(reference, again)}"
             if not again:
-                yield from self._below(one.object, indent + ("   " if last else "│  "))
+                deeper = indent + ("   " if last else "│  ")
+                yield from self._below(reference.object, deeper)
 
     def _line(self, reference: Reference, again: bool) -> str:
         name = reference.object
         what = f"{reference.fold_prefix}{reference.text}: {self.types[name]}"
         if name not in self.definitions:
             return f"{what}, input{by(self.keys[name])}"
-        how = ", fused" if reference.fused else self._loop(name)
-        return f"{what}{how}{', see above' if again else ''}"
+        role = ", fused" if reference.fused else self._loop(name)
+        return f"{what}{role}{', see above' if again else ''}"
 
     def _loop(self, name: str) -> str:
-        one = self.definitions[name]
-        return ", a loop" if name in one.computed_in else ""
+        definition = self.definitions[name]
+        return ", a loop" if name in definition.computed_in else ""
 
     def _reach(self, output: str) -> str:
-        reaches = [one for one in self.outline.reach if one.output == output]
-        looks = ", ".join(f"{one.text} in ~{one.input}" for one in reaches)
+        reaches = [reach for reach in self.outline.reach if reach.output == output]
+        looks = ", ".join(f"{reach.text} in ~{reach.input}" for reach in reaches)
         return f"; looks {looks}" if looks else ""
 
 

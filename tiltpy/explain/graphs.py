@@ -24,23 +24,24 @@ def format_mermaid(outline: Outline) -> str:
 
 def _assign_ids(outline: Outline) -> dict[str, str]:
     """Give each object a plain name: theirs may have letters of all kinds."""
-    names = [one.name for one in outline.inputs]
-    names += [one.name for one in outline.definitions]
+    names = [declared.name for declared in outline.inputs]
+    names += [definition.name for definition in outline.definitions]
     return {name: f"n{number}" for number, name in enumerate(names)}
 
 
 def _group_by_loop(outline: Outline) -> dict[str, list[DefinitionNode]]:
     """Group what each loop alone computes; what several do, or none, is in no group."""
     frames: dict[str, list[DefinitionNode]] = {}
-    for one in outline.definitions:
-        if len(one.computed_in) == 1:
-            frames.setdefault(one.computed_in[0], []).append(one)
+    for definition in outline.definitions:
+        if len(definition.computed_in) == 1:
+            frames.setdefault(definition.computed_in[0], []).append(definition)
     return {name: inside for name, inside in frames.items() if len(inside) > 1}
 
 
 def _outside_frames(outline: Outline) -> Iterator[DefinitionNode]:
-    framed = {one.name for inside in _group_by_loop(outline).values() for one in inside}
-    return (one for one in outline.definitions if one.name not in framed)
+    frames = _group_by_loop(outline).values()
+    framed = {each.name for inside in frames for each in inside}
+    return (each for each in outline.definitions if each.name not in framed)
 
 
 def _lines(text: str) -> list[str]:
@@ -67,10 +68,10 @@ def _box(definition: DefinitionNode, outline: Outline) -> list[str]:
 def _dot(outline: Outline) -> Iterator[str]:
     ids = _assign_ids(outline)
 
-    def box(one: DefinitionNode, indent: str) -> str:
-        style = ' style="bold"' if one.output else ""
-        label = _dot_label(_box(one, outline))
-        return f"{indent}{ids[one.name]} [label={label}{style}];"
+    def box(definition: DefinitionNode, indent: str) -> str:
+        style = ' style="bold"' if definition.output else ""
+        label = _dot_label(_box(definition, outline))
+        return f"{indent}{ids[definition.name]} [label={label}{style}];"
 
     yield "digraph query {"
     yield '  graph [fontname="monospace" fontsize=10];'
@@ -82,18 +83,19 @@ def _dot(outline: Outline) -> Iterator[str]:
     for name, inside in _group_by_loop(outline).items():
         yield f"  subgraph cluster_{ids[name]} {{"
         yield f"    label={_dot_string(f'one loop: ~{name}')};"
-        yield from (box(one, "    ") for one in inside)
+        yield from (box(definition, "    ") for definition in inside)
         yield "  }"
-    yield from (box(one, "  ") for one in _outside_frames(outline))
-    for one in outline.references:
-        style = ' style="dashed"' if one.fused else ""
-        label = _dot_string(one.fold_prefix + one.bounds)
-        yield f"  {ids[one.object]} -> {ids[one.reader]} [label={label}{style}];"
+    yield from (box(definition, "  ") for definition in _outside_frames(outline))
+    for reference in outline.references:
+        style = ' style="dashed"' if reference.fused else ""
+        label = _dot_string(reference.fold_prefix + reference.bounds)
+        arrow = f"{ids[reference.object]} -> {ids[reference.reader]}"
+        yield f"  {arrow} [label={label}{style}];"
     yield "}"
 
 
 def _dot_label(lines: list[str]) -> str:
-    """Lines that all begin at the left."""
+    """Quote lines that all begin at the left."""
     return '"' + "".join(f"{_escape_dot(line)}\\l" for line in lines) + '"'
 
 
@@ -108,23 +110,23 @@ def _escape_dot(text: str) -> str:
 def _mermaid(outline: Outline) -> Iterator[str]:
     ids = _assign_ids(outline)
 
-    def box(one: DefinitionNode, indent: str) -> str:
-        label = _mermaid_string(_box(one, outline))
-        return f"{indent}{ids[one.name]}[{label}]"
+    def box(definition: DefinitionNode, indent: str) -> str:
+        label = _mermaid_string(_box(definition, outline))
+        return f"{indent}{ids[definition.name]}[{label}]"
 
     yield "flowchart TD"
     for source in outline.inputs:
         yield f"  {ids[source.name]}({_mermaid_string(_lines(source.text))})"
     for name, inside in _group_by_loop(outline).items():
         yield f"  subgraph loop_{ids[name]} [{_mermaid_string([f'one loop: ~{name}'])}]"
-        yield from (box(one, "    ") for one in inside)
+        yield from (box(definition, "    ") for definition in inside)
         yield "  end"
-    yield from (box(one, "  ") for one in _outside_frames(outline))
-    for one in outline.references:
-        arrow = "-.->" if one.fused else "-->"
-        label = _mermaid_string([one.fold_prefix + one.bounds])
-        yield f"  {ids[one.object]} {arrow}|{label}| {ids[one.reader]}"
-    outputs = [ids[one.name] for one in outline.definitions if one.output]
+    yield from (box(definition, "  ") for definition in _outside_frames(outline))
+    for reference in outline.references:
+        arrow = "-.->" if reference.fused else "-->"
+        label = _mermaid_string([reference.fold_prefix + reference.bounds])
+        yield f"  {ids[reference.object]} {arrow}|{label}| {ids[reference.reader]}"
+    outputs = [ids[each.name] for each in outline.definitions if each.output]
     if outputs:
         yield "  classDef output stroke-width:3px"
         yield f"  class {','.join(outputs)} output"
@@ -135,7 +137,7 @@ _MERMAID |= {"`": "#96;", "\\": "#92;"}
 
 
 def _mermaid_string(lines: list[str]) -> str:
-    """Lines between quotes; letters that Mermaid or HTML would read are named."""
+    """Quote lines; characters that Mermaid or HTML would read are named."""
     return '"' + "<br/>".join(map(_escape_mermaid, lines)) + '"'
 
 

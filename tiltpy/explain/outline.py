@@ -1,6 +1,6 @@
 """The outline of a query: its objects, how they refer to each other, what was fused.
 
-All the forms are made of it; it is plain data and says nothing about kernels.
+Plain data, from which every form is printed; it says nothing about kernels.
 """
 
 from collections.abc import Iterator
@@ -43,10 +43,10 @@ class DefinitionNode:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What `reader` sees of `object`: its value at `t + start`, or a window of it.
+    """A reference of `reader` to `object`: its value at `t + start`, or a window of it.
 
-    `reductions` of a window are those it is folded by. `fused`: the object's expression
-    stands in the reader's loop, and no snapshots of it are made for the reader.
+    `reductions` are those of a window. `fused`: the object's expression stands in the
+    reader's loop, and no snapshots of it are made for the reader.
     """
 
     reader: str
@@ -59,7 +59,7 @@ class Reference:
 
     @property
     def fold_prefix(self) -> str:
-        """What a window is folded by, as in `mean, max of `; nothing for a point."""
+        """The reductions of a window, as in `mean, max of `; nothing for a point."""
         return f"{', '.join(self.reductions)} of " if self.reductions else ""
 
     @property
@@ -70,7 +70,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class OutputReach:
-    """How far an output looks around itself in an input: ticks, and in words."""
+    """The lookback and lookahead of an output in an input: ticks, and in words."""
 
     output: str
     input: str
@@ -92,7 +92,7 @@ class Outline:
 
 
 def make_outline(source: Query, optimized: Query) -> Outline:
-    """Make the outline of a query as written, and of what the passes made of it."""
+    """Make the outline of a source query and its optimized form."""
     texts = statements(source)
     hosts = _find_hosts(source, optimized)
     keys = object_keys(source.inputs, source.definitions)
@@ -143,13 +143,13 @@ def _find_hosts(source: Query, optimized: Query) -> dict[str, tuple[str, ...]]:
 
     Readers come after what they read.
     """
-    kept = {definition.name for definition in optimized.definitions}
+    remaining = {definition.name for definition in optimized.definitions}
     readers: dict[str, list[str]] = {d.name: [] for d in source.definitions}
     hosts: dict[str, tuple[str, ...]] = {}
     for definition in reversed(source.definitions):
         name = definition.name
         above = (host for reader in readers[name] for host in hosts[reader])
-        hosts[name] = (name,) if name in kept else tuple(dict.fromkeys(above))
+        hosts[name] = (name,) if name in remaining else tuple(dict.fromkeys(above))
         for read in reads(definition):
             if read in readers:
                 readers[read].append(name)
@@ -180,9 +180,9 @@ def _collect_references(
                 pass
     for (name, start, end), reductions in seen.items():
         fused = source.input(name) is None and not any(
-            name in reads(found)
+            name in reads(reading)
             for host in hosts[reader.name]
-            if (found := optimized.definition(host)) is not None
+            if (reading := optimized.definition(host)) is not None
         )
         if end is None:
             text = f"~{name}[{printer.format_time(start)}]"

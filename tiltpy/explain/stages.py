@@ -1,4 +1,4 @@
-"""What becomes of a query, stage by stage, as text."""
+"""The stages of a query, as text."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,36 +40,36 @@ def explain(
 ) -> str:
     """Format all stages of a query for one combination of layouts.
 
-    `sampling_grids`, where all inputs have one, shows the vector kernel.
-    `folds`, of an input by key: how its rows are folded as they come, or why not.
+    `sampling_grids`, where all inputs have one, shows the vector kernel. `folds` are
+    the outputs of an input by key that are pre-aggregated, or the reason why none is.
     `visits` are those that the loops make over the data.
     """
-    parts = [("query", format_query(source)), *_passes(source, compiled)]
-    parts.append(("boundaries", "\n".join(_boundaries(compiled.query))))
-    parts.append(("layouts", "\n".join(_layouts(source, compiled))))
+    sections = [("query", format_query(source)), *_passes(source, compiled)]
+    sections.append(("boundaries", "\n".join(_boundaries(compiled.query))))
+    sections.append(("layouts", "\n".join(_layouts(source, compiled))))
     if compiled.query.reductions:
-        parts.append(("reductions", "\n".join(_explain_user_reductions(compiled))))
+        sections.append(("reductions", "\n".join(_explain_user_reductions(compiled))))
     refusal = (
         None if sampling_grids is None else compiled.vector_refusal(sampling_grids)
     )
-    parts.append(("plan", "\n".join(_plan(compiled, sampling_grids, refusal))))
+    sections.append(("plan", "\n".join(_plan(compiled, sampling_grids, refusal))))
     plans = {choice.name: choice.plan for choice in compiled.choices}
     code = compiled.sweep_code
-    parts.extend(_kernel("sweep kernel", code, plans, llvm=llvm, asm=asm))
+    sections.extend(_kernel("sweep kernel", code, plans, llvm=llvm, asm=asm))
     if sampling_grids is not None and refusal is None:
         vector = compiled.vector_code(sampling_grids)
         assert vector is not None
-        parts.extend(_kernel("vector kernel", vector, {}, llvm=llvm, asm=asm))
-    lines = [line for one in visits for line in describe(source, one)]
+        sections.extend(_kernel("vector kernel", vector, {}, llvm=llvm, asm=asm))
+    lines = [line for loop_visits in visits for line in describe(source, loop_visits)]
     if lines:
-        parts.append(("visits", "\n".join(lines)))
+        sections.append(("visits", "\n".join(lines)))
     if isinstance(folds, str):
-        parts.append(("by key", f"rows are grouped: {folds}"))
+        sections.append(("by key", f"rows are grouped: {folds}"))
     elif folds is not None:
-        for one in folds:
-            parts.extend(_fold(one, llvm=llvm, asm=asm))
-    parts.append(("compile time", "\n".join(_seconds(compiled))))
-    return "\n".join(f"== {title} ==\n{text.rstrip()}\n" for title, text in parts)
+        for fold in folds:
+            sections.extend(_fold(fold, llvm=llvm, asm=asm))
+    sections.append(("compile time", "\n".join(_seconds(compiled))))
+    return "\n".join(f"== {title} ==\n{text.rstrip()}\n" for title, text in sections)
 
 
 def _passes(source: Query, compiled: QueryKernels) -> Iterator[tuple[str, str]]:
@@ -96,7 +96,7 @@ def _time(name: str, boundary: Boundary, direction: int) -> str:
 
 
 def _layouts(source: Query, compiled: QueryKernels) -> Iterator[str]:
-    keys = {one.name: one.keys for one in source.inputs}
+    keys = {declared.name: declared.keys for declared in source.inputs}
     for name, layout in compiled.layouts.items():
         yield f"~{name}{by(keys[name])}: {layout}"
 
@@ -115,18 +115,18 @@ def _plan(
 
 
 def _explain_user_reductions(compiled: QueryKernels) -> Iterator[str]:
-    """Say how each use of the query's own reductions follows its window."""
-    own = {one.name: one for one in compiled.query.reductions}
+    """Say how each use of a user-defined reduction follows its window."""
+    user_defined = {each.name: each for each in compiled.query.reductions}
     for definition in compiled.query.definitions:
         for node in reductions(definition):
-            if node.reduction in own:
+            if node.reduction in user_defined:
                 name = node.window.object
                 layout = compiled.layouts.get(name)
                 in_order = layout is None or layout.fifo
                 disjoint = layout is None or layout.time is not TimeLayout.OVERLAPPING
-                one = own[node.reduction]
-                way = slide_of(one, in_order=in_order, disjoint=disjoint)
-                yield f"~{definition.name}: {node.reduction} of ~{name} {way.value}"
+                reduction = user_defined[node.reduction]
+                slide = slide_of(reduction, in_order=in_order, disjoint=disjoint)
+                yield f"~{definition.name}: {node.reduction} of ~{name} {slide.value}"
 
 
 def _kernel(
@@ -150,7 +150,7 @@ def _kernel(
 
 @dataclass(frozen=True, slots=True)
 class PreaggregatedOutput:
-    """An output by key whose rows are folded as they come."""
+    """An output by key whose rows are pre-aggregated."""
 
     name: str
     text: str
@@ -158,42 +158,42 @@ class PreaggregatedOutput:
 
 
 def explain_preaggregation(
-    part: Compiler, bindings: Mapping[str, InputBinding]
+    compiler: Compiler, bindings: Mapping[str, InputBinding]
 ) -> list[PreaggregatedOutput] | str | None:
     """Say how rows by key are pre-aggregated, or why not; None where none have keys.
 
-    `part` is of outputs that have the same keys.
+    `compiler` is that of outputs with the same keys.
     """
-    if not any(one.keys for one in part.query.inputs):
+    if not any(each.keys for each in compiler.query.inputs):
         return None
-    declared = only_input(part.query)
+    declared = only_input(compiler.query)
     if declared is None:
         return "the outputs look at more than windows of one input by key"
-    rows = read_in_time_order(declared, bindings[declared.name], part.query.unit)
+    rows = read_in_time_order(declared, bindings[declared.name], compiler.query.unit)
     if isinstance(rows, str):
         return rows
     try:
-        plan = plan_folds(OutputGroup(part.query, part.compile_for), rows)
+        plan = plan_folds(OutputGroup(compiler.query, compiler.compile_for), rows)
     except Misfit as reason:
         return str(reason)
-    compiled = part.compile_for(plan.layouts)
+    compiled = compiler.compile_for(plan.layouts)
     outputs = []
-    for one in plan.folds:
-        panes, ticks = f"{len(one.panes):,} panes", f"{one.aggregation.pane:,} ticks"
+    for fold in plan.folds:
+        panes, ticks = f"{len(fold.panes):,} panes", f"{fold.aggregation.pane:,} ticks"
         text = f"rows are folded as they come, in {panes} of {ticks}"
         codes = compiled.preaggregation_code(
-            one.name, one.keys.scalar, narrow=one.narrow
+            fold.name, fold.keys.scalar, narrow=fold.narrow
         )
-        outputs.append(PreaggregatedOutput(one.name, text, codes))
+        outputs.append(PreaggregatedOutput(fold.name, text, codes))
     return outputs
 
 
 def _fold(
-    one: PreaggregatedOutput, *, llvm: bool, asm: bool
+    output: PreaggregatedOutput, *, llvm: bool, asm: bool
 ) -> Iterator[tuple[str, str]]:
-    yield "by key", f"~{one.name}: {one.text}"
-    titles = f"fold of ~{one.name}", f"cells of ~{one.name}"
-    for title, code in zip(titles, one.codes, strict=True):
+    yield "by key", f"~{output.name}: {output.text}"
+    titles = f"fold of ~{output.name}", f"cells of ~{output.name}"
+    for title, code in zip(titles, output.codes, strict=True):
         yield from _kernel(title, code, {}, llvm=llvm, asm=asm)
 
 
@@ -203,7 +203,7 @@ def _shape(loop: Loop, plan: LoopPlan | None, optimized: str) -> str:
     shape = (
         f"~{loop.name}: {loop.shape.value}{implied}, {_at_once(loop, plan, optimized)}"
     )
-    return "\n".join([shape, *(f"    of {kept}" for kept in loop.structures)])
+    return "\n".join([shape, *(f"    of {structure}" for structure in loop.structures)])
 
 
 def _at_once(loop: Loop, plan: LoopPlan | None, optimized: str) -> str:

@@ -1,4 +1,4 @@
-"""The meaning of a query, cell by cell: the oracle of the tests.
+"""Evaluation of a query, cell by cell: the oracle of the tests.
 
 Written from what a query means and from nothing in the compiler, slow and obvious on
 purpose. An object is asked for its snapshots over a time range and finds them by
@@ -28,11 +28,11 @@ from tiltpy.interpreter.windows import contributes_same, whole_state
 from tiltpy.ir.cuts import leaf_cuts
 from tiltpy.ir.nodes import (
     Cut,
-    CutInlined,
     CutPoint,
     CutTime,
     CutWindow,
     Expr,
+    InlinedCut,
     Query,
     UserReduction,
 )
@@ -67,13 +67,13 @@ def interpret(
 def evaluate(
     expr: Expr, names: Mapping[str, Value | None], element: Value | None = None
 ) -> Value | None:
-    """Evaluate what refers to no object: an element, a part of a user's reduction."""
+    """Evaluate an expression without objects: an element, a user reduction's clause."""
     return _QueryMeaning({}).evaluate(expr, EvaluationScope(0, names, element))
 
 
 @dataclass(frozen=True, slots=True)
 class _QueryMeaning:
-    """All objects of a query, and what its expressions mean over them."""
+    """All objects of a query, and the evaluation of expressions over them."""
 
     objects: dict[str, TemporalObject]
     user_reductions: Mapping[str, UserReduction] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class _QueryMeaning:
         bounds: Mapping[str, int],
     ) -> "_QueryMeaning":
         """Make the objects of a query over the events of each input."""
-        meaning = cls({}, {one.name: one for one in query.reductions})
+        meaning = cls({}, {each.name: each for each in query.reductions})
         for each in query.inputs:
             if each.name not in events:
                 raise DataError("no data was given for it", input=each.name)
@@ -145,7 +145,7 @@ class _QueryMeaning:
                 return contributes_same(self, cut, early, late)
             case CutTime():
                 return False
-            case CutInlined():
+            case InlinedCut():
                 at_early = self.evaluate(cut.value, EvaluationScope(early))
                 at_late = self.evaluate(cut.value, EvaluationScope(late))
                 return (at_early is None and at_late is None) or all(

@@ -1,4 +1,4 @@
-"""What an expression means at a time: its value, or None where it is φ."""
+"""Evaluation of an expression at a time: its value, or None where it is φ."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -113,21 +113,21 @@ def evaluate_expression(
 def _evaluate_strict(
     meaning: Meaning, expr: Unary | Cast | Call, scope: EvaluationScope
 ) -> Number | None:
-    """Evaluate what is φ where an operand is."""
+    """Evaluate an operation that is φ where an operand is."""
     operands = expr.arguments if isinstance(expr, Call) else (expr.operand,)
     values = [_evaluate_scalar(meaning, each, scope) for each in operands]
-    given = [number_of(value) for value in values if value is not None]
-    if len(given) < len(values):
+    present = [number_of(value) for value in values if value is not None]
+    if len(present) < len(values):
         return None
     match expr:
         case Unary(op="!"):
-            return not given[0]
+            return not present[0]
         case Unary():
-            return numbers.fit(-given[0], expr.type)
+            return numbers.fit(-present[0], expr.type)
         case Cast():
-            return numbers.cast(given[0], expr.type)
+            return numbers.cast(present[0], expr.type)
         case Call():
-            return numbers.call(expr.function, given, expr.type)
+            return numbers.call(expr.function, present, expr.type)
 
 
 def _evaluate_binary(
@@ -144,13 +144,13 @@ def _evaluate_binary(
         return None
     if isinstance(left, str):
         return numbers.compare_strings(expr.op, left, string_of(right))
-    one, other = number_of(left), number_of(right)
+    first, second = number_of(left), number_of(right)
     sides = expr.left.type, expr.right.type
     if any(is_temporal(side) for side in sides):
         number = next((s for s in sides if not is_temporal(s)), None)
         assert not isinstance(number, Struct)
-        return numbers.temporal(expr.op, one, other, expr.type, number)
-    return numbers.binary(expr.op, one, other, expr.type)
+        return numbers.temporal(expr.op, first, second, expr.type, number)
+    return numbers.binary(expr.op, first, second, expr.type)
 
 
 def _evaluate_scalar(

@@ -1,7 +1,7 @@
-"""The meaning of a query whose inputs are split by key: for each key, that of its rows.
+"""The meaning of a query over inputs by key: for each key, that of its rows.
 
-Nothing is new here but which keys an output has, and in which order they stand: the
-rest is `interpret`, asked once for every key.
+Added here are the keys that an output has, and their order: the rest is `interpret`,
+called once for every key.
 """
 
 import math
@@ -33,16 +33,16 @@ def interpret_by_key(
     an event in one of the inputs by key that it refers to. Each sees that key's rows
     and all rows of inputs without key; its domain is theirs too.
     """
-    given = {name: _by_key(one) for name, one in events.items()}
+    by_key = {name: _by_key(rows) for name, rows in events.items()}
     snapshots: dict[str, dict[Key, list[Snapshot]]] = {}
     for name in query.outputs:
         alone = replace(query, outputs=(name,))
         snapshots[name] = {}
-        for key in _keys_of_output(query, name, given):
+        for key in _keys_of_output(query, name, by_key):
             rows = {
-                one.name: given[one.name].get(key if one.keys else (), ())
-                for one in query.inputs
-                if one.name in given
+                each.name: by_key[each.name].get(key if each.keys else (), ())
+                for each in query.inputs
+                if each.name in by_key
             }
             meant = interpret(alone, rows, start=start, end=end, bounds=bounds)
             snapshots[name][key] = meant[name]
@@ -54,11 +54,11 @@ def _keys_of_output(
 ) -> Sequence[Key]:
     if not keys_of(query, name):
         return [()]
-    keyed = {one.name for one in query.inputs if one.keys}.intersection(events)
+    keyed = {each.name for each in query.inputs if each.keys}.intersection(events)
     keys = {
         key
-        for one in keyed.intersection(_inputs_of(query, name))
-        for key, rows in events[one].items()
+        for input_name in keyed.intersection(_inputs_of(query, name))
+        for key, rows in events[input_name].items()
         if rows
     }
     return sorted(keys, key=key_order)
@@ -75,7 +75,7 @@ def _inputs_of(query: Query, name: str) -> Iterator[str]:
 
 
 def key_order(key: Key) -> tuple[object, ...]:
-    """Make what keys are sorted by: nulls first, strings by UTF-8 bytes, NaN last."""
+    """Make the sort key of a key: nulls first, strings by UTF-8 bytes, NaN last."""
     return tuple(_sort_key(value) for value in key)
 
 
@@ -84,7 +84,7 @@ def same_key(key: Key) -> Key:
 
     All NaNs are one key, and both zeros are one.
     """
-    return tuple(_one(value) for value in key)
+    return tuple(_normalize(value) for value in key)
 
 
 def _sort_key(value: object) -> tuple[bool, bool, object]:
@@ -95,7 +95,7 @@ def _sort_key(value: object) -> tuple[bool, bool, object]:
     return True, False, value.encode() if isinstance(value, str) else value
 
 
-def _one(value: object) -> object:
+def _normalize(value: object) -> object:
     if isinstance(value, float):
         return math.nan if math.isnan(value) else value + 0.0
     return value

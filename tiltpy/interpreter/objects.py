@@ -1,4 +1,4 @@
-"""Temporal objects: what has snapshots, found by walking a grid over events."""
+"""Temporal objects: their snapshots, from events or by walking a grid."""
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
@@ -28,7 +28,7 @@ class Event(NamedTuple):
 
     @property
     def domain_end(self) -> int:
-        """Where it ends for the domain of an output."""
+        """The end that the domain of an output takes into account."""
         return self.end
 
 
@@ -53,7 +53,7 @@ class Snapshot(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EvaluationScope:
-    """Where an expression is evaluated: at a time, among local names, in a window."""
+    """The surroundings of an expression: a time, local names, a window's element."""
 
     time: int
     names: Mapping[str, Value | None] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class EvaluationScope:
 
 
 class Meaning(Protocol):
-    """What the expressions of a query mean over its objects."""
+    """Evaluation of a query's expressions over its objects."""
 
     @property
     def objects(self) -> Mapping[str, "TemporalObject"]:

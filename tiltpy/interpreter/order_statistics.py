@@ -1,4 +1,4 @@
-"""Reductions over a window as a whole, as queries mean them: what the interpreter does.
+"""Order statistics of the interpreter, as queries mean them.
 
 They take the values in order, or by how often each is there. All NaNs are one value and
 both zeros are one; a NaN stands behind all others.
@@ -36,9 +36,9 @@ def quantile(values: Sequence[Number], q: float) -> float:
     if any(map(_is_nan, values)):
         return math.nan
     ordered = sorted(values)
-    place = q * (len(values) - 1)
-    below = math.floor(place)
-    share = place - below
+    position = q * (len(values) - 1)
+    below = math.floor(position)
+    share = position - below
     low = float(ordered[below])
     if share == 0:
         return low + 0.0
@@ -65,9 +65,11 @@ def top(values: Sequence[Atom], count: int) -> list[Atom | None]:
         key=lambda v: v.encode() if isinstance(v, str) else v,
         reverse=True,
     )
-    found: list[Atom | None] = [v + 0.0 if isinstance(v, float) else v for v in ordered]
-    found += [math.nan] * (len(values) - len(ordered))
-    return (found + [None] * count)[:count]
+    greatest: list[Atom | None] = [
+        v + 0.0 if isinstance(v, float) else v for v in ordered
+    ]
+    greatest += [math.nan] * (len(values) - len(ordered))
+    return (greatest + [None] * count)[:count]
 
 
 def _numbers(values: Sequence[Atom]) -> list[Number]:
@@ -81,5 +83,5 @@ def _is_nan(value: Atom) -> bool:
 
 
 def _identity(value: Atom) -> Atom | None:
-    """Make what values that count as one have in common."""
+    """Map values that count as one to one value; None stands for every NaN."""
     return None if _is_nan(value) else value

@@ -42,7 +42,7 @@ def _round_to_single(value: Number) -> float:
 
 
 def cast(value: Number, scalar: Scalar) -> Number | None:
-    """Saturates, NaN to an integer is 0, to bool is `!= 0`.
+    """Cast, saturating; NaN to an integer is 0; to bool is `!= 0`.
 
     A float becomes the nearest tick, halves to even; φ if it is not finite.
     """
@@ -69,9 +69,8 @@ def temporal(
 ) -> Number | None:
     """Apply an operator of times and durations.
 
-    `number` is the type of one beside them.
-
-    `left` and `right` are ticks or numbers, `result` is the type of the result.
+    `left` and `right` are ticks or numbers, `result` is the type of the result and
+    `number` that of a number beside a time or a duration.
     """
     if op in _COMPARE:
         return _COMPARE[op](left, right)
@@ -85,7 +84,7 @@ def temporal(
 
 
 def binary(op: str, left: Number, right: Number, scalar: Scalar) -> Number | None:
-    """Arithmetic and comparison; integers by zero are φ.
+    """Apply arithmetic or a comparison; integers by zero are φ.
 
     `op` is the operator's sign, `scalar` the type of the result.
     """
@@ -254,7 +253,7 @@ def _mean_square(values: Sequence[Number]) -> float:
 
 
 def _moment(name: str, values: Sequence[Number], ddof: int) -> float:
-    """Variance and its kin, from exact central moments."""
+    """Compute a variance or its kin from exact central moments."""
     if not all(map(math.isfinite, values)):
         return math.nan
     second = _central(values, 2)

@@ -1,4 +1,4 @@
-"""Windows: what they hold, what they fold, and when two of them hold the same."""
+"""Windows: their snapshots, their reductions, and when two hold the same snapshots."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,16 +15,15 @@ from tiltpy.types import STRING, Struct, Type
 def contributes_same(meaning: Meaning, cut: CutWindow, early: int, late: int) -> bool:
     """Tell whether two windows have the same contributing snapshots.
 
-    Both are taken from one time range that covers both windows, so that a snapshot is
-    the same one where its index in that range is the same.
-
-    The windows are those of `cut` at the grid points `early` and `late`.
+    The windows are those of `cut` at the grid points `early` and `late`. Both are taken
+    from one time range that covers both, so that a snapshot is the same one where its
+    index in that range is the same.
     """
     window = cut.window
     seen = meaning.objects[window.object]
     rows = seen.window(early + window.start, late + window.end)
 
-    def contributing(time: int) -> list[tuple[int, ...]]:
+    def contributors(time: int) -> list[tuple[int, ...]]:
         start, end = time + window.start, time + window.end
         return [
             (i, *cut_to(row, start, end)) if cut.bounds else (i,)
@@ -35,7 +34,7 @@ def contributes_same(meaning: Meaning, cut: CutWindow, early: int, late: int) ->
             is not None
         ]
 
-    return contributing(early) == contributing(late)
+    return contributors(early) == contributors(late)
 
 
 def reduce_window(
@@ -67,8 +66,9 @@ def reduce_window(
         names = [name for name, _ in expr.type.fields]
         return dict(zip(names, orders.top(_atoms(present), len(names)), strict=True))
     if expr.reduction in WHOLE_WINDOW:
-        found = orders.reduce(expr.reduction, _atoms(present), expr.parameter)
-        return numbers.ticks(number_of(found)) if expr.type.is_temporal else found
+        statistic = orders.reduce(expr.reduction, _atoms(present), expr.parameter)
+        temporal = expr.type.is_temporal
+        return numbers.ticks(number_of(statistic)) if temporal else statistic
     if expr.type == STRING:
         return numbers.reduce_strings(expr.reduction, list(map(string_of, present)))
     scalars = [number_of(value) for value in present]

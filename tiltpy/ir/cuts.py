@@ -1,4 +1,4 @@
-"""Walking cuts: what an object's snapshots depend on, and the objects it reads."""
+"""Traversal of cuts: what an object's snapshots depend on, and the objects read."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -7,43 +7,43 @@ from typing import assert_never
 from tiltpy.ir.nodes import (
     At,
     Cut,
-    CutInlined,
     CutPoint,
     CutTime,
     CutWindow,
     EventBound,
     Expr,
+    InlinedCut,
     Reduce,
     TemporalExpr,
 )
 from tiltpy.ir.traversal import walk
 
 LeafCut = CutPoint | CutWindow | CutTime
-"""A cut that is no `CutInlined`."""
+"""A cut that is no `InlinedCut`."""
 
 
 def leaf_cuts(cuts: tuple[Cut, ...]) -> Iterator[LeafCut]:
-    """The cuts themselves and those inside inlined ones, in order."""
+    """Yield the cuts themselves and those inside inlined ones, in order."""
     for cut in cuts:
         match cut:
             case CutPoint() | CutWindow() | CutTime():
                 yield cut
-            case CutInlined():
+            case InlinedCut():
                 yield from leaf_cuts(cut.cuts)
             case _:
                 assert_never(cut)
 
 
 def inlined_values(cuts: tuple[Cut, ...]) -> Iterator[Expr]:
-    """The values of the inlined cuts, outer ones first."""
+    """Yield the values of the inlined cuts, outer ones first."""
     for cut in cuts:
-        if isinstance(cut, CutInlined):
+        if isinstance(cut, InlinedCut):
             yield cut.value
             yield from inlined_values(cut.cuts)
 
 
 def map_cuts(cuts: tuple[Cut, ...], rule: Callable[[Expr], Expr]) -> tuple[Cut, ...]:
-    """The cuts with a rule applied to each expression in them (elements, values).
+    """Apply a rule to each expression in some cuts (elements, values).
 
     Cuts that become equal become one.
     """
@@ -56,8 +56,8 @@ def _map_cut(cut: Cut, rule: Callable[[Expr], Expr]) -> Cut:
             return cut
         case CutWindow():
             return replace(cut, element=rule(cut.element))
-        case CutInlined():
-            return CutInlined(rule(cut.value), map_cuts(cut.cuts, rule))
+        case InlinedCut():
+            return InlinedCut(rule(cut.value), map_cuts(cut.cuts, rule))
         case _:
             assert_never(cut)
 
@@ -65,35 +65,35 @@ def _map_cut(cut: Cut, rule: Callable[[Expr], Expr]) -> Cut:
 def map_definition(
     definition: TemporalExpr, rule: Callable[[Expr], Expr]
 ) -> TemporalExpr:
-    """The definition with a rule applied to its body and within its cuts."""
+    """Apply a rule to the body of a definition and within its cuts."""
     cuts = map_cuts(definition.cuts, rule)
     return replace(definition, body=rule(definition.body), cuts=cuts)
 
 
 def expressions(definition: TemporalExpr) -> Iterator[Expr]:
-    """The body, and the values that are carried only to cut like inlined objects."""
+    """Yield the body, and the values carried only to cut like inlined objects."""
     yield definition.body
     yield from inlined_values(definition.cuts)
 
 
 def reads(definition: TemporalExpr) -> tuple[str, ...]:
-    """The objects that a definition's body or cuts refer to, each once."""
-    found: dict[str, None] = {}
+    """Name the objects that a definition's body or cuts refer to, each once."""
+    names: dict[str, None] = {}
     for cut in leaf_cuts(definition.cuts):
         match cut:
             case CutPoint():
-                found.setdefault(cut.object)
+                names.setdefault(cut.object)
             case CutWindow():
-                found.setdefault(cut.window.object)
+                names.setdefault(cut.window.object)
             case CutTime():
                 pass
     for expr in expressions(definition):
         for node in walk(expr):
             match node:
                 case At() | EventBound():
-                    found.setdefault(node.object)
+                    names.setdefault(node.object)
                 case Reduce():
-                    found.setdefault(node.window.object)
+                    names.setdefault(node.window.object)
                 case _:
                     pass
-    return tuple(found)
+    return tuple(names)

@@ -1,4 +1,4 @@
-"""The query that gives back its inputs."""
+"""The query that returns its inputs."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -20,7 +20,7 @@ from tiltpy.types import BOOL, Struct, TDom
 
 
 def identity(query: Query) -> Query:
-    """The inputs of a query, each under its name and a prime, are the outputs.
+    """Make a query whose outputs are the inputs, each under its name and a prime.
 
     input stock by symbol : { symbol: string, price: f64 } until_next
     ~stock'[t] = ~stock[t] != φ ? { symbol' = ~stock[t].symbol, price = ... } : φ
@@ -28,13 +28,13 @@ def identity(query: Query) -> Query:
 
     A field gets a prime only if it is called like a key.
     """
-    taken = {one.name for one in query.inputs}
+    taken = {declared.name for declared in query.inputs}
     definitions = []
-    for one in query.inputs:
-        name = _primed(one.name, taken)
+    for declared in query.inputs:
+        name = _add_prime(declared.name, taken)
         taken.add(name)
-        cuts = (CutPoint(one.name, 0),)
-        definitions.append(TemporalExpr(name, TDom(), _seen(one), cuts))
+        cuts = (CutPoint(declared.name, 0),)
+        definitions.append(TemporalExpr(name, TDom(), _payload(declared), cuts))
     return replace(
         query,
         definitions=tuple(definitions),
@@ -43,8 +43,8 @@ def identity(query: Query) -> Query:
     )
 
 
-def _seen(declared: Input) -> Expr:
-    """The payload of an input, whose fields are not called like its keys."""
+def _payload(declared: Input) -> Expr:
+    """Read the payload of an input, with fields that are not called like its keys."""
     whole = At(declared.name, 0, declared.type)
     if not isinstance(declared.type, Struct):
         return whole
@@ -53,12 +53,12 @@ def _seen(declared: Input) -> Expr:
         return whole
     fields = tuple(Field(whole, name, of) for name, of in declared.type.fields)
     others = {*names, *declared.keys}
-    shown = [_primed(n, others) if n in declared.keys else n for n in names]
+    shown = [_add_prime(n, others) if n in declared.keys else n for n in names]
     payload = Struct(tuple((n, f.type) for n, f in zip(shown, fields, strict=True)))
     return If(Exists(whole, BOOL), MakeStruct(fields, payload), Phi(payload))
 
 
-def _primed(name: str, taken: Collection[str]) -> str:
+def _add_prime(name: str, taken: Collection[str]) -> str:
     name += "'"
     while name in taken:
         name += "'"

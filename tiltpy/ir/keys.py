@@ -15,12 +15,12 @@ Keys = tuple[str, ...]
 
 
 def keys_of(query: Query, name: str) -> Keys:
-    """The key columns of an input or a definition."""
+    """Return the key columns of an input or a definition."""
     return object_keys(query.inputs, query.definitions)[name]
 
 
 def output_keys(query: Query) -> dict[str, Keys]:
-    """The key columns of each output, in the order of the outputs."""
+    """Return the key columns of each output, in the order of the outputs."""
     known = object_keys(query.inputs, query.definitions)
     return {name: known[name] for name in query.outputs}
 
@@ -28,7 +28,7 @@ def output_keys(query: Query) -> dict[str, Keys]:
 def object_keys(
     inputs: Iterable[Input], definitions: Sequence[TemporalExpr]
 ) -> dict[str, Keys]:
-    """The key columns of every object; definitions stand after those they refer to."""
+    """Derive the keys of every object; definitions stand after those they refer to."""
     known = {declared.name: declared.keys for declared in inputs}
     for definition in definitions:
         known[definition.name] = definition_keys(definition, known)
@@ -36,12 +36,12 @@ def object_keys(
 
 
 def definition_keys(definition: TemporalExpr, known: Mapping[str, Keys]) -> Keys:
-    """The key columns of a definition over objects whose keys are known."""
-    found = {keys for name in reads(definition) if (keys := known[name])}
-    assert len(found) < 2, f"~{definition.name} joins the keys {sorted(found)}"
-    return found.pop() if found else ()
+    """Derive the key columns of a definition over objects whose keys are known."""
+    joined = {keys for name in reads(definition) if (keys := known[name])}
+    assert len(joined) < 2, f"~{definition.name} joins the keys {sorted(joined)}"
+    return joined.pop() if joined else ()
 
 
 def format_keys(keys: Keys) -> str:
-    """Key columns as messages name them."""
+    """Format key columns as messages name them."""
     return ", ".join(f"`{key}`" for key in keys)

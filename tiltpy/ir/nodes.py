@@ -122,8 +122,8 @@ class Reduce:
     `element` is an expression over `Element` alone: no points, times or reductions in
     it. A condition (`... if c`) is written as `If(c, element, Phi)`. `ddof` is 0 but
     for `var` and `std`. `parameter` is the `q` of `quantile`, the `n` of `topk`, whose
-    result is a struct, and None for all others. `reduction` is built in or one of the
-    query's own; `bounds` says whether that sees where snapshots start and end.
+    result is a struct, and None for all others. `reduction` is built in or
+    user-defined; `bounds` says whether it sees where snapshots start and end.
     """
 
     reduction: str
@@ -324,7 +324,7 @@ class CutTime:
 
 
 @dataclass(frozen=True, slots=True)
-class CutInlined:
+class InlinedCut:
     """An object read through by fusion where the reader is not strict in it.
 
     It cuts where `cuts` do, unless the object's `value` is φ on both sides (one gap).
@@ -335,7 +335,7 @@ class CutInlined:
     cuts: tuple["Cut", ...]
 
 
-Cut = CutPoint | CutWindow | CutTime | CutInlined
+Cut = CutPoint | CutWindow | CutTime | InlinedCut
 """What cuts the snapshots of an object.
 
 Neighbouring cells are one snapshot exactly when none of its cuts cuts between them (and
@@ -387,16 +387,16 @@ class TemporalExpr:
 
 @dataclass(frozen=True, slots=True)
 class UserReduction:
-    """A reduction of the query's own (section 6.1.2 of the paper).
+    """A user-defined reduction (section 6.1.2 of the paper).
 
     Over the snapshots of a window, in order, the state goes from `init` to `acc` of
     itself and each; `result` is made of the last one. `deacc` takes the oldest snapshot
     out again, `merge` makes one state of two neighbouring ones. A state is a scalar or
     a struct; its fields may be φ.
 
-    The parts refer to their surroundings as free `Local`s: `state`, `parameter` (of the
-    element's `type`) and with `bounds` also `start` and `end`; `merge` to `a` and `b`,
-    the older first (see `ir.reductions`).
+    The clauses refer to their surroundings as free `Local`s: `state`, `parameter` (of
+    the element's `type`) and with `bounds` also `start` and `end`; `merge` to `a` and
+    `b`, the older first (see `ir.reductions`).
     """
 
     name: str
@@ -422,7 +422,7 @@ class Query:
 
     `unit` is the tick, or None for plain ticks. `boundaries` holds what
     `resolve_boundaries` found: per output, per input it depends on. `reductions` are
-    the query's own.
+    user-defined.
     """
 
     unit: Unit | None
@@ -433,21 +433,21 @@ class Query:
     reductions: tuple[UserReduction, ...] = ()
 
     def input(self, name: str) -> Input | None:
-        """The input of that name, if there is one."""
+        """Return the input of that name, if there is one."""
         for declared in self.inputs:
             if declared.name == name:
                 return declared
         return None
 
     def definition(self, name: str) -> TemporalExpr | None:
-        """The definition of that name, if there is one."""
+        """Return the definition of that name, if there is one."""
         for definition in self.definitions:
             if definition.name == name:
                 return definition
         return None
 
     def type_of(self, name: str) -> Type:
-        """The payload type of an input or a definition."""
-        found = self.input(name) or self.definition(name)
-        assert found is not None, f"no object ~{name}"
-        return found.type
+        """Return the payload type of an input or a definition."""
+        referenced = self.input(name) or self.definition(name)
+        assert referenced is not None, f"no object ~{name}"
+        return referenced.type

@@ -1,4 +1,4 @@
-"""The parts of a query's own reductions: what each sees, and going through them."""
+"""The clauses of user-defined reductions: traversal, and the names that each sees."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -17,22 +17,24 @@ from tiltpy.types import I64, Scalar, Type, columns
 STATE = "state"
 START, END = "start", "end"
 OLDER, NEWER = "a", "b"
-PARTS = ("init", "acc", "deacc", "merge", "result")
+CLAUSES = ("init", "acc", "deacc", "merge", "result")
 """In the order in which they are written."""
 OUTSIDE = At | EventBound | Time | Reduce | Element
-"""What no part of a reduction refers to: anything beyond its own names."""
+"""What no clause of a reduction refers to: anything beyond its own names."""
 
 
-def parts(reduction: UserReduction) -> Iterator[tuple[str, Expr]]:
-    """The parts that a reduction has, by name."""
-    for name in PARTS:
-        part: Expr | None = getattr(reduction, name)
-        if part is not None:
-            yield name, part
+def clauses(reduction: UserReduction) -> Iterator[tuple[str, Expr]]:
+    """Yield the clauses that a reduction has, by name."""
+    for name in CLAUSES:
+        clause: Expr | None = getattr(reduction, name)
+        if clause is not None:
+            yield name, clause
 
 
-def map_parts(reduction: UserReduction, rule: Callable[[Expr], Expr]) -> UserReduction:
-    """The reduction with a rule applied to each of its parts."""
+def map_clauses(
+    reduction: UserReduction, rule: Callable[[Expr], Expr]
+) -> UserReduction:
+    """Apply a rule to each clause of a reduction."""
     return replace(
         reduction,
         init=rule(reduction.init),
@@ -44,14 +46,18 @@ def map_parts(reduction: UserReduction, rule: Callable[[Expr], Expr]) -> UserRed
 
 
 def names_in(
-    part: str, state: Type | None, parameter: str, element: Type, *, bounds: bool
+    clause: str, state: Type | None, parameter: str, element: Type, *, bounds: bool
 ) -> dict[str, Type]:
-    """The names that a part sees; `state` is not known in `init` yet."""
-    if state is None or part == "init":
+    """Map the names that a clause sees to their types.
+
+    `state` is None while the type of the state is not known, `element` the type of
+    `parameter`; with `bounds` the clause sees the event's as well.
+    """
+    if state is None or clause == "init":
         return {}
-    if part == "merge":
+    if clause == "merge":
         return {OLDER: state, NEWER: state}
-    if part == "result":
+    if clause == "result":
         return {STATE: state}
     seen: dict[str, Type] = {STATE: state, parameter: element}
     if bounds:
@@ -60,5 +66,5 @@ def names_in(
 
 
 def state_scalars(state: Type) -> tuple[Scalar, ...]:
-    """What a state is made of."""
+    """List the scalars that a state is made of."""
     return tuple(scalar for _, scalar in columns(state))

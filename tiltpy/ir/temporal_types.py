@@ -1,9 +1,9 @@
-"""What operators make of times and durations: which go together, and to what.
+"""Types of operators on times and durations: which go together, and to what.
 
-Both doors, the verifier and the pass that turns ticks into `i64` read it here. `/` of a
-duration by a number and `*` by a float go through `f64` and round to the nearest tick,
-halves to even; what is not finite is φ, and so is `//` and `%` by zero. All else is
-arithmetic of 64-bit integers, which wraps.
+Both frontends, the verifier and the pass that turns ticks into `i64` read it here. `/`
+of a duration by a number and `*` by a float go through `f64` and round to the nearest
+tick, halves to even; what is not finite is φ, and so is `//` and `%` by zero. All else
+is arithmetic of 64-bit integers, which wraps.
 """
 
 from dataclasses import replace
@@ -33,12 +33,12 @@ RESULTS: dict[tuple[str, Scalar, Scalar], Scalar] = {
 
 
 def is_temporal(type: Type) -> bool:
-    """Whether a type is `time` or `duration`."""
+    """Tell whether a type is `time` or `duration`."""
     return isinstance(type, Scalar) and type.is_temporal
 
 
 def temporal_result(op: str, left: Type, right: Type) -> Scalar | None:
-    """The type of `left op right` of which one is a time or a duration, if it has one.
+    """Find the type of `left op right` where one is a time or a duration, if any.
 
     Both types are final: numbers beside a duration are `i64` or `f64`.
     """
@@ -50,14 +50,14 @@ def temporal_result(op: str, left: Type, right: Type) -> Scalar | None:
 
 
 def function_takes(rule: FunctionRule, argument: Type) -> bool:
-    """Whether a math function takes a time, or a duration, as it is."""
+    """Tell whether a math function takes a time, or a duration, as it is."""
     return (argument == TIME and rule.times) or (
         argument == DURATION and rule.durations
     )
 
 
 def reduction_result(rule: ReductionRule, element: Type) -> Scalar | None:
-    """The type of a reduction over times or durations, if it has one.
+    """Find the type of a reduction over times or durations, if it has one.
 
     Those that count and `topk` are not asked: they take any scalar.
     """
@@ -72,20 +72,20 @@ def reduction_result(rule: ReductionRule, element: Type) -> Scalar | None:
             return DURATION
 
 
-def castable(found: Scalar, target: Scalar) -> bool:
-    """Whether a type that is or becomes ticks can be cast."""
-    return found == target or found.is_number or target.is_number
+def castable(source: Scalar, target: Scalar) -> bool:
+    """Tell whether a type that is or becomes ticks can be cast."""
+    return source == target or source.is_number or target.is_number
 
 
 def as_time(expr: Expr) -> Expr:
-    """`t`, `start(...)` or `end(...)` as a value of type `time`; others as they are."""
+    """Type `t`, `start(...)` and `end(...)` as `time`; return others as they are."""
     if isinstance(expr, Time | EventBound):
         return replace(expr, type=TIME)
     return expr
 
 
 def beside_times(left: Expr, right: Expr) -> tuple[Expr, Expr]:
-    """Two operands; `t` and an event's bound are times where the other is one."""
+    """Type `t` or an event's bound as `time` where the other operand is one."""
     if right.type == TIME:
         left = as_time(left)
     return left, as_time(right) if left.type == TIME else right

@@ -1,4 +1,4 @@
-"""Walking and rewriting expressions: the one place that knows every node's children."""
+"""Traversal and rewriting of expressions: every node's children are listed here."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -11,7 +11,6 @@ from tiltpy.ir.nodes import (
     Cast,
     Const,
     Cut,
-    CutInlined,
     CutPoint,
     CutTime,
     CutWindow,
@@ -22,6 +21,7 @@ from tiltpy.ir.nodes import (
     Field,
     If,
     In,
+    InlinedCut,
     Let,
     Local,
     MakeStruct,
@@ -34,7 +34,7 @@ from tiltpy.ir.nodes import (
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
-    """The direct subexpressions, in order of evaluation."""
+    """Return the direct subexpressions, in order of evaluation."""
     match expr:
         case Const() | Phi() | Time() | At() | EventBound() | Element() | Local():
             return ()
@@ -57,7 +57,7 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 
 def with_children(expr: Expr, new: tuple[Expr, ...]) -> Expr:
-    """The same node over other subexpressions; itself if they are the same objects."""
+    """Replace a node's subexpressions; return the node itself if none has changed."""
     old = children(expr)
     assert len(old) == len(new)
     if all(a is b for a, b in zip(old, new, strict=True)):
@@ -88,7 +88,7 @@ def rewrite(expr: Expr, rule: Callable[[Expr], Expr]) -> Expr:
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
-    """Every node, each before its subexpressions."""
+    """Yield every node, each before its subexpressions."""
     stack = [expr]
     while stack:
         node = stack.pop()
@@ -97,17 +97,17 @@ def walk(expr: Expr) -> Iterator[Expr]:
 
 
 def shift(expr: Expr, ticks: int) -> Expr:
-    """The expression as seen from `t + ticks`."""
+    """Shift an expression to `t + ticks`."""
 
     def rule(node: Expr) -> Expr:
         match node:
             case At() | EventBound() | Time():
                 return replace(node, offset=node.offset + ticks)
             case Reduce(window=window):
-                moved = replace(
+                shifted = replace(
                     window, start=window.start + ticks, end=window.end + ticks
                 )
-                return replace(node, window=moved)
+                return replace(node, window=shifted)
             case _:
                 return node
 
@@ -115,24 +115,26 @@ def shift(expr: Expr, ticks: int) -> Expr:
 
 
 def shift_cut(cut: Cut, ticks: int) -> Cut:
-    """The cut as seen from `t + ticks`."""
+    """Shift a cut to `t + ticks`."""
     match cut:
         case CutPoint():
             return replace(cut, offset=cut.offset + ticks)
         case CutWindow(window=window):
-            moved = replace(window, start=window.start + ticks, end=window.end + ticks)
-            return replace(cut, window=moved)
+            shifted = replace(
+                window, start=window.start + ticks, end=window.end + ticks
+            )
+            return replace(cut, window=shifted)
         case CutTime():
             return cut
-        case CutInlined():
+        case InlinedCut():
             inner = tuple(shift_cut(c, ticks) for c in cut.cuts)
-            return CutInlined(shift(cut.value, ticks), inner)
+            return InlinedCut(shift(cut.value, ticks), inner)
         case _:
             assert_never(cut)
 
 
 def source_cuts(body: Expr) -> tuple[Cut, ...]:
-    """The cuts of a body as it was written: its references, each once, in order.
+    """Collect the cuts of a source body: its references, each once, in order.
 
     What a `Let` binds counts only if it is used on the way to the result.
     """
@@ -151,7 +153,7 @@ def source_cuts(body: Expr) -> tuple[Cut, ...]:
 
 
 def drop_unused(expr: Expr) -> Expr:
-    """The expression without the bindings that its result does not need."""
+    """Drop the bindings that an expression's result does not need."""
 
     def rule(node: Expr) -> Expr:
         if isinstance(node, Let) and node.name not in names(node.body):
@@ -162,12 +164,12 @@ def drop_unused(expr: Expr) -> Expr:
 
 
 def names(expr: Expr) -> set[str]:
-    """The names of the locals that an expression uses."""
+    """Collect the names of the locals that an expression uses."""
     return {node.name for node in walk(expr) if isinstance(node, Local)}
 
 
 def depth(expr: Expr) -> int:
-    """The longest way from the expression to a leaf, in nodes."""
+    """Measure the longest path from the expression to a leaf, in nodes."""
     deepest, stack = 0, [(expr, 1)]
     while stack:
         node, level = stack.pop()

@@ -33,7 +33,7 @@ _ANYWHERE = TDom()
 
 
 def coarsen_domains(query: Query, bounds: Mapping[str, TDom]) -> Query:
-    """The query with intermediate objects over grids as coarse as their changes.
+    """Define intermediate objects over grids as coarse as their changes.
 
     `bounds` gives the grids that hold the bounds of all rows of inputs.
     """
@@ -48,42 +48,42 @@ def coarsen_domains(query: Query, bounds: Mapping[str, TDom]) -> Query:
 
 
 def _coarsest(definition: TemporalExpr, grids: Mapping[str, TDom]) -> TDom:
-    """The coarsest domain over which an object is the same."""
+    """Find the coarsest domain over which an object is the same."""
     tdom = definition.tdom
     changes = [
         change for cut in leaf_cuts(definition.cuts) for change in _changes(cut, grids)
     ]
     if not changes or not tdom.is_infinite:
         return tdom
-    found = _common(changes)
-    on_grid = found.precision % tdom.precision == 0
-    same_points = (found.offset - tdom.offset) % tdom.precision == 0
-    if not on_grid or not same_points or found.precision == tdom.precision:
+    common = _common(changes)
+    on_grid = common.precision % tdom.precision == 0
+    same_points = (common.offset - tdom.offset) % tdom.precision == 0
+    if not on_grid or not same_points or common.precision == tdom.precision:
         return tdom
-    return replace(found, span=tdom.span)
+    return replace(common, span=tdom.span)
 
 
 def _changes(cut: LeafCut, grids: Mapping[str, TDom]) -> Iterator[TDom]:
-    """The grids of the last times before a reference sees something else."""
+    """Yield the grids of the last times before a reference sees something else."""
     match cut:
         case CutPoint():
-            yield _moved(grids.get(cut.object, _ANYWHERE), -cut.offset)
+            yield _shift_grid(grids.get(cut.object, _ANYWHERE), -cut.offset)
         case CutWindow(bounds=False, window=window):
             seen = grids.get(window.object, _ANYWHERE)
-            yield _moved(seen, -window.end)  # a snapshot enters
-            yield _moved(seen, -window.start - 1)  # one leaves
+            yield _shift_grid(seen, -window.end)  # a snapshot enters
+            yield _shift_grid(seen, -window.start - 1)  # one leaves
         case CutWindow() | CutTime():
             yield _ANYWHERE
         case _:
             assert_never(cut)
 
 
-def _moved(grid: TDom, ticks: int) -> TDom:
+def _shift_grid(grid: TDom, ticks: int) -> TDom:
     return replace(grid, offset=(grid.offset + ticks) % grid.precision)
 
 
 def _common(grids: Iterable[TDom]) -> TDom:
-    """The coarsest grid that has all points of some grids."""
+    """Find the coarsest grid that has all points of the given grids."""
     first, *others = grids
     offset, precision = first.offset, first.precision
     for other in others:

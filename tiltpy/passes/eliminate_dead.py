@@ -24,30 +24,31 @@ from tiltpy.ir.traversal import drop_unused, walk
 
 
 def eliminate_dead(query: Query) -> Query:
-    """The query without unused names and definitions."""
+    """Drop unused names and definitions."""
     definitions = tuple(drop_names(each) for each in query.definitions)
     return drop_definitions(replace(query, definitions=definitions))
 
 
 def drop_names(definition: TemporalExpr) -> TemporalExpr:
-    """A definition without the names that its result and its cuts do not use."""
+    """Drop the names that a definition's result and cuts do not use."""
     return map_definition(definition, drop_unused)
 
 
 def drop_definitions(query: Query) -> Query:
-    """The query without the definitions that no output reads, through others too."""
+    """Drop the definitions that no output reads, directly or through others."""
     needed = set(query.outputs)
     for definition in reversed(query.definitions):
         if definition.name in needed:
             needed.update(reads(definition))
-    kept = tuple(each for each in query.definitions if each.name in needed)
-    return replace(query, definitions=kept, reductions=_used(query.reductions, kept))
+    live = tuple(each for each in query.definitions if each.name in needed)
+    reductions = _live_reductions(query.reductions, live)
+    return replace(query, definitions=live, reductions=reductions)
 
 
-def _used(
+def _live_reductions(
     reductions: tuple[UserReduction, ...], definitions: tuple[TemporalExpr, ...]
 ) -> tuple[UserReduction, ...]:
-    """The query's own reductions that some definition reduces with."""
+    """Select the user-defined reductions that some definition uses."""
     used = {
         node.reduction
         for definition in definitions

@@ -36,27 +36,27 @@ from tiltpy.ir.nodes import (
     Reduce,
     TemporalExpr,
 )
-from tiltpy.ir.reductions import map_parts
+from tiltpy.ir.reductions import map_clauses
 from tiltpy.ir.traversal import children, walk, with_children
 from tiltpy.types import BOOL, Struct, Type, columns, is_nested
 
 _SMALL = (At, Local, Element)
-"""What may stand several times in the place of one."""
+"""Expressions that may be repeated freely."""
 
 
 def flatten_structs(query: Query) -> Query:
-    """The query over structs of scalars."""
-    inputs = tuple(replace(one, type=flat(one.type)) for one in query.inputs)
-    definitions = tuple(_definition(one) for one in query.definitions)
+    """Rewrite a query over structs of scalars."""
+    inputs = tuple(replace(each, type=flatten_type(each.type)) for each in query.inputs)
+    definitions = tuple(_definition(each) for each in query.definitions)
     reductions = tuple(
-        replace(map_parts(one, _expression), type=flat(one.type))
-        for one in query.reductions
+        replace(map_clauses(each, _expression), type=flatten_type(each.type))
+        for each in query.reductions
     )
     return replace(query, inputs=inputs, definitions=definitions, reductions=reductions)
 
 
-def flat(payload: Type) -> Type:
-    """A payload type as a struct of scalars, if it is a struct."""
+def flatten_type(payload: Type) -> Type:
+    """Flatten a payload type to a struct of scalars, if it is a struct."""
     return Struct(columns(payload)) if is_nested(payload) else payload
 
 
@@ -66,11 +66,11 @@ def _definition(definition: TemporalExpr) -> TemporalExpr:
 
 
 def _expression(expr: Expr) -> Expr:
-    return _Flattening(expr).of(expr)
+    return _StructFlattener(expr).of(expr)
 
 
-class _Flattening:
-    """One expression that is closed: a body, or an element."""
+class _StructFlattener:
+    """Flattens the structs of one closed expression: a body, or an element."""
 
     def __init__(self, whole: Expr) -> None:
         taken = {node.name for node in walk(whole) if isinstance(node, Let)}
@@ -91,19 +91,19 @@ class _Flattening:
                 return self.literal(expr)
             case Reduce():
                 element = _expression(expr.element)
-                return replace(expr, element=element, type=flat(expr.type))
+                return replace(expr, element=element, type=flatten_type(expr.type))
             case Phi() | At() | Local() | Element():
-                return replace(expr, type=flat(expr.type))
+                return replace(expr, type=flatten_type(expr.type))
             case _:
                 new = tuple(self.of(child) for child in children(expr))
                 return with_children(expr, new)
 
     def presence(self, expr: Field) -> Expr:
-        """The column that is φ where a struct in a struct is."""
+        """Read the column that is φ where a struct in a struct is."""
         return Field(self.of(expr.operand), expr.name, BOOL, expr.span)
 
     def inner(self, expr: Field) -> Expr:
-        """A struct in a struct, as a value of its own."""
+        """Make a value of a struct in a struct."""
         if not isinstance(expr.operand, _SMALL):
             name, operand = next(self.free), expr.operand
             local = Local(name, operand.type, operand.span)
@@ -120,7 +120,7 @@ class _Flattening:
         return If(there, made, Phi(expr.type, expr.span), expr.span)
 
     def literal(self, expr: MakeStruct) -> Expr:
-        """A struct literal with struct fields: a column for each of theirs."""
+        """Flatten a struct literal with struct fields: a column for each of theirs."""
         bindings: list[tuple[str, Expr]] = []
         fields: list[Expr] = []
         for value in expr.fields:
@@ -143,7 +143,7 @@ class _Flattening:
             yes, phi = Const(True, BOOL, value.span), Phi(BOOL, value.span)
             fields.append(If(there, yes, phi, value.span))
             fields += [Field(local, n, t, value.span) for n, t in value.type.fields]
-        kind = flat(expr.type)
+        kind = flatten_type(expr.type)
         assert isinstance(kind, Struct)
         made: Expr = MakeStruct(tuple(fields), kind, expr.span)
         for name, value in reversed(bindings):
@@ -152,10 +152,10 @@ class _Flattening:
 
 
 def _column(inner: Field, name: str) -> str:
-    """The column of a field of a struct in a struct."""
-    whole, part = inner.operand.type, inner.type
-    assert isinstance(whole, Struct)
-    assert isinstance(part, Struct)
-    names = [column for column, _ in columns(whole)]
-    place = [field for field, _ in part.fields].index(name)
-    return names[names.index(inner.name) + 1 + place]
+    """Name the column of a field of a struct in a struct."""
+    outer_type, inner_type = inner.operand.type, inner.type
+    assert isinstance(outer_type, Struct)
+    assert isinstance(inner_type, Struct)
+    names = [column for column, _ in columns(outer_type)]
+    position = [field for field, _ in inner_type.fields].index(name)
+    return names[names.index(inner.name) + 1 + position]

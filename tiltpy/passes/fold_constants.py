@@ -40,7 +40,7 @@ from tiltpy.ir.nodes import (
     Unary,
     UserReduction,
 )
-from tiltpy.ir.reductions import END, NEWER, OLDER, START, STATE, map_parts
+from tiltpy.ir.reductions import END, NEWER, OLDER, START, STATE, map_clauses
 from tiltpy.ir.traversal import children, depth, walk, with_children
 from tiltpy.limits import MAX_DEPTH
 from tiltpy.passes.analyses.constants import (
@@ -67,7 +67,7 @@ MAX_PATTERN = 32
 
 
 def fold_constants(query: Query) -> Query:
-    """The query with every constant subexpression computed."""
+    """Compute every constant subexpression of a query."""
     definitions = tuple(_fold_definition(each) for each in query.definitions)
     reductions = tuple(_fold_reduction(each) for each in query.reductions)
     return replace(query, definitions=definitions, reductions=reductions)
@@ -76,11 +76,12 @@ def fold_constants(query: Query) -> Query:
 def _fold_reduction(reduction: UserReduction) -> UserReduction:
     seen = {STATE, START, END, OLDER, NEWER, reduction.parameter}
 
-    def rule(part: Expr) -> Expr:
-        folded = _Folding(Names(seen | Names.of(part).taken)).fold(part, {})
-        return folded if depth(folded) <= MAX_DEPTH else part
+    def rule(clause: Expr) -> Expr:
+        folder = _ConstantFolder(Names(seen | Names.of(clause).taken))
+        folded = folder.fold(clause, {})
+        return folded if depth(folded) <= MAX_DEPTH else clause
 
-    return map_parts(reduction, rule)
+    return map_clauses(reduction, rule)
 
 
 def _fold_definition(definition: TemporalExpr) -> TemporalExpr:
@@ -90,11 +91,11 @@ def _fold_definition(definition: TemporalExpr) -> TemporalExpr:
 
 
 def _fold_body(body: Expr) -> Expr:
-    return _Folding(Names.of(body)).fold(body, {})
+    return _ConstantFolder(Names.of(body)).fold(body, {})
 
 
 @dataclass(frozen=True, slots=True)
-class _Folding:
+class _ConstantFolder:
     names: Names
 
     def fold(self, expr: Expr, known: Mapping[str, Expr]) -> Expr:
@@ -111,7 +112,7 @@ class _Folding:
                 return _simplify(with_children(expr, new))
 
     def fold_let(self, expr: Let, known: Mapping[str, Expr]) -> Expr:
-        """A name of a constant is the constant, of a struct its fields."""
+        """Replace the name of a constant by the constant, of a struct by its fields."""
         value = self.fold(expr.value, known)
         if is_atom(value):
             return self.fold(expr.body, {**known, expr.name: value})
@@ -125,7 +126,7 @@ class _Folding:
 
 
 def _simplify(expr: Expr) -> Expr:
-    """A node over folded operands."""
+    """Simplify a node over folded operands."""
     match expr:
         case Unary() | Binary(
             op="+" | "-" | "*" | "/" | "//" | "%"
@@ -153,8 +154,8 @@ def _simplify(expr: Expr) -> Expr:
         case In(operand=Const() as operand):
             return fold_in(expr, operand)
         case MatchString(operand=Const() as operand):
-            found = match_string(expr.test, str(operand.value), expr.pattern)
-            return Const(found, BOOL, expr.span)
+            matches = match_string(expr.test, str(operand.value), expr.pattern)
+            return Const(matches, BOOL, expr.span)
         case If():
             return _fold_if(expr)
         case Exists():
@@ -180,7 +181,7 @@ def _fold_logical(expr: Binary) -> Expr:
 
 
 def _fold_identity(expr: Binary) -> Expr:
-    """Operations that change nothing, not even a sign of zero."""
+    """Drop an operation that changes nothing, not even a sign of zero."""
     left, right = expr.left, expr.right
     whole = expr.type.is_integer
     if isinstance(right, Const):
@@ -227,7 +228,7 @@ def _fold_exists(expr: Exists) -> Expr:
 
 
 def _has_literal(expr: Expr) -> bool:
-    """Whether a struct literal is among the branches."""
+    """Tell whether a struct literal is among the branches."""
     if isinstance(expr, If):
         return _has_literal(expr.then) or _has_literal(expr.otherwise)
     return isinstance(expr, MakeStruct)

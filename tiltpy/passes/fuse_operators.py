@@ -35,7 +35,12 @@ from tiltpy.ir.nodes import (
 )
 from tiltpy.ir.traversal import depth, shift, shift_cut, walk
 from tiltpy.limits import MAX_DEPTH, MAX_FUSED
-from tiltpy.passes.analyses.cuts import Inlined, inline_cuts, points_of, survives_stride
+from tiltpy.passes.analyses.cuts import (
+    InlinedObject,
+    inline_cuts,
+    points_of,
+    survives_stride,
+)
 from tiltpy.passes.analyses.maps import Map, map_of, see_through
 from tiltpy.passes.analyses.operation_count import Growth
 from tiltpy.passes.analyses.strictness import never_phi, strict_in
@@ -43,9 +48,9 @@ from tiltpy.passes.analyses.substitution import inline_points
 from tiltpy.passes.eliminate_dead import drop_definitions, drop_names
 
 MAX_NODES = 400
-FEW = 8
-"""Constants that a value is compared with, one after the other, at no great cost."""
 """How many nodes a body may grow to."""
+MAX_CHEAP_OPTIONS = 8
+"""Constants that a value is compared with, one after the other, at no great cost."""
 MAX_COPIES = 3
 """How often heavy work may be computed again, over all offsets and outputs."""
 CHEAP_FUNCTIONS = frozenset(
@@ -55,7 +60,7 @@ CHEAP_FUNCTIONS = frozenset(
 
 
 def fuse_operators(query: Query) -> Query:
-    """The same query in as few temporal expressions as pay off."""
+    """Inline definitions into their readers where that pays off."""
     fusion = _Fusion(query)
     for definition in query.definitions:
         fusion.add(drop_names(definition))
@@ -76,11 +81,11 @@ class _Fusion:
 
     @cached_property
     def growth(self) -> Growth:
-        """What the outputs come to so far."""
+        """The operations of the outputs so far."""
         return Growth(self.query)
 
     @cached_property
-    def windowed(self) -> frozenset[str]:
+    def window_objects(self) -> frozenset[str]:
         """The objects over which the query has windows."""
         return frozenset(
             cut.window.object
@@ -93,8 +98,8 @@ class _Fusion:
     def outputs_over(self) -> dict[str, int]:
         """The outputs that depend on each object, as the bits of a number."""
         over: dict[str, int] = defaultdict(int)
-        for place, name in enumerate(self.query.outputs):
-            over[name] = 1 << place
+        for bit, name in enumerate(self.query.outputs):
+            over[name] = 1 << bit
         for definition in reversed(self.query.definitions):  # readers come first
             for name in reads(definition):
                 over[name] |= over[definition.name]
@@ -133,9 +138,9 @@ class _Fusion:
 
     def map_of(self, source: TemporalExpr) -> Map | None:
         def objects(name: str) -> Input | TemporalExpr:
-            found = self.query.input(name) or self.fused.get(name)
-            assert found is not None, f"no object ~{name}"
-            return found
+            referenced = self.query.input(name) or self.fused.get(name)
+            assert referenced is not None, f"no object ~{name}"
+            return referenced
 
         return map_of(source, objects)
 
@@ -164,7 +169,10 @@ class _Fusion:
     def pays_off(
         self, reader: TemporalExpr, source: TemporalExpr, offsets: int
     ) -> bool:
-        """Whether computing an object anew beats reading it from a temporary."""
+        """Tell whether computing an object again beats reading it from a temporary.
+
+        `offsets`: at how many different offsets the reader refers to it.
+        """
         if _has_window(reader, source.name):
             return False  # this reader needs the temporary anyway
         if not any(_is_heavy(node) for node in walk(source.body)):
@@ -172,18 +180,18 @@ class _Fusion:
         if source.name in self.query.outputs:
             return False
         heavy = any(isinstance(node, Reduce) for node in walk(source.body))
-        if heavy and source.name in self.windowed:
+        if heavy and source.name in self.window_objects:
             return False
         outputs = self.outputs_over[source.name].bit_count()
         return offsets * outputs <= MAX_COPIES
 
 
-def _seen_at(source: TemporalExpr, offset: int, reader: TemporalExpr) -> Inlined:
-    """An object as the reader sees it: at the grid point of the cell it refers to."""
+def _seen_at(source: TemporalExpr, offset: int, reader: TemporalExpr) -> InlinedObject:
+    """Shift an object to the reader's time: the grid point of the cell it refers to."""
     grid = source.tdom
     ticks = offset + (grid.offset - reader.tdom.offset - offset) % grid.precision
     cuts = tuple(shift_cut(cut, ticks) for cut in source.cuts)
-    return Inlined(shift(source.body, ticks), cuts)
+    return InlinedObject(shift(source.body, ticks), cuts)
 
 
 def _has_window(reader: TemporalExpr, object: str) -> bool:
@@ -200,7 +208,7 @@ def _is_heavy(node: Expr) -> bool:
         case Call():
             return node.function not in CHEAP_FUNCTIONS
         case In():
-            return len(node.options) > FEW
+            return len(node.options) > MAX_CHEAP_OPTIONS
         case _:
             return False
 

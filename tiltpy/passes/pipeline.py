@@ -39,7 +39,7 @@ PASS_NAMES = tuple(dict.fromkeys(each.__name__ for each in PIPELINE))
 def optimize(
     query: Query, disabled: frozenset[str] = frozenset()
 ) -> tuple[tuple[str, Query], ...]:
-    """The query after each pass that ran, in order; the last is the one to execute.
+    """Return the query after each pass that ran, in order; the last is executed.
 
     A query that looks further than times can, or would be too much code, is a
     `QueryError`, whatever is disabled.

@@ -1,4 +1,4 @@
-"""Represent: payloads as machine code has them, before any other pass.
+"""Represent: payload types of machine code, before any other pass.
 
 Times and durations become `i64` ticks, and what is rounded to ticks says so.
 
@@ -46,7 +46,7 @@ from tiltpy.ir.nodes import (
     Time,
     Unary,
 )
-from tiltpy.ir.reductions import map_parts
+from tiltpy.ir.reductions import map_clauses
 from tiltpy.ir.temporal_types import is_temporal
 from tiltpy.ir.traversal import children, walk, with_children
 from tiltpy.ops import REDUCTIONS
@@ -54,20 +54,20 @@ from tiltpy.types import BOOL, F64, I64, Scalar, Struct, Type
 
 
 def represent(query: Query) -> Query:
-    """The query over the types that machine code has."""
-    inputs = tuple(replace(one, type=stored(one.type)) for one in query.inputs)
-    definitions = tuple(_definition(one) for one in query.definitions)
+    """Rewrite a query over the types that machine code has."""
+    inputs = tuple(replace(each, type=machine_type(each.type)) for each in query.inputs)
+    definitions = tuple(_definition(each) for each in query.definitions)
     reductions = tuple(
-        replace(map_parts(one, _expression), type=stored(one.type))
-        for one in query.reductions
+        replace(map_clauses(each, _expression), type=machine_type(each.type))
+        for each in query.reductions
     )
     return replace(query, inputs=inputs, definitions=definitions, reductions=reductions)
 
 
-def stored(payload: Type) -> Type:
-    """A payload type as it lies in memory."""
+def machine_type(payload: Type) -> Type:
+    """Map a payload type to that of machine code."""
     if isinstance(payload, Struct):
-        return Struct(tuple((name, stored(of)) for name, of in payload.fields))
+        return Struct(tuple((name, machine_type(of)) for name, of in payload.fields))
     return _ticks(payload)
 
 
@@ -81,11 +81,11 @@ def _definition(definition: TemporalExpr) -> TemporalExpr:
 
 
 def _expression(expr: Expr) -> Expr:
-    return _Representing(expr).of(expr)
+    return _TickConverter(expr).of(expr)
 
 
-class _Representing:
-    """One expression that is closed: a body, or an element."""
+class _TickConverter:
+    """Converts one closed expression, a body or an element, to ticks."""
 
     def __init__(self, whole: Expr) -> None:
         taken = {node.name for node in walk(whole) if isinstance(node, Let)}
@@ -104,25 +104,25 @@ class _Representing:
                 return self.binary(expr)
             case _:
                 new = tuple(self.of(child) for child in children(expr))
-                return _stored(with_children(expr, new))
+                return _retype(with_children(expr, new))
 
     def reduction(self, expr: Reduce) -> Expr:
         rule = REDUCTIONS.get(expr.reduction)
         rounded = rule is not None and rule.durations == "rounded"
         rounded = rounded and is_temporal(expr.type)
-        kind = F64 if rounded else stored(expr.type)
+        kind = F64 if rounded else machine_type(expr.type)
         new = replace(expr, element=_expression(expr.element), type=kind)
         return _nearest(new) if rounded else new
 
     def cast(self, expr: Cast) -> Expr:
-        found, operand = expr.operand.type, self.of(expr.operand)
-        assert isinstance(found, Scalar)
-        if expr.type.is_temporal and found.is_float:
+        source, operand = expr.operand.type, self.of(expr.operand)
+        assert isinstance(source, Scalar)
+        if expr.type.is_temporal and source.is_float:
             return self.finite(_to(operand, F64))
         return _to(operand, _ticks(expr.type))
 
     def binary(self, expr: Binary) -> Expr:
-        """An operator of ticks: that of integers, or of floats which are rounded."""
+        """Convert an operator of ticks: over integers, or floats that are rounded."""
         left, right = self.of(expr.left), self.of(expr.right)
         if expr.type == F64 or F64 in (left.type, right.type):
             both = replace(expr, left=_to(left, F64), right=_to(right, F64), type=F64)
@@ -130,7 +130,7 @@ class _Representing:
         return replace(expr, left=left, right=right, type=_ticks(expr.type))
 
     def finite(self, value: Expr) -> Expr:
-        """The nearest number of ticks; φ where there is none."""
+        """Round to the nearest number of ticks; φ where there is none."""
         name = next(self.free)
         local = Local(name, F64, value.span)
         there = Call("is_finite", (local,), BOOL, value.span)
@@ -146,19 +146,19 @@ def _to(operand: Expr, target: Scalar) -> Expr:
     return operand if operand.type == target else Cast(operand, target, operand.span)
 
 
-def _stored(expr: Expr) -> Expr:
-    """A node over represented operands, in its own represented type."""
+def _retype(expr: Expr) -> Expr:
+    """Give a node over converted operands its type in machine code."""
     match expr:
         case Let() | If():
             return expr
         case MakeStruct():
-            kind = stored(expr.type)
+            kind = machine_type(expr.type)
             assert isinstance(kind, Struct)
             return replace(expr, type=kind)
         case Phi() | At() | Local() | Element():
-            return replace(expr, type=stored(expr.type))
+            return replace(expr, type=machine_type(expr.type))
         case Field():
-            return replace(expr, type=stored(expr.type))
+            return replace(expr, type=machine_type(expr.type))
         case Const() | Time() | EventBound() | Unary() | Binary() | Call():
             return replace(expr, type=_ticks(expr.type))
         case In():

@@ -29,21 +29,21 @@ Reaches = Mapping[str, Boundary]
 
 
 def resolve_boundaries(query: Query) -> Query:
-    """The query with the boundaries of every output filled in."""
+    """Fill in the boundaries of every output."""
     reaches = _reaches(query)
     boundaries = tuple(
-        (output, _in_order(query, reaches[output])) for output in query.outputs
+        (output, _order_by_input(query, reaches[output])) for output in query.outputs
     )
     return replace(query, boundaries=boundaries)
 
 
 def boundary_of(query: Query, output: str) -> tuple[tuple[str, Boundary], ...]:
-    """What one object needs of each input that it depends on."""
-    return _in_order(query, _reaches(query)[output])
+    """Return what one object needs of each input that it depends on."""
+    return _order_by_input(query, _reaches(query)[output])
 
 
 def inputs_of(query: Query, output: str) -> tuple[str, ...]:
-    """The inputs that an object refers to, through others too.
+    """Name the inputs that an object refers to, directly or through others.
 
     An output's domain is that of these inputs. They are found in the cuts, which say
     what the source referred to whatever passes have folded away since.
@@ -51,13 +51,13 @@ def inputs_of(query: Query, output: str) -> tuple[str, ...]:
     return tuple(name for name, _ in boundary_of(query, output))
 
 
-def _in_order(query: Query, reaches: Reaches) -> tuple[tuple[str, Boundary], ...]:
+def _order_by_input(query: Query, reaches: Reaches) -> tuple[tuple[str, Boundary], ...]:
     names = (declared.name for declared in query.inputs)
     return tuple((name, reaches[name]) for name in names if name in reaches)
 
 
 def _reaches(query: Query) -> dict[str, Reaches]:
-    """What every object needs; that of an input is itself."""
+    """Compute what every object needs; an input needs itself."""
     reaches: dict[str, Reaches] = {
         declared.name: {declared.name: Boundary()} for declared in query.inputs
     }
@@ -67,7 +67,7 @@ def _reaches(query: Query) -> dict[str, Reaches]:
 
 
 def _reach(definition: TemporalExpr, known: Mapping[str, Reaches]) -> Reaches:
-    found: dict[str, Boundary] = {}
+    boundaries: dict[str, Boundary] = {}
     for cut in leaf_cuts(definition.cuts):
         direct = _direct(cut, definition.tdom.precision)
         if direct is None:
@@ -78,12 +78,12 @@ def _reach(definition: TemporalExpr, known: Mapping[str, Reaches]) -> Reaches:
                 _add(definition, name, "back", back, beyond.back),
                 _add(definition, name, "ahead", ahead, beyond.ahead),
             )
-            found[name] = _farthest(found.get(name, reach), reach)
-    return found
+            boundaries[name] = _farthest(boundaries.get(name, reach), reach)
+    return boundaries
 
 
 def _direct(cut: LeafCut, precision: int) -> tuple[str, int, int] | None:
-    """The object that a cut refers to, and how far back and ahead."""
+    """Return the object that a cut refers to, and how far back and ahead."""
     rounding = precision - 1
     match cut:
         case CutPoint(object=seen, offset=offset):

@@ -25,7 +25,7 @@ from tiltpy.passes.analyses.substitution import Binding, Names, is_atom, wrap
 
 
 def share_subexpressions(query: Query) -> Query:
-    """The query with the common subexpressions of each body computed once."""
+    """Compute the common subexpressions of each body once."""
     definitions = tuple(
         replace(each, body=_share(each.body)) for each in query.definitions
     )
@@ -35,13 +35,13 @@ def share_subexpressions(query: Query) -> Query:
 def _share(body: Expr) -> Expr:
     graph = Graph()
     root = graph.number(body, {})
-    shared = _Sharing(graph, root, Names.of(body)).write()
+    shared = _BindingPlacement(graph, root, Names.of(body)).write()
     return shared if depth(shared) <= MAX_DEPTH else body
 
 
 @dataclass(slots=True)
-class _Sharing:
-    """Where each node that gets a name is bound, and the body over those names.
+class _BindingPlacement:
+    """The points at which named nodes are bound, and the body over those names.
 
     `bound_at` lists, for each node, the named ones that it immediately dominates.
     """
@@ -69,7 +69,7 @@ class _Sharing:
         return wrap(bindings, body)
 
     def is_trivial(self, number: int) -> bool:
-        """Whether a node is no work: an atom, or `atom != φ`."""
+        """Tell whether a node is no work: an atom, or `atom != φ`."""
         node = self.graph.nodes[number]
         if isinstance(node, Exists):
             return all(self.is_atom(each) for each in self.graph.operands(number))
@@ -82,7 +82,7 @@ class _Sharing:
         return is_atom(node)
 
     def expression(self, number: int) -> tuple[list[Binding], Expr]:
-        """A node written out, and the bindings that must stand before it."""
+        """Write out a node, and the bindings that must stand before it."""
         bindings: list[Binding] = []
         for shared in self.bound_at.get(number, ()):
             before, value = self.written[shared]

@@ -4,10 +4,10 @@ from typing import assert_never
 
 from tiltpy.ir.nodes import (
     Cut,
-    CutInlined,
     CutPoint,
     CutTime,
     CutWindow,
+    InlinedCut,
     Window,
 )
 from tiltpy.plan.loop_facts import LoopFacts
@@ -88,7 +88,7 @@ def _starts_snapshot(
             return in_order and not facts.objects[window.object].filters(element)
         case CutTime():
             return True
-        case CutInlined():
+        case InlinedCut():
             return False
         case _:
             assert_never(cut)

@@ -24,11 +24,11 @@ from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.names import nearest
 from tiltpy.ir.nodes import Expr, Local, UserReduction
 from tiltpy.ir.reductions import (
+    CLAUSES,
     END,
     NEWER,
     OLDER,
     OUTSIDE,
-    PARTS,
     START,
     STATE,
     names_in,
@@ -66,7 +66,7 @@ def read_reduction(
     state = init.type
     before, poisoned = len(errors), False
     parts: dict[str, Expr | None] = {}
-    for part_name in PARTS[1:]:
+    for part_name in CLAUSES[1:]:
         body = bodies.get(part_name)
         parts[part_name] = None
         try:
@@ -120,8 +120,8 @@ def _bodies(
     bodies: dict[str, syntax.Expr | syntax.BlockBody] = {}
     for reduction_part in node.parts:
         name = reduction_part.name
-        if name.text not in PARTS:
-            hint = nearest(name.text, PARTS)
+        if name.text not in CLAUSES:
+            hint = nearest(name.text, CLAUSES)
             message = f"a reduction has no part `{name.text}`"
             raise QueryError("E0006", message, name.span, hint)
         if name.text in bodies:

@@ -54,7 +54,7 @@ def string(value: str, span: Span) -> Const:
 
 
 def is_bare_phi(expr: Expr) -> bool:
-    """Whether an expression is `φ` itself: `x != φ` asks for existence."""
+    """Tell whether an expression is `φ` itself: `x != φ` asks for existence."""
     return isinstance(expr, Phi) and expr.type == PHI
 
 

@@ -48,7 +48,7 @@ _SIGNED = (I8, I16, I32, I64)
 
 
 def is_untyped(type: Type) -> bool:
-    """Whether a type is still a literal's or φ's."""
+    """Tell whether a type is still a literal's or φ's."""
     return isinstance(type, Scalar) and type.kind in ("literal", "phi")
 
 

@@ -16,7 +16,6 @@ from tiltpy.ir.nodes import (
     Cast,
     Const,
     Cut,
-    CutInlined,
     CutPoint,
     CutTime,
     CutWindow,
@@ -27,6 +26,7 @@ from tiltpy.ir.nodes import (
     Field,
     If,
     In,
+    InlinedCut,
     Let,
     Local,
     MakeStruct,
@@ -269,7 +269,7 @@ class ExprPrinter:
                 return self.format_element(cut.window, cut.element) + bounds
             case CutTime():
                 return self.time
-            case CutInlined():
+            case InlinedCut():
                 inner = ", ".join(self.cut(c) for c in cut.cuts)
                 return f"{{{inner}}} but for gaps of {self.whole(cut.value)}"
             case _:

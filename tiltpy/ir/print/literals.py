@@ -12,7 +12,7 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def is_firm(expr: Expr) -> bool:
-    """Whether an expression, printed anywhere, has its type by itself."""
+    """Tell whether an expression, printed anywhere, has its type by itself."""
     match expr:
         case Const():
             return expr.type in (BOOL, STRING) or expr.type.is_temporal
@@ -25,7 +25,7 @@ def is_firm(expr: Expr) -> bool:
 
 
 def settles(expr: Expr) -> bool:
-    """Whether bare constants, left alone, become what the expression's type is."""
+    """Tell whether bare constants, by themselves, get the expression's type."""
     return expr.type in (I64, F64) and _has_literal(expr)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from tiltpy.ir.nodes import Expr, Input, Let, Query, TemporalExpr, UserReduction
 from tiltpy.ir.print.expressions import ExprPrinter, format_cut, format_expr
 from tiltpy.ir.print.literals import column
-from tiltpy.ir.reductions import parts
+from tiltpy.ir.reductions import clauses
 from tiltpy.ir.traversal import walk
 from tiltpy.types import (
     Bound,
@@ -100,14 +100,14 @@ def _input_lines(
 ) -> Iterator[str]:
     if annotate and declared.disjoint:
         yield f"# no two events of ~{declared.name} overlap"
-    parts = [f"input {declared.name}{by(declared.keys)} : {_payload(declared.type)}"]
+    words = [f"input {declared.name}{by(declared.keys)} : {_payload(declared.type)}"]
     if declared.time is not None:
-        parts.append(f"time {column(declared.time)}")
+        words.append(f"time {column(declared.time)}")
     if declared.lifetime is not None:
-        parts.append(declared.lifetime.format(printer.ticks, column))
+        words.append(declared.lifetime.format(printer.ticks, column))
     if declared.order:
-        parts.append("order " + ", ".join(column(name) for name in declared.order))
-    yield " ".join(parts)
+        words.append("order " + ", ".join(column(name) for name in declared.order))
+    yield " ".join(words)
 
 
 def by(keys: Sequence[str]) -> str:
@@ -137,7 +137,7 @@ def _reduction(reduction: UserReduction, printer: ExprPrinter) -> str:
     bounds = ", start, end" if reduction.bounds else ""
     parameter = f"{reduction.parameter}: {_payload(reduction.type)}"
     lines = [f"reduction {reduction.name}({parameter}{bounds}) {{"]
-    for name, body in parts(reduction):
+    for name, body in clauses(reduction):
         lines.append(f"    {name} = {_body(body, printer, '    ')}")
     return "\n".join([*lines, "}"])
 

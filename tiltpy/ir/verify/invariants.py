@@ -12,13 +12,13 @@ from tiltpy.ir.keys import object_keys
 from tiltpy.ir.nodes import (
     At,
     Cut,
-    CutInlined,
     CutPoint,
     CutTime,
     CutWindow,
     Element,
     EventBound,
     Expr,
+    InlinedCut,
     Input,
     Let,
     Local,
@@ -29,7 +29,7 @@ from tiltpy.ir.nodes import (
     UserReduction,
     Window,
 )
-from tiltpy.ir.reductions import OUTSIDE, names_in, parts
+from tiltpy.ir.reductions import OUTSIDE, clauses, names_in
 from tiltpy.ir.traversal import (
     children,
     depth,
@@ -113,8 +113,8 @@ def _verify_keys(declared: Input) -> None:
 
 
 def _verify_reduction(reduction: UserReduction) -> None:
-    """Check that all parts keep the state's type, and see their names alone."""
-    for name, body in parts(reduction):
+    """Check that all clauses keep the state's type, and see their names alone."""
+    for name, body in clauses(reduction):
         seen = names_in(
             name,
             reduction.state,
@@ -255,7 +255,7 @@ def _verify_cuts(cuts: tuple[Cut, ...], scope: _VerifyScope) -> None:
                 _verify_element(cut.window, cut.element, scope)
             case CutTime():
                 pass
-            case CutInlined():
+            case InlinedCut():
                 inner = replace(scope, locals={}, bound=set())
                 _verify_body(cut.value, inner)
                 _verify_cuts(cut.cuts, inner)

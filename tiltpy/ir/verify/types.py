@@ -270,9 +270,9 @@ def _reduce_fault(expr: Reduce) -> str | None:
     return _expect(expr, f"result of {rule.name}", expr.type, expected)
 
 
-def _sound_parameter(wanted: str, actual: float | None) -> bool:
-    """Whether a reduction's parameter is what it takes."""
-    match wanted:
+def _sound_parameter(kind: str, actual: float | None) -> bool:
+    """Tell whether a parameter is of the kind that its reduction takes."""
+    match kind:
         case "q":
             return isinstance(actual, float) and 0 <= actual <= 1
         case "n":

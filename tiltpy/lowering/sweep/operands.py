@@ -14,13 +14,13 @@ from tiltpy.ir.cuts import leaf_cuts
 from tiltpy.ir.nodes import (
     At,
     Cut,
-    CutInlined,
     CutPoint,
     CutTime,
     CutWindow,
     Element,
     EventBound,
     Expr,
+    InlinedCut,
     Reduce,
     TemporalExpr,
     Time,
@@ -255,7 +255,7 @@ class SweepOperands:
                 return self.windows[window].cut(element, bounds=bounds)
             case CutTime():
                 return TRUE
-            case CutInlined(value=value, cuts=cuts):
+            case InlinedCut(value=value, cuts=cuts):
                 inner = disj(*(self._cuts(block, moved, cut_) for cut_ in cuts))
                 return self._unless_gap(block, value, inner)
             case _:

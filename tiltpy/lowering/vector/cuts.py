@@ -6,11 +6,11 @@ from tiltpy.emit.cell_arrays import cell_at, cells_at
 from tiltpy.emit.values import Leaf, LoopValue, lower_expr
 from tiltpy.ir.nodes import (
     Cut,
-    CutInlined,
     CutPoint,
     CutTime,
     CutWindow,
     Expr,
+    InlinedCut,
     TemporalExpr,
     Window,
 )
@@ -75,7 +75,7 @@ class LaneCuts:
                 step = plan.window(reader, window).newest
                 moves = step.times >= step.over
                 return moves and self.view.certain(window.object, element)
-            case CutInlined():
+            case InlinedCut():
                 return False
 
     def _cuts(self, cut: Cut) -> LExpr:
@@ -86,7 +86,7 @@ class LaneCuts:
                 return self._point(name, self.view.plan.point(self.view.reader, cut))
             case CutWindow(window=window, element=element):
                 return self._window(window, element)
-            case CutInlined(value=value, cuts=cuts):
+            case InlinedCut(value=value, cuts=cuts):
                 return self._inlined(value, cuts)
 
     def _inlined(self, value: Expr, cuts: tuple[Cut, ...]) -> LExpr:

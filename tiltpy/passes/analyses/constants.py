@@ -18,14 +18,14 @@ Value = bool | int | float
 
 
 def constant(value: Value | None, scalar: Scalar, old: Expr) -> Expr:
-    """A constant in the place of an expression; itself where there is no value."""
+    """Replace an expression by a constant, unless there is no value."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return old
     return Const(value, scalar, old.span)
 
 
 def fold_unary(expr: Unary, operand: Const) -> Expr:
-    """`-c` and `!c`."""
+    """Compute `-c` and `!c`."""
     value = _value(operand)
     if expr.op == "!":
         return constant(not value, BOOL, expr)
@@ -33,7 +33,7 @@ def fold_unary(expr: Unary, operand: Const) -> Expr:
 
 
 def fold_cast(expr: Cast, operand: Const) -> Expr:
-    """`type(c)`: saturating; NaN to an integer is 0; to bool is `!= 0`."""
+    """Compute `type(c)`: saturating; NaN to an integer is 0; to bool is `!= 0`."""
     value, target = _value(operand), expr.type
     if target == BOOL:
         return constant(value != 0, BOOL, expr)
@@ -51,10 +51,10 @@ def fold_cast(expr: Cast, operand: Const) -> Expr:
 
 
 def fold_binary(expr: Binary, left: Const, right: Const) -> Expr:
-    """Arithmetic, comparison and logic of two constants."""
+    """Compute arithmetic, comparison and logic of two constants."""
     if isinstance(left.value, str):
-        found = _COMPARISONS[expr.op](left.value.encode(), str(right.value).encode())
-        return constant(found, BOOL, expr)
+        holds = _COMPARISONS[expr.op](left.value.encode(), str(right.value).encode())
+        return constant(holds, BOOL, expr)
     a, b, scalar = _value(left), _value(right), left.type
     match expr.op:
         case "&&":
@@ -77,7 +77,7 @@ def fold_binary(expr: Binary, left: Const, right: Const) -> Expr:
 
 
 def fold_call(expr: Call, arguments: tuple[Const, ...]) -> Expr:
-    """The functions whose results are exact."""
+    """Compute the functions whose results are exact."""
     values = tuple(_value(argument) for argument in arguments)
     scalar = arguments[0].type
     if scalar.is_float:
@@ -86,7 +86,7 @@ def fold_call(expr: Call, arguments: tuple[Const, ...]) -> Expr:
 
 
 def fold_in(expr: In, operand: Const) -> Expr:
-    """`c in (...)`."""
+    """Compute `c in (...)`."""
     if isinstance(operand.value, str):
         return constant(operand in expr.options, BOOL, expr)
     value = _value(operand)
@@ -94,7 +94,7 @@ def fold_in(expr: In, operand: Const) -> Expr:
 
 
 def _value(constant: Const) -> Value:
-    """A constant number's value, rounded to its type."""
+    """Round a constant number to its type."""
     if isinstance(constant.value, float):
         return _to_float(constant.value, constant.type)
     return constant.number
@@ -111,7 +111,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def _fit(value: Value, scalar: Scalar) -> Value:
-    """Integers wrap in their type."""
+    """Wrap an integer in its type."""
     if not scalar.is_integer:
         return value
     low, _ = int_range(scalar)

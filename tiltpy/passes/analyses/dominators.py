@@ -20,7 +20,7 @@ class Graph:
     named: dict[int, str] = field(default_factory=dict)
 
     def number(self, expr: Expr, known: Mapping[str, int]) -> int:
-        """The number of an expression, which is added with all below it."""
+        """Number an expression and all below it; equal nodes have one number."""
         match expr:
             case Local():
                 return known[expr.name]
@@ -44,14 +44,14 @@ class Graph:
         return number
 
     def operands(self, number: int) -> tuple[int, ...]:
-        """The numbers of a node's operands, one for each place."""
+        """Return the numbers of a node's operands, in their order."""
         node = self.nodes[number]
         if isinstance(node, Reduce):
             return ()
         return tuple(int(c.name) for c in children(node) if isinstance(c, Local))
 
     def in_order_of_use(self, root: int) -> tuple[int, ...]:
-        """What a node needs and then itself, operands from left to right."""
+        """List all that a node needs and then itself, operands from left to right."""
         order: dict[int, None] = {}
         stack = [(root, iter(self.operands(root)))]
         while stack:
@@ -66,25 +66,25 @@ class Graph:
 
 
 def dominators(graph: Graph, root: int) -> tuple[dict[int, int], dict[int, int]]:
-    """How often each node is used, and the last node on every way to it."""
+    """Count the uses of each node and find its immediate dominator."""
     uses: dict[int, int] = {root: 1}
-    found: dict[int, int] = {root: root}
+    immediate: dict[int, int] = {root: root}
     levels: dict[int, int] = {root: 0}
 
     def common(a: int, b: int) -> int:
         while a != b:
             if levels[a] >= levels[b]:
-                a = found[a]
+                a = immediate[a]
             else:
-                b = found[b]
+                b = immediate[b]
         return a
 
     for number in range(root, -1, -1):  # users come after what they use
         if number not in uses:
             continue
         if number != root:
-            levels[number] = levels[found[number]] + 1
+            levels[number] = levels[immediate[number]] + 1
         for operand in graph.operands(number):
             uses[operand] = uses.get(operand, 0) + 1
-            found[operand] = common(found.get(operand, number), number)
-    return uses, found
+            immediate[operand] = common(immediate.get(operand, number), number)
+    return uses, immediate

@@ -12,7 +12,6 @@ from tiltpy.ir.cuts import expressions, leaf_cuts
 from tiltpy.ir.nodes import (
     At,
     Cut,
-    CutInlined,
     CutPoint,
     CutWindow,
     Element,
@@ -21,6 +20,7 @@ from tiltpy.ir.nodes import (
     Expr,
     Field,
     If,
+    InlinedCut,
     Input,
     Phi,
     Reduce,
@@ -54,7 +54,7 @@ class Map:
 def map_of(
     definition: TemporalExpr, objects: Callable[[str], Input | TemporalExpr]
 ) -> Map | None:
-    """What a definition is a map of, if it has one snapshot for each it reads."""
+    """Read a definition as a map, if it has one snapshot for each that it reads."""
     if not definition.tdom.is_infinite or len(definition.cuts) != 1:
         return None
     cut = definition.cuts[0]
@@ -83,7 +83,7 @@ def map_of(
 def _boundaries_on_grid(
     seen: Input | TemporalExpr, offset: int, reader: TemporalExpr
 ) -> bool:
-    """Whether an object never overlaps, and no cell of its reader spans its bounds."""
+    """Tell whether an object never overlaps and no cell of its reader spans a bound."""
     tdom = reader.tdom
     if isinstance(seen, Input):
         return seen.disjoint and tdom.precision == 1
@@ -96,7 +96,7 @@ def _boundaries_on_grid(
 
 
 def see_through(reader: TemporalExpr, object: str, map: Map) -> TemporalExpr | None:
-    """The reader with its windows of an object replaced by windows of what it maps.
+    """Replace the reader's windows of an object by windows of what the object maps.
 
     None if an element would grow too large, or if it matters where the snapshots start
     and end and the map looks elsewhere: its own do so at other times.
@@ -108,34 +108,37 @@ def see_through(reader: TemporalExpr, object: str, map: Map) -> TemporalExpr | N
 
     folded = set(_folded_structs(reader, object))
 
-    def mapped(element: Expr) -> Expr:
-        return _mapped(element, map, counted=element not in folded)
+    def map_element(element: Expr) -> Expr:
+        return _map_element(element, map, counted=element not in folded)
 
     def rule(node: Expr) -> Expr:
         if not isinstance(node, Reduce) or node.window.object != object:
             return node
-        window = _moved(node.window, map)
-        return replace(node, window=window, element=mapped(node.element))
+        window = _shift_window(node.window, map)
+        return replace(node, window=window, element=map_element(node.element))
 
-    def seen(cut: Cut) -> Cut:
+    def map_cut(cut: Cut) -> Cut:
         match cut:
             case CutWindow() if cut.window.object == object:
-                window, element = _moved(cut.window, map), mapped(cut.element)
+                window, element = (
+                    _shift_window(cut.window, map),
+                    map_element(cut.element),
+                )
                 return replace(cut, window=window, element=element)
-            case CutInlined():
-                inner = tuple(seen(each) for each in cut.cuts)
-                return CutInlined(rewrite(cut.value, rule), inner)
+            case InlinedCut():
+                inner = tuple(map_cut(each) for each in cut.cuts)
+                return InlinedCut(rewrite(cut.value, rule), inner)
             case _:
                 return cut
 
-    cuts = tuple(dict.fromkeys(seen(cut) for cut in reader.cuts))
+    cuts = tuple(dict.fromkeys(map_cut(cut) for cut in reader.cuts))
     if any(expanded_size(each) > MAX_ELEMENT for each in _elements(cuts)):
         return None
     return replace(reader, body=rewrite(reader.body, rule), cuts=cuts)
 
 
 def _folded_structs(reader: TemporalExpr, object: str) -> Iterator[Expr]:
-    """The structs of an object's windows that more is done with than to count them."""
+    """Yield the structs of an object's windows that are reduced, not just counted."""
     for node in (node for expr in expressions(reader) for node in walk(expr)):
         if not isinstance(node, Reduce) or node.window.object != object:
             continue
@@ -148,17 +151,17 @@ def _sees_bounds(cut: Cut, object: str) -> bool:
 
 
 def _elements(cuts: tuple[Cut, ...]) -> Iterator[Expr]:
-    """The elements of all windows that cut."""
+    """Yield the elements of all windows that cut."""
     return (cut.element for cut in leaf_cuts(cuts) if isinstance(cut, CutWindow))
 
 
-def _moved(window: Window, map: Map) -> Window:
+def _shift_window(window: Window, map: Map) -> Window:
     start, end = window.start + map.offset, window.end + map.offset
     return replace(window, object=map.object, start=start, end=end)
 
 
-def _mapped(element: Expr, map: Map, *, counted: bool) -> Expr:
-    """The element over the map's own: φ too where the map has no snapshot."""
+def _map_element(element: Expr, map: Map, *, counted: bool) -> Expr:
+    """Rewrite an element over the map's source: φ too where the map has no snapshot."""
     mapped = inline_element(element, map.value, counted=counted)
     if never_phi(map.value) or _is_strict_in_element(element):
         return mapped

@@ -1,4 +1,4 @@
-"""How much code a query will be, estimated from its nodes before any is made.
+"""An estimate of the code of a query, from its nodes, before any is emitted.
 
 LLVM takes some 20 us for an operation. A node is about one for each of its columns, a
 window some thirty, and so are the loop around an object and what it writes.
@@ -27,13 +27,13 @@ def check_operations(query: Query) -> None:
     """Raise a QueryError at the definition with which a query becomes too large."""
     total = 0
     for definition in query.definitions:
-        total += operations(definition)
+        total += count_operations(definition)
         _check(total, definition)
 
 
 @dataclass
 class Growth:
-    """What definitions of a query come to, all of which will be in its kernel.
+    """The operations of definitions that will all be in the kernel of a query.
 
     `most` is what they have as they are, `least` what they will have at least, counted
     for those that no longer wait: it takes longer, and few queries need it.
@@ -46,16 +46,16 @@ class Growth:
 
     def add(self, definition: TemporalExpr) -> None:
         """Raise a QueryError if the query is surely too large with this one."""
-        self.most += operations(definition)
+        self.most += count_operations(definition)
         self.waiting.append(definition)
         while self.waiting and self.most > MAX_OPERATIONS:
             first = self.waiting.popleft()
-            self.least += at_least(self.query, first)
+            self.least += count_least(self.query, first)
             _check(self.least, first)
 
 
-def at_least(query: Query, definition: TemporalExpr) -> int:
-    """How many operations are left when constants are folded and the rest is shared.
+def count_least(query: Query, definition: TemporalExpr) -> int:
+    """Count the operations left once constants are folded and the rest is shared.
 
     Each use of a value is at least a name for it. What cuts like inlined objects does
     not count: it may be implied.
@@ -66,11 +66,11 @@ def at_least(query: Query, definition: TemporalExpr) -> int:
     root = graph.number(folded.body, {})
     nodes = (graph.nodes[number] for number in graph.in_order_of_use(root))
     uses = sum(_inside(node) for node in nodes)
-    return _columns(folded.type) + uses + _of_output(definition)
+    return _columns(folded.type) + uses + _count_output(definition)
 
 
 def _inside(node: Expr) -> int:
-    """The operations of a graph's node, but for its result."""
+    """Count the operations of a graph's node, but for its result."""
     if isinstance(node, Reduce):
         return _WINDOW + sum(_columns(each.type) for each in walk(node.element))
     return sum(_columns(operand.type) for operand in children(node))
@@ -87,21 +87,21 @@ def _check(total: int, definition: TemporalExpr) -> None:
         )
 
 
-def operations(definition: TemporalExpr) -> int:
-    """About how many operations the loop of an object has."""
+def count_operations(definition: TemporalExpr) -> int:
+    """Estimate the operations of the loop of an object."""
     nodes = (node for expr in expressions(definition) for node in walk(expr))
     inside = sum(
         _columns(node.type) + (_WINDOW if isinstance(node, Reduce) else 0)
         for node in nodes
     )
-    return inside + _of_output(definition)
+    return inside + _count_output(definition)
 
 
-def _of_output(definition: TemporalExpr) -> int:
+def _count_output(definition: TemporalExpr) -> int:
     """Count the operations around an object and of what it writes."""
     return _WRITTEN * (1 + _columns(definition.type))
 
 
 def _columns(of: Type) -> int:
-    """How many columns a payload has."""
+    """Count the columns of a payload."""
     return 1 if isinstance(of, Scalar) else sum(_columns(f) for _, f in of.fields)

@@ -1,4 +1,4 @@
-"""Which inputs decide at which ticks a query has a result: a row of it for each stamp.
+"""Inputs that decide at which ticks a query has a result: one row for each stamp.
 
 `~o[t] = ~x[t] != φ ? mean(~x[t-9 : t]) : φ` is φ wherever `~x` is. Of rows of `~x` with
 one stamp a point reference sees the last, so `~o` has one snapshot for all of them.
@@ -12,19 +12,19 @@ from tiltpy.types import TDom
 
 
 def row_inputs(query: Query) -> Mapping[str, tuple[TDom, ...]]:
-    """For each input the domains of the outputs that are φ wherever it is.
+    """Map each input to the domains of the outputs that are φ wherever it is.
 
     Through other objects, too, as long as they are defined at every tick: a coarser
     grid is a sample on purpose.
     """
-    inputs = {one.name for one in query.inputs}
+    inputs = {declared.name for declared in query.inputs}
     deciding: dict[str, frozenset[str]] = {name: frozenset({name}) for name in inputs}
-    found: dict[str, tuple[TDom, ...]] = {}
+    domains: dict[str, tuple[TDom, ...]] = {}
     for definition in query.definitions:  # each after those that it refers to
         strict = [deciding[point.object] for point in strict_in(definition.body)]
         fine = definition.tdom.precision == 1
         deciding[definition.name] = frozenset().union(*strict if fine else ())
         if definition.name in query.outputs:
             for name in deciding[definition.name]:
-                found[name] = (*found.get(name, ()), definition.tdom)
-    return found
+                domains[name] = (*domains.get(name, ()), definition.tdom)
+    return domains

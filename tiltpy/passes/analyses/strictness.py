@@ -1,4 +1,4 @@
-"""Which references an expression is strict in: where they are φ, it is φ.
+"""References that an expression is strict in: where they are φ, it is φ.
 
 `a + 1` is strict in `a`; `a != φ ? a : 0` is not; `a != φ && b != φ ? a + b : φ` is
 strict in both, since its condition is then not true. Fusion asks this to know which
@@ -52,7 +52,7 @@ class Strictness:
 
 
 def strict_in(expr: Expr) -> References:
-    """The point references that are φ only where the expression is φ too."""
+    """Find the point references that are φ only where the expression is φ too."""
     everything = frozenset(
         CutPoint(node.object, node.offset)
         for node in walk(expr)
@@ -62,7 +62,7 @@ def strict_in(expr: Expr) -> References:
 
 
 def never_phi(expr: Expr, locals: Mapping[str, bool] | None = None) -> bool:
-    """Whether an expression surely has a value at every time."""
+    """Tell whether an expression surely has a value at every time."""
     known = locals or {}
     match expr:
         case Const() | Time() | Exists() | MakeStruct() | Element():

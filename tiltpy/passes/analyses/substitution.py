@@ -1,4 +1,4 @@
-"""Putting one expression into another: names kept apart, structs taken to pieces.
+"""Substitution of one expression into another: names apart, structs by field.
 
 An inlined struct becomes its fields: what its branches share is bound by a `Let`, and
 what is left is a small pattern of `If`, `MakeStruct` and names that each field access
@@ -40,11 +40,11 @@ class Names:
 
     @staticmethod
     def of(expr: Expr) -> "Names":
-        """The names that an expression binds."""
+        """Collect the names that an expression binds."""
         return Names({node.name for node in walk(expr) if isinstance(node, Let)})
 
     def fresh(self, wanted: str) -> str:
-        """The name itself if it is free, else with the first number that is."""
+        """Take the name itself if it is free, else with the first number that is."""
         name, number = wanted, 0
         while name in self.taken or name in RESERVED:
             number += 1
@@ -54,7 +54,7 @@ class Names:
 
 
 def is_atom(expr: Expr) -> bool:
-    """Whether an expression is as short as a name for it."""
+    """Tell whether an expression is as short as a name for it."""
     match expr:
         case Const() | Phi() | Time() | At() | Local() | Element():
             return True
@@ -67,7 +67,7 @@ def is_atom(expr: Expr) -> bool:
 def rename_apart(
     expr: Expr, names: Names, locals: Mapping[str, str] | None = None
 ) -> Expr:
-    """The expression with every name it binds made fresh.
+    """Make every name that an expression binds fresh.
 
     Elements are closed expressions and keep theirs, so that a window and its cut stay
     equal.
@@ -89,7 +89,7 @@ def rename_apart(
 
 
 def expand_lets(expr: Expr, locals: Mapping[str, Expr] | None = None) -> Expr:
-    """The expression with every name replaced by what it stands for."""
+    """Replace every name by the value that it is bound to."""
     known = locals or {}
     match expr:
         case Local():
@@ -103,7 +103,7 @@ def expand_lets(expr: Expr, locals: Mapping[str, Expr] | None = None) -> Expr:
 
 
 def expanded_size(expr: Expr, locals: Mapping[str, int] | None = None) -> int:
-    """How many nodes `expand_lets` would make: exponentially many, at worst."""
+    """Count the nodes that `expand_lets` would make: exponentially many, at worst."""
     known = locals or {}
     match expr:
         case Local():
@@ -119,7 +119,7 @@ Binding = tuple[str, Expr]
 
 
 def bind(expr: Expr, wanted: str, names: Names) -> tuple[list[Binding], Expr]:
-    """Bindings, and a small expression over them that may be repeated freely."""
+    """Make bindings, and a small expression over them that may be repeated freely."""
     if is_atom(expr):
         return [], expr
     match expr:
@@ -127,34 +127,34 @@ def bind(expr: Expr, wanted: str, names: Names) -> tuple[list[Binding], Expr]:
             bindings, small = bind(expr.body, wanted, names)
             return [(expr.name, expr.value), *bindings], small
         case MakeStruct():
-            pieces = [
+            operands = [
                 bind(each, f"{wanted.rstrip(_PRIME)}_{name}", names)
                 for each, (name, _) in zip(expr.fields, expr.type.fields, strict=True)
             ]
-            bindings = [b for piece, _ in pieces for b in piece]
-            return bindings, replace(expr, fields=tuple(s for _, s in pieces))
+            bindings = [b for field_bindings, _ in operands for b in field_bindings]
+            return bindings, replace(expr, fields=tuple(s for _, s in operands))
         case If() if isinstance(expr.type, Struct):
-            pieces = [
+            operands = [
                 bind(expr.condition, f"{wanted.rstrip(_PRIME)}_if", names),
                 bind(expr.then, wanted, names),
                 bind(expr.otherwise, wanted, names),
             ]
-            bindings = [b for piece, _ in pieces for b in piece]
-            return bindings, with_children(expr, tuple(s for _, s in pieces))
+            bindings = [b for field_bindings, _ in operands for b in field_bindings]
+            return bindings, with_children(expr, tuple(s for _, s in operands))
         case _:
             name = names.fresh(wanted)
             return [(name, expr)], Local(name, expr.type, expr.span)
 
 
 def wrap(bindings: list[Binding], body: Expr) -> Expr:
-    """The body under its bindings, the first outermost."""
+    """Put the body under its bindings, the first outermost."""
     for name, value in reversed(bindings):
         body = Let(name, value, body, body.span)
     return body
 
 
 def access(expr: Field) -> Expr:
-    """A field access, seen through struct literals and the branches around them."""
+    """See a field access through struct literals and the branches around them."""
     match expr.operand:
         case MakeStruct(fields=fields, type=type):
             index = [name for name, _ in type.fields].index(expr.name)
@@ -173,7 +173,7 @@ def access(expr: Field) -> Expr:
 
 
 def inline_points(expr: Expr, object: str, bodies: Mapping[int, Expr]) -> Expr:
-    """The expression with `~object[t+d]` replaced by `bodies[d]`, bound once each."""
+    """Replace `~object[t+d]` by `bodies[d]`, each bound once."""
     names = Names.of(expr)
     bindings: list[Binding] = []
     patterns: dict[int, Expr] = {}
@@ -188,22 +188,22 @@ def inline_points(expr: Expr, object: str, bodies: Mapping[int, Expr]) -> Expr:
         bound, patterns[offset] = bind(apart, object, names)
         bindings += bound
 
-    def replaced(node: Expr) -> Expr:
+    def replace_points(node: Expr) -> Expr:
         match node:
             case At() if node.object == object and node.offset in patterns:
                 return patterns[node.offset]
             case Reduce():
                 return node  # no points in it, and it must stay as its cut is
             case _:
-                new = tuple(replaced(child) for child in children(node))
+                new = tuple(replace_points(child) for child in children(node))
                 node = with_children(node, new)
                 return access(node) if isinstance(node, Field) else node
 
-    return wrap(bindings, replaced(expr))
+    return wrap(bindings, replace_points(expr))
 
 
 def inline_element(element: Expr, value: Expr, *, counted: bool) -> Expr:
-    """The element with `value` (an expression over the new element) as its element.
+    """Substitute `value`, an expression over the new element, for an element.
 
     Of a struct that is only `counted` a bool is left: whether it is there.
     """
@@ -223,7 +223,7 @@ def inline_element(element: Expr, value: Expr, *, counted: bool) -> Expr:
 
 
 def presence(expr: Expr) -> Expr:
-    """A bool that is φ exactly where a struct is: all that a count can ask of it."""
+    """Make a bool that is φ exactly where a struct is: all that a count needs."""
     match expr:
         case If():
             then, otherwise = presence(expr.then), presence(expr.otherwise)

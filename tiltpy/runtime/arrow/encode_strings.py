@@ -148,7 +148,7 @@ def _nodes(query: Query) -> Iterator[Expr]:
         for expr in expressions(definition):
             yield from walk(expr)
     for reduction in query.reductions:
-        for _, clause in reductions.parts(reduction):
+        for _, clause in reductions.clauses(reduction):
             yield from walk(clause)
 
 
