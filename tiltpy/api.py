@@ -55,10 +55,10 @@ STREAM_ARGUMENTS = (
 ORDERS = get_args(Order)
 Format = Literal["stages", "tree", "json", "dot", "mermaid"]
 PRINTED = " (printed)"
-"""Stands behind the name of a text that is not what the user wrote, but says the same:
-places in it are others."""
+"""Suffix of the name of a text that was printed from a query: its places are not those
+of the text that the user wrote."""
 MEMORY = "256MB"
-"""What a streamed run holds at a time, where the caller does not say."""
+"""Memory of a streamed run, where the caller does not say."""
 
 
 class CompiledQuery:
@@ -75,12 +75,10 @@ class CompiledQuery:
         self._arguments = Arguments(query)
         self._compiler = Compiler(query, options)
         self._compilers = tuple(
-            self._compiler if part is query else Compiler(part, options)
-            for part in split_by_keys(query)
+            self._compiler if each is query else Compiler(each, options)
+            for each in split_by_keys(query)
         )
-        self._parts = [
-            OutputGroup(one.query, one.compile_for) for one in self._compilers
-        ]
+        self._groups = [OutputGroup(c.query, c.compile_for) for c in self._compilers]
 
     def __reduce__(self) -> tuple[Any, ...]:
         name = self.query.definitions[0].span.source.name.removesuffix(PRINTED)
@@ -88,12 +86,12 @@ class CompiledQuery:
 
     @property
     def options(self) -> CompileOptions:
-        """How it is compiled."""
+        """The options that it is compiled with."""
         return self._compiler.options
 
     def kernels(self) -> frozenset[str]:
-        """The kernels that runs have used so far, as the text of their loop IR."""
-        return frozenset(text for one in self._compilers for text in one.kernels())
+        """Format the loop IR of the kernels that runs have used so far."""
+        return frozenset(text for c in self._compilers for text in c.kernels())
 
     def run(
         self,
@@ -149,7 +147,7 @@ class CompiledQuery:
                 compiling = self._compiler.options
                 check_agreement(self.query, bound, request, options, compiling)
             return run_parts(
-                self.query, self._parts, bindings, request, options, order, hidden
+                self.query, self._groups, bindings, request, options, order, hidden
             )
 
         quick = not check_reductions and reads_quickly(
@@ -160,7 +158,7 @@ class CompiledQuery:
         return result
 
     def _hidden_rows(self, request: Request) -> HiddenRows:
-        """Make what counts the rows that a result for each row does not show."""
+        """Make the counter of rows that a result for each row does not show."""
         return HiddenRows(self.query, lambda: row_inputs(self.query), request)
 
     def stream(
@@ -235,7 +233,7 @@ class CompiledQuery:
         error or Ctrl-C its place holds what it held before.
         """
         if isinstance(path, Mapping):
-            paths = {name: check_path("path", one) for name, one in path.items()}
+            paths = {name: check_path("path", file) for name, file in path.items()}
         elif len(self.query.outputs) == 1:
             paths = {self.query.outputs[0]: check_path("path", path)}
         else:
@@ -251,7 +249,7 @@ class CompiledQuery:
         return counts
 
     def _refuse_keys(self, method: str) -> None:
-        """Say that a way to run takes no inputs by key."""
+        """Refuse inputs by key, which `method` does not take."""
         for declared in self.query.inputs:
             if declared.keys:
                 raise TiltError(
@@ -261,14 +259,14 @@ class CompiledQuery:
                 )
 
     def _bindings(self, frames: Mapping[str, object]) -> dict[str, InputBinding]:
-        """Collect what is bound to each of the inputs."""
+        """Make a binding of each input's frame."""
         check_bound(self.query, frames)
         unit = self.query.unit
         return {
-            name: one.binding(unit)
-            if isinstance(one, BoundInput)
-            else InputBinding(one)
-            for name, one in frames.items()
+            name: frame.binding(unit)
+            if isinstance(frame, BoundInput)
+            else InputBinding(frame)
+            for name, frame in frames.items()
         }
 
     def inputs(
@@ -289,11 +287,9 @@ class CompiledQuery:
         request, bound = seen._arguments.read(start, end, frames, RUN_ARGUMENTS)
         options = RunOptions(allow_sort=allow_sort)
         bindings = seen._bindings(bound)
-        result = run_parts(seen.query, seen._parts, bindings, request, options)
-        names = [one.name for one in self.query.inputs]
-        return Result(
-            [one.rename(n) for n, one in zip(names, result.values(), strict=True)]
-        )
+        result = run_parts(seen.query, seen._groups, bindings, request, options)
+        declared = zip(self.query.inputs, result.values(), strict=True)
+        return Result([table.rename(each.name) for each, table in declared])
 
     def explain(
         self,
@@ -320,52 +316,49 @@ class CompiledQuery:
         if format != "stages" and (llvm or asm):
             raise TiltError("machine code is shown in the format 'stages' only")
         layouts = {
-            one.name: Layout(DEFAULT_LAYOUT, (False,) * len(columns(one.type)))
-            for one in self.query.inputs
+            each.name: Layout(DEFAULT_LAYOUT, (False,) * len(columns(each.type)))
+            for each in self.query.inputs
         }
         sampling_grids = None
-        given = check_argument(
-            "inputs", {} if inputs is None else inputs, Mapping, "a dict"
-        )
-        bindings = self._bindings(given) if given else {}
+        frames = {} if inputs is None else inputs
+        check_argument("inputs", frames, Mapping, "a dict")
+        bindings = self._bindings(frames) if frames else {}
         bound: Mapping[str, InputRows] = {}
         if bindings:
             bind_all = partial(bind_inputs, self.query, bindings, allow_sort=True)
             bound = offload(bind_all)
-            rows = {name: one.most_rows() for name, one in bound.items()}
-            layouts = {name: one.abi_layout() for name, one in rows.items()}
-            every = {name: find_sampling_grid(one) for name, one in rows.items()}
-            sampling_grids = {
-                name: one for name, one in every.items() if one is not None
-            }
+            rows = {name: each.most_rows() for name, each in bound.items()}
+            layouts = {name: each.abi_layout() for name, each in rows.items()}
+            grids = {name: find_sampling_grid(each) for name, each in rows.items()}
+            sampling_grids = {n: grid for n, grid in grids.items() if grid is not None}
         if format != "stages":
             compiled = self._compiler.compile_for(layouts)
             shown = FORMS[format](make_outline(self.query, compiled.query))
             return shown if format == "json" else escape_lines(shown)
         texts = []
-        for part in self._compilers:
-            own = {one.name: layouts[one.name] for one in part.query.inputs}
-            compiled = part.compile_for(own)
+        for compiler in self._compilers:
+            names = [each.name for each in compiler.query.inputs]
+            compiled = compiler.compile_for({name: layouts[name] for name in names})
             on = (
                 None
                 if sampling_grids is None
-                else {n: sampling_grids[n] for n in own if n in sampling_grids}
+                else {n: sampling_grids[n] for n in names if n in sampling_grids}
             )
-            folds = explain_preaggregation(part, bindings) if bindings else None
+            folds = explain_preaggregation(compiler, bindings) if bindings else None
             visits: Iterable[LoopVisits] = ()
             if (
                 bindings
                 and not isinstance(folds, list)
                 and not run_time_bounds(self.query)
             ):
-                whole = OutputGroup(part.query, part.compile_for)
-                visits = bound_visits(whole, bound, Request(), RunOptions()).values()
+                group = OutputGroup(compiler.query, compiler.compile_for)
+                visits = bound_visits(group, bound, Request(), RunOptions()).values()
             texts.append(
-                explain(part.query, compiled, on, folds, visits, llvm=llvm, asm=asm)
+                explain(compiler.query, compiled, on, folds, visits, llvm=llvm, asm=asm)
             )
         hidden = self._hidden_rows(Request())
-        for name, one in bound.items():
-            hidden.add(name, one.buffer, one.groups)
+        for name, rows_of_input in bound.items():
+            hidden.add(name, rows_of_input.buffer, rows_of_input.groups)
         message = hidden.message()
         if message is not None:
             texts.append(f"== hidden rows ==\n{message}\n")

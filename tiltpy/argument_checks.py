@@ -1,4 +1,4 @@
-"""Arguments of the Python API: of the kind that is wanted, or a `TiltError`."""
+"""Checks of the Python API's arguments: of the expected kind, or a `TiltError`."""
 
 from os import PathLike
 from pathlib import Path

@@ -1,9 +1,9 @@
 """Agreement of the clauses of user-defined reductions, checked over the data itself.
 
-`merge` and `deacc` say what `acc` says, sooner. Whether they do is for the writer to
-see to; here it is tried on stretches of the snapshots that windows hold: `merge` of two
-parts of a stretch must be the state of the whole, and `deacc` of its first snapshot the
-state of the others, all made by `acc` as the interpreter means it.
+`merge` and `deacc` must agree with `acc`, which the author of a reduction has to see
+to. Here it is tried on runs of snapshots such as windows hold: `merge` of the states of
+two halves of a run must be the state of the whole, and `deacc` of its first snapshot
+the state of the others, all computed by `acc` in the interpreter.
 """
 
 import math
@@ -27,12 +27,12 @@ from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.row_access import Rows, rows_of_input, rows_of_output, show_time
 from tiltpy.types import F32, Scalar, Type
 
-STRETCHES = 1000
-"""Stretches that are tried for each use of a reduction, all over the data."""
+RUNS = 1000
+"""Runs of snapshots that are tried for each use of a reduction, all over the data."""
 KEYS = 200
 """Keys whose snapshots are tried."""
 LONGEST = 32
-"""Snapshots of a stretch."""
+"""Snapshots of a run."""
 TOLERANCE = {True: 1e-4, False: 1e-9}
 """By whether a field is `f32`: of the greatest magnitude that the states have there."""
 
@@ -48,11 +48,12 @@ def check_agreement(
 ) -> None:
     """Try each use of a reduction over the snapshots of its window's object.
 
-    A part that disagrees is a `DataError` with the reduction, the time and both states.
+    A clause that disagrees is a `DataError` with the reduction, the time and both
+    states.
     """
     stamp = output_stamp({n: i.stamps for n, i in bound.items()}, query.unit)
     known: dict[str, list[Rows]] = {}
-    for own, node in _find_uses(query):
+    for reduction, node in _find_uses(query):
         name = node.window.object
         if name not in known:
             declared = query.input(name)
@@ -61,20 +62,20 @@ def check_agreement(
             else:
                 alone = replace(query, outputs=(name,))
                 compiler = Compiler(alone, compiling)
-                part = OutputGroup(alone, compiler.compile_for)
-                made = run(part, bound, request, options)
+                group = OutputGroup(alone, compiler.compile_for)
+                made = run(group, bound, request, options)
                 known[name] = rows_of_output(made[name], KEYS)
-        _check_use(own, node, known[name], partial(show_time, stamp=stamp))
+        _check_use(reduction, node, known[name], partial(show_time, stamp=stamp))
 
 
 def _find_uses(query: Query) -> Iterator[tuple[UserReduction, Reduce]]:
     """Find the uses of reductions that have clauses which may disagree."""
-    own = {one.name: one for one in query.reductions}
+    user_defined = {each.name: each for each in query.reductions}
     for definition in query.definitions:
         for node in reductions(definition):
-            one = own.get(node.reduction)
-            if one is not None and (one.merge is not None or one.deacc is not None):
-                yield one, node
+            used = user_defined.get(node.reduction)
+            if used is not None and (used.merge or used.deacc):
+                yield used, node
 
 
 def _check_use(
@@ -84,20 +85,20 @@ def _check_use(
     show: Callable[[int], str],
 ) -> None:
     length = node.window.end - node.window.start
-    step = max(1, -(-sum(len(rows.starts) for rows in every) // STRETCHES))
+    step = max(1, -(-sum(len(rows.starts) for rows in every) // RUNS))
     for rows in every:
         for first in range(0, len(rows.starts), step):
-            stretch = _draw_run(node.element, rows, first, length)
-            fault = _find_fault(reduction, stretch) if stretch.values else None
+            window_run = _draw_run(node.element, rows, first, length)
+            fault = _find_fault(reduction, window_run) if window_run.values else None
             if fault is not None:
-                time = show(int(rows.ends[stretch.last]))
+                time = show(int(rows.ends[window_run.last]))
                 message = f"the reduction {reduction.name} at {time}: {fault}"
                 raise DataError(message, key=rows.key or None)
 
 
 @dataclass(frozen=True, slots=True)
 class _WindowRun:
-    """Snapshots that one window holds: what contributes, its bounds, the last row."""
+    """Snapshots of a window: the values that contribute, their bounds, the last row."""
 
     values: list[Value]
     cuts: list[Cut]
@@ -111,8 +112,8 @@ def _draw_run(element: Expr, rows: Rows, first: int, length: int) -> _WindowRun:
     cuts: list[Cut] = []
     row = last = first
     while row < len(rows.starts) and rows.starts[row] < high and len(values) < LONGEST:
-        given = rows.value(row)
-        value = None if given is None else evaluate(element, {}, given)
+        payload = rows.value(row)
+        value = None if payload is None else evaluate(element, {}, payload)
         if value is not None:
             values.append(value)
             cuts.append((int(rows.starts[row]), min(int(rows.ends[row]), high)))
@@ -122,7 +123,7 @@ def _draw_run(element: Expr, rows: Rows, first: int, length: int) -> _WindowRun:
 
 
 def _find_fault(reduction: UserReduction, run: _WindowRun) -> str | None:
-    """Find what disagrees over a run of snapshots, if anything."""
+    """Describe how clauses disagree over a run of snapshots; None if they agree."""
     pairs = list(zip(run.values, run.cuts, strict=True))
     whole = _fold(reduction, pairs)
     count = len(pairs)
@@ -158,9 +159,9 @@ def _fold(reduction: UserReduction, pairs: list[tuple[Value, Cut]]) -> Value | N
 
 
 def _state(
-    reduction: UserReduction, part: Expr, names: Mapping[str, Value | None]
+    reduction: UserReduction, clause: Expr, names: Mapping[str, Value | None]
 ) -> Value | None:
-    return whole_state(evaluate(part, names), reduction.state)
+    return whole_state(evaluate(clause, names), reduction.state)
 
 
 def _states_agree(
@@ -215,7 +216,7 @@ def _show(value: Value | None) -> str:
         case str():
             return f'"{value}"'
         case Mapping():
-            fields = (f"{name} = {_show(one)}" for name, one in value.items())
+            fields = (f"{name} = {_show(field)}" for name, field in value.items())
             return "{ " + ", ".join(fields) + " }"
         case _:
             return str(value)

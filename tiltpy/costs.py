@@ -7,7 +7,7 @@ from tiltpy.abi.signature import LANES
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Where one strategy becomes cheaper than another.
+    """The thresholds at which one strategy becomes cheaper than another.
 
     Nothing here changes what a result means; some decide in which order floats are
     added. Beside each number stands its unit, and the workload of `python -m bench`

@@ -8,8 +8,8 @@ which could be another's by the time it is opened.
 
 An entry is written beside and then renamed, and carries a digest of itself and its key,
 so that writers do not disturb each other and a damaged file is the same as none. Only
-files with names like those made here are ever removed. Where nothing can be kept
-everything works without.
+files with names like those made here are ever removed. Where nothing can be
+stored everything works without.
 """
 
 # Names of entries are plain text: what a `Path` is made of is interned, and the table

@@ -3,8 +3,8 @@
 `TiltError` is what a user may catch. A `QueryError` is about the query and has a code,
 a place and a way out; `QueryErrors` is all of them for one text. A `DataError` is about
 what was bound to a query and names the input, the column and the first bad row, or the
-key over which a run failed. A bug
-of ours is an `AssertionError` and never one of these.
+key over which a run failed. A bug of ours is an `AssertionError` and never one of
+these.
 """
 
 import sys
@@ -17,7 +17,7 @@ from tiltpy.source import Span
 from tiltpy.visible import escape_lines
 
 MAX_PLACES = 5
-"""How many places an error shows, where it has many."""
+"""Places that an error shows at most."""
 
 
 class TiltError(Exception):
@@ -57,7 +57,7 @@ class QueryError(TiltError):
 
     def __str__(self) -> str:
         shown = [self.span.render(self.hint)]
-        shown += [place.render(note) for place, note in self.notes]
+        shown += [span.render(note) for span, note in self.notes]
         if len(shown) > MAX_PLACES:
             between = len(shown) - MAX_PLACES
             shown[MAX_PLACES - 1 : -1] = [f" ... and {between} places between"]
@@ -81,7 +81,7 @@ class QueryErrors(QueryError):  # noqa: N818 - it is many of them
 
 
 class TiltWarning(UserWarning):
-    """What a query or its data is allowed to be, and seldom is on purpose."""
+    """Something that a query or its data may be, and seldom is on purpose."""
 
 
 def warn(message: str) -> None:
@@ -93,7 +93,7 @@ def warn(message: str) -> None:
 
 
 class DataError(TiltError):
-    """What was bound to a query does not fit it, or a run over it failed."""
+    """Data that does not fit the query it is bound to, or over which a run failed."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
-"""What a forked process has of the threads that it does not have: nothing held.
+"""Locks and computed properties that survive a fork.
 
-A child of `os.fork` goes on with the one thread that forked. What another thread had
-locked then would stay locked for ever. So locks belong to a `Guarded`, which has a new
-one in the child, and a property that is computed once needs none.
+A child of `os.fork` goes on with the one thread that forked: what another thread had
+locked would stay locked for ever. So locks belong to a `ForkSafe`, which has a new one
+in the child, and a property that is computed once needs none.
 """
 
 import os
@@ -14,7 +14,7 @@ from weakref import WeakSet
 T = TypeVar("T")
 
 
-class Guarded:
+class ForkSafe:
     """An object with a lock, `_lock`, that a forked process finds free.
 
     In the child nobody finishes what other threads were doing under it: whatever it
@@ -23,19 +23,19 @@ class Guarded:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        _GUARDED.add(self)
+        _FORK_SAFE.add(self)
 
     def after_fork(self) -> None:
-        """Forget, first of all, the threads that a forked child does not have."""
+        """Replace the lock, which a thread that the child does not have may hold."""
         self._lock = Lock()
 
 
-_GUARDED: WeakSet[Guarded] = WeakSet()
+_FORK_SAFE: WeakSet[ForkSafe] = WeakSet()
 
 
 def _after_fork() -> None:
-    for one in list(_GUARDED):
-        one.after_fork()
+    for instance in list(_FORK_SAFE):
+        instance.after_fork()
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,4 +1,4 @@
-"""Data as a query is given it: a frame or samples, and what the query leaves open."""
+"""Data bound to a query: a frame or samples, and what the query leaves open."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence, Sized
@@ -27,10 +27,10 @@ from tiltpy.types import Unit
 
 @dataclass(frozen=True, slots=True)
 class BoundInput(ABC):
-    """What a user has bound, for any number of runs of any queries.
+    """Data that a user has bound, for any number of runs of any queries.
 
-    Of Arrow's tables and arrays it keeps a binding for each tick that queries have, and
-    those remember what was found. All else is bound anew in each run.
+    Of Arrow's tables and arrays it keeps a binding for each tick that queries have,
+    which remembers what the first run found. All else is bound anew in each run.
     """
 
     _bindings: dict[Unit | None, InputBinding] = field(
@@ -47,13 +47,13 @@ class BoundInput(ABC):
         return binding
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle what the user said, without what was read of the frame."""
-        given = [getattr(self, one.name) for one in fields(self) if one.init]
-        return type(self), tuple(given)
+        """Pickle the arguments of the user, without what was read of the frame."""
+        arguments = (getattr(self, f.name) for f in fields(self) if f.init)
+        return type(self), tuple(arguments)
 
     @abstractmethod
     def _in_ticks(self, unit: Unit | None) -> InputBinding:
-        """Make a binding of which nothing is known."""
+        """Make a binding that remembers nothing yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +156,8 @@ def sampled(
     does.
     """
     if _is_data(values):
-        given = {"start": start, "period": period}
-        if missing := " and ".join(name for name in given if given[name] is None):
+        needed = {"start": start, "period": period}
+        if missing := " and ".join(n for n, value in needed.items() if value is None):
             raise TiltError(
                 f"values without a time column need their {missing}: write "
                 "sampled(values, start, period)"
@@ -173,7 +173,7 @@ def sampled(
 
 
 def _is_data(values: object) -> bool:
-    """Whether something holds values, and is no period."""
+    """Tell whether something holds values, and is no period."""
     if isinstance(values, str | Expression):
         return False
     return isinstance(values, Sized) or hasattr(values, "__arrow_c_stream__")

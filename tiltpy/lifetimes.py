@@ -1,6 +1,6 @@
 """Lifetimes: how the rows of an input become events.
 
-A lifetime answers what the package asks of it, so that nobody has to know which one it
+A lifetime answers what the package asks of it, so that no caller has to know which it
 is: how far an event reaches beside its stamp (`before`, `after`), how long it can last
 (`longest`), whether the next row ends it (`needs_next_row`), which columns hold its
 times (`columns`), and its text in the language (`format`). A new one is a class in this
@@ -14,7 +14,7 @@ from typing import ClassVar, get_args
 
 
 class LifetimeAnswers(ABC):
-    """What is asked of every lifetime.
+    """The questions that the package asks of every lifetime.
 
     The fields of a lifetime are its arguments in the language, in order. The answers
     below are those of a row that is valid from the tick of its stamp on.
@@ -25,9 +25,9 @@ class LifetimeAnswers(ABC):
     keyword: ClassVar[str]
     """The word that it begins with in the language."""
     clause: ClassVar[str] = ""
-    """What follows the keyword where there are arguments, with `{}` for each."""
+    """The text behind the keyword where there are arguments, with `{}` for each."""
     letters: ClassVar[tuple[str, ...]] = ()
-    """What messages call the arguments that cannot be left out."""
+    """The names in messages of the arguments that cannot be left out."""
     needs_next_row: ClassVar[bool] = False
     """Whether an event ends where the next row of its key says."""
     is_point: ClassVar[bool] = False
@@ -41,12 +41,12 @@ class LifetimeAnswers(ABC):
 
     @property
     def before(self) -> int:
-        """How many ticks before its stamp an event starts."""
+        """The ticks between the start of an event and its stamp."""
         return 1
 
     @property
     def after(self) -> int:
-        """How many ticks after its stamp an event ends, whatever the other rows."""
+        """The ticks between the stamp of an event and its end, but for other rows."""
         return 0
 
     @property
@@ -166,9 +166,9 @@ class Interval(LifetimeAnswers):
 
 
 Lifetime = Point | FixedDuration | UntilNext | Sampled | Interval
-"""How long the rows of an input are valid."""
+"""The validity of an input's rows."""
 
-LIFETIMES: dict[str, type[Lifetime]] = {one.keyword: one for one in get_args(Lifetime)}
+LIFETIMES: dict[str, type[Lifetime]] = {L.keyword: L for L in get_args(Lifetime)}
 """The lifetimes by keyword, in the order in which messages list them."""
 
 
@@ -181,12 +181,12 @@ def make_lifetime(keyword: str, *arguments: int | str) -> Lifetime:
 def list_forms() -> str:
     """List the lifetimes as a query writes them: `point, duration d, ...`."""
     return ", ".join(
-        one.keyword + (one.clause.format(*one.letters) if one.letters else "")
-        for one in LIFETIMES.values()
+        kind.keyword + (kind.clause.format(*kind.letters) if kind.letters else "")
+        for kind in LIFETIMES.values()
     )
 
 
 def list_calls() -> str:
     """List the lifetimes as Python makes them: `point(), duration(d), ...`."""
-    *most, last = (f"{n}({', '.join(one.letters)})" for n, one in LIFETIMES.items())
+    *most, last = (f"{n}({', '.join(kind.letters)})" for n, kind in LIFETIMES.items())
     return f"{', '.join(most)} or {last}"

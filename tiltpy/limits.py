@@ -1,4 +1,4 @@
-"""How large a query may be: every limit of breadth and depth, in one place.
+"""Limits of a query: every bound of breadth and depth, in one place.
 
 A query comes from anyone, and compiling it may neither take minutes nor all memory. Up
 to these limits what compiling costs grows with the size of the query; what is beyond is
@@ -41,7 +41,7 @@ MAX_OPTIONS = 10_000
 # Expressions.
 
 MAX_DEPTH = 200
-"""How deep an expression may nest: recursion over it must not exhaust the stack."""
+"""Levels of an expression: recursion over it must not exhaust the stack."""
 MAX_CALLS = 5_000
 """Calls of functions by a query, calls inside of functions included."""
 MAX_NODES = 50_000

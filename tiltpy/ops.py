@@ -43,9 +43,9 @@ class FunctionRule:
     name: str
     result: Literal["float", "same", "bool"]
     doc: str
-    """What it is, for Python's docstring."""
+    """The docstring of its Python function."""
     parameters: tuple[str, ...] = ("x",)
-    """What Python calls its arguments."""
+    """The names of its arguments in Python."""
     numpy: str = ""
     """NumPy's name of it, where that is another."""
     exact: bool = False
@@ -133,9 +133,9 @@ class ReductionRule:
     name: str
     result: Literal["sum", "keep", "float", "f64", "i64", "bool", "top"]
     doc: str
-    """What it is, for Python's docstring."""
+    """The docstring of its Python function."""
     active_doc: str
-    """What `name_active` is, which reduces the events alive at a time."""
+    """The docstring of `name_active`, which reduces the events alive at a time."""
     symbol: str = ""
     """The paper's operator for it inside `⊕(...)`."""
 

@@ -1,4 +1,4 @@
-"""What the caller of a run gives besides the data: checked, and in ticks."""
+"""Arguments of a run besides the data: checked, and in ticks."""
 
 from collections.abc import Callable, Collection, Mapping
 
@@ -13,7 +13,7 @@ from tiltpy.types import Unit
 
 
 class Arguments:
-    """What runs of a query are given by name: inputs, and bounds of time domains."""
+    """Arguments of a run that a query names: inputs, and bounds of time domains."""
 
     def __init__(self, query: Query) -> None:
         self._query = query

@@ -1,8 +1,8 @@
-"""Source texts and spans: where in the user's words something was said.
+"""Source texts, and spans of them: the places that errors show.
 
 The lowest layer. A `Span` is a half-open range of characters of a `Source`; it
 renders itself as the caret picture that every error shows. Queries built in Python
-carry spans of the caller's file, so both doors report places the same way.
+carry spans of the caller's file, so both frontends report places the same way.
 """
 
 from bisect import bisect_right

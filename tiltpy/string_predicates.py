@@ -47,7 +47,7 @@ def match_string(test: StringTest, string: str, pattern: str) -> bool:
 
 
 def find_pattern_fault(pattern: str) -> str | None:
-    """Why a regular expression does not compile, or None where it does."""
+    """Describe why a regular expression does not compile; None where it does."""
     try:
         match_strings("matches", array_of([""]), pattern)
     except pa.ArrowInvalid as error:

@@ -1,4 +1,4 @@
-"""Times and durations as people give them to a run, in the ticks of a query."""
+"""Times and durations as arguments of a run, in the ticks of a query."""
 
 import re
 from datetime import date, datetime, timedelta
@@ -32,8 +32,8 @@ def ticks_of(value: object, unit: Unit | None) -> int:
         return int(value)
     if not isinstance(value, str) or not is_duration(value):
         raise TiltError("expected ticks or a duration like 1h30m")
-    place = Span(Source("<duration>", value), 0, len(value))
-    return _whole_ticks(parse_duration(value, place).nanoseconds, unit)
+    span = Span(Source("<duration>", value), 0, len(value))
+    return _whole_ticks(parse_duration(value, span).nanoseconds, unit)
 
 
 def time_of(value: object, unit: Unit | None) -> int:

@@ -183,7 +183,7 @@ class TDom:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far a result looks in one direction: ticks, and rows.
+    """The extent of a lookback or a lookahead: ticks, and rows.
 
     `rows` is 0 until windows by row count exist.
     """

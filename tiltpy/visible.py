@@ -30,7 +30,7 @@ def escape_lines(text: str) -> str:
 
 
 def escape_json(text: str) -> str:
-    """A text of JSON, with JSON's own escapes: it still says the same."""
+    """Escape a text of JSON by JSON's escapes: it still parses to one value."""
     return _IN_LINES.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class SlotKind(StrEnum):
-    """What a slot holds.
+    """The content of a slot.
 
     `object` is an input's name, an output's for `OUT_*`, a string or a pattern.
     """
@@ -19,9 +19,9 @@ class SlotKind(StrEnum):
     VALIDITY = "validity"
     VALIDITY_OFFSET = "validity_offset"
     FIRST = "first"
-    """Where the loop of an object starts (see `Loop`)."""
+    """The first grid point or row of an object's loop (see `Loop`)."""
     LAST = "last"
-    """Where it ends."""
+    """The last one."""
     CLIP_LOW = "clip_low"
     """A temporal object with a finite domain: the bounds that clip its snapshots."""
     CLIP_HIGH = "clip_high"
@@ -31,7 +31,7 @@ class SlotKind(StrEnum):
     OUT_VALIDITY = "out_validity"
     """One byte per snapshot; only for the fields of a struct."""
     OUT_COUNT = "out_count"
-    """Written by the kernel: how many snapshots it found."""
+    """Written by the kernel: the number of its snapshots."""
     OUT_BEGINS = "out_begins"
     """Vector kernels: a bit for each cell, 1 where a snapshot begins. Its value is the
     next of `OUT_VALUES`."""
@@ -51,12 +51,12 @@ class SlotKind(StrEnum):
     """The least key."""
     KEY_COUNT = "key_count"
     PANE_ROWS = "pane_rows"
-    """The row at which each pane begins, and where the last one ends."""
+    """The row at which each pane begins, and that at which the last one ends."""
     PANE_COUNT = "pane_count"
     STATES = "states"
     """Array number `column` of the states that the fold writes."""
     LOST = "lost"
-    """Written by the kernel: in how many rows the key was out of the range."""
+    """Written by the kernel: the number of rows whose key was out of range."""
     SHIFT = "shift"
     """The pane that cell 0 of an output would begin with, counted from the first."""
     KEY_LOW = "key_low"
@@ -65,7 +65,7 @@ class SlotKind(StrEnum):
     CODE = "code"
     """The code of the string that `object` is."""
     STRINGS = "strings"
-    """How many codes there are, at least 1."""
+    """The number of codes, at least 1."""
     STARTS_WITH = "starts_with"
     """A bool for each code (bytes): whether its string starts with `object`."""
     ENDS_WITH = "ends_with"
@@ -79,7 +79,7 @@ OF_STRINGS = (
     SlotKind.CODE, SlotKind.STRINGS, SlotKind.STARTS_WITH, SlotKind.ENDS_WITH,
     SlotKind.CONTAINS, SlotKind.MATCHES, SlotKind.AMONG,
 )  # fmt: skip
-"""What the run's dictionary of strings decides."""
+"""The slots that depend on the run's dictionary of strings."""
 
 
 @dataclass(frozen=True, slots=True)

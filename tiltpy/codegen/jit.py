@@ -19,7 +19,7 @@ from llvmlite.binding import ffi
 from tiltpy.abi.signature import LANES
 from tiltpy.codegen.llvm.drivers import DRIVERS
 from tiltpy.codegen.llvm.module import emit_module
-from tiltpy.forks import Guarded
+from tiltpy.forks import ForkSafe
 from tiltpy.loops.nodes import LoopKernel, has_loop
 
 # Of NewGVN: it took a value of the round before for one of this round's, and so a
@@ -191,7 +191,7 @@ def _machine(level: int) -> llvm.TargetMachine:
     )
 
 
-class _PassBuilder(Guarded):
+class _PassBuilder(ForkSafe):
     """LLVM's pass builder, replaced after `RUNS` kernels.
 
     llvmlite never frees the pass counters of a builder (1.5 KiB), and each run adds to
@@ -242,7 +242,7 @@ def _passes(builder: llvm.PassBuilder, effort: Effort) -> llvm.ModulePassManager
 _PASS_BUILDER = _PassBuilder()
 
 
-class _StrengthReduction(Guarded):
+class _StrengthReduction(ForkSafe):
     """Loop strength reduction, which is off while the code of kernels is generated.
 
     It would take a third of that time and more, and kernels are no faster for it: the

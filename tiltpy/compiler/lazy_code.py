@@ -12,7 +12,7 @@ from tiltpy.codegen.jit import (
     compile_drivers,
     compile_object,
 )
-from tiltpy.forks import Guarded
+from tiltpy.forks import ForkSafe
 from tiltpy.lowering.lowered import LoweredKernel
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.kernel import Kernel
@@ -25,7 +25,7 @@ def _drivers(*, stored: bool) -> Drivers:
     return Drivers(store.memoize("drivers", bytes, compile_drivers).value)
 
 
-class LazyCode(Guarded):
+class LazyCode(ForkSafe):
     """A kernel's machine code: read from disk, or compiled when first run or printed.
 
     `lower` returns its loop IR, which is lowered again if only the code was stored.

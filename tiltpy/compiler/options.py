@@ -7,7 +7,7 @@ from tiltpy.costs import DEFAULT_COSTS, Costs
 
 @dataclass(frozen=True, slots=True)
 class CompileOptions:
-    """How to compile: nothing here changes results.
+    """Options of the compiler; none of them changes a result.
 
     `disabled_passes`: names of `passes.PASS_NAMES` to leave out. `disabled_strategies`:
     names of `plan.STRATEGY_NAMES` to leave out; without any, sweeps do all. `optimize`:

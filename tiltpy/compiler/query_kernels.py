@@ -11,7 +11,7 @@ from tiltpy.codegen.cache.compile_cache import NO_CACHE, CompileCache, open_cach
 from tiltpy.compiler.lazy_code import LazyCode
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.costs import Costs
-from tiltpy.forks import Guarded, cached_property
+from tiltpy.forks import ForkSafe, cached_property
 from tiltpy.ir.nodes import Query
 from tiltpy.loops.printer import format_kernel
 from tiltpy.loops.verify import verify_kernel
@@ -43,7 +43,7 @@ FoldKey = tuple[str, Scalar, bool]
 """An output, the type of its keys, and whether its counts are narrow."""
 
 
-class QueryKernels(Guarded):
+class QueryKernels(ForkSafe):
     """The kernels of a query for one combination of layouts, compiled when needed.
 
     `sweep_code` serves any rows of these layouts, and so does `baseline_code`, which is
@@ -107,7 +107,7 @@ class QueryKernels(Guarded):
 
     @property
     def seconds(self) -> dict[str, float]:
-        """How long each stage took, in whichever process it ran."""
+        """The seconds that each stage took, in whichever process it ran."""
         total = dict(self._seconds)
         for code in self.codes():
             for stage, seconds in code.seconds.items():
@@ -307,7 +307,7 @@ def specialise(query: Query, layouts: Mapping[str, Layout]) -> Query:
     return replace(query, inputs=inputs)
 
 
-class Compiler(Guarded):
+class Compiler(ForkSafe):
     """A query and its kernels for all combinations of layouts met, in memory."""
 
     def __init__(self, query: Query, options: CompileOptions | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What is coloured in a query, from the terminals of `grammar/tilt.lark`.
+"""The tokens that are coloured in a query, from the terminals of `grammar/tilt.lark`.
 
 Both kinds of grammars are made of the same rules, and the rules of what the parser
 reads, so that a word of the language is coloured as soon as it is one.
@@ -47,52 +47,52 @@ CONSTANTS = ("true", "false", "phi", "φ", "inf", "nan")
 BUILT_IN = (*FUNCTIONS, *REDUCTIONS, *STRING_TESTS, "TDom")
 BRACKETS = frozenset("()[]{},;:.=")
 _KEYWORD = re.compile(r"(\w+)\(\?!\[\\w'\]\)")
-"""How the grammar writes a word that is no part of a longer one."""
+"""The grammar's form of a word that is no part of a longer one."""
 
 
 @cache
 def rules() -> tuple[Rule, ...]:
-    """The rules in order; together they match everything but blanks."""
-    found = dict(terminals())
+    """List the rules in order; together they match everything but blanks."""
+    patterns = dict(terminals())
     return (
-        Rule("comment", found["COMMENT"]),
-        Rule("string", found["STRING"]),
-        Rule("object", found["OBJECT"]),
-        Rule("number", found["DURATION"]),
-        Rule("number", found["NUMBER"]),
-        Rule("builtin", found["REDUCE"]),
+        Rule("comment", patterns["COMMENT"]),
+        Rule("string", patterns["STRING"]),
+        Rule("object", patterns["OBJECT"]),
+        Rule("number", patterns["DURATION"]),
+        Rule("number", patterns["NUMBER"]),
+        Rule("builtin", patterns["REDUCE"]),
         Rule(
             "declaration", _words(word for word in keywords() if word not in RESERVED)
         ),
         Rule("keyword", _words(word for word in keywords() if word in RESERVED)),
-        Rule("constant", f"{_words(CONSTANTS)}|{found['INFINITY']}"),
+        Rule("constant", f"{_words(CONSTANTS)}|{patterns['INFINITY']}"),
         Rule("type", _words(NAMED)),
         Rule("builtin", _words(BUILT_IN) + r"(?=[ \t]*\()"),
-        Rule("function", found["CALLEE"]),
-        Rule("name", found["WORD"]),
-        Rule("operator", _signs(found.values(), brackets=False)),
-        Rule("punctuation", _signs(found.values(), brackets=True)),
+        Rule("function", patterns["CALLEE"]),
+        Rule("name", patterns["WORD"]),
+        Rule("operator", _signs(patterns.values(), brackets=False)),
+        Rule("punctuation", _signs(patterns.values(), brackets=True)),
     )
 
 
 def keywords() -> list[str]:
-    """The words that the grammar knows, those of declarations among them."""
-    found = (_KEYWORD.fullmatch(pattern) for pattern in dict(terminals()).values())
-    return [match[1] for match in found if match]
+    """List the words that the grammar knows, those of declarations among them."""
+    matches = (_KEYWORD.fullmatch(pattern) for pattern in dict(terminals()).values())
+    return [match[1] for match in matches if match]
 
 
 def _words(words: Iterable[str]) -> str:
-    """Any of these words, but not as a field or a part of a longer one."""
+    """Match any of these words, but not as a field or a part of a longer one."""
     return rf"(?<![\w.'])(?:{'|'.join(sorted(set(words)))})(?![\w'])"
 
 
 def _signs(patterns: Iterable[str], *, brackets: bool) -> str:
-    """Any sign of the grammar, longer ones first: brackets and the like, or others."""
+    """Match any sign of the grammar, longer ones first: brackets, or others."""
     signs: set[str] = set()
     for pattern in patterns:
-        found = re.fullmatch(r"\(\?:(.*)\)", pattern)
-        parts = re.findall(r"(?:\\.|[^|\\])+", found[1] if found else pattern)
-        plain = [re.sub(r"\\(\W)", r"\1", part) for part in parts]
+        group = re.fullmatch(r"\(\?:(.*)\)", pattern)
+        alternatives = re.findall(r"(?:\\.|[^|\\])+", group[1] if group else pattern)
+        plain = [re.sub(r"\\(\W)", r"\1", sign) for sign in alternatives]
         if all(re.fullmatch(r"[^\w\s\\∞]{1,2}", sign) for sign in plain):
             signs.update(plain)
     chosen = [sign for sign in signs if (sign in BRACKETS) == brackets]

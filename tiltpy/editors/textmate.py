@@ -27,14 +27,14 @@ SCOPES: dict[Kind, str] = {
 
 
 def textmate_grammar() -> str:
-    """The grammar as JSON."""
-    found = rules()
-    everywhere = [_pattern(rule) for rule in found if rule.kind != "declaration"]
+    """Format the grammar as JSON."""
+    ordered = rules()
+    everywhere = [_pattern(rule) for rule in ordered if rule.kind != "declaration"]
     declaration = {
         "begin": r"(?<![\w.'])input(?![\w'])",
         "beginCaptures": {"0": {"name": f"{SCOPES['keyword']}.tilt"}},
         "end": "$",
-        "patterns": [_pattern(rule) for rule in found],
+        "patterns": [_pattern(rule) for rule in ordered],
     }
     grammar = {
         "name": "tilt",

@@ -241,4 +241,4 @@ def _seconds(compiled: QueryKernels) -> Iterator[str]:
 
 
 DEFAULT_LAYOUT = TimeLayout.CONTIGUOUS
-"""What `explain` assumes of an input when it is given no data."""
+"""The layout that `explain` assumes of an input without data."""

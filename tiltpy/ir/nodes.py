@@ -336,7 +336,7 @@ class InlinedCut:
 
 
 Cut = CutPoint | CutWindow | CutTime | InlinedCut
-"""What cuts the snapshots of an object.
+"""A reference that cuts the snapshots of an object.
 
 Neighbouring cells are one snapshot exactly when none of its cuts cuts between them (and
 both have a value). In a source query `cuts` has one entry per distinct reference that

@@ -20,7 +20,7 @@ OLDER, NEWER = "a", "b"
 CLAUSES = ("init", "acc", "deacc", "merge", "result")
 """In the order in which they are written."""
 OUTSIDE = At | EventBound | Time | Reduce | Element
-"""What no clause of a reduction refers to: anything beyond its own names."""
+"""Nodes that no clause of a reduction may have: references beyond its own names."""
 
 
 def clauses(reduction: UserReduction) -> Iterator[tuple[str, Expr]]:

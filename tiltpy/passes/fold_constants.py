@@ -63,7 +63,7 @@ from tiltpy.string_predicates import match_string
 from tiltpy.types import BOOL, Struct
 
 MAX_PATTERN = 32
-"""How many nodes may be repeated for each use of a named struct."""
+"""Nodes that may be repeated for each use of a named struct."""
 
 
 def fold_constants(query: Query) -> Query:

@@ -48,11 +48,11 @@ from tiltpy.passes.analyses.substitution import inline_points
 from tiltpy.passes.eliminate_dead import drop_definitions, drop_names
 
 MAX_NODES = 400
-"""How many nodes a body may grow to."""
+"""Nodes that a body may grow to."""
 MAX_CHEAP_OPTIONS = 8
 """Constants that a value is compared with, one after the other, at no great cost."""
 MAX_COPIES = 3
-"""How often heavy work may be computed again, over all offsets and outputs."""
+"""Copies of heavy work, over all offsets and outputs."""
 CHEAP_FUNCTIONS = frozenset(
     {"abs", "sign", "min", "max", "floor", "ceil", "round", "trunc", "sqrt"}
     | {"is_nan", "is_inf", "is_finite"}

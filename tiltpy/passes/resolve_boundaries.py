@@ -25,7 +25,7 @@ from tiltpy.ir.nodes import CutPoint, CutTime, CutWindow, Query, TemporalExpr
 from tiltpy.types import MAX_OFFSET, Boundary, Reach
 
 Reaches = Mapping[str, Boundary]
-"""What an object needs of each input."""
+"""The needs of an object, by input."""
 
 
 def resolve_boundaries(query: Query) -> Query:

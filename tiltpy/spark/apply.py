@@ -40,8 +40,8 @@ from tiltpy.time_literals import Length, Moment
 
 MEMORY = "256MB"
 """Of rows that a task holds at once, where the caller does not say."""
-PIECES = 3
-"""Pieces for each core: a task that has had an easy one takes another."""
+PARTITIONS_PER_CORE = 3
+"""Partitions for each core: a task that has had an easy one takes another."""
 
 
 def tilt_transform(
@@ -65,7 +65,7 @@ def tilt_transform(
     names the output to compute, where the query has several. The rest is as in `apply`.
     """
     compiled = parse(query) if isinstance(query, str) else query
-    names = [one.name for one in compiled.query.inputs]
+    names = [declared.name for declared in compiled.query.inputs]
     if len(names) != 1:
         raise TiltError(
             f"the query has the inputs {', '.join(names) or '(none)'}; give a "
@@ -78,8 +78,8 @@ def tilt_transform(
         bound = bind(
             frame, time=time, lifetime=lifetime, column=column, order=order, by=by
         )
-        door = SparkPlan(compiled, {name: bound}, start, end, chunk, bounds, memory)
-        return door.output(chosen)
+        plan = SparkPlan(compiled, {name: bound}, start, end, chunk, bounds, memory)
+        return plan.output(chosen)
 
     return transform
 
@@ -106,7 +106,8 @@ def apply(
 
     `memory` bounds the rows that a task holds at once, in bytes or as a text: what is
     more waits in files. Several times as much is needed to compute with them. Of a key
-    with more rows those must fit that a snapshot depends on; with `chunk`, of a piece.
+    with more rows those must fit that a snapshot depends on; with `chunk`, of a
+    partition.
 
     Rows that share a time are ordered by `order`, or else by all columns that the query
     reads, as they stand in the frame, nulls first.
@@ -128,8 +129,8 @@ def apply_all(
 ) -> dict[str, DataFrame]:
     """Make a DataFrame for each output, by name; each reads the inputs for itself."""
     compiled = parse(query) if isinstance(query, str) else query
-    door = SparkPlan(compiled, inputs, start, end, chunk, bounds, memory)
-    return {name: door.output(name) for name in compiled.query.outputs}
+    plan = SparkPlan(compiled, inputs, start, end, chunk, bounds, memory)
+    return {name: plan.output(name) for name in compiled.query.outputs}
 
 
 def _choose_output(query: Query, output: str | None) -> str:
@@ -159,12 +160,12 @@ class SparkPlan:
         self.memory = size_of(memory)
         self.options = compiled.options
         self.query = resolve_boundaries(compiled.query)
-        given = {**inputs, **(bounds or {})}
-        self.request, frames = Arguments(self.query).read(start, end, given, ())
+        arguments = {**inputs, **(bounds or {})}
+        self.request, frames = Arguments(self.query).read(start, end, arguments, ())
         self.chunk = read_options(self.query.unit, None, chunk).chunk
-        bindings = {n: binding_of(self.query, n, one) for n, one in frames.items()}
+        bindings = {n: binding_of(self.query, n, f) for n, f in frames.items()}
         self.sources = read_sources(self.query, bindings)
-        stamps = {name: one.stamps for name, one in self.sources.items()}
+        stamps = {name: source.stamps for name, source in self.sources.items()}
         self.stamp = output_stamp(stamps, self.query.unit)
 
     def output(self, name: str) -> DataFrame:
@@ -178,23 +179,23 @@ class SparkPlan:
             for number, declared in enumerate(query.inputs)
         ]
         task = self._task(query, name, used)
-        everyone = any(not one.keys for one in used)
+        everyone = any(not source.keys for source in used)
         if task.keys and (everyone or self.chunk is None):
             schema = spark_schema(task.schema)
             if not everyone:
                 return shuffle_by_key(used).mapInArrow(key_worker(task), schema)
-            rows = shuffle_by_group(used, PIECES * self._cores)
+            rows = shuffle_by_group(used, PARTITIONS_PER_CORE * self._cores)
             return rows.mapInArrow(group_worker(task), schema)
         cutting = PartitionGrid(
             definition,
             self.request,
             self.chunk,
-            PIECES * self._cores,
+            PARTITIONS_PER_CORE * self._cores,
             max((back + ahead for back, ahead in reaches.values()), default=0),
         )
         rows = shuffle_by_time(self._session, used, reaches, cutting)
         whole = rows.mapInArrow(partition_worker(task), spark_schema(task.schema))
-        lifetimes = {one: source.lifetime for one, source in self.sources.items()}
+        lifetimes = {n: source.lifetime for n, source in self.sources.items()}
         if not can_cross_seams(query, name, lifetimes):
             return whole
         fragments = rows.mapInArrow(
@@ -217,7 +218,7 @@ class SparkPlan:
         assert definition is not None
         keys = keys_of(query, name)
         payload = OutputTable(name, definition.type, [], self.stamp).schema
-        sources = {one.name: one.source for one in used}
+        sources = {numbered.name: numbered.source for numbered in used}
         fields = [*_key_fields(keys, sources), *payload]
         return SparkTask(
             format_query(query),
@@ -250,11 +251,11 @@ def _columns(numbered: NumberedInput) -> InputColumns:
 
 
 def _key_fields(keys: Keys, sources: Mapping[str, SparkSource]) -> list[pa.Field]:
-    """Find the key columns of an output: what holds those of all its inputs."""
+    """Find the key columns of an output, in types that hold those of all inputs."""
     fields = []
-    for place, key in enumerate(keys):
+    for position, key in enumerate(keys):
         kinds = {
-            name: source.schema.field(source.declared.keys[place]).type
+            name: source.schema.field(source.declared.keys[position]).type
             for name, source in sources.items()
             if source.declared.keys
         }

@@ -1,4 +1,4 @@
-"""What failed, in one line, from what Spark says of it: pages of stack traces."""
+"""Errors of Spark in one line: it reports them in pages of stack traces."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ RAISED = re.compile(
 LOGGED = re.compile(
     r"^(?:\S+ \S+ ERROR [\w.$]+|Exception in thread .*?): (.+)$", re.MULTILINE
 )
-"""What a JVM says that comes to its end."""
+"""The last line of a JVM that exits."""
 
 
 @contextmanager
@@ -33,10 +33,10 @@ def translate_errors() -> Iterator[None]:
 def find_cause(text: str, log: str = "") -> TiltError:
     """Find what is behind an error of Spark: its text, and what its JVM has said."""
     for ours in (OURS, RAISED):
-        if found := ours.search(text):
-            return DataError(found[1].strip())
-    if found := LOGGED.search(log):
-        return TiltError(f"Spark: {found[1].strip()}")
+        if match := ours.search(text):
+            return DataError(match[1].strip())
+    if match := LOGGED.search(log):
+        return TiltError(f"Spark: {match[1].strip()}")
     lines = [line.strip().removeprefix(": ") for line in text.splitlines()]
     lines = [
         line for line in lines if line and not line.startswith("An error occurred")

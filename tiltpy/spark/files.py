@@ -22,7 +22,7 @@ def read_frame(session: SparkSession, path: Path) -> DataFrame:
     """Read a Parquet file, a directory of them, or a pattern."""
     # Patterns are read here: Spark's are others, and any name is one to it.
     paths = [str(path)] if path.exists() else sorted(glob(str(path)))  # noqa: PTH207
-    names = (str(Path(one).absolute()) for one in paths)
+    names = (str(Path(path).absolute()) for path in paths)
     plain = (re.sub(r"[\\*?\[\]{}]", r"\\\g<0>", name) for name in names)
     with translate_errors():
         return session.read.parquet(*(f"file:{name}" for name in plain))
@@ -30,11 +30,12 @@ def read_frame(session: SparkSession, path: Path) -> DataFrame:
 
 def read_head(frame: DataFrame, rows: int) -> tuple[int, pa.Table]:
     """Count the rows of a result, and read the first by its keys and times."""
-    kept = frame.persist()
+    persisted = frame.persist()
     try:
-        return kept.count(), kept.orderBy(*kept.columns).limit(rows).toArrow()
+        head = persisted.orderBy(*persisted.columns)
+        return persisted.count(), head.limit(rows).toArrow()
     finally:
-        kept.unpersist()
+        persisted.unpersist()
 
 
 def check_dataset_path(path: Path) -> None:

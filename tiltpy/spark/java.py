@@ -1,4 +1,4 @@
-"""Which Java there is for Spark: of JAVA_HOME, of the PATH, or of the usual places."""
+"""The Java that Spark runs on: of JAVA_HOME, of the PATH, or of a usual directory."""
 
 import os
 import re
@@ -53,11 +53,11 @@ def find_java(
     places, being what Spark is tested with most. A `JavaError` says what was looked at.
     """
     seen = []
-    for place, program in _candidates(environ):
+    for origin, program in _candidates(environ):
         java = None if program is None else ask(program)
         if java is not None and java.version >= OLDEST:
             return java
-        seen.append(f"{place} {_failure(program, java)}")
+        seen.append(f"{origin} {_failure(program, java)}")
     javas = [
         java
         for program in _default_candidates(usual)

@@ -33,23 +33,23 @@ from tiltpy.spark.worker_task import (
 
 Key = tuple[pa.Array, ...]
 
-PART = 8
-"""A file has so small a part of the memory, if its rows are not all at one time."""
+FILE_SHARE = 8
+"""A file holds one in so many of the memory's bytes, unless all rows have one time."""
 MOST_FILES = 512
 SAMPLE = 64
-"""Every so manieth row is looked at, to find where to cut time."""
+"""One row in so many is looked at, to find where to cut time."""
 
 
 def stream_keys(task: SparkTask, share: Share) -> Iterator[tuple[Key, pa.Table]]:
     """Compute the snapshots of each key that has rows in a share, some at a time."""
     query, compiler = compiler_of(task.text, task.options, by_key=False)
-    inputs = tuple(strip_declaration(one) for one in query.inputs)
+    inputs = tuple(map(strip_declaration, query.inputs))
     query = resolve_boundaries(replace(query, inputs=inputs))
     for key in _list_keys(share, task.slots):
         with TemporaryDirectory(prefix="tiltpy-") as folder:
             bindings = {
-                one.name: _binding(task, share, key, number, Path(folder, str(number)))
-                for number, one in enumerate(task.inputs)
+                each.name: _binding(task, share, key, number, Path(folder, str(number)))
+                for number, each in enumerate(task.inputs)
             }
             try:
                 for result in stream(
@@ -67,9 +67,9 @@ def stream_keys(task: SparkTask, share: Share) -> Iterator[tuple[Key, pa.Table]]
 
 
 def _list_keys(share: Share, slots: list[str]) -> list[Key]:
-    """List the different keys, of which there are few."""
-    parts = (pa.Table.from_batches([batch]).select(slots) for batch in share.rows)
-    distinct = pa.concat_tables(part.group_by(slots).aggregate([]) for part in parts)
+    """List the distinct keys, which all fit in memory."""
+    tables = (pa.Table.from_batches([batch]).select(slots) for batch in share.rows)
+    distinct = pa.concat_tables(t.group_by(slots).aggregate([]) for t in tables)
     keys = distinct.group_by(slots).aggregate([]).combine_chunks()
     return [
         tuple(column.chunk(0).slice(row, 1) for column in keys.columns)
@@ -84,15 +84,15 @@ def _binding(
 
     `number` is the input's in `task`; `folder` is where its rows are sorted.
     """
-    one, rows = task.inputs[number], _KeyRows(task, share, key, number)
-    empty = bind_rows(one, rows.empty_table())
-    later = (bind_rows(one, table).frame for table in _sort_by_files(rows, folder))
+    columns, rows = task.inputs[number], _KeyRows(task, share, key, number)
+    empty = bind_rows(columns, rows.empty_table())
+    later = (bind_rows(columns, table).frame for table in _sort_by_files(rows, folder))
     return replace(empty, frame=chain((empty.frame,), later))
 
 
 @dataclass(frozen=True, slots=True)
 class _KeyRows:
-    """The rows of an input and a key, in tables, as often as asked; and their times."""
+    """The rows of an input and a key, in tables, read as often as asked."""
 
     task: SparkTask
     share: Share
@@ -100,23 +100,23 @@ class _KeyRows:
     number: int
 
     def __iter__(self) -> Iterator[pa.Table]:
-        slots, one = self.task.slots, self.task.inputs[self.number]
-        for table in collect_tables(self.share.rows, self.task.memory // PART):
+        slots, columns = self.task.slots, self.task.inputs[self.number]
+        for table in collect_tables(self.share.rows, self.task.memory // FILE_SHARE):
             alike = [
                 _matches_value(table.column(slot), value)
                 for slot, value in zip(slots, self.key, strict=True)
             ]
-            own = table.filter(pa.array(np.logical_and.reduce(alike)))
-            yield rows_of(own, self.number, one)
+            of_key = table.filter(pa.array(np.logical_and.reduce(alike)))
+            yield rows_of(of_key, self.number, columns)
 
     def empty_table(self) -> pa.Table:
         """Make a table without rows."""
         first = next(iter(self.share.rows))
-        own = pa.Table.from_batches([first]).slice(0, 0)
-        return rows_of(own, self.number, self.task.inputs[self.number])
+        empty = pa.Table.from_batches([first]).slice(0, 0)
+        return rows_of(empty, self.number, self.task.inputs[self.number])
 
     def times(self, table: pa.Table) -> I64Array:
-        """Read the times of rows, which stand in their order as numbers."""
+        """Read the times of rows as numbers of the same order."""
         column = table.column(self.time).combine_chunks()
         stored = np.dtype(f"i{column.type.bit_width // 8}")
         return values_of(column, stored).astype(np.int64)
@@ -124,21 +124,21 @@ class _KeyRows:
     @property
     def time(self) -> str:
         """The column that rows are in order of."""
-        one = self.task.inputs[self.number]
-        if one.lifetime.columns:
-            return one.lifetime.columns[0]
-        assert one.time is not None
-        return one.time
+        columns = self.task.inputs[self.number]
+        if columns.lifetime.columns:
+            return columns.lifetime.columns[0]
+        assert columns.time is not None
+        return columns.time
 
 
 def _sort_by_files(rows: _KeyRows, folder: Path) -> Iterator[pa.Table]:
     """Sort rows by time, by way of files that each fit in memory."""
-    some = np.sort(np.concatenate([rows.times(one)[::SAMPLE] for one in rows]))
-    if len(some) == 0:
+    sample = np.sort(np.concatenate([rows.times(t)[::SAMPLE] for t in rows]))
+    if len(sample) == 0:
         return
     folder.mkdir()
-    count = min(MOST_FILES, 1 + PART * rows.share.nbytes // rows.task.memory)
-    cuts = np.unique(some[len(some) * np.arange(1, count) // count])
+    count = min(MOST_FILES, 1 + FILE_SHARE * rows.share.nbytes // rows.task.memory)
+    cuts = np.unique(sample[len(sample) * np.arange(1, count) // count])
     with BatchFiles(str(folder), rows.empty_table().schema, 1 + len(cuts)) as files:
         for table in rows:
             files.write(table, cuts.searchsorted(rows.times(table), side="right"))

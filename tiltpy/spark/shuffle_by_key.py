@@ -15,11 +15,11 @@ from tiltpy.spark.shuffle_rows import NumberedInput, keys_among
 
 
 def shuffle_by_key(inputs: Sequence[NumberedInput]) -> DataFrame:
-    """Share all rows of keyed inputs out among as many tasks as they are worth."""
+    """Share all rows of keyed inputs out among as many tasks as Spark finds right."""
     (first, *others) = inputs
     if not others:  # rows move one by one, and a column more is dear
         return first.rows().repartition(*first.keys)
-    return _union_by_group([_tag_rows(one) for one in inputs]).repartition(*first.keys)
+    return _union_by_group([_tag_rows(n) for n in inputs]).repartition(*first.keys)
 
 
 def shuffle_by_group(inputs: Sequence[NumberedInput], groups: int) -> DataFrame:
@@ -27,14 +27,14 @@ def shuffle_by_group(inputs: Sequence[NumberedInput], groups: int) -> DataFrame:
     keys = keys_among(inputs)
     numbers = sql.explode(sql.sequence(sql.lit(0), sql.lit(groups - 1)))
     # Of the keys as they are in all inputs: integers of other widths have other hashes.
-    own = sql.pmod(sql.hash(*keys), sql.lit(groups))
+    group = sql.pmod(sql.hash(*keys), sql.lit(groups))
     rows = _union_by_group(
         [
-            _tag_rows(one) if one.keys else _tag_rows(one).withColumn("group", numbers)
-            for one in inputs
+            _tag_rows(n) if n.keys else _tag_rows(n).withColumn("group", numbers)
+            for n in inputs
         ]
     )
-    number = sql.coalesce("group", own)
+    number = sql.coalesce("group", group)
     return rows.withColumn("group", number).repartition("group")
 
 
@@ -42,5 +42,5 @@ def _tag_rows(source: NumberedInput) -> DataFrame:
     return source.rows().withColumn("input", sql.lit(source.number))
 
 
-def _union_by_group(parts: Sequence[DataFrame]) -> DataFrame:
-    return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)
+def _union_by_group(frames: Sequence[DataFrame]) -> DataFrame:
+    return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)

@@ -1,10 +1,10 @@
-"""Rows to the pieces that need them: those in a piece, and those in its halo.
+"""Rows to the partitions that need them: those in one, and those in its halo.
 
-A frame of rows in pieces has the keys, `piece`, `input` (its number), and the inputs'
-columns. A row whose input is `DESCRIPTION` describes the piece itself, in columns of
-its own (`description_columns`); so there is every piece of an output's domain, be there
-rows in it or not. Those are numbers, null in other rows: where arrays are null, Spark's
-Arrow writer goes through the whole batch before, for each row.
+A frame of rows in partitions has the keys, `partition`, `input` (its number), and the
+inputs' columns. A row whose input is `DESCRIPTION` describes the partition itself, in
+columns of its own (`description_columns`); so there is every partition of an output's
+domain, be there rows in it or not. Those are numbers, null in other rows: where arrays
+are null, Spark's Arrow writer goes through the whole batch before, for each row.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,49 +19,48 @@ from tiltpy.spark.time_bounds import PartitionGrid, find_bounds
 from tiltpy.spark.worker import DESCRIPTION, description_columns
 
 Halo = Mapping[str, tuple[int, int]]
-"""How far before and behind a piece it needs each input's events."""
+"""The lookback and lookahead of a partition in each input, in ticks."""
 
 
 def shuffle_by_time(
     session: SparkSession,
     inputs: Sequence[NumberedInput],
     halo: Halo,
-    cutting: PartitionGrid,
+    grid: PartitionGrid,
 ) -> DataFrame:
     """Copy every row to all partitions that need it, and group it there.
 
-    `halo` says how far a piece looks around itself in each of `inputs`, `cutting` how
-    time is cut into pieces.
+    `halo` is that of each of `inputs`, `grid` says how time is cut into partitions.
     """
-    bounds = find_bounds(session, inputs, cutting)
+    bounds = find_bounds(session, inputs, grid)
     keys = keys_among(inputs)
-    parts = [_describe_partitions(bounds, inputs, keys)]
-    parts += [_assign_partitions(one, bounds, keys, halo[one.name]) for one in inputs]
-    joined = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)
-    return joined.repartition(*keys, "piece")
+    frames = [_describe_partitions(bounds, inputs, keys)]
+    frames += [_assign_partitions(n, bounds, keys, halo[n.name]) for n in inputs]
+    joined = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
+    return joined.repartition(*keys, "partition")
 
 
 def _describe_partitions(
     bounds: DataFrame, inputs: Sequence[NumberedInput], keys: list[str]
 ) -> DataFrame:
-    """Make a row for each piece: its length, and where the inputs' events lie."""
-    names = [f"{which}{one.number}" for one in inputs for which in ("low", "high")]
-    told = zip(["step", "base", *names], description_columns(len(inputs)), strict=True)
+    """Make a row for each partition: its length, and where the inputs' events lie."""
+    names = [f"{which}{n.number}" for n in inputs for which in ("low", "high")]
+    facts = zip(["step", "base", *names], description_columns(len(inputs)), strict=True)
     return bounds.select(
         *keys,
-        sql.explode(sql.sequence(sql.lit(0).cast("long"), "last")).alias("piece"),
+        sql.explode(sql.sequence(sql.lit(0).cast("long"), "last")).alias("partition"),
         sql.lit(DESCRIPTION).alias("input"),
-        *(sql.col(name).alias(slot) for name, slot in told),
+        *(sql.col(name).alias(slot) for name, slot in facts),
     )
 
 
 def _assign_partitions(
     source: NumberedInput, bounds: DataFrame, keys: list[str], halo: tuple[int, int]
 ) -> DataFrame:
-    """Assign an input's rows to pieces; without keys, to the pieces of every key.
+    """Assign an input's rows to partitions; without keys, to those of every key.
 
-    `bounds` has a row for each key, whose columns are `keys`; `halo` is how far a piece
-    looks around itself.
+    `bounds` has a row for each key, whose columns are `keys`; `halo` is the lookback
+    and lookahead of a partition.
     """
     back, ahead = halo
     cut = bounds.select(*keys, "step", "base", "last")
@@ -70,18 +69,20 @@ def _assign_partitions(
     )
     if source.needs_next_row:
         rows = _add_neighbours(rows, keys)
-    pieces = sql.sequence(
+    partitions = sql.sequence(
         sql.greatest(sql.col("from"), sql.lit(0)), sql.least("to", "last")
     )
     return (
         rows.where("from <= last and to >= 0 and from <= to")
-        .withColumn("piece", sql.explode(pieces))
-        .select(*keys, "piece", sql.lit(source.number).alias("input"), *source.slots)
+        .withColumn("partition", sql.explode(partitions))
+        .select(
+            *keys, "partition", sql.lit(source.number).alias("input"), *source.slots
+        )
     )
 
 
 def _first_partition(ahead: int) -> Column:
-    """Find the first piece in whose range, up to `ahead` behind it, there is an event.
+    """Find the first partition with an event in its range or up to `ahead` behind it.
 
     It may be less than 0, but then it may be too great.
     """
@@ -89,7 +90,7 @@ def _first_partition(ahead: int) -> Column:
 
 
 def _last_partition(back: int) -> Column:
-    """Find the last piece in whose range, from `back` before it, there is an event.
+    """Find the last partition with an event in its range or from `back` before it.
 
     It is less than 0 where there is none, but then it may be too great.
     """
@@ -101,12 +102,12 @@ def _last_partition(back: int) -> Column:
 
 
 def _add_neighbours(rows: DataFrame, keys: list[str]) -> DataFrame:
-    """Copy rows that hold until the next stamp to every piece they may hold in, too.
+    """Copy rows that hold until the next stamp to all partitions that they hold in.
 
-    A piece needs, beside the rows of its range, those of the last stamp before it,
+    A partition needs, beside the rows of its range, those of the last stamp before it,
     which hold into it, and those of the first stamp behind, which say how long the last
-    ones hold. Only stamps that are the last, or the first, beside some piece can be
-    such neighbours: there are two for each piece at most.
+    ones hold. Only stamps that are the last, or the first, beside some partition can be
+    such neighbours: there are two for each partition at most.
     """
     stamps = rows.groupBy(*keys, "to").agg(sql.max("high").alias("stamp"))
     order = Window.partitionBy(*keys).orderBy("to")

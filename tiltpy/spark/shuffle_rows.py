@@ -42,7 +42,8 @@ class NumberedInput:
     @property
     def slots(self) -> dict[str, str]:
         """The columns that workers need, by our names for them."""
-        return {f"c{self.number}_{i}": name for i, name in enumerate(self.source.used)}
+        columns = enumerate(self.source.columns)
+        return {f"c{self.number}_{i}": name for i, name in columns}
 
     def rows(self) -> DataFrame:
         """Select the rows with their keys and columns, none of them without a time."""
@@ -91,13 +92,13 @@ class NumberedInput:
 
 
 def key_names(count: int) -> list[str]:
-    """Our names for key columns."""
+    """Name key columns our way."""
     return [f"k{number}" for number in range(count)]
 
 
 def keys_among(inputs: Sequence[NumberedInput]) -> list[str]:
-    """Our names for the keys of a query's inputs, some of which may have none."""
-    return next((one.keys for one in inputs if one.keys), [])
+    """Name the key columns of a query's inputs, some of which may have none."""
+    return next((each.keys for each in inputs if each.keys), [])
 
 
 def canonicalize_floats(column: Column) -> Column:
@@ -115,10 +116,8 @@ def join_by_key(
 ) -> DataFrame:
     """Join rows of one key, nulls being a key too; `also` must hold of them.
 
-    The right one has a row for a key, or some: without keys it goes to everyone.
-
-    `left` and `right` have the columns `keys`, and no others in common; `how` is as
-    Spark has it.
+    `left` and `right` have the columns `keys`, and no others in common; without keys
+    `right` goes to every row. `how` is as Spark has it.
     """
     names = {key: f"right_{key}" for key in keys}
     right = right.withColumnsRenamed(names) if keys else sql.broadcast(right)

@@ -1,7 +1,7 @@
-"""What the driver knows of each input: its DataFrame, checked, and columns chosen.
+"""The driver's inputs: a checked DataFrame each, and the columns chosen of it.
 
-Everything that local runs find out about a frame's columns is found out here, by the
-same code over a frame of one row: nothing has to run on the cluster for it.
+All that local runs find out about a frame's columns comes from their code, over a frame
+of one row: nothing has to run on the cluster for it.
 """
 
 from collections.abc import Mapping
@@ -43,12 +43,12 @@ class SparkSource:
 
     @property
     def lifetime(self) -> Lifetime:
-        """How long a row is valid."""
+        """The lifetime of its rows."""
         assert self.declared.lifetime is not None
         return self.declared.lifetime
 
     @property
-    def used(self) -> tuple[str, ...]:
+    def columns(self) -> tuple[str, ...]:
         """The columns that workers need beside the keys."""
         return tuple(replace(self.choice, keys=()).columns)
 
@@ -149,7 +149,7 @@ def _example_row(schema: pa.Schema, lifetime: Lifetime | None) -> pa.Table:
     """Make one row of these columns that any query takes whose types fit."""
     both = None if lifetime is None else lifetime.columns
     end = both[1] if both else None
-    columns = [_example_value(one.type, later=one.name == end) for one in schema]
+    columns = [_example_value(field.type, later=field.name == end) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
@@ -158,7 +158,7 @@ def _example_value(kind: pa.DataType, *, later: bool = False) -> pa.Array:
     if kind == NO_ARROW or (pa.types.is_nested(kind) and not pa.types.is_struct(kind)):
         return pa.nulls(1, kind)
     if pa.types.is_struct(kind):
-        inner = [_example_value(one.type) for one in kind]
+        inner = [_example_value(field.type) for field in kind]
         return pa.StructArray.from_arrays(inner, fields=list(kind))
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
         return pa.array([DAY_US if later else 0], pa.int64()).cast(kind)

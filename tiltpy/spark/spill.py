@@ -21,7 +21,7 @@ from tiltpy.runtime.arrays.dtypes import I64Array
 FILES = 32
 """Files that rows are shared out among."""
 TIMES = 2
-"""How often that is done, at most."""
+"""Passes over rows that do not fit, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +55,18 @@ class BatchFiles:
         names = (Path(folder) / f"{number}.arrow" for number in range(count))
         self.files = [BatchFile(name) for name in names]
         self.sizes = [0] * count
-        self._writers = [pa.ipc.new_file(str(one.path), schema) for one in self.files]
+        self._writers = [pa.ipc.new_file(str(file.path), schema) for file in self.files]
 
     def write(self, table: pa.Table, numbers: I64Array) -> None:
         """Put each row of a table into the file with its number."""
         for number in np.unique(numbers).tolist():
             rows = pa.array(np.flatnonzero(numbers == number))
-            own = table.take(rows).combine_chunks()
-            self._writers[number].write_table(own)
-            self.sizes[number] += own.nbytes
+            chosen = table.take(rows).combine_chunks()
+            self._writers[number].write_table(chosen)
+            self.sizes[number] += chosen.nbytes
 
     def __enter__(self) -> Self:
-        """They are written until the end of the block, and read from then on."""
+        """Write until the end of the block, and read from then on."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -145,7 +145,7 @@ def hash_rows(table: pa.Table, columns: Sequence[str]) -> I64Array:
     for name in columns:
         column = table.column(name).combine_chunks()
         encoded = column.dictionary_encode(null_encoding="encode")
-        values = (crc32(repr(one).encode()) for one in encoded.dictionary.to_pylist())
+        values = (crc32(repr(v).encode()) for v in encoded.dictionary.to_pylist())
         numbers = np.fromiter(values, np.int64, len(encoded.dictionary))
         hashed = (31 * hashed + numbers[encoded.indices.to_numpy()]) % (1 << 32)
     return hashed

@@ -1,4 +1,4 @@
-"""Stitching the fragments of snapshots that go on over seams: a few rows for each."""
+"""Stitching of snapshots that continue over seams: a few rows for each."""
 
 from collections.abc import Mapping
 
@@ -25,23 +25,23 @@ def can_cross_seams(
     for name, lifetime in lifetimes.items():
         if lifetime.longest is not None:
             longest[name] = lifetime.longest
-    for one in query.definitions:
-        step = one.tdom.precision
-        seen = (longest.get(point.object) for point in strict_in(one.body))
+    for definition in query.definitions:
+        step = definition.tdom.precision
+        seen = (longest.get(point.object) for point in strict_in(definition.body))
         if any(length is not None and length <= step for length in seen):
-            longest[one.name] = step
+            longest[definition.name] = step
     return output not in longest
 
 
 def stitch_fragments(fragments: DataFrame, keys: int) -> DataFrame:
-    """Stitch the snapshots that are open at the end of a piece to where they end.
+    """Stitch the snapshots that are open at the end of a partition to where they end.
 
     The first `keys` columns are keys, the next two `start` and `end`. In order of time
-    the next fragment of the key is where the snapshot closes: the pieces between, in
-    which it neither begins nor ends, have nothing to say.
+    the next fragment of the key is where the snapshot closes: the partitions between,
+    in which it neither begins nor ends, have nothing to say.
     """
-    *columns, piece, role = fragments.columns
+    *columns, partition, role = fragments.columns
     end = columns[keys + 1]
-    order = Window.partitionBy(*columns[:keys]).orderBy(piece, role)
+    order = Window.partitionBy(*columns[:keys]).orderBy(partition, role)
     closed = fragments.withColumn(end, sql.lead(end).over(order))
     return closed.where(sql.col(role) == OPENS).select(*columns)

@@ -1,6 +1,6 @@
-"""Times of rows as ticks, in SQL: Spark asks for them to send rows where they belong.
+"""Times of rows as ticks, in SQL: Spark sends rows to partitions by them.
 
-What a stamp that does not fit is to be told about, the worker says that reads the row.
+A stamp that does not fit is reported by the worker that reads the row.
 """
 
 from pyspark.sql import Column
@@ -27,7 +27,7 @@ def ticks(column: Column, kind: spark.DataType, tick: Unit | None) -> Column:
 
 
 def _wall_clock(column: Column) -> Column:
-    """Microseconds since 1970 by a clock without a zone.
+    """Count microseconds since 1970 by a clock without a zone.
 
     All casts of such stamps to instants go by the session's zone, in which some of them
     do not exist.
@@ -49,8 +49,8 @@ def _scale(count: Column, unit: int, tick: Unit | None) -> Column:
         return count if factor == 1 else _within(count, MAX_TIME // factor) * factor
     # Division cuts off: what is divided is above zero, and by whole steps too much.
     factor = length // unit
-    more = (1 << 61) // factor
-    return divide_toward_zero(count + more * factor, sql.lit(factor)) - more
+    steps = (1 << 61) // factor
+    return divide_toward_zero(count + steps * factor, sql.lit(factor)) - steps
 
 
 def _within(count: Column, most: int) -> Column:
@@ -58,10 +58,10 @@ def _within(count: Column, most: int) -> Column:
 
 
 def divide_toward_zero(count: Column, by: Column) -> Column:
-    """Whole numbers divided, what is left over cut off."""
+    """Divide whole numbers, cutting off the remainder."""
     return sql.call_function("div", count, by)
 
 
 def divide_upward(count: Column, by: Column) -> Column:
-    """Whole numbers above zero divided, and rounded up."""
+    """Divide whole numbers above zero, rounding up."""
     return divide_toward_zero(count + (by - 1), by)

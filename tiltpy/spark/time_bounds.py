@@ -1,9 +1,9 @@
-"""Where outputs begin and end, found by Spark: one row for each key, never collected.
+"""The bounds of outputs, found by Spark: one row for each key, never collected.
 
 A frame of bounds has the keys; for input `i` of the query `low{i}` and `high{i}`, the
 smallest start and the largest end of its events (null: there are none); `step`, the
-length of the pieces into which the key's time is cut, the `base` where they begin, a
-multiple of it, and `last`, the number of the last. Piece `n`, from 0 on, is
+length of the partitions into which the key's time is cut, the `base` where they begin,
+a multiple of it, and `last`, the number of the last. Partition `n`, from 0 on, is
 `(base + n*step, base + (n+1)*step]`.
 """
 
@@ -20,51 +20,48 @@ from tiltpy.spark.shuffle_rows import NumberedInput, join_by_key, keys_among
 from tiltpy.spark.tick_columns import divide_upward
 from tiltpy.types import Scalar
 
-MOST_PIECES = 1 << 10
+MOST_PARTITIONS = 1 << 10
 """Of one key."""
 LONGEST = 1 << 60
-"""Ticks of a piece, at most."""
+"""Ticks of a partition, at most."""
 MOST_COPIES = 16
-"""Pieces that a row goes to for being in what they look around themselves, at most."""
+"""Partitions in whose halo a row may be."""
 REACHES = 4
-"""How many times as long as what it needs beside it a piece is, unless it is given."""
+"""The least length of a partition, in reaches, unless `chunk` is given."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionGrid:
-    """How an output's time is cut into pieces.
+    """The partitions into which an output's time is cut.
 
-    `chunk` (ticks), where it is given, divides the pieces; otherwise there are `pieces`
-    of them, or fewer. `reach` is how far a piece looks around itself.
+    `chunk` (ticks), where it is given, divides them; otherwise there are `partitions`
+    of them, or fewer. `reach` is lookback and lookahead together, in ticks.
     """
 
     definition: TemporalExpr
     request: Request
     chunk: int | None
-    pieces: int
+    partitions: int
     reach: int
 
 
 def find_bounds(
-    session: SparkSession, inputs: Sequence[NumberedInput], cutting: PartitionGrid
+    session: SparkSession, inputs: Sequence[NumberedInput], grid: PartitionGrid
 ) -> DataFrame:
-    """Find the bounds of every key that has an event.
-
-    Without inputs, those of no rows.
-    """
+    """Find the bounds of each key that has an event; without inputs, of no rows."""
     if not inputs:
-        return _add_partitions(session.range(1, numPartitions=1).select(), [], cutting)
+        return _add_partitions(session.range(1, numPartitions=1).select(), [], grid)
     keys = keys_among(inputs)
     # With keys among them, inputs without are seen by every key.
-    seen = [one for one in inputs if one.keys == keys]
-    parts = [_input_bounds(one) for one in seen]
-    joined = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)
-    names = [f"{which}{one.number}" for one in seen for which in ("low", "high")]
+    seen = [each for each in inputs if each.keys == keys]
+    frames = [_input_bounds(each) for each in seen]
+    joined = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
+    names = [f"{which}{each.number}" for each in seen for which in ("low", "high")]
     bounds = joined.groupBy(*keys).agg(*(sql.max(n).alias(n) for n in names))
-    for one in inputs:
-        if one.keys != keys:
-            bounds = bounds.crossJoin(sql.broadcast(_input_bounds(one)))
-    return _add_partitions(bounds, inputs, cutting)
+    for each in inputs:
+        if each.keys != keys:
+            bounds = bounds.crossJoin(sql.broadcast(_input_bounds(each)))
+    return _add_partitions(bounds, inputs, grid)
 
 
 def _input_bounds(source: NumberedInput) -> DataFrame:
@@ -95,14 +92,14 @@ def _input_bounds(source: NumberedInput) -> DataFrame:
 
 
 def _add_partitions(
-    bounds: DataFrame, inputs: Sequence[NumberedInput], cutting: PartitionGrid
+    bounds: DataFrame, inputs: Sequence[NumberedInput], grid: PartitionGrid
 ) -> DataFrame:
     names, keys = bounds.columns, keys_among(inputs)
     names = [name for name in names if name not in keys]
-    tdom, request = cutting.definition.tdom, cutting.request
+    tdom, request = grid.definition.tdom, grid.request
     fixed_start, fixed_end = request.limits(tdom)
-    start = _farthest(sql.least, [f"low{one.number}" for one in inputs])
-    end = _farthest(sql.greatest, [f"high{one.number}" for one in inputs])
+    start = _farthest(sql.least, [f"low{each.number}" for each in inputs])
+    end = _farthest(sql.greatest, [f"high{each.number}" for each in inputs])
     if fixed_start is not None:
         start = sql.lit(fixed_start).cast("long")
     if fixed_end is not None:
@@ -111,17 +108,17 @@ def _add_partitions(
     bounds = bounds.withColumns({"start": start, "end": end + (tdom.precision - 1)})
     bounds = bounds.where(sql.col("start") < sql.col("end"))
     length = sql.col("end") - sql.col("start")
-    if cutting.chunk is None:
-        least = max(1, min(REACHES * cutting.reach, LONGEST))
+    if grid.chunk is None:
+        least = max(1, min(REACHES * grid.reach, LONGEST))
         step = sql.greatest(
-            divide_upward(length, sql.lit(cutting.pieces)), sql.lit(least)
+            divide_upward(length, sql.lit(grid.partitions)), sql.lit(least)
         )
     else:
-        chunk = min(cutting.chunk, LONGEST)
+        chunk = min(grid.chunk, LONGEST)
         several = divide_upward(
-            divide_upward(length, sql.lit(chunk)), sql.lit(MOST_PIECES)
+            divide_upward(length, sql.lit(chunk)), sql.lit(MOST_PARTITIONS)
         )
-        around = sql.least(length, sql.lit(min(cutting.reach, LONGEST)))
+        around = sql.least(length, sql.lit(min(grid.reach, LONGEST)))
         copied = divide_upward(around, sql.lit(min(MOST_COPIES * chunk, LONGEST)))
         # Spark folds constants of rows that are left out, too: nothing is divided by 0.
         step = sql.greatest(several, copied, sql.lit(1)) * chunk

@@ -1,4 +1,4 @@
-"""Spark's types and Arrow's: what comes in, and what a DataFrame of results has."""
+"""Spark's types and Arrow's, of inputs and of results."""
 
 import pyarrow as pa
 from pyspark.errors import PySparkTypeError
@@ -19,12 +19,12 @@ WIDER = {
     pa.uint32(): pa.int64(),
     pa.uint64(): pa.decimal128(20, 0),
 }
-"""What holds the unsigned integers, which Spark has not."""
+"""Types that hold the unsigned integers, which Spark has not."""
 
 
 def arrow_schema(schema: spark.StructType) -> pa.Schema:
     """Make the schema of a DataFrame as workers get it."""
-    return pa.schema([(one.name, _to_arrow(one.dataType)) for one in schema])
+    return pa.schema([(field.name, _to_arrow(field.dataType)) for field in schema])
 
 
 def _to_arrow(kind: spark.DataType) -> pa.DataType:
@@ -36,14 +36,14 @@ def _to_arrow(kind: spark.DataType) -> pa.DataType:
 
 def result_schema(schema: pa.Schema, output: str) -> pa.Schema:
     """Choose the Arrow columns of an output in types that Spark has, too."""
-    return pa.schema([(one.name, _storable_type(one.type, output)) for one in schema])
+    return pa.schema([(f.name, _storable_type(f.type, output)) for f in schema])
 
 
 def _storable_type(kind: pa.DataType, output: str) -> pa.DataType:
     if kind in WIDER:
         return WIDER[kind]
     if pa.types.is_struct(kind):
-        return pa.struct([(one.name, _storable_type(one.type, output)) for one in kind])
+        return pa.struct([(f.name, _storable_type(f.type, output)) for f in kind])
     if pa.types.is_large_string(kind):
         return pa.string()
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
@@ -60,5 +60,5 @@ def _storable_type(kind: pa.DataType, output: str) -> pa.DataType:
 
 def spark_schema(schema: pa.Schema) -> spark.StructType:
     """Make the schema of the same columns in a DataFrame of Spark."""
-    fields = [spark.StructField(one.name, from_arrow_type(one.type)) for one in schema]
+    fields = [spark.StructField(f.name, from_arrow_type(f.type)) for f in schema]
     return spark.StructType(fields)

@@ -1,4 +1,4 @@
-"""What runs in Spark's Python workers: pieces of a query, or all rows of some keys."""
+"""Functions of Spark's Python workers: partitions of a query, or all rows of keys."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -29,24 +29,24 @@ from tiltpy.spark.worker_task import (
 )
 
 DESCRIPTION = -1
-"""The number of no input: its row describes a piece."""
+"""The number of no input: its row describes a partition."""
 CLOSES, OPENS = 0, 1
 """Fragments at seams: the end of a snapshot that goes on from before, and the beginning
-of one that goes on behind, in this order within a piece."""
+of one that goes on behind, in this order within a partition."""
 BATCH_ROWS = 1 << 16
 """Rows that go back to Spark at once."""
 Batches = Iterator[pa.RecordBatch]
 
 
 def partition_worker(task: SparkTask) -> Callable[[Batches], Batches]:
-    """Make a worker of the snapshots of pieces, but for those that end later."""
+    """Make a worker of the snapshots of partitions, but for those that end later."""
 
     def snapshots(batches: Batches) -> Batches:
-        for place, piece in _run_partitions(task, batches):
-            table = piece.table.to_arrow()
-            if piece.open:
+        for partition, output in _run_partitions(task, batches):
+            table = output.table.to_arrow()
+            if output.open:
                 table = table.slice(0, table.num_rows - 1)
-            yield from _as_spark_batches(place.key, table, task.schema)
+            yield from _as_spark_batches(partition.key, table, task.schema)
 
     return snapshots
 
@@ -74,42 +74,42 @@ def group_worker(task: SparkTask) -> Callable[[Batches], Batches]:
         for share in read_shares(batches, ["group"], task.memory):
             table = share.table()
             for rows in _groups(table, ["group"]):
-                own = table.take(pa.array(rows))
-                yield from _as_spark_batches((), _run_keys(task, own), task.schema)
+                results = _run_keys(task, table.take(pa.array(rows)))
+                yield from _as_spark_batches((), results, task.schema)
 
     return snapshots
 
 
 def _run_keys(task: SparkTask, table: pa.Table) -> pa.Table:
     query, compiler = compiler_of(task.text, task.options, by_key=True)
-    part = OutputGroup(query, compiler.compile_for)
+    group = OutputGroup(query, compiler.compile_for)
     try:
         rows = ingest_inputs(task, query, table)
-        result = run(part, rows, task.request, task.run_options, stamp=task.stamp)
+        result = run(group, rows, task.request, task.run_options, stamp=task.stamp)
         return result[task.output].to_arrow()
     except TiltError as error:
         raise failure(task, [], error) from None
 
 
 def fragment_worker(task: SparkTask) -> Callable[[Batches], Batches]:
-    """Make a worker of the snapshots at the seams of pieces."""
+    """Make a worker of the snapshots at the seams of partitions."""
     schema = fragments_schema(task.schema)
 
     def fragments(batches: Batches) -> Batches:
-        for place, piece in _run_partitions(task, batches):
-            table = piece.table.to_arrow()
-            if piece.carried is not None and not piece.carried_on:
-                end = from_ticks(np.array([piece.carried]), piece.table.stamp, "")
-                nothing = [pa.nulls(1, one.type) for one in table.schema]
+        for partition, output in _run_partitions(task, batches):
+            table = output.table.to_arrow()
+            if output.carried is not None and not output.carried_on:
+                end = from_ticks(np.array([output.carried]), output.table.stamp, "")
+                nothing = [pa.nulls(1, field.type) for field in table.schema]
                 nothing[1] = end.cast(table.schema.field(1).type)
                 closing = pa.Table.from_arrays(nothing, schema=table.schema)
                 yield from _as_spark_batches(
-                    place.key, closing, schema, place.number, CLOSES
+                    partition.key, closing, schema, partition.number, CLOSES
                 )
-            if piece.open:
+            if output.open:
                 last = table.slice(table.num_rows - 1)
                 yield from _as_spark_batches(
-                    place.key, last, schema, place.number, OPENS
+                    partition.key, last, schema, partition.number, OPENS
                 )
 
     return fragments
@@ -117,13 +117,13 @@ def fragment_worker(task: SparkTask) -> Callable[[Batches], Batches]:
 
 def fragments_schema(schema: pa.Schema) -> pa.Schema:
     """Make the schema of fragments of an output's snapshots, under names of our own."""
-    columns = [(f"c{number}", one.type) for number, one in enumerate(schema)]
-    return pa.schema([*columns, ("piece", pa.int64()), ("role", pa.int32())])
+    columns = [(f"c{number}", field.type) for number, field in enumerate(schema)]
+    return pa.schema([*columns, ("partition", pa.int64()), ("role", pa.int32())])
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionId:
-    """A piece: of which key (columns of one row), and its number."""
+    """A partition: of which key (columns of one row), and its number."""
 
     key: tuple[pa.Array, ...]
     number: int
@@ -132,8 +132,8 @@ class PartitionId:
 def _run_partitions(
     task: SparkTask, batches: Batches
 ) -> Iterator[tuple[PartitionId, PartitionOutput]]:
-    """Compute the pieces whose rows are in the batches, one after the other."""
-    for share in read_shares(batches, [*task.slots, "piece"], task.memory):
+    """Compute the partitions whose rows are in the batches, one after the other."""
+    for share in read_shares(batches, [*task.slots, "partition"], task.memory):
         yield from _partitions_of(task, share.table())
 
 
@@ -143,28 +143,28 @@ def _partitions_of(
     slots = task.slots
     query, compiler = compiler_of(task.text, task.options, by_key=False)
     group = OutputGroup(resolve_boundaries(query), compiler.compile_for)
-    for rows in _groups(table, [*slots, "piece"]):
-        own = table.take(pa.array(rows))
-        number = own.column("piece")[0].as_py()
-        key = tuple(own.column(slot).chunk(0).slice(0, 1) for slot in slots)
-        inputs = own.column("input").to_numpy()
-        step, base, *times = _description(own, inputs, len(task.inputs))
+    for rows in _groups(table, [*slots, "partition"]):
+        share = table.take(pa.array(rows))
+        number = share.column("partition")[0].as_py()
+        key = tuple(share.column(slot).chunk(0).slice(0, 1) for slot in slots)
+        inputs = share.column("input").to_numpy()
+        step, base, *times = _description(share, inputs, len(task.inputs))
         assert step is not None
         assert base is not None
         low = base + number * step
         high = low + step
         bounds = {}
-        for one, first, last in zip(task.inputs, times[::2], times[1::2], strict=True):
+        for each, first, last in zip(task.inputs, times[::2], times[1::2], strict=True):
             span = None if first is None or last is None else (first, last)
-            bounds[one.name] = span
-        stretch = PartitionRange(low, high, bounds)
+            bounds[each.name] = span
+        partition_range = PartitionRange(low, high, bounds)
         try:
             outputs = run_partition(
                 group,
-                ingest_inputs(task, query, own),
+                ingest_inputs(task, query, share),
                 task.request,
                 task.run_options,
-                stretch,
+                partition_range,
                 task.stamp,
             )[task.output]
         except TiltError as error:
@@ -175,14 +175,14 @@ def _partitions_of(
 
 
 def description_columns(inputs: int) -> list[str]:
-    """List the columns that describe a piece of a query of so many inputs."""
+    """List the columns that describe a partition of a query of so many inputs."""
     return [f"d{number}" for number in range(2 + 2 * inputs)]
 
 
 def _description(
     table: pa.Table, inputs: NDArray[np.int32], count: int
 ) -> list[int | None]:
-    """Read the numbers that tell of a piece and of `count` inputs."""
+    """Read the numbers that tell of a partition and of `count` inputs."""
     (row,) = np.flatnonzero(inputs == DESCRIPTION)
     return [table.column(name)[int(row)].as_py() for name in description_columns(count)]
 
@@ -206,13 +206,16 @@ def _as_spark_batches(
     key: tuple[pa.Array, ...],
     table: pa.Table,
     schema: pa.Schema,
-    *more: int,
+    *trailing: int,
 ) -> Batches:
-    """Convert a table to what Spark takes: with its key, and in Spark's types."""
+    """Convert a table to batches of Spark's types, behind its key.
+
+    `trailing` are the values of further columns, the same in each row.
+    """
     if table.num_rows == 0:
         return
-    columns = [*table.columns, *(pa.array([one]) for one in more)]
-    columns = [*(pa.repeat(one[0], table.num_rows) for one in key), *columns]
+    columns = [*table.columns, *(pa.array([number]) for number in trailing)]
+    columns = [*(pa.repeat(column[0], table.num_rows) for column in key), *columns]
     arrays = [
         column.cast(field.type) for column, field in zip(columns, schema, strict=True)
     ]

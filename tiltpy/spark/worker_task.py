@@ -1,4 +1,4 @@
-"""What Spark's Python workers are told: a query, and its inputs as they come to them.
+"""The task of Spark's Python workers: a query, and its inputs as they come to them.
 
 A worker gets the query as text, and compiles it once for its process, or finds what
 another process has compiled for a CPU like this.
@@ -26,10 +26,10 @@ from tiltpy.spark.shuffle_rows import key_names
 
 @dataclass(frozen=True, slots=True)
 class InputColumns:
-    """An input as it comes to a worker: where its columns are, and what they are.
+    """An input as it comes to a worker: the names and types of its columns.
 
     `slots` are Spark's names of the columns, `schema` has their own names. `keys` are
-    the key columns' names. `place` is where the query declares the input.
+    the key columns' names. `declared_at` is where the query declares the input.
     """
 
     name: str
@@ -40,23 +40,23 @@ class InputColumns:
     lifetime: Lifetime
     column: str | None
     order: tuple[str, ...]
-    place: str
+    declared_at: str
 
 
 @dataclass(frozen=True, slots=True)
 class SparkTask:
-    """What every worker of an output has to know.
+    """A query, its inputs and options, for the workers of an output.
 
-    `output` is the one that is computed, `place` where it is defined. `keys` are the
-    names of the output's key columns, `schema` is all that goes out. `memory` are the
-    bytes of rows that a task holds at once.
+    `output` is the one that is computed, `defined_at` where it is defined. `keys` are
+    the names of the output's key columns, `schema` is all that goes out. `memory` are
+    the bytes of rows that a task holds at once.
     """
 
     text: str
     options: CompileOptions
     inputs: tuple[InputColumns, ...]
     output: str
-    place: str
+    defined_at: str
     keys: tuple[str, ...]
     schema: pa.Schema
     stamp: OutputStamp
@@ -71,7 +71,7 @@ class SparkTask:
 
     @property
     def run_options(self) -> RunOptions:
-        """How to run the query: Spark runs several tasks at a time."""
+        """The options of a run on one thread: Spark runs several tasks at a time."""
         return RunOptions(1, self.chunk)
 
 
@@ -85,7 +85,7 @@ def compiler_of(
     """
     query = reread(text, name="<query>")
     if not by_key:
-        inputs = tuple(replace(one, keys=()) for one in query.inputs)
+        inputs = tuple(replace(declared, keys=()) for declared in query.inputs)
         query = replace(query, inputs=inputs)
     return query, Compiler(query, options)
 
@@ -111,13 +111,13 @@ def ingest_inputs(
 ) -> dict[str, InputRows]:
     """Read the rows of all inputs, from a table of all that the worker has got."""
     ingested = {}
-    for number, one in enumerate(task.inputs):
-        declared = query.input(one.name)
+    for number, columns in enumerate(task.inputs):
+        declared = query.input(columns.name)
         assert declared is not None
-        binding = bind_rows(one, rows_of(table, number, one))
+        binding = bind_rows(columns, rows_of(table, number, columns))
         if declared.keys:
-            binding = replace(binding, by=one.keys)
-        ingested[one.name] = ingest(
+            binding = replace(binding, by=columns.keys)
+        ingested[columns.name] = ingest(
             strip_declaration(declared),
             binding,
             unit=query.unit,
@@ -126,13 +126,13 @@ def ingest_inputs(
 
 
 def bind_rows(columns: InputColumns, rows: pa.Table) -> InputBinding:
-    """Bind the rows of an input as the driver has found that they are to be."""
+    """Bind the rows of an input as the driver decided."""
     rows, order = _with_leaves(rows, columns.order)
     return InputBinding(rows, columns.time, columns.lifetime, columns.column, order)
 
 
 def strip_declaration(declared: Input) -> Input:
-    """Strip an input of what its rows are bound with, which must be said once."""
+    """Strip an input of what its rows are bound with, which may be said only once."""
     return replace(declared, lifetime=None, time=None, order=())
 
 
@@ -140,19 +140,19 @@ def _with_leaves(
     rows: pa.Table, order: tuple[str, ...]
 ) -> tuple[pa.Table, tuple[str, ...]]:
     """Add the columns that order the rows: of structs, their fields."""
-    found: list[str] = []
+    leaf_names: list[str] = []
     for name in order:
         column = rows.column(name)
         if not pa.types.is_struct(column.type):
-            found.append(name)
+            leaf_names.append(name)
             continue
         leaves = pa.table({name: column})
-        while any(pa.types.is_struct(one.type) for one in leaves.schema):
+        while any(pa.types.is_struct(field.type) for field in leaves.schema):
             leaves = leaves.flatten()
         for leaf in leaves.columns:
-            found.append(f"{name} {len(found)}")
-            rows = rows.append_column(found[-1], leaf)
-    return rows, tuple(found)
+            leaf_names.append(f"{name} {len(leaf_names)}")
+            rows = rows.append_column(leaf_names[-1], leaf)
+    return rows, tuple(leaf_names)
 
 
 # Failures
@@ -166,12 +166,12 @@ def format_key(names: tuple[str, ...], key: tuple[pa.Array, ...]) -> list[str]:
 
 def failure(task: SparkTask, where: list[str], error: TiltError) -> DataError:
     """Make one line that says which key, which times, where in the query, and why."""
-    place = task.place
-    for one in task.inputs:
-        if isinstance(error, DataError) and error.input == one.name:
-            place = one.place
+    position = task.defined_at
+    for columns in task.inputs:
+        if isinstance(error, DataError) and error.input == columns.name:
+            position = columns.declared_at
     cause = " ".join(str(_without_row(error)).split())
-    return DataError(f"{', '.join([*where, place])}: {cause}")
+    return DataError(f"{', '.join([*where, position])}: {cause}")
 
 
 def _without_row(error: TiltError) -> TiltError:
@@ -179,6 +179,6 @@ def _without_row(error: TiltError) -> TiltError:
     if not isinstance(error, DataError) or error.row is None:
         return error
     at, key = error.input, error.key
-    place = DataError("", input=at, column=error.column, row=error.row, key=key)
-    message = str(error)[len(str(place)) :]
+    prefix = DataError("", input=at, column=error.column, row=error.row, key=key)
+    message = str(error)[len(str(prefix)) :]
     return DataError(message, input=at, column=error.column, key=key)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from tests import ROOT
 from tiltpy.codegen.jit import _StrengthReduction
-from tiltpy.forks import Guarded, cached_property
+from tiltpy.forks import ForkSafe, cached_property
 
 FORKS = 8
 
@@ -38,7 +38,7 @@ def in_child(body: Callable[[], bool]) -> bool:
     return os.waitstatus_to_exitcode(status) == 7
 
 
-def held_elsewhere(owner: Guarded, body: Callable[[], bool]) -> bool:
+def held_elsewhere(owner: ForkSafe, body: Callable[[], bool]) -> bool:
     """Whether a body holds in a child that was forked while a thread held a lock."""
     begun, done = threading.Event(), threading.Event()
 
@@ -58,7 +58,7 @@ def held_elsewhere(owner: Guarded, body: Callable[[], bool]) -> bool:
 
 
 def test_a_lock_is_free_in_a_child() -> None:
-    one = Guarded()
+    one = ForkSafe()
     assert held_elsewhere(one, lambda: one._lock.acquire(timeout=5))
     assert one._lock.acquire(timeout=5)
     assert in_child(lambda: one._lock.acquire(timeout=5))

@@ -111,5 +111,5 @@ def check_function(function: syntax.FunctionDefinition) -> syntax.FunctionDefini
 
 
 def in_library(function: syntax.FunctionDefinition) -> bool:
-    """Whether a function is defined by the library."""
+    """Tell whether a function is defined by the library."""
     return function.name.span.source is library_source()

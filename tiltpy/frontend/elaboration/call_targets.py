@@ -1,4 +1,4 @@
-"""What a call calls: a reduction, a cast, a function, and whether its arguments fit."""
+"""Targets of calls: reductions, casts and functions, and whether arguments fit."""
 
 from enum import Enum, auto
 
@@ -32,7 +32,7 @@ _ACTIVE = "_active"
 
 
 def is_built_in(name: str) -> bool:
-    """Whether the language has a callee of that name."""
+    """Tell whether the language has a callee of that name."""
     known = name in FUNCTIONS or name in NAMED or name in _OTHERS
     known = known or name in STRING_TESTS
     return known or split_active(name)[0] in REDUCTIONS

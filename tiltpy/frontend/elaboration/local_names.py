@@ -1,4 +1,4 @@
-"""What names stand for: local names, arguments, parameters and the time itself.
+"""Name resolution: local names, arguments, parameters and the time itself.
 
 A name is elaborated where it is first used, and becomes a `let` of the result; no
 `let` reaches into a reduction, so the value itself is written out there.

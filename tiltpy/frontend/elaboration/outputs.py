@@ -1,4 +1,4 @@
-"""Which objects are outputs of a query."""
+"""Selection of the outputs of a query."""
 
 from collections.abc import Mapping, Sequence
 

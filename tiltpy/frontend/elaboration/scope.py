@@ -1,4 +1,4 @@
-"""What names mean at one place of a body.
+"""Scopes: the meaning of names at one position in a body.
 
 A function's body has a scope of its own: it sees its parameters and what stands around
 its definition, never the names of its caller. That is all of hygiene; nothing in a text
@@ -19,7 +19,7 @@ from tiltpy.types import TDom
 class LocalBinding:
     """A local name or an argument: its expression, and the scope of that.
 
-    Each body elaborates it anew, where it first uses it: the objects that a block
+    Each body elaborates it again, where it first uses it: the objects that a block
     defines are bodies too. `poisoned` once an error in it has been reported.
     """
 
@@ -32,7 +32,7 @@ class LocalBinding:
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """What `~name` stands for here: an object of the query, or a field of one.
+    """The target of `~name`: an object of the query, or a field of one.
 
     `object` is None where its definition was wrong.
     """

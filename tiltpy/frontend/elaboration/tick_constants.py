@@ -76,7 +76,7 @@ def read_constant(expr: syntax.Expr, times: Times) -> int:
 
 
 def is_duration(expr: syntax.Expr, times: Times) -> bool:
-    """Whether an expression is made of durations: a constant, but no number."""
+    """Tell whether an expression is made of durations: a constant, but no number."""
     waiting = [expr]
     while waiting:
         match waiting.pop():

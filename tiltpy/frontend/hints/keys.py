@@ -18,7 +18,7 @@ _TIMES = {
     "t", "ts", "time", "timestamp", "date", "second", "minute", "hour", "day", "week",
     "month", "year", "interval", "window", "duration",
 }  # fmt: skip
-"""What groups of rows are called where windows of time are meant."""
+"""Words for groups of rows that people use for windows of time."""
 _WINDOWS = "reduce windows of time, like sum(~x[t - 1h : t])"
 
 

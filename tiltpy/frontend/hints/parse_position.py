@@ -33,7 +33,7 @@ class ParsePosition:
 
     @property
     def leads(self) -> bool:
-        """Whether the token begins a line outside of brackets."""
+        """Tell whether the token begins a line outside of brackets."""
         line = self.source.text.rfind("\n", 0, self.token.start) + 1
         return self.opener is None and line == self.token.start
 

@@ -23,7 +23,7 @@ _TRANSLATIONS = (
     (r"`\?`", "`when`"),
     (r"φ", "phi"),
 )
-"""How hints for texts read in Python."""
+"""Hints for texts, as they read in Python."""
 
 
 def translate_errors(errors: QueryErrors) -> QueryErrors:

@@ -1,4 +1,4 @@
-"""Where in the caller's Python something was written.
+"""Spans of the caller's Python source.
 
 Queries built in Python carry spans of the caller's file, so that their errors look like
 those of texts.

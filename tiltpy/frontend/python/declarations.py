@@ -1,4 +1,4 @@
-"""What declarations in Python take: names, payload types, columns and lifetimes."""
+"""Arguments of declarations in Python: names, payload types, columns, lifetimes."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

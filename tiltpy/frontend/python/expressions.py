@@ -36,7 +36,7 @@ class Declaration:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Provenance:
-    """What an expression was made of: its objects and domains, its depth and size."""
+    """The objects and domains that an expression refers to, its depth and size."""
 
     objects: frozenset[Declaration] = frozenset()
     domains: frozenset[syntax.TimeDomain] = frozenset()
@@ -158,7 +158,7 @@ class Expression:
         return combine(syntax.With(operand.syntax, bindings, span), [operand, *values])
 
     def is_in(self, options: "Iterable[Value]") -> "Expression":
-        """Whether the value is one of some constants."""
+        """Tell whether the value is one of some constants."""
         span, operand = caller_span(), lift(self)
         if isinstance(options, str | Expression):
             hint = 'write is_in(["view", "click"]), or =='
@@ -173,19 +173,19 @@ class Expression:
         return combine(node, [operand, *constants])
 
     def starts_with(self, prefix: str) -> "Expression":
-        """Whether a string starts with another."""
+        """Tell whether a string starts with another."""
         return call("starts_with", self, prefix)
 
     def ends_with(self, suffix: str) -> "Expression":
-        """Whether a string ends with another."""
+        """Tell whether a string ends with another."""
         return call("ends_with", self, suffix)
 
-    def contains(self, part: str) -> "Expression":
-        """Whether a string has another in it."""
-        return call("contains", self, part)
+    def contains(self, substring: str) -> "Expression":
+        """Tell whether a string has another in it."""
+        return call("contains", self, substring)
 
     def matches(self, regex: str) -> "Expression":
-        """Whether a regular expression (RE2) matches anywhere in a string."""
+        """Tell whether a regular expression (RE2) matches anywhere in a string."""
         return call("matches", self, regex)
 
     def __bool__(self) -> bool:
@@ -231,7 +231,7 @@ class Expression:
 
 
 Value = Expression | float | bool | str | timedelta | date
-"""What stands for a value: a string is one, but where a time stands it is a duration,
+"""Anything that reads as a value: a string is one, but in place of a time a duration,
 like `x[t - "10s"]`; a `timedelta` is one everywhere, and dates and `datetime`s are
 times."""
 

@@ -41,7 +41,7 @@ def share(expr: syntax.Expr) -> syntax.Expr | syntax.BlockBody:
 
 
 def is_reduction(node: syntax.Expr) -> bool:
-    """Whether a node is a reduction of a window."""
+    """Tell whether a node is a reduction of a window."""
     match node:
         case syntax.CallExpression(reduce=True):
             return True

@@ -145,7 +145,7 @@ def reduction(
 
 
 def _accepts(make: Callable[..., State], count: int) -> bool:
-    """Whether a function can be called with `count` arguments."""
+    """Tell whether a function can be called with `count` arguments."""
     try:
         signature(make).bind(*range(count))
     except TypeError:

@@ -29,7 +29,7 @@ def when(condition: Value, value: Value, otherwise: Value = phi) -> Expression:
 
 
 def exists(value: Value) -> Expression:
-    """Whether there is a value: never φ itself."""
+    """Tell whether there is a value: never φ itself."""
     return call("exists", value)
 
 

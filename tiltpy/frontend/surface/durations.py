@@ -16,12 +16,12 @@ _NUMBER = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 
 def is_duration(text: str) -> bool:
-    """Whether a text reads as a duration literal."""
+    """Tell whether a text reads as a duration literal."""
     return _WHOLE.fullmatch(text) is not None
 
 
 def is_number(text: str) -> bool:
-    """Whether a text reads as a number literal."""
+    """Tell whether a text reads as a number literal."""
     return _NUMBER.fullmatch(text) is not None
 
 

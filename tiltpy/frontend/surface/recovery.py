@@ -49,7 +49,7 @@ class Lexeme:
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """What looks like a statement: its offsets, its keyword, the name it defines."""
+    """A likely statement: its offsets, its keyword, the name it defines."""
 
     start: int
     end: int

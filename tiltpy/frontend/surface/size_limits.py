@@ -39,7 +39,7 @@ _WAYS = {
     "options of one `in`": "make an input of them, and join it",
     "parameters of a function": "give it a struct",
 }
-"""What to do about too many of what is no statement."""
+"""The hint for too many nodes other than statements."""
 _NAMES = {
     syntax.InputStatement: "inputs",
     syntax.Param: "parameters",

@@ -255,7 +255,7 @@ Type = TypeName | StructType
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """How an input's rows become events."""
+    """The rule by which an input's rows become events."""
 
     kind: str
     """The keyword (`lifetimes.LIFETIMES`)."""

@@ -23,13 +23,13 @@ from lark.lexer import TerminalDef
 from tiltpy.disk_store import DiskStore, user_store
 
 STARTS = ["start", "expr", "lifetime"]
-"""What can be parsed: a whole text (or any run of statements), one expression, and one
+"""Start rules: a whole text (or any run of statements), one expression, and one
 lifetime."""
 _NO_TABLES = (
     ArithmeticError, AssertionError, AttributeError, ImportError, LarkError,
     LookupError, NameError, RecursionError, TypeError, ValueError, re.error,
 )  # fmt: skip
-"""What lark raises where data are no tables, or ask for a module that is not there."""
+"""Errors of lark for data that are no tables, or ask for a module that is not there."""
 
 
 def grammar_file(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Where a space stands between two tokens of one line."""
+"""Spacing of the formatter: the spaces between two tokens of one line."""
 
 from dataclasses import dataclass
 
@@ -21,9 +21,9 @@ class Item:
     text: str
     breaks: int = 0
     first: bool = False
-    """Whether a statement starts here, or a comment that stands before one."""
+    """Tell whether a statement starts here, or a comment that stands before one."""
     starts_part: bool = False
-    """Whether a part of a block starts here, or an argument with a name."""
+    """Tell whether a part of a block starts here, or an argument with a name."""
 
 
 class Spacing:
@@ -37,7 +37,7 @@ class Spacing:
         """Whether no space follows the last item."""
 
     def before(self, item: Item) -> bool:
-        """Whether a space stands before an item; it becomes the last one."""
+        """Tell whether a space stands before an item; it becomes the last one."""
         kind = item.kind
         prefix = kind in _SIGNS and self.last in (*_BEFORE_SIGNS, "NONE")
         within, field = self.brackets[-1], self._is_field(kind)
@@ -55,7 +55,7 @@ class Spacing:
         return space
 
     def _is_field(self, kind: str) -> bool:
-        """Whether a colon stands after a name, as in `{ a: f64 }` and `f(a: f64)`."""
+        """Tell whether a colon follows a name, as in `{ a: f64 }` and `f(a: f64)`."""
         within = self.brackets[-1] in ("LBRACE", "LPAR")
         return kind == "COLON" and within and not self.questions[-1]
 

@@ -85,7 +85,7 @@ def verify_source(query: Query) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _VerifyScope:
-    """What an expression may refer to. `bound` collects the names of its Lets.
+    """The names that an expression may refer to. `bound` collects those of its Lets.
 
     An element is a closed expression: its names are its own, and may recur in another
     copy of the same element.

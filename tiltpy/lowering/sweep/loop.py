@@ -232,7 +232,7 @@ class Sweep:
             strict=self._strict(),
             skips=tuple(map(_read, self.strict)),
             cut=() if self.every_cell else self.operands.cut_windows(),
-            anew=self.operands.recomputed_windows(),
+            recomputed=self.operands.recomputed_windows(),
         )
 
     def _strict(self) -> tuple[Read, ...]:

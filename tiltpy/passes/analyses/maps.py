@@ -38,7 +38,7 @@ from tiltpy.passes.analyses.substitution import (
 from tiltpy.types import BOOL, Struct
 
 MAX_ELEMENT = 64
-"""How many nodes an element may have: it is evaluated for every snapshot of every
+"""Nodes that an element may have: it is evaluated for every snapshot of every
 window that reads it."""
 
 

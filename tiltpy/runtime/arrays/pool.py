@@ -22,7 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltpy.errors import DataError
-from tiltpy.forks import Guarded
+from tiltpy.forks import ForkSafe
 from tiltpy.types import NAMED, Scalar
 
 Array = NDArray[np.generic]
@@ -67,7 +67,7 @@ class Lease:
         self._pool.give_back(self._region)
 
 
-class Pool(Guarded):
+class Pool(ForkSafe):
     """Regions of memory, in use and idle. Safe for any number of threads."""
 
     def __init__(self, idle_limit: int) -> None:

@@ -25,7 +25,7 @@ from weakref import WeakSet
 import numpy as np
 
 from tiltpy.errors import TiltError
-from tiltpy.forks import Guarded
+from tiltpy.forks import ForkSafe
 from tiltpy.runtime.concurrency.threads import StopWork, start
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ class StopFlag:
 _NEVER_SET = StopFlag()
 
 
-class Work(Guarded, Generic[T]):
+class Work(ForkSafe, Generic[T]):
     """A task in another thread, and the messages between it and its caller."""
 
     def __init__(self, task: Callable[[], T], *, attended: bool) -> None:

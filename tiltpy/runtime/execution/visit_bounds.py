@@ -207,7 +207,7 @@ class Coverage(Generic[N]):
         """The visits, or the rows read, of which there are most, of each call."""
         bound = self.rows_read
         for loop in self.signature.loops:
-            if loop.anew:
+            if loop.recomputed:
                 bound = most(bound, self.again(loop))
             if loop.every_cell:
                 bound = most(bound, self.visits(loop))
@@ -232,7 +232,7 @@ class Coverage(Generic[N]):
         first, last = self.extents[loop.name]
         now = first + (last - first) // 2
         rows = self.zero
-        for read in loop.anew:
+        for read in loop.recomputed:
             slices = self.rows.get(read.object)
             if slices is not None:
                 begin, stop = slices.find(now + read.low, now + read.high)
@@ -246,7 +246,7 @@ class Coverage(Generic[N]):
         have few: chunks that are cut by this would make all of it again and again.
         """
         snapshots = self.zero
-        for read in loop.anew:
+        for read in loop.recomputed:
             if read.object not in self.rows:
                 snapshots = snapshots + self._made_in_window(read)
         return multiply(self.visits(loop), snapshots)

@@ -78,13 +78,13 @@ def _reasons(source: Query, loop: Loop) -> Iterator[str]:
     """Why a loop does not go from change to change."""
     if loop.every_cell and not loop.cut:
         yield f"`t` is used as a number{_place(_time(source, loop.name))}"
-    if loop.cut or loop.anew:
+    if loop.cut or loop.recomputed:
         node = _reduction(source, loop.name)
         name = "a reduction" if node is None else f"`{node.reduction}`"
         place = _place(UNKNOWN if node is None else node.span)
         if loop.cut:
             yield f"{name} sees where the edges of its window cut rows{place}"
-        if loop.anew:
+        if loop.recomputed:
             yield f"{name} goes through its window again at each visit{place}"
 
 
@@ -155,7 +155,9 @@ class Announcement:
     def _message(self, loop: Loop) -> str:
         visits = self._visits[loop.name]
         why = "; ".join(_reasons(self._source, loop))
-        what = "visits of rows in windows" if loop.anew else "visits"
+        what = "visits of rows in windows" if loop.recomputed else "visits"
         each = f", one for {_each(loop)}" if loop.every_cell else ""
-        way = "to make fewer, give the reduction a `merge`" if loop.anew else FEWER
+        way = (
+            "to make fewer, give the reduction a `merge`" if loop.recomputed else FEWER
+        )
         return f"~{loop.name} may make {visits:,} {what}{each}: {why}; {way}"
