@@ -74,7 +74,13 @@ MECHANISMS: tuple[Mechanism, ...] = (
     ),
     _strategy(
         "vector_kernel",
+        "plan/cell_facts.py",
+        "plan/cell_geometry.py",
+        "plan/loop_cells.py",
         "plan/vector_plan.py",
+        "plan/vector_stages.py",
+        "plan/strategies/vector_kernel.py",
+        "plan/strategies/vector_loops.py",
         *(
             str(path.relative_to(PACKAGE))
             for path in sorted((PACKAGE / "lowering" / "vector").glob("*.py"))

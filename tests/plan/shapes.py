@@ -73,14 +73,22 @@ def of_grid(grid: VectorPlan) -> Forms:
         yield "grid: looks ahead"
     if any(map(grid.is_long_chain, grid.stages)):
         yield "grid: long chain"
-    if len({grid.definitions[name].tdom.precision for name in grid.query.outputs}) > 1:
+    if (
+        len(
+            {
+                grid.geometry.definitions[name].tdom.precision
+                for name in grid.query.outputs
+            }
+        )
+        > 1
+    ):
         yield "grid: outputs of different precision"
     for reader in grid.query.definitions:
-        points, windows = grid.references[reader.name]
+        points, windows = grid.geometry.references[reader.name]
         for point in points:
-            yield f"point: {_step(grid.point(reader, point))}"
+            yield f"point: {_step(grid.geometry.point(reader, point))}"
         for window in windows:
-            seen = grid.window(reader, window)
+            seen = grid.geometry.window(reader, window)
             yield f"window: {_step(seen.newest)}, {_length(seen.cells, grid.costs)}"
             if seen.newest.plus < seen.newest.times - 1:
                 yield "window: ends in the past"
@@ -251,7 +259,7 @@ class Census:
 
     def _observed(self, lower: Lower) -> Lower:
         def observed(*given: object, **named: object) -> LoweredKernel | Refusal:
-            made: list[object] = []
+            made: list[object] = [a for a in given if isinstance(a, VectorPlan)]
             with ExitStack() as stack:
                 for kind, _ in OBSERVED:
                     after = _after(kind.__init__, made.append)  # type: ignore[misc]
@@ -294,7 +302,7 @@ def _extent(grid: VectorPlan, chunks: VectorChunks) -> Forms:
 
 
 def _covered(grid: VectorPlan, length: int) -> Forms:
-    made = length + grid.warm_up() + grid.lag
+    made = length + grid.warm_up + grid.lag
     if grid.tile is None:
         yield "grid: in one go"
     else:

@@ -38,11 +38,11 @@ from tiltpy.ir.nodes import (
     Query,
     TemporalExpr,
 )
-from tiltpy.lowering.vector.kernel import lower_vector
 from tiltpy.passes.pipeline import PASS_NAMES, optimize
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.plan.nodes import Refusal
 from tiltpy.plan.strategies.tumbling_fold import tumbling_fold
+from tiltpy.plan.strategies.vector_kernel import plan_vector
 from tiltpy.types import Scalar, Struct, TDom, Type, columns
 
 CELLS = (20, 60, 60, 100, 150, 250, 400)
@@ -359,8 +359,8 @@ def is_special(query: Query, rows: Mapping[str, Rows]) -> bool:
         layouts[name] = Layout(time, nullable)
         sampling_grids[name] = SamplingGrid(one.period, 0)
     _, optimized = optimize(specialise(query, layouts), frozenset())[-1]
-    lowered = lower_vector(optimized, layouts, sampling_grids, DEFAULT_COSTS)
-    if not isinstance(lowered, Refusal):
+    plan = plan_vector(optimized, layouts, sampling_grids, DEFAULT_COSTS)
+    if not isinstance(plan, Refusal):
         return True
     return any(
         tumbling_fold(definition, window, layouts[window.object], DEFAULT_COSTS) is None

@@ -81,7 +81,7 @@ class Loop:
     point, the object is φ there. Where one of `skips` has none, a loop over every cell
     visits changes alone. Where `every_cell` is set because the edges of windows clip
     rows, these are in `cut`: elsewhere, too, it visits changes alone. At each visit it
-    goes through the rows in `anew` again.
+    reads all rows of the windows in `recomputed`.
     """
 
     name: str
@@ -96,12 +96,12 @@ class Loop:
     strict: tuple[Read, ...] = ()
     skips: tuple[Read, ...] = ()
     cut: tuple[Read, ...] = ()
-    anew: tuple[Read, ...] = ()
+    recomputed: tuple[Read, ...] = ()
 
     @property
     def beyond_rows(self) -> bool:
         """Whether it may have far more to do than its inputs have rows."""
-        return self.every_cell or bool(self.anew)
+        return self.every_cell or bool(self.recomputed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class PaneAggregation:
     low: int
     high: int
     merged: int
-    """How many panes a window has, at most: they are merged anew for each cell."""
+    """How many panes a window has, at most: they are merged for each cell."""
     key: Scalar
     half: int
     nulls: bool

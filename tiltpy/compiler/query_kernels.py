@@ -30,6 +30,7 @@ from tiltpy.plan.choose import (
 )
 from tiltpy.plan.nodes import LoopChoice, Misfit, Refusal
 from tiltpy.plan.preaggregation_plan import PaneAggregationPlan
+from tiltpy.plan.strategies.vector_kernel import plan_vector
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.types import U32, Scalar, TDom
 
@@ -154,8 +155,8 @@ class QueryKernels(ForkSafe):
         if self.vector_code(sampling_grids) is not None:
             return None
         costs = self._options.costs
-        lowered = lower_vector(self.query, self.layouts, sampling_grids, costs)
-        return lowered if isinstance(lowered, Refusal) else None
+        plan = plan_vector(self.query, self.layouts, sampling_grids, costs)
+        return plan if isinstance(plan, Refusal) else None
 
     def vector_code(
         self, sampling_grids: Mapping[str, SamplingGrid]
@@ -237,10 +238,10 @@ def _lower_on(
         for name, grid in sampling_grids.items()
     }
     coarse = coarsen_domains(query, bounds)
-    lowered = lower_vector(coarse, layouts, sampling_grids, costs, fused=fused)
-    if isinstance(lowered, Refusal) and coarse != query:
-        return lower_vector(query, layouts, sampling_grids, costs, fused=fused)
-    return lowered
+    plan = plan_vector(coarse, layouts, sampling_grids, costs, fused=fused)
+    if isinstance(plan, Refusal) and coarse != query:
+        plan = plan_vector(query, layouts, sampling_grids, costs, fused=fused)
+    return plan if isinstance(plan, Refusal) else lower_vector(plan)
 
 
 def _lower_preaggregation(

@@ -1,6 +1,8 @@
 """The physical plan: the strategy that computes each object, between IR and loop IR.
 
 `choose.py` plans the loops of sweep kernels from facts about the rows, with the reasons
-for refusing more special strategies. `vector_plan.py` and `preaggregation_plan.py` plan
-a whole kernel, or raise `Misfit`.
+for refusing more special strategies. `strategies/vector_kernel.py` gives the plan of a
+vector kernel or a refusal; `vector_plan.py`, `vector_stages.py` and `cell_geometry.py`
+have its geometry, `loop_cells.py` and `cell_facts.py` what is known of its cells.
+`preaggregation_plan.py` plans a pre-aggregation, or raises `Misfit`.
 """

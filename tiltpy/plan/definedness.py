@@ -65,7 +65,7 @@ def cuts_at_each_row(cut: Cut) -> bool:
     """Decide whether an object is cut where any row comes into a window, or leaves."""
     if not isinstance(cut, CutWindow) or cut.bounds:
         return False
-    value = lower_expr(_trial(), lambda node: _present(node.type), cut.element)
+    value = lower_expr(trial_block(), lambda node: _present(node.type), cut.element)
     return value.valid == TRUE
 
 
@@ -84,10 +84,11 @@ def _strict(
 
 
 def _is_phi(body: Expr, leaf: Leaf) -> bool:
-    return lower_expr(_trial(), leaf, body).valid == FALSE
+    return lower_expr(trial_block(), leaf, body).valid == FALSE
 
 
-def _trial() -> Block:
+def trial_block() -> Block:
+    """A block of no kernel, to lower on trial."""
     return Block(KernelBuilder({}))
 
 
@@ -100,18 +101,18 @@ def _without(reference: CutPoint | Window) -> Leaf:
                 return phi(node.type)
             case Reduce(window=window) if window == reference:
                 counts = node.reduction == "count"
-                return _unknown(node.type) if counts else phi(node.type)
+                return unknown_value(node.type) if counts else phi(node.type)
             case _:
-                return _unknown(node.type)
+                return unknown_value(node.type)
 
     return leaf
 
 
-def _unknown(payload: Type) -> LoopValue:
+def unknown_value(payload: Type) -> LoopValue:
     """Stand for something of which nothing is known."""
     there = Var("there", BOOL)
     if isinstance(payload, Struct):
-        fields = tuple(_unknown(scalar) for _, scalar in payload.fields)
+        fields = tuple(unknown_value(scalar) for _, scalar in payload.fields)
         return LoopValue(payload, None, there, fields)
     return LoopValue(payload, Var("some", payload), there)
 

@@ -8,7 +8,7 @@ over them.
 from dataclasses import dataclass
 from enum import Enum
 
-from tiltpy.ir.nodes import CutPoint, Window
+from tiltpy.ir.nodes import CutPoint, Reduce, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +16,12 @@ class Refusal:
     """Why a strategy does not serve, as the end of a sentence about the object."""
 
     reason: str
+
+
+def refuse_whole_window(node: Reduce) -> Refusal:
+    """Refuse a reduction that is no fold of the cells or rows of its window."""
+    what = f"{node.reduction} of ~{node.window.object}"
+    return Refusal(f"{what} looks at a window as a whole")
 
 
 class Misfit(Exception):  # noqa: N818 - no error: another strategy serves

@@ -42,8 +42,7 @@ from tiltpy.ir.traversal import walk
 from tiltpy.loops.build import TRUE, i64
 from tiltpy.loops.nodes import Array, LExpr
 from tiltpy.ops import WHOLE_WINDOW
-from tiltpy.plan.nodes import Misfit
-from tiltpy.plan.vector_plan import looks_at_whole
+from tiltpy.plan.nodes import Misfit, refuse_whole_window
 from tiltpy.types import BOOL, U32, U64, Scalar
 
 Span = tuple[int, int]
@@ -257,7 +256,7 @@ def _check(definition: TemporalExpr, query: Query) -> None:
 
 def _check_reduction(node: Reduce, query: Query) -> None:
     if node.reduction in WHOLE_WINDOW:
-        raise looks_at_whole(node)
+        raise Misfit(refuse_whole_window(node).reason)
     own = next((r for r in query.reductions if r.name == node.reduction), None)
     if own is not None and (own.bounds or own.merge is None):
         raise Misfit(f"{node.reduction} has no merge, or sees where snapshots start")

@@ -13,6 +13,7 @@ from tiltpy.lowering.lowered import LoweredKernel
 from tiltpy.lowering.vector.kernel import lower_vector
 from tiltpy.passes.pipeline import optimize
 from tiltpy.plan.nodes import Refusal
+from tiltpy.plan.strategies.vector_kernel import plan_vector
 
 SAMPLED = Layout(TimeLayout.SAMPLED, (False,))
 NULLABLE = Layout(TimeLayout.SAMPLED, (True,))
@@ -48,7 +49,9 @@ CASES = {
 def lowered(text: str, layout: Layout, period: int) -> LoweredKernel | Refusal:
     layouts = {"m": layout}
     _, query = optimize(specialise(parse(text), layouts), frozenset())[-1]
-    return lower_vector(query, layouts, {"m": SamplingGrid(period, 0)}, DEFAULT_COSTS)
+    grids = {"m": SamplingGrid(period, 0)}
+    plan = plan_vector(query, layouts, grids, DEFAULT_COSTS)
+    return plan if isinstance(plan, Refusal) else lower_vector(plan)
 
 
 @pytest.mark.parametrize("name", CASES)

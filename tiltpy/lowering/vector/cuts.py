@@ -18,7 +18,6 @@ from tiltpy.loops.build import TRUE, conj, disj, eq, i64, ne, negate
 from tiltpy.loops.nodes import Lane, LExpr
 from tiltpy.lowering.vector.history import History
 from tiltpy.lowering.vector.operands import LaneView
-from tiltpy.plan.nodes import Misfit
 from tiltpy.types import BOOL, I64
 
 
@@ -63,16 +62,16 @@ class LaneCuts:
 
     def _always(self, cut: Cut) -> bool:
         """Whether each cell sees other snapshots than the one before."""
-        plan, reader = self.view.plan, self.view.reader
+        geometry, reader = self.view.plan.geometry, self.view.reader
         match cut:
             case CutTime():
                 return True
             case CutPoint(object=name):
-                source, step = self.view.source(name), plan.point(reader, cut)
+                source, step = self.view.source(name), geometry.point(reader, cut)
                 own = source.complete and source.always_begins
                 return own and step.times >= step.over
             case CutWindow(window=window, element=element):
-                step = plan.window(reader, window).newest
+                step = geometry.window(reader, window).newest
                 moves = step.times >= step.over
                 return moves and self.view.certain(window.object, element)
             case InlinedCut():
@@ -83,7 +82,9 @@ class LaneCuts:
             case CutTime():
                 return TRUE
             case CutPoint(object=name):
-                return self._point(name, self.view.plan.point(self.view.reader, cut))
+                return self._point(
+                    name, self.view.plan.geometry.point(self.view.reader, cut)
+                )
             case CutWindow(window=window, element=element):
                 return self._window(window, element)
             case InlinedCut(value=value, cuts=cuts):
@@ -103,8 +104,7 @@ class LaneCuts:
         view = self.view
         if step.is_regular:
             return view.moved(name, view.after(step))
-        if step.times > step.over:
-            raise Misfit(f"~{name} may have gaps between the cells that are seen")
+        assert step.times <= step.over, f"cells of ~{name} between those that are seen"
         if view.stays(name, step):
             moved = view.stored[name].change(view.tile, view.place_in_tile(step))
             here = view.block.name("moves", conj(eq(view.cell, view.first), moved))
@@ -122,9 +122,8 @@ class LaneCuts:
     def _window(self, window: Window, element: Expr) -> LExpr:
         """A snapshot that contributes has come, or one has gone."""
         view, name = self.view, window.object
-        seen = view.plan.window(view.reader, window)
-        if not seen.newest.is_regular:
-            raise Misfit(f"a window of ~{name} may hold the same twice")
+        seen = view.plan.geometry.window(view.reader, window)
+        assert seen.newest.is_regular, f"windows of ~{name} move on with its cells"
         newest, oldest = view.after(seen.newest), view.after(seen.oldest)
         new = view.element(view.block, name, element, newest).valid
         gone = view.element(view.block, name, element, oldest - 1).valid

@@ -8,9 +8,6 @@ neighbours (`windows`, `doubling_windows`, `block_windows`) or from panes (`pane
 cache, so that an input is read once and an output written once.
 """
 
-from collections.abc import Mapping
-
-from tiltpy.abi.layouts import Layout, SamplingGrid
 from tiltpy.abi.signature import (
     LANES,
     AlignedRange,
@@ -21,12 +18,11 @@ from tiltpy.abi.signature import (
     Signature,
 )
 from tiltpy.abi.slots import SlotKind
-from tiltpy.costs import Costs
 from tiltpy.emit.axes import whole_vectors
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import Bitmap, CellArrays
 from tiltpy.emit.row_access import ObjectRows, input_rows
-from tiltpy.ir.nodes import Query, TemporalExpr
+from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.loops.build import add, i64, least, lt, sub
 from tiltpy.loops.nodes import Bin, For, LExpr, LoopKernel, While
 from tiltpy.lowering.lowered import LoweredKernel
@@ -36,28 +32,14 @@ from tiltpy.lowering.vector.loop import LaneLoop
 from tiltpy.lowering.vector.outputs import Output
 from tiltpy.lowering.vector.pane_loop import PaneLoop
 from tiltpy.lowering.vector.tile_buffers import Temporary
-from tiltpy.plan.nodes import Misfit, Refusal
-from tiltpy.plan.vector_plan import Stage, VectorPlan
+from tiltpy.plan.vector_plan import VectorPlan
+from tiltpy.plan.vector_stages import Stage
 from tiltpy.types import I64, Struct
 
 
-def lower_vector(
-    query: Query,
-    layouts: Mapping[str, Layout],
-    sampling_grids: Mapping[str, SamplingGrid],
-    costs: Costs,
-    *,
-    fused: bool = True,
-) -> LoweredKernel | Refusal:
-    """Lower a query to the kernel for rows on these sampling grids, if there is one.
-
-    Without `fused` each object has a loop of its own over the whole time range.
-    """
-    try:
-        plan = VectorPlan(query, layouts, sampling_grids, costs, fused=fused)
-        return _VectorKernel(plan).lower()
-    except Misfit as reason:
-        return reason.refusal
+def lower_vector(plan: VectorPlan) -> LoweredKernel:
+    """Lower a plan to its kernel."""
+    return _VectorKernel(plan).lower()
 
 
 class _VectorKernel:
@@ -65,11 +47,14 @@ class _VectorKernel:
 
     def __init__(self, plan: VectorPlan) -> None:
         self.plan = plan
-        self.builder = KernelBuilder(plan.layouts, plan.query.reductions, plan.costs)
+        self.builder = KernelBuilder(
+            plan.geometry.layouts, plan.query.reductions, plan.costs
+        )
         self.block = Block(self.builder)
         self.starts = self.block.inner()
+        self.geometry = plan.geometry
         self.tile = plan.tile
-        self.warm = plan.warm_up()
+        self.warm = plan.warm_up
         self.low = self.builder.number(SlotKind.LOW, "")
         self.high = self.builder.number(SlotKind.HIGH, "")
         self.at = self.builder.fresh("at")
@@ -81,7 +66,7 @@ class _VectorKernel:
 
     def lower(self) -> LoweredKernel:
         """Lower all loops to a kernel."""
-        for name in self._inputs():
+        for name in self.geometry.inputs:
             self._bind(name)
         body = self.block.inner()
         for spread in self.spreads:
@@ -96,24 +81,18 @@ class _VectorKernel:
             self.outputs[name].finish(self.block)
         return self._finish(loops)
 
-    def _inputs(self) -> list[str]:
-        read = {n for d in self.plan.query.definitions for n in self.plan.objects(d)}
-        return [one.name for one in self.plan.query.inputs if one.name in read]
-
     # Objects
 
     def _bind(self, name: str) -> None:
         """An input as cells: where it lies, or spread over the ticks."""
         rows = input_rows(self.builder, self.block, name, self.plan.query.type_of(name))
-        if self.plan.sampled(name):
+        if self.geometry.sampled(name):
             self.stored[name] = self._sampled(rows)
             return
-        back, ahead = self.plan.span(name)
-        size, constant = self._capacity(1)
-        if size or self.plan.axes[name].period != 1:
-            raise Misfit("rows are spread over tiles, not over whole stretches")
+        assert self.tile is not None, "rows are densified tile by tile"
+        back, ahead = self.plan.halo(name)
         spread = Spread.of(
-            self.builder, rows, constant, whole_vectors(back), whole_vectors(ahead)
+            self.builder, rows, self.tile, whole_vectors(back), whole_vectors(ahead)
         )
         spread.start(self.starts, i64(-self.warm))
         self.spreads.append(spread)
@@ -131,7 +110,7 @@ class _VectorKernel:
         return CellArrays(
             rows.name,
             rows.type,
-            self.plan.axes[rows.name],
+            self.geometry.axes[rows.name],
             rows.values,
             flags if struct else (None,),
             None if struct else flags[0],
@@ -145,16 +124,13 @@ class _VectorKernel:
         if self.tile is not None:
             return (), self.tile // period
         constant = (self.warm + self.plan.lag) // period + LANES
-        return (("", self.plan.multiple // period),), constant
+        return (("", self.geometry.multiple // period),), constant
 
     # Loops
 
     def _stage(self, body: Block, stage: Stage) -> list[Loop]:
         first = body.name("first", _cells(self.at, stage.precision))
         count = body.name("cells", _cells(self.ticks, stage.precision))
-        for definition in stage.definitions:
-            if self.plan.materialised(definition.name):
-                self._check_order(definition)
         kind = PaneLoop if stage.panes else LaneLoop
         loop = kind(self.plan, self.builder, self.stored, self.low)
         cell = self.builder.fresh("cell")
@@ -184,19 +160,8 @@ class _VectorKernel:
         body.add(For(cell, first, end, inner.body(), step))
         return found
 
-    def _check_order(self, definition: TemporalExpr) -> None:
-        """Other loops must not look further ahead than a tile has been computed."""
-        if any(self.plan.lags.values()):
-            raise Misfit(f"~{definition.name} is read by another loop, and lags")
-        for reader in self.plan.query.definitions:
-            if self.plan.is_streamed(reader, definition.name):
-                continue
-            if not self.plan.sees_only_past(reader, definition.name):
-                ahead = f"~{reader.name} looks ahead in ~{definition.name}"
-                raise Misfit(f"{ahead}, which another loop computes tile by tile")
-
     def _temporary(self, definition: TemporalExpr, outcome: Outcome) -> Temporary:
-        back, _ = self.plan.span(definition.name)
+        back, _ = self.plan.halo(definition.name)
         precision = definition.tdom.precision
         history = whole_vectors(back)
         size = self._capacity(precision)
@@ -242,10 +207,10 @@ class _VectorKernel:
         builder = self.builder
         arrays = tuple(builder.arrays.values())
         kernel = LoopKernel(builder.slot_numbers(), arrays, self.block.body())
-        reads = tuple(self._read(name) for name in self._inputs())
-        multiple, around = self.plan.multiple, self.warm + self.plan.lag
+        reads = tuple(self._read(name) for name in self.geometry.inputs)
+        multiple, around = self.geometry.multiple, self.warm + self.plan.lag
         aligned_range = AlignedRange(
-            multiple, self.plan.low % multiple, reads, around, self.plan.finest
+            multiple, self.geometry.low % multiple, reads, around, self.geometry.finest
         )
         outputs = self.plan.query.outputs
         order = {loop.name: loop for loop in loops}
@@ -264,13 +229,13 @@ class _VectorKernel:
         The last vector of a loop over lanes may have one cell that is wanted; a loop
         over panes goes cell by cell.
         """
-        back, ahead = self.plan.reach(name)
+        back, ahead = self.geometry.reach(name)
         stages = self.plan.stages
         in_lanes = (s.precision for s in stages if not s.panes or len(stages) == 1)
-        period = self.plan.axes[name].period
+        period = self.geometry.axes[name].period
         further = 5 * LANES * period + LANES * max(in_lanes, default=0)
         low = -self.warm - back - 2 * period
-        spare = further if self.plan.sampled(name) else 0
+        spare = further if self.geometry.sampled(name) else 0
         return Read(name, low, self.plan.lag + ahead + further, spare)
 
 

@@ -87,13 +87,17 @@ class LaneLoop:
         name = definition.name
         stage = self.plan.stage_of[name]
         lag = max(self.plan.lags[reader.name] for reader in stage.definitions)
-        deepest = sum(self.plan.reach(name)) // definition.tdom.precision + lag + 1
+        deepest = (
+            sum(self.plan.geometry.reach(name)) // definition.tdom.precision + lag + 1
+        )
         return Streamed(self.builder, name, definition.type, deepest)
 
     def _leaf(self, node: At | EventBound | Reduce | Time | Element) -> LoopValue:
         match node:
             case At(object=name, offset=offset):
-                step = self.plan.point(self.view.reader, CutPoint(name, offset))
+                step = self.plan.geometry.point(
+                    self.view.reader, CutPoint(name, offset)
+                )
                 return self.view.value(name, step)
             case Time(offset=offset):
                 return LoopValue(node.type, self._time(offset), TRUE)

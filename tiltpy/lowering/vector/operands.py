@@ -16,7 +16,6 @@ from tiltpy.ir.nodes import CutPoint, Element, EventBound, Expr, TemporalExpr
 from tiltpy.loops.build import TRUE, add, conj, i64, mul
 from tiltpy.loops.nodes import Lane, LExpr
 from tiltpy.lowering.vector.history import Streamed
-from tiltpy.plan.nodes import Misfit
 from tiltpy.plan.vector_plan import VectorPlan
 from tiltpy.types import I64
 
@@ -102,10 +101,9 @@ class LaneView:
     def bound(self, node: EventBound) -> LoopValue:
         """`start` or `end` of a row of a sampled input."""
         source = self.stored[node.object]
-        if source.start is None:
-            raise Misfit(f"the rows of ~{node.object} are spread over ticks")
+        assert source.start is not None, f"~{node.object} is sampled"
         at = self.place(
-            self.plan.point(self.reader, CutPoint(node.object, node.offset))
+            self.plan.geometry.point(self.reader, CutPoint(node.object, node.offset))
         )
         base = add(at.base, i64(int(node.which == "end")))
         lanes = Lane(I64) if at.lanes is None else at.lanes

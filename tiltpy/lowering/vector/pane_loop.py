@@ -22,6 +22,7 @@ from tiltpy.ir.nodes import (
     Element,
     EventBound,
     Expr,
+    InlinedCut,
     Reduce,
     TemporalExpr,
     Time,
@@ -31,9 +32,8 @@ from tiltpy.loops.build import TRUE, add, conj, disj, i64, lt, mul, negate
 from tiltpy.loops.nodes import Extract, LExpr, Var
 from tiltpy.lowering.vector.cell_values import Outcome
 from tiltpy.lowering.vector.pane_ring import Hop, PaneRing
-from tiltpy.ops import WHOLE_WINDOW
-from tiltpy.plan.nodes import Misfit
-from tiltpy.plan.vector_plan import VectorPlan, WindowCells, looks_at_whole
+from tiltpy.plan.cell_geometry import WindowCells
+from tiltpy.plan.vector_plan import VectorPlan
 from tiltpy.types import BOOL
 
 
@@ -89,7 +89,7 @@ class PaneLoop:
     def _leaf(self, node: At | EventBound | Reduce | Time | Element) -> LoopValue:
         match node:
             case At(object=name, offset=offset):
-                step = self.plan.point(self.reader, CutPoint(name, offset))
+                step = self.plan.geometry.point(self.reader, CutPoint(name, offset))
                 return self.stored[name].value(self.block, cell_at(self.cell, step))
             case Time(offset=offset):
                 ticks = mul(add(self.cell, i64(1)), i64(self.reader.tdom.precision))
@@ -98,14 +98,13 @@ class PaneLoop:
             case Reduce():
                 return self._reduce(node)
             case _:
-                raise Misfit("the bounds of an event beside panes")
+                raise AssertionError(f"{node} beside panes")
 
     # Windows
 
     def _pane(self, window: Window, element: Expr) -> Pane:
-        seen = self.plan.window(self.reader, window)
-        if not seen.newest.is_strided:
-            raise Misfit(f"a window of ~{window.object} has cells of varying number")
+        seen = self.plan.geometry.window(self.reader, window)
+        assert seen.newest.is_strided, "windows have one number of cells"
         base = self.block.name("base", cell_at(self.cell, seen.oldest).base)
         return Pane(self.stored[window.object], element, base, seen.cells)
 
@@ -114,10 +113,6 @@ class PaneLoop:
         groups: dict[tuple[Window, Expr], set[str]] = {}
         stage = self.plan.stage_of[self.reader.name]
         for node in (n for each in stage.definitions for n in reductions(each)):
-            if node.reduction in WHOLE_WINDOW:
-                raise looks_at_whole(node)
-            if node.reduction in ("first", "last"):
-                raise Misfit(f"{node.reduction} of a pane")
             key = node.window, node.element
             groups.setdefault(key, set()).add(node.reduction)
         for key, names in groups.items():
@@ -125,8 +120,8 @@ class PaneLoop:
 
     def _fold_window(self, window: Window, element: Expr, names: set[str]) -> None:
         pane = self._pane(window, element)
-        seen = self.plan.window(self.reader, window)
-        if seen.cells > seen.newest.times:
+        seen = self.plan.geometry.window(self.reader, window)
+        if seen.overlaps:
             found = self._hopping(pane, seen, names)
         else:
             found = fold_pane(self.block, pane, names)
@@ -137,9 +132,8 @@ class PaneLoop:
         self, pane: Pane, seen: WindowCells, names: set[str]
     ) -> dict[Aggregate, State]:
         """Windows that overlap: of panes which they share."""
-        hop = Hop.of(seen.cells, seen.newest.times, self.builder.costs.smallest_pane)
-        if hop is None or not pane.certain(self.block):
-            raise Misfit(f"windows of ~{pane.source.name} have no common panes")
+        hop = Hop.of(seen.cells, seen.newest.times)
+        assert pane.certain(self.block), "windows that overlap share dense panes"
         ring = PaneRing(self.builder, hop)
         self.rings.append(ring)
         fold = partial(fold_pane, names=names)
@@ -153,7 +147,7 @@ class PaneLoop:
         kept = aggregate_for(node.reduction, element.type, self.builder.user_reductions)
         state = self.states[window, element, kept]
         certain = self._pane(window, element).certain(self.block)
-        cells = self.plan.window(self.reader, window).cells
+        cells = self.plan.geometry.window(self.reader, window).cells
         found = finish_cells(
             self.block, node, state, count, certain=certain, cells=cells
         )
@@ -174,19 +168,12 @@ class PaneLoop:
         cuts = []
         for cut in definition.cuts:
             match cut:
-                case CutTime():
+                case CutTime() | CutPoint():  # of one with a snapshot in every cell
                     return None
-                case CutPoint(object=name):
-                    step = self.plan.point(self.reader, cut)
-                    source = self.stored[name]
-                    regular = source.complete and source.always_begins
-                    if regular and step.times >= step.over:
-                        return None
-                    raise Misfit(f"~{name} may have gaps beside panes")
                 case CutWindow(window=window, element=element):
                     cuts.append(self._window_cuts(window, element))
-                case _:
-                    raise Misfit("an object that was fused in may be a gap")
+                case InlinedCut():
+                    raise AssertionError("an object that was fused in beside panes")
         cut_here = disj(*cuts)
         if cut_here == TRUE:
             return None
@@ -203,9 +190,6 @@ class PaneLoop:
         pane = self._pane(window, element)
         if pane.certain(self.block):
             return TRUE
-        seen = self.plan.window(self.reader, window)
-        if seen.cells > seen.newest.times:
-            raise Misfit(f"windows of ~{window.object} overlap and may have gaps")
         if (window, element, COUNT) not in self.states:  # no reduction needs it
             self._fold_window(window, element, {"count"})
         count = self._count(window, element)
@@ -214,8 +198,6 @@ class PaneLoop:
         some = self.block.name("some", disj(lt(i64(0), count), lt(i64(0), before)))
         if pane.source.begins is None:
             return some
-        if seen.cells != seen.newest.times:
-            raise Misfit(f"a snapshot of ~{window.object} may lie between two panes")
         return conj(some, self._differ(pane, count, before))
 
     def _differ(self, pane: Pane, count: LExpr, before: LExpr) -> LExpr:

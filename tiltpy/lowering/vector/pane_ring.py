@@ -31,11 +31,9 @@ class Hop:
     stride: int
 
     @staticmethod
-    def of(cells: int, stride: int, smallest: int) -> "Hop | None":
-        """The panes of windows of so many cells; None if they would be too small."""
+    def of(cells: int, stride: int) -> "Hop":
+        """The panes of windows of so many cells."""
         size = gcd(stride, cells)
-        if size < smallest:
-            return None
         return Hop(size, cells // size, stride // size)
 
 

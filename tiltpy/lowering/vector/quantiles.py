@@ -22,17 +22,13 @@ from tiltpy.loops.build import (
 from tiltpy.loops.nodes import CallFn, LExpr
 from tiltpy.lowering.vector.operands import LaneView
 from tiltpy.lowering.vector.sorting_network import selecting
-from tiltpy.plan.vector_plan import looks_at_whole
 from tiltpy.types import BOOL, F64, I32
 
 
 def lower_order(view: LaneView, node: Reduce, newest: int, cells: int) -> LoopValue:
     """A quantile of the windows of all lanes, the newest of whose cells is given."""
     name, element = node.window.object, node.element
-    quantile = node.reduction in ("median", "quantile")
-    short = cells <= view.builder.costs.longest_network
-    if not quantile or not short or not view.certain(name, element):
-        raise looks_at_whole(node)
+    assert view.certain(name, element), f"~{name} has a value in every cell"
     block = view.block
     values: list[LExpr] = []
     nan: LExpr = FALSE

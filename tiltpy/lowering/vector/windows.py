@@ -22,8 +22,7 @@ from tiltpy.lowering.vector.operands import LaneView
 from tiltpy.lowering.vector.quantiles import lower_order
 from tiltpy.lowering.vector.short_variance import is_short_spread, lower_short_spread
 from tiltpy.ops import WHOLE_WINDOW
-from tiltpy.plan.nodes import Misfit
-from tiltpy.plan.vector_plan import WindowCells, looks_at_whole
+from tiltpy.plan.cell_geometry import WindowCells
 from tiltpy.types import F32, F64
 
 
@@ -47,12 +46,10 @@ class LaneWindows:
 
     def reduce(self, node: Reduce) -> LoopValue:
         """A reduction over the window of each lane."""
-        seen = self.view.plan.window(self.view.reader, node.window)
+        seen = self.view.plan.geometry.window(self.view.reader, node.window)
         if seen.newest.is_regular:
             return self._sliding(node, seen)
-        if seen.newest.is_strided:
-            return self._strided(node, seen)
-        raise Misfit(f"a window of ~{node.window.object} has cells of varying number")
+        return self._strided(node, seen)
 
     # Windows that move on with the cells
 
@@ -63,8 +60,7 @@ class LaneWindows:
         if node.reduction in ("first", "last"):
             at = view.after(seen.oldest) if node.reduction == "first" else newest
             found = view.element(view.block, name, element, at)
-            if found.valid != TRUE:
-                raise Misfit(f"{node.reduction} of a window that may have gaps")
+            assert found.valid == TRUE, f"~{name} has a value in every cell"
             return found
         if node.reduction in WHOLE_WINDOW:
             return lower_order(view, node, newest, cells)
@@ -182,7 +178,7 @@ class LaneWindows:
         """Who in the loop looks at windows of an element, and what each sees."""
         plan = self.view.plan
         return [
-            (reader, plan.window(reader, node.window))
+            (reader, plan.geometry.window(reader, node.window))
             for reader in plan.stage_of[self.view.reader.name].definitions
             for node in reductions(reader)
             if (node.window.object, node.element) == (name, element)
@@ -193,10 +189,8 @@ class LaneWindows:
     def _strided(self, node: Reduce, seen: WindowCells) -> LoopValue:
         """A window in whole: each lane gathers its own cells."""
         view, name, element = self.view, node.window.object, node.element
-        if node.reduction in WHOLE_WINDOW:
-            raise looks_at_whole(node)
-        if view.streams_here(name) or not view.certain(name, element):
-            raise Misfit(f"a short window of finer ~{name} may have gaps")
+        assert seen.newest.is_strided, f"windows of ~{name} have one number of cells"
+        assert view.certain(name, element), f"~{name} has a value in every cell"
         if node.reduction in ("first", "last"):
             step = seen.oldest if node.reduction == "first" else seen.newest
             return view.element(view.block, name, element, view.place(step))

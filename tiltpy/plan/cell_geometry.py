@@ -1,0 +1,130 @@
+"""Geometry of cells: which cells of each object the others see."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import lcm
+
+from tiltpy.abi.layouts import Layout, TimeLayout
+from tiltpy.emit.axes import Axis, CellMap, map_cells
+from tiltpy.emit.references import references
+from tiltpy.forks import cached_property
+from tiltpy.ir.nodes import CutPoint, Query, TemporalExpr, Window
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCells:
+    """How a reader sees an object through a window: its oldest and newest cell."""
+
+    oldest: CellMap
+    newest: CellMap
+
+    @property
+    def cells(self) -> int:
+        """The number of cells in the window."""
+        return self.newest.plus - self.oldest.plus + 1
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether it shares cells with the window of the reader's next cell."""
+        return self.cells > self.newest.times
+
+
+@dataclass(frozen=True, eq=False)
+class CellGeometry:
+    """The objects of a query on their axes.
+
+    `low` is a time at which cells of all definitions begin.
+    """
+
+    query: Query
+    layouts: Mapping[str, Layout]
+    axes: Mapping[str, Axis]
+    low: int
+
+    @cached_property
+    def references(self) -> Mapping[str, tuple[list[CutPoint], list[Window]]]:
+        """The points and windows of each definition."""
+        return {d.name: references(d) for d in self.query.definitions}
+
+    @cached_property
+    def definitions(self) -> Mapping[str, TemporalExpr]:
+        """The definitions by name."""
+        return {d.name: d for d in self.query.definitions}
+
+    def objects(self, reader: TemporalExpr) -> tuple[str, ...]:
+        """The objects that a definition refers to."""
+        points, windows = self.references[reader.name]
+        names = [p.object for p in points] + [w.object for w in windows]
+        return tuple(dict.fromkeys(names))
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """The inputs that definitions refer to."""
+        read = {name for d in self.query.definitions for name in self.objects(d)}
+        return tuple(one.name for one in self.query.inputs if one.name in read)
+
+    def sampled(self, name: str) -> bool:
+        """Whether it is an input that lies in memory cell by cell."""
+        return (
+            name in self.layouts
+            and name not in self.definitions
+            and self.layouts[name].time is TimeLayout.SAMPLED
+        )
+
+    @cached_property
+    def densified_inputs(self) -> tuple[str, ...]:
+        """The inputs whose rows are to be densified."""
+        return tuple(name for name in self.inputs if not self.sampled(name))
+
+    def point(self, reader: TemporalExpr, point: CutPoint) -> CellMap:
+        """The cell that a point reference sees."""
+        return self._step(reader, point.object, point.offset)
+
+    def window(self, reader: TemporalExpr, window: Window) -> WindowCells:
+        """The cells that a window sees."""
+        oldest = self._step(reader, window.object, window.start + 1)
+        return WindowCells(oldest, self._step(reader, window.object, window.end))
+
+    def _step(self, reader: TemporalExpr, name: str, offset: int) -> CellMap:
+        return map_cells(self.axes[reader.name], self.axes[name], offset, self.low)
+
+    def ranges(self, reader: TemporalExpr) -> Iterator[tuple[str, WindowCells]]:
+        """Find the cells that each reference of a definition sees, by object."""
+        points, windows = self.references[reader.name]
+        for point in points:
+            cell = self.point(reader, point)
+            yield point.object, WindowCells(cell, cell)
+        for window in windows:
+            yield window.object, self.window(reader, window)
+
+    def sees_only_past(self, reader: TemporalExpr, name: str) -> bool:
+        """Whether a cell of the reader looks no further than itself in an object."""
+        return all(
+            seen.newest.plus < seen.newest.times
+            for source, seen in self.ranges(reader)
+            if source == name
+        )
+
+    def reach(self, name: str) -> tuple[int, int]:
+        """The lookback and lookahead of all readers in an object, in ticks."""
+        offsets = [0]
+        for reader in self.query.definitions:
+            points, windows = self.references[reader.name]
+            margin = self.axes[name].period + reader.tdom.precision
+            for point in points:
+                if point.object == name:
+                    offsets += [point.offset - margin, point.offset + margin]
+            for window in windows:
+                if window.object == name:
+                    offsets += [window.start - margin, window.end + margin]
+        return -min(offsets), max(offsets)
+
+    @cached_property
+    def multiple(self) -> int:
+        """The ticks after which all axes look the same."""
+        return lcm(*(axis.period for axis in self.axes.values()))
+
+    @cached_property
+    def finest(self) -> int:
+        """The ticks of the shortest cell."""
+        return min(axis.period for axis in self.axes.values())

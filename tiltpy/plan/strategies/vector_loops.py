@@ -1,0 +1,186 @@
+"""Loops of a vector kernel: refused where cells do not tell what a window holds."""
+
+from collections.abc import Iterator
+from math import gcd
+
+from tiltpy.emit.references import reductions
+from tiltpy.ir.nodes import (
+    Cut,
+    CutPoint,
+    CutTime,
+    CutWindow,
+    EventBound,
+    Expr,
+    InlinedCut,
+    Reduce,
+    TemporalExpr,
+    Window,
+)
+from tiltpy.ir.traversal import walk
+from tiltpy.loops.build import TRUE
+from tiltpy.ops import WHOLE_WINDOW
+from tiltpy.plan.definedness import trial_block
+from tiltpy.plan.loop_cells import LoopCells
+from tiltpy.plan.nodes import Refusal, refuse_whole_window
+from tiltpy.plan.vector_plan import VectorPlan
+from tiltpy.plan.vector_stages import Stage
+
+
+def refuse_loops(plan: VectorPlan) -> Refusal | None:
+    """Find the first reason, in the order of loops, for which one does not serve."""
+    return next(_Loops(plan).refusals(), None)
+
+
+class _Loops:
+    """The loops of a plan, with what is known of the cells that they compute."""
+
+    def __init__(self, plan: VectorPlan) -> None:
+        self.plan = plan
+        self.geometry = plan.geometry
+        self.cells = LoopCells(plan)
+        self.read = {
+            name for d in plan.query.definitions for name in self.geometry.objects(d)
+        }
+
+    def refusals(self) -> Iterator[Refusal]:
+        """Find all reasons, stage by stage."""
+        for stage in self.plan.stages:
+            for definition in stage.definitions:
+                if self.plan.materialised(definition.name):
+                    yield from self._tile_order(definition)
+            if stage.panes:
+                yield from self._pane_folds(stage)
+            for definition in stage.definitions:
+                if stage.panes:
+                    yield from self._panes(definition)
+                else:
+                    yield from self._lanes(definition)
+                if definition.name in self.read:
+                    self.cells.compute(definition)
+
+    def _tile_order(self, definition: TemporalExpr) -> Iterator[Refusal]:
+        """Refuse other loops that look further ahead than a tile has been computed."""
+        name = definition.name
+        if any(self.plan.lags.values()):
+            yield Refusal(f"~{name} is read by another loop, and lags")
+        for reader in self.plan.query.definitions:
+            streamed = self.plan.is_streamed(reader, name)
+            if not streamed and not self.geometry.sees_only_past(reader, name):
+                ahead = f"~{reader.name} looks ahead in ~{name}"
+                yield Refusal(f"{ahead}, which another loop computes tile by tile")
+
+    # Loops over lanes
+
+    def _lanes(self, reader: TemporalExpr) -> Iterator[Refusal]:
+        yield from self._references(reader, reader.body)
+        if not any(self.cells.always_cuts(reader, cut) for cut in reader.cuts):
+            for cut in reader.cuts:
+                yield from self._lane_cut(reader, cut)
+
+    def _references(self, reader: TemporalExpr, expr: Expr) -> Iterator[Refusal]:
+        """Refuse references of an expression, in order of evaluation."""
+        for node in walk(expr):
+            match node:
+                case EventBound(object=name) if not self.geometry.sampled(name):
+                    yield Refusal(f"the rows of ~{name} are spread over ticks")
+                case Reduce():
+                    yield from self._lane_window(reader, node)
+                case _:
+                    pass
+
+    def _lane_window(self, reader: TemporalExpr, node: Reduce) -> Iterator[Refusal]:
+        name = node.window.object
+        seen = self.geometry.window(reader, node.window)
+        source = self.cells.seen_by(reader, name)
+        if not seen.newest.is_strided:
+            yield _refuse_cell_count(node.window)
+        elif seen.newest.is_regular:
+            if node.reduction in ("first", "last"):
+                if source.element(trial_block(), node.element).valid != TRUE:
+                    yield Refusal(f"{node.reduction} of a window that may have gaps")
+            elif node.reduction in WHOLE_WINDOW and not (
+                node.reduction in ("median", "quantile")
+                and seen.cells <= self.plan.costs.longest_network
+                and source.certain(node.element)
+            ):
+                yield refuse_whole_window(node)
+        elif node.reduction in WHOLE_WINDOW:
+            yield refuse_whole_window(node)
+        elif not source.certain(node.element):
+            yield Refusal(f"a short window of finer ~{name} may have gaps")
+
+    def _lane_cut(self, reader: TemporalExpr, cut: Cut) -> Iterator[Refusal]:
+        match cut:
+            case CutPoint(object=name):
+                cell = self.geometry.point(reader, cut)
+                if not cell.is_regular and cell.times > cell.over:
+                    yield Refusal(
+                        f"~{name} may have gaps between the cells that are seen"
+                    )
+            case CutWindow(window=window):
+                if not self.geometry.window(reader, window).newest.is_regular:
+                    yield Refusal(
+                        f"a window of ~{window.object} may hold the same twice"
+                    )
+            case InlinedCut(value=value, cuts=cuts):
+                for inner in cuts:
+                    yield from self._lane_cut(reader, inner)
+                yield from self._references(reader, value)
+            case CutTime():
+                pass
+
+    # Loops over panes
+
+    def _pane_folds(self, stage: Stage) -> Iterator[Refusal]:
+        """Refuse windows that do not fold, or not from panes that they share."""
+        reader = stage.definitions[0]
+        nodes = [node for each in stage.definitions for node in reductions(each)]
+        for node in nodes:
+            if node.reduction in WHOLE_WINDOW:
+                yield refuse_whole_window(node)
+            if node.reduction in ("first", "last"):
+                yield Refusal(f"{node.reduction} of a pane")
+        for window, element in dict.fromkeys((n.window, n.element) for n in nodes):
+            seen = self.geometry.window(reader, window)
+            if not seen.newest.is_strided:
+                yield _refuse_cell_count(window)
+            size = gcd(seen.newest.times, seen.cells)
+            certain = self.cells.seen_by(reader, window.object).certain(element)
+            shared = size >= self.plan.costs.smallest_pane and certain
+            if seen.overlaps and not shared:
+                yield Refusal(f"windows of ~{window.object} have no common panes")
+
+    def _panes(self, reader: TemporalExpr) -> Iterator[Refusal]:
+        if any(isinstance(node, EventBound) for node in walk(reader.body)):
+            yield Refusal("the bounds of an event beside panes")
+        for cut in reader.cuts:
+            match cut:
+                case CutWindow(window=window, element=element):
+                    yield from self._pane_cut(reader, window, element)
+                case InlinedCut():
+                    yield Refusal("an object that was fused in may be a gap")
+                case _ if self.cells.always_cuts(reader, cut):
+                    return
+                case CutPoint(object=name):
+                    yield Refusal(f"~{name} may have gaps beside panes")
+
+    def _pane_cut(
+        self, reader: TemporalExpr, window: Window, element: Expr
+    ) -> Iterator[Refusal]:
+        name = window.object
+        seen, source = (
+            self.geometry.window(reader, window),
+            self.cells.seen_by(reader, name),
+        )
+        if not seen.newest.is_strided:
+            yield _refuse_cell_count(window)
+        if source.certain(element):
+            return
+        if seen.overlaps:
+            yield Refusal(f"windows of ~{name} overlap and may have gaps")
+        if source.begins is not None and seen.cells != seen.newest.times:
+            yield Refusal(f"a snapshot of ~{name} may lie between two panes")
+
+
+def _refuse_cell_count(window: Window) -> Refusal:
+    return Refusal(f"a window of ~{window.object} has cells of varying number")
