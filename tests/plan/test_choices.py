@@ -40,6 +40,14 @@ QUERIES = {
     "time": ONE + "~o[t] = f64(t) * ~x[t]",
     "rates": TWO + "w = TDom(-∞, ∞, 10)\n~m[w] = mean(~x[w-10 : w])\n"
     "~o[t] = ~m[t] * ~y[t]\noutput ~o",
+    "clipped": "reduction area(v: f64, start, end) { init = 0.0 "
+    "acc = state + v * (end - start) merge = a + b result = state }\n"
+    + ONE
+    + "~o[t] = area(~x[t-40 : t])",
+    "evicting": "reduction rises(v: f64) { init = 0 acc = v > 0 ? state + 1 : state "
+    "deacc = v > 0 ? state - 1 : state result = state }\n"
+    + ONE
+    + "~o[t] = rises(~x[t-40 : t])",
     "merge_less": "reduction r(v: f64) { init = 0.0 acc = state * 0.5 + v "
     "result = state }\n" + ONE + "~o[t] = r(~x[t-40 : t])",
 }
@@ -104,6 +112,8 @@ def test_each_strategy_is_chosen_and_refused() -> None:
         assert f": {name}, " in golden or f"{name}: ~" in golden, name
     for words in ("16 rows of ~", "16 events of ~", "16 rows of a window"):
         assert words in golden
+    for name in ("tumbling_fold", "two_stack", "evict", "merge", "clip"):
+        assert f"        not {name}: " in golden, name
 
 
 @pytest.mark.parametrize("name", LOOP_STRATEGIES)

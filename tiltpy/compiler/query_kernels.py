@@ -23,12 +23,11 @@ from tiltpy.lowering.vector.kernel import lower_vector
 from tiltpy.passes.coarsen_domains import coarsen_domains
 from tiltpy.passes.pipeline import optimize
 from tiltpy.plan.choose import (
-    DISABLED,
     SWEEP_STRATEGIES,
     check_strategies,
     plan_loops,
 )
-from tiltpy.plan.nodes import LoopChoice, Misfit, Refusal
+from tiltpy.plan.nodes import DISABLED, LoopChoice, Misfit, Refusal
 from tiltpy.plan.preaggregation_plan import PaneAggregationPlan
 from tiltpy.plan.strategies.vector_kernel import plan_vector
 from tiltpy.runtime.execution.kernel import Kernel

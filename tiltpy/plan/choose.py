@@ -10,6 +10,7 @@ from tiltpy.ir.nodes import Query
 from tiltpy.plan.facts import object_facts
 from tiltpy.plan.loop_facts import LoopFacts
 from tiltpy.plan.nodes import (
+    DISABLED,
     LoopChoice,
     LoopPlan,
     Operands,
@@ -21,6 +22,7 @@ from tiltpy.plan.strategies.edge_scan import edge_scan
 from tiltpy.plan.strategies.event_scan import event_scan
 from tiltpy.plan.strategies.merge_scan import merge_scan
 from tiltpy.plan.strategies.row_map import row_map
+from tiltpy.plan.strategies.window_algorithms import plan_window
 
 Strategy = Callable[[LoopFacts, Operands], LoopPlan | Refusal]
 
@@ -40,8 +42,6 @@ SWEEP_STRATEGIES = (
 
 STRATEGY_NAMES = (*SWEEP_STRATEGIES, "vector_kernel", "preaggregation")
 """All strategies that can be left out."""
-
-DISABLED = Refusal("it is disabled")
 
 
 def check_strategies(disabled: Iterable[str]) -> None:
@@ -64,7 +64,7 @@ def plan_loops(
     `disabled` are names of `SWEEP_STRATEGIES` to leave out.
     """
     objects = object_facts(query, layouts)
-    user_defined = {one.name: one for one in query.reductions}
+    user_defined = {reduction.name: reduction for reduction in query.reductions}
     read = {name for definition in query.definitions for name in reads(definition)}
     return tuple(
         _choose(
@@ -82,12 +82,14 @@ def plan_loops(
 
 
 def _choose(facts: LoopFacts) -> LoopChoice:
-    operands = plan_operands(facts)
+    windows = tuple(plan_window(facts, window) for window in facts.windows)
+    operands = plan_operands(facts, windows)
+    name = facts.definition.name
     refusals: list[tuple[str, Refusal]] = []
-    for name, strategy in LOOP_STRATEGIES.items():
-        disabled = name in facts.disabled
-        plan = DISABLED if disabled else strategy(facts, operands)
+    for strategy, plan_loop in LOOP_STRATEGIES.items():
+        disabled = strategy in facts.disabled
+        plan = DISABLED if disabled else plan_loop(facts, operands)
         if not isinstance(plan, Refusal):
-            return LoopChoice(facts.definition.name, plan, tuple(refusals))
-        refusals.append((name, plan))
-    return LoopChoice(facts.definition.name, SweepScan(operands), tuple(refusals))
+            return LoopChoice(name, plan, tuple(refusals), windows)
+        refusals.append((strategy, plan))
+    return LoopChoice(name, SweepScan(operands), tuple(refusals), windows)

@@ -18,6 +18,9 @@ class Refusal:
     reason: str
 
 
+DISABLED = Refusal("it is disabled")
+
+
 def refuse_whole_window(node: Reduce) -> Refusal:
     """Refuse a reduction that is no fold of the cells or rows of its window."""
     what = f"{node.reduction} of ~{node.window.object}"
@@ -46,6 +49,15 @@ class WindowPlan(Enum):
     TUMBLING_FOLD = "folds its rows anew, in vectors"
     TWO_STACK = "inserts and evicts in order, on two stacks"
     UNORDERED = "evicts in any order, from a tree"
+
+
+@dataclass(frozen=True, slots=True)
+class WindowChoice:
+    """The plan of one window, and why each more special algorithm was refused."""
+
+    window: Window
+    plan: WindowPlan
+    refusals: tuple[tuple[str, Refusal], ...]
 
 
 class Advance(Enum):
@@ -141,11 +153,15 @@ Scan = MergeScan | EventScan | EdgeScan | SweepScan
 
 @dataclass(frozen=True, slots=True)
 class LoopChoice:
-    """The plan of one object's loop, and why each more special one was refused."""
+    """The plan of one object's loop, and why each more special one was refused.
+
+    `windows` has the choice for each window of a scan.
+    """
 
     name: str
     plan: LoopPlan
     refusals: tuple[tuple[str, Refusal], ...]
+    windows: tuple[WindowChoice, ...] = ()
 
     @property
     def is_special(self) -> bool:

@@ -1,5 +1,6 @@
 """How a scan follows what its object refers to: a cursor or a window for each."""
 
+from collections.abc import Iterable
 from typing import assert_never
 
 from tiltpy.ir.nodes import (
@@ -11,15 +12,14 @@ from tiltpy.ir.nodes import (
     Window,
 )
 from tiltpy.plan.loop_facts import LoopFacts
-from tiltpy.plan.nodes import CursorPlan, Operands, WindowPlan
-from tiltpy.plan.strategies.tumbling_fold import tumbling_fold
+from tiltpy.plan.nodes import CursorPlan, Operands, WindowChoice, WindowPlan
 
 
-def plan_operands(facts: LoopFacts) -> Operands:
-    """Choose a cursor for each point and a window algorithm for each window."""
+def plan_operands(facts: LoopFacts, choices: Iterable[WindowChoice]) -> Operands:
+    """Choose a cursor for each point, beside the `choices` for its windows."""
     skipped = _points_to_skip(facts)
     stepped = facts.every_tick and not skipped
-    windows = {window: _window(facts, window) for window in facts.windows}
+    windows = {choice.window: choice.plan for choice in choices}
     one_tick = next(
         (point for point in skipped if facts.objects[point.object].layout.points), None
     )
@@ -60,14 +60,6 @@ def _cursor(facts: LoopFacts, point: CutPoint, stepped: bool) -> CursorPlan:
     if not rows.disjoint:
         return CursorPlan.STACK
     return CursorPlan.STEP if stepped and rows.complete else CursorPlan.SCAN
-
-
-def _window(facts: LoopFacts, window: Window) -> WindowPlan:
-    layout = facts.objects[window.object].layout
-    folds = "tumbling_fold" not in facts.disabled
-    if folds and tumbling_fold(facts.definition, window, layout, facts.costs) is None:
-        return WindowPlan.TUMBLING_FOLD
-    return WindowPlan.TWO_STACK if layout.fifo else WindowPlan.UNORDERED
 
 
 def _starts_snapshot(

@@ -14,6 +14,7 @@ from tiltpy.plan.nodes import (
     Operands,
     RowMap,
     SweepScan,
+    WindowChoice,
     folds_rows,
 )
 from tiltpy.types import Unit
@@ -51,16 +52,24 @@ def describe_plan(plan: LoopPlan) -> str:
 def _choice(choice: LoopChoice, printer: ExprPrinter) -> Iterator[str]:
     yield f"~{choice.name}: {describe_plan(choice.plan)}"
     if not isinstance(choice.plan, RowMap):
-        for line in _operands(choice.plan.operands, printer):
+        for line in (
+            *_points(choice.plan.operands, printer),
+            *_windows(choice.windows, printer),
+        ):
             yield f"    {line}"
     for name, refusal in choice.refusals:
         yield f"    not {name}: {refusal.reason}"
 
 
-def _operands(operands: Operands, printer: ExprPrinter) -> Iterator[str]:
+def _points(operands: Operands, printer: ExprPrinter) -> Iterator[str]:
     for point, cursor in operands.points:
         skips = ", without a visit in its gaps" if point in operands.skipped else ""
         name = f"~{point.object}[{printer.format_time(point.offset)}]"
         yield f"{name} {cursor.value}{skips}"
-    for window, plan in operands.windows:
-        yield f"{printer.window(window)} {plan.value}"
+
+
+def _windows(choices: Iterable[WindowChoice], printer: ExprPrinter) -> Iterator[str]:
+    for choice in choices:
+        yield f"{printer.window(choice.window)} {choice.plan.value}"
+        for name, refusal in choice.refusals:
+            yield f"    not {name}: {refusal.reason}"

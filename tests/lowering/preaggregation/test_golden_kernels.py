@@ -8,8 +8,7 @@ from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.query_kernels import Compiler, QueryKernels
 from tiltpy.frontend.parse import parse
-from tiltpy.plan.choose import DISABLED
-from tiltpy.plan.nodes import Refusal
+from tiltpy.plan.nodes import DISABLED, Refusal
 
 DECLARED = "input x by k : { type: i32, price: f32 }\ninput r : f32\n"
 TUMBLING = """\
