@@ -48,11 +48,11 @@ from tiltpy.lowering.sweep.operands import SweepOperands
 from tiltpy.lowering.sweep.order_statistics import DistinctCount
 from tiltpy.lowering.sweep.tumbling_rows import TumblingWindow
 from tiltpy.lowering.sweep.unordered_window import UnorderedWindow
-from tiltpy.lowering.vector.densify import Spread
-from tiltpy.lowering.vector.doubling_windows import Fold
+from tiltpy.lowering.vector.densify import DensifiedInput
+from tiltpy.lowering.vector.doubling_windows import WindowFold
 from tiltpy.lowering.vector.history import History
 from tiltpy.lowering.vector.outputs import Output
-from tiltpy.lowering.vector.tile_buffers import Temporary
+from tiltpy.lowering.vector.tile_buffers import TileBuffer
 from tiltpy.plan.nodes import Refusal
 from tiltpy.plan.vector_plan import VectorPlan
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
@@ -122,7 +122,7 @@ def _length(cells: int, costs: Costs) -> str:
     return "some vectors" if cells <= costs.longest_tree else "longer than a tree"
 
 
-def of_fold(fold: Fold) -> Forms:
+def of_fold(fold: WindowFold) -> Forms:
     certain = "in every cell" if fold.certain else "some cells without"
     if fold.blocks:
         yield f"blocks: {certain}"
@@ -201,15 +201,15 @@ def of_events(loop: EventLoop) -> Forms:
 
 OBSERVED: tuple[tuple[type, Callable[[Any], Forms]], ...] = (
     (VectorPlan, of_grid),
-    (Fold, of_fold),
+    (WindowFold, of_fold),
     (MaskedVariance, lambda _: ["spread: of the values"]),
     (Pane, of_pane),
     (Output, of_output),
     (CellArrays, of_stored),
     (SweepOperands, of_following),
     (History, lambda found: ["ring of vectors"] if found.ring is not None else []),
-    (Spread, lambda _: ["input: rows spread over ticks"]),
-    (Temporary, lambda _: ["temporary"]),
+    (DensifiedInput, lambda _: ["input: rows spread over ticks"]),
+    (TileBuffer, lambda _: ["temporary"]),
     (TumblingWindow, of_row_pane),
     (MergeLoop, of_merge),
     (StreamStore, lambda _: []),

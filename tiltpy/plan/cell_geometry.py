@@ -61,7 +61,7 @@ class CellGeometry:
     def inputs(self) -> tuple[str, ...]:
         """The inputs that definitions refer to."""
         read = {name for d in self.query.definitions for name in self.objects(d)}
-        return tuple(one.name for one in self.query.inputs if one.name in read)
+        return tuple(d.name for d in self.query.inputs if d.name in read)
 
     def sampled(self, name: str) -> bool:
         """Whether it is an input that lies in memory cell by cell."""

@@ -77,9 +77,9 @@ def _strict(
     nodes = tuple(walk(body))
     references = dict.fromkeys(filter(None, map(reference, nodes)))
     return tuple(
-        one
-        for one in islice(references, max(FEW, TRIED // len(nodes)))
-        if _is_phi(body, _without(one))
+        candidate
+        for candidate in islice(references, max(FEW, TRIED // len(nodes)))
+        if _is_phi(body, _without(candidate))
     )
 
 

@@ -92,7 +92,7 @@ class LoopCells:
                 contributes = facts.element(trial_block(), element).valid
                 return known_constant(conj(contributes, facts.changes))
             case InlinedCut(value=value, cuts=cuts):
-                inner = disj(*(self._cuts(reader, one) for one in cuts))
+                inner = disj(*(self._cuts(reader, inner) for inner in cuts))
                 exists = self._lower(reader, value).valid
                 return known_constant(conj(inner, exists)) if exists != TRUE else inner
 

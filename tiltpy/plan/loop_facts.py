@@ -83,6 +83,9 @@ class LoopFacts:
 
     def clips(self, node: Reduce) -> bool:
         """Whether a reduction sees where its window's edges cut events."""
-        own = self.user_defined.get(node.reduction)
+        reduction = self.user_defined.get(node.reduction)
         disjoint = self.objects[node.window.object].disjoint
-        return own is not None and slide_of(own, disjoint=disjoint) is Slide.CLIP
+        return (
+            reduction is not None
+            and slide_of(reduction, disjoint=disjoint) is Slide.CLIP
+        )

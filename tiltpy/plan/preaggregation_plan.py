@@ -50,10 +50,10 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PaneState:
     """Number `column` of the matrices from which a kind of state begins."""
 
-    kept: Aggregate
+    aggregate: Aggregate
     element: Expr
     column: int
 
@@ -94,13 +94,15 @@ class PaneAggregationPlan:
     def windows(self) -> list[Window]:
         """All windows, those that only cut among them."""
         cuts = (cut for cut in self.definition.cuts if isinstance(cut, CutWindow))
-        found = [node.window for node in reductions(self.definition)]
-        return list(dict.fromkeys([*found, *(cut.window for cut in cuts)]))
+        windows = [node.window for node in reductions(self.definition)]
+        return list(dict.fromkeys([*windows, *(cut.window for cut in cuts)]))
 
     @cached_property
     def pane(self) -> int:
         """The ticks of a pane."""
-        bounds = (bound for one in self.windows for bound in (one.start, one.end))
+        bounds = (
+            bound for window in self.windows for bound in (window.start, window.end)
+        )
         return gcd(self.definition.tdom.precision, *bounds)
 
     def span(self, window: Window) -> Span:
@@ -108,7 +110,7 @@ class PaneAggregationPlan:
         return window.start // self.pane, window.end // self.pane
 
     @cached_property
-    def merged(self) -> int:
+    def longest_window(self) -> int:
         """How many panes the longest window has."""
         return max(high - low for low, high in map(self.span, self.windows))
 
@@ -120,8 +122,8 @@ class PaneAggregationPlan:
         elements = [node.element for node in reductions(self.definition)]
         cuts = (cut for cut in self.definition.cuts if isinstance(cut, CutWindow))
         elements += [cut.element for cut in cuts]
-        found = (self.condition(element) for element in elements)
-        return list(dict.fromkeys(one for one in found if one is not None))
+        conditions = (self.condition(element) for element in elements)
+        return list(dict.fromkeys(filter(None, conditions)))
 
     def condition(self, element: Expr) -> Expr | None:
         """What says which events contribute: an expression that is φ for the others.
@@ -143,31 +145,35 @@ class PaneAggregationPlan:
         return value_of(Block(builder), rows, i64(0), element).valid == TRUE
 
     @cached_property
-    def parts(self) -> list[Part]:
+    def pane_states(self) -> list[PaneState]:
         """The states, each for an element, and where they are."""
-        found: dict[tuple[Aggregate, Expr], Part] = {}
+        states: dict[tuple[Aggregate, Expr], PaneState] = {}
         column = len(self.counts)
         for node in reductions(self.definition):
             if node.reduction == "count":
                 continue
-            kept = self.kept(node)
-            if (kept, node.element) not in found:
-                found[kept, node.element] = Part(kept, node.element, column)
-                column += len(kept.types)
-        return list(found.values())
+            aggregate = self.aggregate(node)
+            if (aggregate, node.element) not in states:
+                states[aggregate, node.element] = PaneState(
+                    aggregate, node.element, column
+                )
+                column += len(aggregate.types)
+        return list(states.values())
 
-    def kept(self, node: Reduce) -> Aggregate:
+    def aggregate(self, node: Reduce) -> Aggregate:
         """The state of a reduction, besides its count."""
-        own = {one.name: one for one in self.query.reductions}
-        return aggregate_for(node.reduction, node.element.type, own)
+        user_defined = {
+            reduction.name: reduction for reduction in self.query.reductions
+        }
+        return aggregate_for(node.reduction, node.element.type, user_defined)
 
-    def part(self, node: Reduce) -> Part:
+    def pane_state(self, node: Reduce) -> PaneState:
         """Where the state of a reduction is."""
-        kept = self.kept(node)
+        aggregate = self.aggregate(node)
         return next(
-            part
-            for part in self.parts
-            if part.kept == kept and part.element == node.element
+            pane_state
+            for pane_state in self.pane_states
+            if pane_state.aggregate == aggregate and pane_state.element == node.element
         )
 
     @cached_property
@@ -187,7 +193,9 @@ class PaneAggregationPlan:
     @cached_property
     def states(self) -> tuple[Scalar, ...]:
         """The types of all matrices."""
-        return self.counts + tuple(t for part in self.parts for t in part.kept.types)
+        return self.counts + tuple(
+            t for pane_state in self.pane_states for t in pane_state.aggregate.types
+        )
 
     def aggregation(self) -> PaneAggregation:
         """What the runtime must know."""
@@ -200,7 +208,7 @@ class PaneAggregationPlan:
             tdom.precision // self.pane,
             min(low for low, _ in spans),
             max(high for _, high in spans),
-            self.merged,
+            self.longest_window,
             self.key,
             self.half,
             isinstance(payload, Scalar) and self.layouts[self.input].nullable[0],
@@ -247,9 +255,9 @@ def _check(definition: TemporalExpr, query: Query) -> None:
                     _check_reduction(node, query)
                 case _:
                     pass
-    for one in objects:
-        if query.input(one) is None:
-            raise Misfit(f"~{name} refers to ~{one}, which is no input")
+    for source in objects:
+        if query.input(source) is None:
+            raise Misfit(f"~{name} refers to ~{source}, which is no input")
     if len(objects) > 1:
         raise Misfit(f"~{name} refers to several inputs")
 
@@ -257,8 +265,8 @@ def _check(definition: TemporalExpr, query: Query) -> None:
 def _check_reduction(node: Reduce, query: Query) -> None:
     if node.reduction in WHOLE_WINDOW:
         raise Misfit(refuse_whole_window(node).reason)
-    own = next((r for r in query.reductions if r.name == node.reduction), None)
-    if own is not None and (own.bounds or own.merge is None):
+    user_defined = next((r for r in query.reductions if r.name == node.reduction), None)
+    if user_defined is not None and (user_defined.bounds or user_defined.merge is None):
         raise Misfit(f"{node.reduction} has no merge, or sees where snapshots start")
 
 

@@ -50,7 +50,7 @@ class VectorPlan:
         earlier = (d for stage in self.stages[:number] for d in stage.definitions)
         return any(name in self.geometry.objects(d) for d in earlier)
 
-    def materialised(self, name: str) -> bool:
+    def is_materialised(self, name: str) -> bool:
         """Whether a definition is read by another loop than its own."""
         return any(
             name in self.geometry.objects(reader) and not self.is_streamed(reader, name)
@@ -60,7 +60,7 @@ class VectorPlan:
     @cached_property
     def materialises(self) -> bool:
         """Whether any definition is materialised."""
-        return any(map(self.materialised, self.geometry.definitions))
+        return any(map(self.is_materialised, self.geometry.definitions))
 
     # Lags, in cells
 

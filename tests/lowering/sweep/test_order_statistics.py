@@ -23,7 +23,7 @@ from tiltpy.interpreter import order_statistics as orders
 from tiltpy.interpreter.evaluate import Event, Value
 from tiltpy.interpreter.scalars import Number
 from tiltpy.ir.print.query import format_query
-from tiltpy.lowering.vector.sorting_network import selecting
+from tiltpy.lowering.vector.sorting_network import select_exchanges
 from tiltpy.runtime.execution import visit_bounds
 
 NAN, INF = math.nan, math.inf
@@ -318,7 +318,7 @@ def test_networks_sort(count: int) -> None:
     for given in product((0, 1), repeat=count):
         for wanted in ((0, 0), (count - 1, count - 1), ((count - 1) // 2, count // 2)):
             values = list(given)
-            for low, high, needs_low, needs_high in selecting(count, wanted):
+            for low, high, needs_low, needs_high in select_exchanges(count, wanted):
                 one, other = values[low], values[high]
                 values[low] = min(one, other) if needs_low else 99
                 values[high] = max(one, other) if needs_high else 99

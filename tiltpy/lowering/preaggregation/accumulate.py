@@ -39,8 +39,10 @@ def lower_fold(folding: PaneAggregationPlan) -> LoweredKernel:
     matrices = folding.matrices(builder, written=True)
     keys = builder.array(SlotKind.KEYS, folding.input, folding.key)
     bounds = builder.array(SlotKind.PANE_ROWS, name, I64)
-    given = builder.number(SlotKind.KEY_COUNT, name)
-    count = block.name("keys", greatest(given, i64(0)))  # so that one test is enough
+    key_count = builder.number(SlotKind.KEY_COUNT, name)
+    count = block.name(
+        "keys", greatest(key_count, i64(0))
+    )  # so that one test is enough
     least = builder.number(SlotKind.LEAST, name)
     lost = builder.fresh("lost")
     block.set(lost, i64(0))
@@ -48,14 +50,14 @@ def lower_fold(folding: PaneAggregationPlan) -> LoweredKernel:
     each = block.inner()
     base = each.name("base", mul(pane, count))
     for matrix, nothing in zip(matrices, _nothing(folding), strict=True):
-        entry = builder.fresh("entry")
-        clear = (Store(matrix, entry, nothing),)
-        each.add(For(entry, base, add(base, count), clear))
+        cleared = builder.fresh("entry")
+        clear = (Store(matrix, cleared, nothing),)
+        each.add(For(cleared, base, add(base, count), clear))
     visit, inside, outside = each.inner(), each.inner(), each.inner()
     code = visit.name("code", sub(convert(load(keys, row), I64), least))
-    place = inside.name("place", add(base, code))
-    _count(inside, folding, rows, matrices, row, place)
-    _merge(inside, folding, rows, matrices, row, place)
+    index = inside.name("place", add(base, code))
+    _count(inside, folding, rows, matrices, row, index)
+    _merge(inside, folding, rows, matrices, row, index)
     outside.set(lost, add(lost, i64(1)))
     visit.either(conj(le(i64(0), code), lt(code, count)), inside, outside)
     begin = each.name("begin", load(bounds, pane))
@@ -72,8 +74,8 @@ def _nothing(folding: PaneAggregationPlan) -> Iterator[Num]:
     """What the entries of each matrix are before there is any row."""
     for scalar in folding.counts:
         yield Num(0, scalar)
-    for part in folding.parts:
-        yield from part.kept.identity
+    for pane_state in folding.pane_states:
+        yield from pane_state.aggregate.identity
 
 
 def _count(
@@ -82,7 +84,7 @@ def _count(
     rows: ObjectRows,
     matrices: list[Array],
     row: LExpr,
-    place: LExpr,
+    index: LExpr,
 ) -> None:
     """Count an event, and which conditions it meets; the first in the same entry."""
     there = rows.exists(row)
@@ -95,11 +97,11 @@ def _count(
         else:
             steps.append(_once(valid, Num(1, folding.counts[number])))
     for matrix, step in zip(matrices, steps, strict=False):
-        block.add(Store(matrix, place, add(load(matrix, place), step)))
+        block.add(Store(matrix, index, add(load(matrix, index), step)))
 
 
-def _once(condition: LExpr, one: Num) -> LExpr:
-    return select(condition, one, Num(0, one.type))
+def _once(condition: LExpr, step: Num) -> LExpr:
+    return select(condition, step, Num(0, step.type))
 
 
 def _merge(
@@ -108,18 +110,28 @@ def _merge(
     rows: ObjectRows,
     matrices: list[Array],
     row: LExpr,
-    place: LExpr,
+    index: LExpr,
 ) -> None:
     """Add an event to the states of the reductions."""
     there = rows.exists(row)
-    for part in folding.parts:
-        value = value_of(block, rows, row, part.element)
+    for pane_state in folding.pane_states:
+        value = value_of(block, rows, row, pane_state.element)
         contributes = block.name("in", conj(there, value.valid))
-        new = lift_where(block, part.kept, value, contributes, row)
-        own = matrices[part.column : part.column + len(part.kept.types)]
-        old = tuple(block.name("old", load(matrix, place)) for matrix in own)
-        merged = [block.name("m", one) for one in part.kept.combine(block, old, new)]
-        block.add(*(Store(m, place, one) for m, one in zip(own, merged, strict=True)))
+        new = lift_where(block, pane_state.aggregate, value, contributes, row)
+        state_matrices = matrices[
+            pane_state.column : pane_state.column + len(pane_state.aggregate.types)
+        ]
+        old = tuple(block.name("old", load(matrix, index)) for matrix in state_matrices)
+        merged = [
+            block.name("m", number)
+            for number in pane_state.aggregate.combine(block, old, new)
+        ]
+        block.add(
+            *(
+                Store(m, index, number)
+                for m, number in zip(state_matrices, merged, strict=True)
+            )
+        )
 
 
 def lowered_of(

@@ -41,28 +41,28 @@ from tiltpy.loops.nodes import Array, Bin, For, LExpr, Num, Store, Var
 from tiltpy.lowering.lowered import LoweredKernel
 from tiltpy.lowering.preaggregation.accumulate import lowered_of
 from tiltpy.ops import BinaryOp
-from tiltpy.plan.preaggregation_plan import PaneAggregationPlan, Part, Span
+from tiltpy.plan.preaggregation_plan import PaneAggregationPlan, PaneState, Span
 from tiltpy.types import BOOL, I64, Scalar, columns
 
 
 def lower_cells(folding: PaneAggregationPlan) -> LoweredKernel:
     """The kernel, over a range of cells."""
-    return _Cells(folding).plan()
+    return _FinalizeKernel(folding).plan()
 
 
 @dataclass(frozen=True, slots=True)
-class _Merged:
-    """What is merged of the panes of a window: an entry for each key.
+class _PaneMerge:
+    """States of panes to merge into those of a window, for each key.
 
-    A count (of a condition, or of all events), or a part's states.
+    A count (of a condition, or of all events), or those of a `state`.
     """
 
     span: Span
     count: Expr | None
-    part: Part | None = None
+    state: PaneState | None = None
 
 
-class _Cells:
+class _FinalizeKernel:
     """The kernel, put together step by step."""
 
     def __init__(self, folding: PaneAggregationPlan) -> None:
@@ -77,34 +77,34 @@ class _Cells:
         self.low = builder.number(SlotKind.KEY_LOW, name)
         high = builder.number(SlotKind.KEY_HIGH, name)
         self.width = self.block.name("width", sub(high, self.low))
-        self.merged = self._wanted()
-        self.rows_of: dict[_Merged, tuple[Array, ...]] = {
-            one: self._scratch(one) for one in self.merged
+        self.merged = self._plan_merges()
+        self.rows_of: dict[_PaneMerge, tuple[Array, ...]] = {
+            merge: self._scratch(merge) for merge in self.merged
         }
         self.moved = self._temporary("moved", BOOL)
 
-    def _wanted(self) -> list[_Merged]:
+    def _plan_merges(self) -> list[_PaneMerge]:
         """What the reductions need."""
-        found: dict[_Merged, None] = {}
+        merges: dict[_PaneMerge, None] = {}
         for node in reductions(self.folding.definition):
             count, states = self._needs(node)
-            found.setdefault(count)
+            merges.setdefault(count)
             if states is not None:
-                found.setdefault(states)
-        return list(found)
+                merges.setdefault(states)
+        return list(merges)
 
-    def _needs(self, node: Reduce) -> tuple[_Merged, _Merged | None]:
+    def _needs(self, node: Reduce) -> tuple[_PaneMerge, _PaneMerge | None]:
         span = self.folding.span(node.window)
-        count = _Merged(span, self.folding.condition(node.element))
+        count = _PaneMerge(span, self.folding.condition(node.element))
         if node.reduction == "count":
             return count, None
-        return count, _Merged(span, None, self.folding.part(node))
+        return count, _PaneMerge(span, None, self.folding.pane_state(node))
 
-    def _scratch(self, one: _Merged) -> tuple[Array, ...]:
-        if one.part is None:
+    def _scratch(self, merge: _PaneMerge) -> tuple[Array, ...]:
+        if merge.state is None:
             return (self._temporary("n", I64),)
-        kept = one.part.kept
-        return tuple(self._temporary(kept.name, kind) for kind in kept.types)
+        aggregate = merge.state.aggregate
+        return tuple(self._temporary(aggregate.name, kind) for kind in aggregate.types)
 
     def _temporary(self, name: str, scalar: Scalar) -> Array:
         return self.builder.temporary(name, scalar, (("", 1),))
@@ -118,8 +118,8 @@ class _Cells:
         ahead = mul(cell, i64(self.folding.aggregation().stride))
         pane = each.name("pane", add(ahead, number(SlotKind.SHIFT, self.name)))
         self._clear(each)
-        for one in self.merged:
-            self._merge(each, one, pane)
+        for merge in self.merged:
+            self._merge(each, merge, pane)
         for cut in dict.fromkeys(self._cuts()):
             self._mark(each, cut, pane)
         self._finish(each, mul(sub(cell, first), self.width))
@@ -137,30 +137,36 @@ class _Cells:
 
     def _clear(self, block: Block) -> None:
         key, inner = self._each_key(block)
-        for one, arrays in self.rows_of.items():
-            nothing = (i64(0),) if one.part is None else one.part.kept.identity
+        for merge, arrays in self.rows_of.items():
+            nothing = (
+                (i64(0),) if merge.state is None else merge.state.aggregate.identity
+            )
             for array, value in zip(arrays, nothing, strict=True):
                 inner.add(Store(array, key, value))
         inner.add(Store(self.moved, key, FALSE))
         self._over_keys(block, key, inner)
 
-    def _merge(self, block: Block, one: _Merged, pane: LExpr) -> None:
-        low, high = one.span
+    def _merge(self, block: Block, merge: _PaneMerge, pane: LExpr) -> None:
+        low, high = merge.span
         at, body, base = self._pane(block)
         key, inner = self._each_key(body)
-        place = inner.name("place", add(base, key))
-        arrays = self.rows_of[one]
-        if one.part is None:
-            total = add(load(arrays[0], key), self._count(inner, one.count, place))
+        index = inner.name("place", add(base, key))
+        arrays = self.rows_of[merge]
+        if merge.state is None:
+            total = add(load(arrays[0], key), self._count(inner, merge.count, index))
             inner.add(Store(arrays[0], key, total))
         else:
-            kept, column = one.part.kept, one.part.column
-            own = self.matrices[column : column + len(kept.types)]
+            aggregate, column = merge.state.aggregate, merge.state.column
+            state_matrices = self.matrices[column : column + len(aggregate.types)]
             old = tuple(inner.name("old", load(array, key)) for array in arrays)
-            new = tuple(inner.name("new", load(matrix, place)) for matrix in own)
-            merged = [inner.name("m", part) for part in kept.combine(inner, old, new)]
-            for array, part in zip(arrays, merged, strict=True):
-                inner.add(Store(array, key, part))
+            new = tuple(
+                inner.name("new", load(matrix, index)) for matrix in state_matrices
+            )
+            merged = [
+                inner.name("m", number) for number in aggregate.combine(inner, old, new)
+            ]
+            for array, number in zip(arrays, merged, strict=True):
+                inner.add(Store(array, key, number))
         self._over_keys(body, key, inner)
         self._panes(block, at, body, add(pane, i64(low)), add(pane, i64(high)))
 
@@ -176,11 +182,11 @@ class _Cells:
         first, last = greatest(low, i64(0)), least(high, self.panes)
         block.add(For(at, first, last, body.body()))
 
-    def _count(self, block: Block, condition: Expr | None, place: LExpr) -> LExpr:
+    def _count(self, block: Block, condition: Expr | None, index: LExpr) -> LExpr:
         """How many events of a pane meet a condition; without one, all of them."""
         conditions, half = self.folding.conditions, self.folding.half
         number = 0 if condition is None else conditions.index(condition)
-        entry = block.name("entry", load(self.matrices[number], place))
+        entry = block.name("entry", load(self.matrices[number], index))
         if half == 0 or number > 0:
             return convert(entry, I64)
         op: BinaryOp = "%" if condition is None else "//"
@@ -197,9 +203,9 @@ class _Cells:
         ]
 
     def _mark(self, block: Block, cut: tuple[Span, Expr | None], pane: LExpr) -> None:
-        """Whether anything comes into a window or leaves it.
+        """Mark the keys of which a row enters a window or leaves it.
 
-        With steps longer than the window that is all of it, and of the one before.
+        With steps longer than the window that is any row of it, and of the one before.
         """
         (low, high), condition = cut
         stride = self.folding.aggregation().stride
@@ -208,9 +214,9 @@ class _Cells:
         for first, last in (left, came):
             at, body, base = self._pane(block)
             key, inner = self._each_key(body)
-            place = inner.name("place", add(base, key))
-            some = ne(self._count(inner, condition, place), i64(0))
-            inner.add(Store(self.moved, key, disj(load(self.moved, key), some)))
+            index = inner.name("place", add(base, key))
+            occupied = ne(self._count(inner, condition, index), i64(0))
+            inner.add(Store(self.moved, key, disj(load(self.moved, key), occupied)))
             self._over_keys(body, key, inner)
             self._panes(block, at, body, add(pane, i64(first)), add(pane, i64(last)))
 
@@ -219,32 +225,32 @@ class _Cells:
     def _finish(self, block: Block, base: LExpr) -> None:
         """Every key's value, and the two bytes beside it."""
         key, inner = self._each_key(block)
-        place = inner.name("place", add(base, key))
+        index = inner.name("place", add(base, key))
 
         def leaf(node: At | EventBound | Reduce | Time | Element) -> LoopValue:
             assert isinstance(node, Reduce), "a result reads windows alone"
-            return self._reduced(inner, node, key)
+            return self._reduce(inner, node, key)
 
         definition = self.folding.definition
         value = lower_expr(inner, leaf, definition.body)
-        parts = value.fields or (value,)
+        values = value.fields or (value,)
         kinds = columns(definition.type)
-        for number, (part, (_, scalar)) in enumerate(zip(parts, kinds, strict=True)):
-            out = self._written(SlotKind.OUT_VALUES, scalar, number)
-            inner.add(Store(out, place, part.scalar))
+        for number, (field, (_, scalar)) in enumerate(zip(values, kinds, strict=True)):
+            out = self._output_array(SlotKind.OUT_VALUES, scalar, number)
+            inner.add(Store(out, index, field.scalar))
             if value.fields:
-                flags = self._written(SlotKind.OUT_VALIDITY, BOOL, number)
-                inner.add(Store(flags, place, part.valid))
-        covered = self._written(SlotKind.OUT_COVERED, BOOL)
-        begins = self._written(SlotKind.OUT_BEGINS, BOOL)
-        inner.add(Store(covered, place, value.valid))
-        inner.add(Store(begins, place, load(self.moved, key)))
+                flags = self._output_array(SlotKind.OUT_VALIDITY, BOOL, number)
+                inner.add(Store(flags, index, field.valid))
+        covered = self._output_array(SlotKind.OUT_COVERED, BOOL)
+        begins = self._output_array(SlotKind.OUT_BEGINS, BOOL)
+        inner.add(Store(covered, index, value.valid))
+        inner.add(Store(begins, index, load(self.moved, key)))
         self._over_keys(block, key, inner)
 
-    def _written(self, kind: SlotKind, scalar: Scalar, column: int = 0) -> Array:
+    def _output_array(self, kind: SlotKind, scalar: Scalar, column: int = 0) -> Array:
         return self.builder.array(kind, self.name, scalar, column, written=True)
 
-    def _reduced(self, block: Block, node: Reduce, key: Var) -> LoopValue:
+    def _reduce(self, block: Block, node: Reduce, key: Var) -> LoopValue:
         """The value of a reduction for a key."""
         count, states = self._needs(node)
         number = block.name("n", load(self.rows_of[count][0], key))
@@ -253,10 +259,10 @@ class _Cells:
             arrays = self.rows_of[states]
             state = tuple(block.name("s", load(array, key)) for array in arrays)
         if node.reduction in ("first", "last"):
-            some = block.name("some", lt(i64(0), number))
-            return row_value(block, self.rows, node, state[0], some)
-        found = finish(block, node, state, number)
-        if found.value is None:
-            return found
-        value, valid = block.name("r", found.scalar), block.name("ok", found.valid)
-        return LoopValue(found.type, value, valid)
+            occupied = block.name("some", lt(i64(0), number))
+            return row_value(block, self.rows, node, state[0], occupied)
+        result = finish(block, node, state, number)
+        if result.value is None:
+            return result
+        value, valid = block.name("r", result.scalar), block.name("ok", result.valid)
+        return LoopValue(result.type, value, valid)

@@ -37,13 +37,13 @@ class Blocks:
         self,
         builder: KernelBuilder,
         name: str,
-        kept: Aggregate,
+        aggregate: Aggregate,
         vectors: int,
         *,
         certain: bool,
     ) -> None:
         self.builder = builder
-        self.kept = kept
+        self.aggregate = aggregate
         self.vectors = vectors
         self.certain = certain
         self.number = builder.fresh(f"{name}.number")
@@ -54,54 +54,54 @@ class Blocks:
 
     def window(self, block: Block, state: State) -> State:
         """Take this round's vector in; returns the state of the window up to it."""
-        for part, value in enumerate(state):
+        for component, value in enumerate(state):
             if not isinstance(value, Num):
-                kind = self.kept.types[part]
+                kind = self.aggregate.types[component]
                 label = f"{self.name}.suffix"
                 size = self.vectors * LANES
                 array = self.builder.temporary(label, kind, (), size)
-                self.arrays[part] = array
-                self.prefix[part] = self.builder.fresh(f"{self.name}.prefix", kind)
-        one = dict(enumerate(state))
+                self.arrays[component] = array
+                self.prefix[component] = self.builder.fresh(f"{self.name}.prefix", kind)
+        present = dict(enumerate(state))
         first, later = block.inner(), block.inner()
-        for part, var in self.prefix.items():
-            first.set(var, one[part])
+        for component, var in self.prefix.items():
+            first.set(var, present[component])
         running = self._state(state, self._prefix, self.number)
         self._assign(later, self.prefix, self._merge(later, running, state))
         block.either(eq(self.number, i64(0)), first, later)
         result = self._result(block, state)
-        for part, array in self.arrays.items():
-            block.add(Store(array, self._entry(self.number), one[part]))
+        for component, array in self.arrays.items():
+            block.add(Store(array, self._entry(self.number), present[component]))
         block.set(self.number, add(self.number, i64(1)))
         turn = block.inner()
         self._turn(turn, state)
         block.when(eq(self.number, i64(self.vectors)), turn)
         return result
 
-    def _prefix(self, part: int) -> LExpr:
-        return self.prefix[part]
+    def _prefix(self, component: int) -> LExpr:
+        return self.prefix[component]
 
     def _state(
-        self, state: State, part_of: Callable[[int], LExpr], vectors: LExpr
+        self, state: State, component_of: Callable[[int], LExpr], vectors: LExpr
     ) -> State:
         """A state of that many vectors: constants of one are multiplied (counts)."""
 
         def several(constant: Num) -> LExpr:
-            if not self.kept.counted:
+            if not self.aggregate.counted:
                 return constant
             return Bin("*", constant, Convert(vectors, F64), F64)
 
         return tuple(
-            several(value) if isinstance(value, Num) else part_of(part)
-            for part, value in enumerate(state)
+            several(value) if isinstance(value, Num) else component_of(component)
+            for component, value in enumerate(state)
         )
 
     def _merge(self, block: Block, older: State, newer: State) -> State:
-        return self.kept.join(block, older, newer, certain=self.certain)
+        return self.aggregate.join(block, older, newer, certain=self.certain)
 
     def _assign(self, block: Block, variables: dict[int, Var], state: State) -> None:
         """Set all parts at once."""
-        parts = [state[part] for part in variables]
+        parts = [state[component] for component in variables]
         block.assign("p", tuple(variables.values()), parts)
 
     def _entry(self, vector: LExpr) -> LExpr:
@@ -114,19 +114,21 @@ class Blocks:
         at = block.name("at", self._entry(following))
         left = sub(i64(self.vectors - 1), self.number)
 
-        def suffix(part: int) -> LExpr:
-            array = self.arrays[part]
+        def suffix(component: int) -> LExpr:
+            array = self.arrays[component]
             return block.name("s", Wide(array, at, array.type))
 
         older = self._state(state, suffix, left)
         newer = self._state(state, self._prefix, add(self.number, i64(1)))
         merged = self._merge(block, older, newer)
-        times = self.vectors if self.kept.counted else 1
+        times = self.vectors if self.aggregate.counted else 1
         return tuple(
             Num(value.value * times, value.type)
             if isinstance(value, Num)
-            else block.name("w", select(last, self.prefix[part], merged[part]))
-            for part, value in enumerate(state)
+            else block.name(
+                "w", select(last, self.prefix[component], merged[component])
+            )
+            for component, value in enumerate(state)
         )
 
     def _turn(self, block: Block, state: State) -> None:
@@ -134,26 +136,28 @@ class Blocks:
         block.set(self.number, i64(0))
         vector = self.builder.fresh("vector")
         running = {
-            part: self.builder.fresh("suffix", array.type)
-            for part, array in self.arrays.items()
+            component: self.builder.fresh("suffix", array.type)
+            for component, array in self.arrays.items()
         }
-        for part, array in self.arrays.items():
+        for component, array in self.arrays.items():
             at = self._entry(i64(self.vectors - 1))
-            block.set(running[part], Wide(array, at, array.type))
+            block.set(running[component], Wide(array, at, array.type))
         block.set(vector, i64(self.vectors - 1))
         inner = block.inner()
         inner.set(vector, sub(vector, i64(1)))
         at = inner.name("at", self._entry(vector))
 
-        def loaded(part: int) -> LExpr:
-            return inner.name("v", Wide(self.arrays[part], at, self.arrays[part].type))
+        def load_vector(component: int) -> LExpr:
+            return inner.name(
+                "v", Wide(self.arrays[component], at, self.arrays[component].type)
+            )
 
-        one = self._state(state, loaded, i64(1))
+        vector_state = self._state(state, load_vector, i64(1))
         count = sub(i64(self.vectors - 1), vector)
-        rest = self._state(state, lambda part: running[part], count)
-        self._assign(inner, running, self._merge(inner, one, rest))
-        for part, array in self.arrays.items():
-            inner.add(Store(array, at, running[part]))
+        rest = self._state(state, lambda component: running[component], count)
+        self._assign(inner, running, self._merge(inner, vector_state, rest))
+        for component, array in self.arrays.items():
+            inner.add(Store(array, at, running[component]))
         block.add(While(lt(i64(0), vector), inner.body()))
 
     def start(self, block: Block) -> None:
@@ -162,10 +166,10 @@ class Blocks:
         vector = self.builder.fresh("vector")
         block.set(vector, i64(0))
         clear = block.inner()
-        for part, array in self.arrays.items():
-            nothing = Splat(self.kept.identity[part], array.type)
+        for component, array in self.arrays.items():
+            nothing = Splat(self.aggregate.identity[component], array.type)
             clear.add(Store(array, self._entry(vector), nothing))
         clear.set(vector, add(vector, i64(1)))
         block.add(While(lt(vector, i64(self.vectors)), clear.body()))
-        for part, var in self.prefix.items():
-            block.set(var, Splat(self.kept.identity[part], var.type))
+        for component, var in self.prefix.items():
+            block.set(var, Splat(self.aggregate.identity[component], var.type))

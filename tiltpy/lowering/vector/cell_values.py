@@ -27,7 +27,7 @@ class Outcome:
     @property
     def nullable(self) -> tuple[bool, ...]:
         """Which columns are fields that may be φ."""
-        return tuple(one.valid != TRUE for one in self.value.fields) or (False,)
+        return tuple(field.valid != TRUE for field in self.value.fields) or (False,)
 
     @property
     def complete(self) -> bool:
@@ -45,14 +45,14 @@ class Outcome:
 
         def store(array: object, value: LExpr) -> None:
             if isinstance(array, Array):
-                given = Splat(value, array.type) if lanes else value
-                block.add(Store(array, index, given))
+                entry = Splat(value, array.type) if lanes else value
+                block.add(Store(array, index, entry))
 
-        for part, values, flags in zip(
+        for column, values, flags in zip(
             self.parts, stored.values, stored.validity, strict=True
         ):
-            store(values, part.scalar)
-            store(flags, part.valid)
+            store(values, column.scalar)
+            store(flags, column.valid)
         store(stored.alive, self.value.valid)
         if self.begins is not None:
             store(stored.begins, self.begins)

@@ -43,7 +43,7 @@ class LaneCuts:
         """Where one begins; None: wherever there is a value."""
         if any(self._always(cut) for cut in definition.cuts):
             return None
-        cut = disj(*(self._cuts(one) for one in definition.cuts))
+        cut = disj(*map(self._cuts, definition.cuts))
         if cut == TRUE:
             return None
         block = self.view.block
@@ -68,8 +68,8 @@ class LaneCuts:
                 return True
             case CutPoint(object=name):
                 source, step = self.view.source(name), geometry.point(reader, cut)
-                own = source.complete and source.always_begins
-                return own and step.times >= step.over
+                dense = source.complete and source.always_begins
+                return dense and step.times >= step.over
             case CutWindow(window=window, element=element):
                 step = geometry.window(reader, window).newest
                 moves = step.times >= step.over
@@ -88,12 +88,12 @@ class LaneCuts:
             case CutWindow(window=window, element=element):
                 return self._window(window, element)
             case InlinedCut(value=value, cuts=cuts):
-                return self._inlined(value, cuts)
+                return self._inlined_cut(value, cuts)
 
-    def _inlined(self, value: Expr, cuts: tuple[Cut, ...]) -> LExpr:
+    def _inlined_cut(self, value: Expr, cuts: tuple[Cut, ...]) -> LExpr:
         """An object that was fused in: its cuts count where it is no gap."""
         block = self.view.block
-        inner = disj(*(self._cuts(one) for one in cuts))
+        inner = disj(*map(self._cuts, cuts))
         now = block.name("is", lower_expr(block, self.leaf, value).valid)
         if now == TRUE:
             return inner
@@ -103,21 +103,21 @@ class LaneCuts:
     def _point(self, name: str, step: CellMap) -> LExpr:
         view = self.view
         if step.is_regular:
-            return view.moved(name, view.after(step))
+            return view.changes(name, view.after(step))
         assert step.times <= step.over, f"cells of ~{name} between those that are seen"
         if view.stays(name, step):
-            moved = view.stored[name].change(view.tile, view.place_in_tile(step))
-            here = view.block.name("moves", conj(eq(view.cell, view.first), moved))
+            changes = view.stored[name].change(view.tile, view.index_in_tile(step))
+            here = view.block.name("moves", conj(eq(view.cell, view.first), changes))
             return view.block.name("cut", conj(here, eq(Lane(I64), i64(0))))
-        at = view.place(step)
+        at = view.index(step)
         before = step.earlier(view.lag + 1)
         if at.single:  # only the first lane can be in another cell than the one before
             moves = ne(at.base, cell_at(view.cell, before).base)
             other = conj(eq(Lane(I64), i64(0)), view.block.name("moves", moves))
         else:
             other = ne(at.cell(), cells_at(view.cell, before).cell())
-        moved = view.stored[name].change(view.block, at)
-        return view.block.name("cut", conj(other, moved))
+        changes = view.stored[name].change(view.block, at)
+        return view.block.name("cut", conj(other, changes))
 
     def _window(self, window: Window, element: Expr) -> LExpr:
         """A snapshot that contributes has come, or one has gone."""
@@ -127,6 +127,6 @@ class LaneCuts:
         newest, oldest = view.after(seen.newest), view.after(seen.oldest)
         new = view.element(view.block, name, element, newest).valid
         gone = view.element(view.block, name, element, oldest - 1).valid
-        comes = conj(new, view.moved(name, newest))
-        goes = conj(gone, view.moved(name, oldest))
+        comes = conj(new, view.changes(name, newest))
+        goes = conj(gone, view.changes(name, oldest))
         return view.block.name("cut", disj(comes, goes))

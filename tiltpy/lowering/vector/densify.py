@@ -35,7 +35,7 @@ from tiltpy.types import BOOL, I64, Struct, columns
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class DensifiedInput:
     """An input's rows as cells of one tick.
 
     A tile's cells stand behind `back` cells before it, and `ahead` more follow. `done`
@@ -55,7 +55,7 @@ class Spread:
     @staticmethod
     def of(
         builder: KernelBuilder, rows: ObjectRows, tile: int, back: int, ahead: int
-    ) -> "Spread":
+    ) -> "DensifiedInput":
         """The temporaries for tiles of at most so many cells."""
         size = back + tile + ahead + 2 * LANES
         struct = isinstance(rows.type, Struct)
@@ -81,7 +81,9 @@ class Spread:
             name, rows.type, axis, values, validity, alive, begins, offset
         )
         row, done = builder.fresh(f"{name}.row"), builder.fresh(f"{name}.done")
-        return Spread(rows, back, ahead, cells, alive, begins, offset, row, done)
+        return DensifiedInput(
+            rows, back, ahead, cells, alive, begins, offset, row, done
+        )
 
     def start(self, block: Block, first: LExpr) -> None:
         """Before the first tile, whose first cell is `first`."""
@@ -96,7 +98,7 @@ class Spread:
         self._keep(block, begin)
         block.set(self.offset, sub(i64(0), begin))
         self._clear(block, end)
-        self._spread(block, end)
+        self._put_rows(block, end)
         block.set(self.done, end)
 
     def _flags(self) -> list[Array]:
@@ -110,8 +112,8 @@ class Spread:
         source = inner.name("from", add(at, moved))
         for array in self.cells.arrays():
             inner.add(Store(array, at, Wide(array, source, array.type)))
-        kept = block.name("kept", sub(self.done, begin))
-        block.add(For(at, i64(0), kept, inner.body(), LANES))
+        count = block.name("kept", sub(self.done, begin))
+        block.add(For(at, i64(0), count, inner.body(), LANES))
 
     def _clear(self, block: Block, end: LExpr) -> None:
         """Where nothing is put there is a gap."""
@@ -122,7 +124,7 @@ class Spread:
         first, last = add(self.done, self.offset), add(end, self.offset)
         block.add(For(at, first, last, inner.body(), LANES))
 
-    def _spread(self, block: Block, end: LExpr) -> None:
+    def _put_rows(self, block: Block, end: LExpr) -> None:
         """Put all rows that start before a cell, as far as they go.
 
         The first and the last may go beyond the tile; those between are quickly done.

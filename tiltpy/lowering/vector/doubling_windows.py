@@ -27,29 +27,29 @@ class Sequence:
         self,
         builder: KernelBuilder,
         name: str,
-        kept: Aggregate,
+        aggregate: Aggregate,
         state: State,
         deepest: int,
     ) -> None:
         self.histories = [
             None
-            if isinstance(part, Num)
-            else History(builder, f"{name}.{kept.name}", scalar, deepest)
-            for part, scalar in zip(state, kept.types, strict=True)
+            if isinstance(component, Num)
+            else History(builder, f"{name}.{aggregate.name}", scalar, deepest)
+            for component, scalar in zip(state, aggregate.types, strict=True)
         ]
         self.constant = state
 
     def set(self, block: Block, state: State) -> None:
         """The state of this round."""
-        for history, part in zip(self.histories, state, strict=True):
+        for history, component in zip(self.histories, state, strict=True):
             if history is not None:
-                history.set(block, part)
+                history.set(block, component)
 
     def at(self, block: Block, back: int) -> State:
         """The state that many cells ago."""
         return tuple(
-            part if history is None else history.at(block, back)
-            for history, part in zip(self.histories, self.constant, strict=True)
+            component if history is None else history.at(block, back)
+            for history, component in zip(self.histories, self.constant, strict=True)
         )
 
     def start(self, block: Block) -> None:
@@ -76,7 +76,7 @@ def parts_of(cells: int) -> list[tuple[int, int]]:
 
 
 @dataclass(slots=True)
-class Fold:
+class WindowFold:
     """All windows of one element of one object with one kind of state.
 
     `lifted` is the state of each cell's own snapshot (the identity where none begins);
@@ -86,7 +86,7 @@ class Fold:
 
     builder: KernelBuilder
     name: str
-    kept: Aggregate
+    aggregate: Aggregate
     certain: bool
     lengths: Collection[int]
     deepest: int
@@ -97,22 +97,28 @@ class Fold:
 
     def lift(self, block: Block, lifted: State) -> None:
         """The states of this round's cells."""
-        kept = lifted[:1] if self.certain and self.kept.ordered else ()
-        if not self.certain or self.kept.ordered:
+        constant = lifted[:1] if self.certain and self.aggregate.ordered else ()
+        if not self.certain or self.aggregate.ordered:
             lifted = tuple(
-                Splat(part, part.type) if isinstance(part, Num) else part
-                for part in lifted
+                Splat(component, component.type)
+                if isinstance(component, Num)
+                else component
+                for component in lifted
             )
-        lifted = (*kept, *lifted[len(kept) :])  # that there is something in each
+        lifted = (
+            *constant,
+            *lifted[len(constant) :],
+        )  # that there is something in each
         self._level(block, 1, lifted)
 
     def _level(self, block: Block, size: int, state: State) -> Sequence:
-        state = tuple(block.name(self.name, part) for part in state)
+        state = tuple(block.name(self.name, component) for component in state)
         deepest = self._deepest(size)
-        found = Sequence(self.builder, f"{self.name}{size}", self.kept, state, deepest)
-        found.set(block, state)
-        self.levels[size] = found
-        return found
+        name = f"{self.name}{size}"
+        sequence = Sequence(self.builder, name, self.aggregate, state, deepest)
+        sequence.set(block, state)
+        self.levels[size] = sequence
+        return sequence
 
     def _deepest(self, size: int) -> int:
         """How far back the states of so many cells will be looked for.
@@ -120,13 +126,14 @@ class Fold:
         By the windows to come, and by the states of twice as many.
         """
         grown = filter(self._grows, self.lengths)
-        parts = [part for cells in grown for part in parts_of(cells)]
-        backs = [back for part, back in parts if part == size]
-        return max(*backs, size if any(part > size for part, _ in parts) else 0, 0)
+        parts = [pair for cells in grown for pair in parts_of(cells)]
+        backs = [back for power, back in parts if power == size]
+        doubled = any(power > size for power, _ in parts)
+        return max(*backs, size if doubled else 0, 0)
 
     def merge(self, block: Block, older: State, newer: State) -> State:
         """Two states beside each other in time."""
-        return self.kept.join(block, older, newer, certain=self.certain)
+        return self.aggregate.join(block, older, newer, certain=self.certain)
 
     def level(self, block: Block, size: int) -> Sequence:
         """The states of so many cells (a power of two)."""
@@ -139,38 +146,40 @@ class Fold:
     def window(self, block: Block, cells: int, back: int) -> tuple[Aggregate, State]:
         """The state of that many cells, the newest of them `back` cells ago."""
         if cells not in self.windows:
-            kept, state = self._window(block, cells)
+            aggregate, state = self._window(block, cells)
             name = f"{self.name}.window{cells}"
-            found = Sequence(self.builder, name, kept, state, self.deepest)
-            found.set(block, state)
-            self.windows[cells] = kept, found
-        kept, found = self.windows[cells]
-        return kept, found.at(block, back)
+            sequence = Sequence(self.builder, name, aggregate, state, self.deepest)
+            sequence.set(block, state)
+            self.windows[cells] = aggregate, sequence
+        aggregate, sequence = self.windows[cells]
+        return aggregate, sequence.at(block, back)
 
     def _grows(self, cells: int) -> bool:
         """Whether a window is made by doubling alone."""
-        narrow = self.kept.wider is not None
+        narrow = self.aggregate.wider is not None
         costs = self.builder.costs
         return cells <= (costs.longest_narrow_tree if narrow else costs.longest_tree)
 
     def _window(self, block: Block, cells: int) -> tuple[Aggregate, State]:
         if self._grows(cells):
-            return self.kept, self._tree(block, cells)
+            return self.aggregate, self._tree(block, cells)
         vectors, rest = divmod(cells, LANES)
-        kept = self.kept.wider or self.kept
-        whole = self.kept.widen(self.level(block, LANES).at(block, 0))
-        blocks = Blocks(self.builder, self.name, kept, vectors, certain=self.certain)
+        aggregate = self.aggregate.wider or self.aggregate
+        whole = self.aggregate.widen(self.level(block, LANES).at(block, 0))
+        blocks = Blocks(
+            self.builder, self.name, aggregate, vectors, certain=self.certain
+        )
         self.blocks.append(blocks)
         state = blocks.window(block, whole)
         if rest:
-            tail = self.kept.widen(self._tree(block, rest))
+            tail = self.aggregate.widen(self._tree(block, rest))
             name = f"{self.name}.rest{cells}"
-            delay = Sequence(self.builder, name, kept, tail, vectors * LANES)
+            delay = Sequence(self.builder, name, aggregate, tail, vectors * LANES)
             self.delays.append(delay)
             delay.set(block, tail)
             older = delay.at(block, vectors * LANES)
-            state = kept.join(block, older, state, certain=self.certain)
-        return kept, tuple(block.name(self.name, part) for part in state)
+            state = aggregate.join(block, older, state, certain=self.certain)
+        return aggregate, tuple(block.name(self.name, component) for component in state)
 
     def _tree(self, block: Block, cells: int) -> State:
         """Powers of two side by side, merged from the smallest and oldest on."""
@@ -179,11 +188,11 @@ class Fold:
         for size, back in rest:
             newer = self.level(block, size).at(block, back)
             merged = self.merge(block, state, newer)
-            state = tuple(block.name(self.name, part) for part in merged)
+            state = tuple(block.name(self.name, component) for component in merged)
         return state
 
     def _sequences(self) -> list[Sequence]:
-        windows = [found for _, found in self.windows.values()]
+        windows = [sequence for _, sequence in self.windows.values()]
         return [*self.levels.values(), *windows, *self.delays]
 
     def start(self, block: Block) -> None:

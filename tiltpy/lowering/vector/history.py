@@ -46,24 +46,24 @@ class History:
             self.position = builder.fresh(f"{name}.position")
 
     def set(self, block: Block, value: LExpr) -> None:
-        """The value of this round."""
+        """Set the value of this round."""
         self.now = block.name(self.name, value)
         if self.ring is not None:
             block.add(Store(self.ring, self.position, Splat(self.now, self.type)))
 
     def at(self, block: Block, back: int) -> LExpr:
-        """The value that many cells ago."""
+        """The value `back` cells ago."""
         assert back >= 0
         if isinstance(self.now, Num):
             return self.now
         whole, by = divmod(back, LANES)
         late = self._vector(block, whole)
         if by == 0:
-            return self._kept(block, late) if whole else late
+            return self._copy(block, late) if whole else late
         early = self._vector(block, whole + 1)
         return block.name(self.name, Earlier(late, early, by, self.type))
 
-    def _kept(self, block: Block, vector: LExpr) -> LExpr:
+    def _copy(self, block: Block, vector: LExpr) -> LExpr:
         """A copy: at the end of a round its variable moves on, maybe before others."""
         copy = self.builder.fresh(self.name, self.type)
         block.set(copy, vector)
@@ -78,15 +78,15 @@ class History:
                 self.past.append(self.builder.fresh(name, self.type))
             return self.past[rounds - 1]
         assert self.ring is not None, f"{self.name} looks {rounds} vectors back"
-        at = self._wrapped(sub(self.position, i64(rounds * LANES)))
+        at = self._wrap(sub(self.position, i64(rounds * LANES)))
         return block.name(self.name, Wide(self.ring, at, self.type))
 
-    def _wrapped(self, position: LExpr) -> LExpr:
-        """A place in the ring, whose size is a power of two."""
+    def _wrap(self, position: LExpr) -> LExpr:
+        """Wrap a position in the ring, whose size is a power of two."""
         return Bin("%", position, i64(self.size), I64)
 
     def start(self, block: Block) -> None:
-        """Before the loop: nothing has been."""
+        """Clear all, before the loop."""
         for var in self.past:
             block.set(var, Splat(zero(self.type), self.type))
         if self.ring is not None:
@@ -99,17 +99,17 @@ class History:
             block.add(While(lt(entry, i64(self.size)), clear.body()))
 
     def advance(self, block: Block) -> None:
-        """At the end of a round: it is one further back."""
+        """Move all one round back, at the end of a round."""
         vectors = [self.now, *self.past]
         for newer, older in reversed(list(zip(vectors, self.past, strict=False))):
             block.set(older, newer)
         if self.ring is not None:
             following = add(self.position, i64(LANES))
-            block.set(self.position, self._wrapped(following))
+            block.set(self.position, self._wrap(following))
 
 
 @dataclass(slots=True)
-class Streamed:
+class StreamedObject:
     """An object that the loop computes: its values and flags of each round.
 
     `deepest` is the furthest that readers look back, in cells.
@@ -136,14 +136,14 @@ class Streamed:
         return self.begins is None
 
     def set(self, block: Block, value: LoopValue, begins: LExpr | None) -> None:
-        """What this round has computed; `begins` None: wherever there is a value."""
+        """Set this round's cells; `begins` None: wherever there is a value."""
         parts = value.fields or (value,)
         self.values = tuple(
-            self._history(block, "value", part.scalar) for part in parts
+            self._history(block, "value", column.scalar) for column in parts
         )
         self.validity = tuple(
-            None if part is value else self._flags(block, "valid", part.valid)
-            for part in parts
+            None if column is value else self._flags(block, "valid", column.valid)
+            for column in parts
         )
         self.alive = self._flags(block, "alive", value.valid)
         if begins is not None:
@@ -161,7 +161,7 @@ class Streamed:
         return history
 
     def value(self, block: Block, back: int) -> LoopValue:
-        """The payload that many cells ago."""
+        """The payload `back` cells ago."""
         alive = self.presence(block, back)
         fields = tuple(
             LoopValue(
@@ -178,17 +178,17 @@ class Streamed:
         return LoopValue(self.type, fields[0].value, alive)
 
     def presence(self, block: Block, back: int) -> LExpr:
-        """Where there was a snapshot that many cells ago."""
+        """The mask of snapshots `back` cells ago."""
         return TRUE if self.alive is None else self.alive.at(block, back)
 
     def beginning(self, block: Block, back: int) -> LExpr:
-        """Where one began."""
+        """The mask of snapshots that began `back` cells ago."""
         if self.begins is None:
             return self.presence(block, back)
         return self.begins.at(block, back)
 
     def change(self, block: Block, back: int) -> LExpr:
-        """Where there was another snapshot or gap than in the cell before."""
+        """The mask of other snapshots or gaps than in the cell before."""
         if self.begins is None and self.alive is None:
             return TRUE
         begins = self.beginning(block, back)

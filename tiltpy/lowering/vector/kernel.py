@@ -27,11 +27,11 @@ from tiltpy.loops.build import add, i64, least, lt, sub
 from tiltpy.loops.nodes import Bin, For, LExpr, LoopKernel, While
 from tiltpy.lowering.lowered import LoweredKernel
 from tiltpy.lowering.vector.cell_values import Outcome
-from tiltpy.lowering.vector.densify import Spread
+from tiltpy.lowering.vector.densify import DensifiedInput
 from tiltpy.lowering.vector.loop import LaneLoop
 from tiltpy.lowering.vector.outputs import Output
 from tiltpy.lowering.vector.pane_loop import PaneLoop
-from tiltpy.lowering.vector.tile_buffers import Temporary
+from tiltpy.lowering.vector.tile_buffers import TileBuffer
 from tiltpy.plan.vector_plan import VectorPlan
 from tiltpy.plan.vector_stages import Stage
 from tiltpy.types import I64, Struct
@@ -60,8 +60,8 @@ class _VectorKernel:
         self.at = self.builder.fresh("at")
         self.ticks = self.builder.fresh("ticks")
         self.stored: dict[str, CellArrays] = {}
-        self.spreads: list[Spread] = []
-        self.temporaries: list[Temporary] = []
+        self.densified: list[DensifiedInput] = []
+        self.tile_buffers: list[TileBuffer] = []
         self.outputs: dict[str, Output] = {}
 
     def lower(self) -> LoweredKernel:
@@ -69,13 +69,13 @@ class _VectorKernel:
         for name in self.geometry.inputs:
             self._bind(name)
         body = self.block.inner()
-        for spread in self.spreads:
-            spread.fill(body, self.at, self.ticks)
+        for densified_input in self.densified:
+            densified_input.fill(body, self.at, self.ticks)
         loops = []
         for stage in self.plan.stages:
             loops += self._stage(body, stage)
-        for temporary in self.temporaries:
-            temporary.keep(body, self.ticks)
+        for tile_buffer in self.tile_buffers:
+            tile_buffer.keep(body, self.ticks)
         self._tiles(body)
         for name in self.plan.query.outputs:
             self.outputs[name].finish(self.block)
@@ -91,12 +91,12 @@ class _VectorKernel:
             return
         assert self.tile is not None, "rows are densified tile by tile"
         back, ahead = self.plan.halo(name)
-        spread = Spread.of(
+        densified_input = DensifiedInput.of(
             self.builder, rows, self.tile, whole_vectors(back), whole_vectors(ahead)
         )
-        spread.start(self.starts, i64(-self.warm))
-        self.spreads.append(spread)
-        self.stored[name] = spread.cells
+        densified_input.start(self.starts, i64(-self.warm))
+        self.densified.append(densified_input)
+        self.stored[name] = densified_input.cells
 
     def _sampled(self, rows: ObjectRows) -> CellArrays:
         """A sampled input; row 0 of the piece is any number of cells before `LOW`."""
@@ -136,7 +136,7 @@ class _VectorKernel:
         cell = self.builder.fresh("cell")
         tile, inner = body.inner(), body.inner()
         loop.enter(tile, first)
-        found = []
+        loops = []
         for definition in stage.definitions:
             name = definition.name
             outcome = loop.define(inner, cell, definition)
@@ -147,29 +147,29 @@ class _VectorKernel:
                 output.store(inner, behind)
                 output.start(self.starts)
                 self.outputs[name] = output
-                found.append(self._describe(definition, loop.shape(), outcome))
-            if self.plan.materialised(name):
-                temporary = self._temporary(definition, outcome)
-                temporary.store(inner, cell, outcome, lanes=not stage.panes)
-                temporary.place(body, first)
+                loops.append(self._describe(definition, loop.shape(), outcome))
+            if self.plan.is_materialised(name):
+                tile_buffer = self._tile_buffer(definition, outcome)
+                tile_buffer.store(inner, cell, outcome, lanes=not stage.panes)
+                tile_buffer.move(body, first)
         loop.start(self.starts)
         loop.advance(inner)
         step = 1 if stage.panes else LANES
         body.add(*tile.statements)
         end = body.name("end", add(first, count))
         body.add(For(cell, first, end, inner.body(), step))
-        return found
+        return loops
 
-    def _temporary(self, definition: TemporalExpr, outcome: Outcome) -> Temporary:
+    def _tile_buffer(self, definition: TemporalExpr, outcome: Outcome) -> TileBuffer:
         back, _ = self.plan.halo(definition.name)
         precision = definition.tdom.precision
         history = whole_vectors(back)
         size = self._capacity(precision)
-        temporary = Temporary.of(self.builder, definition, outcome, history, size)
-        temporary.start(self.starts)
-        self.temporaries.append(temporary)
-        self.stored[definition.name] = temporary.stored
-        return temporary
+        tile_buffer = TileBuffer.of(self.builder, definition, outcome, history, size)
+        tile_buffer.start(self.starts)
+        self.tile_buffers.append(tile_buffer)
+        self.stored[definition.name] = tile_buffer.stored
+        return tile_buffer
 
     def _tiles(self, body: Block) -> None:
         """Everything, a tile after the other; without tiles in one go."""

@@ -19,7 +19,7 @@ from tiltpy.loops.build import TRUE, add, i64, mul
 from tiltpy.loops.nodes import Lane, LExpr, Var
 from tiltpy.lowering.vector.cell_values import Outcome
 from tiltpy.lowering.vector.cuts import LaneCuts
-from tiltpy.lowering.vector.history import History, Streamed
+from tiltpy.lowering.vector.history import History, StreamedObject
 from tiltpy.lowering.vector.operands import LaneView
 from tiltpy.lowering.vector.windows import LaneWindows
 from tiltpy.plan.vector_plan import VectorPlan
@@ -75,14 +75,14 @@ class LaneLoop:
     def define(self, block: Block, cell: Var, definition: TemporalExpr) -> Outcome:
         """Append what computes an object; `cell` counts the first lane's cell."""
         self.view.turn_to(block, cell, definition)
-        value = _named(block, lower_expr(block, self._leaf, definition.body))
+        value = _name_value(block, lower_expr(block, self._leaf, definition.body))
         begins = self.cuts.begins(definition, value)
         stream = self._stream(definition)
         stream.set(block, value, begins)
         self.view.streams[definition.name] = stream
         return Outcome(value, begins)
 
-    def _stream(self, definition: TemporalExpr) -> Streamed:
+    def _stream(self, definition: TemporalExpr) -> StreamedObject:
         """The object for those that the loop computes next."""
         name = definition.name
         stage = self.plan.stage_of[name]
@@ -90,7 +90,7 @@ class LaneLoop:
         deepest = (
             sum(self.plan.geometry.reach(name)) // definition.tdom.precision + lag + 1
         )
-        return Streamed(self.builder, name, definition.type, deepest)
+        return StreamedObject(self.builder, name, definition.type, deepest)
 
     def _leaf(self, node: At | EventBound | Reduce | Time | Element) -> LoopValue:
         match node:
@@ -117,10 +117,10 @@ class LaneLoop:
         return add(first, mul(Lane(I64), i64(precision)))
 
 
-def _named(block: Block, value: LoopValue) -> LoopValue:
-    """The same in variables."""
+def _name_value(block: Block, value: LoopValue) -> LoopValue:
+    """Assign a value to variables."""
     if value.fields:
-        fields = tuple(_named(block, field) for field in value.fields)
+        fields = tuple(_name_value(block, field) for field in value.fields)
         return LoopValue(value.type, None, block.name("ok", value.valid), fields)
     named = block.name("v", value.scalar)
     return LoopValue(value.type, named, block.name("ok", value.valid))

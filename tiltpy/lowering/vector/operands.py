@@ -15,7 +15,7 @@ from tiltpy.emit.values import LoopValue, lower_expr
 from tiltpy.ir.nodes import CutPoint, Element, EventBound, Expr, TemporalExpr
 from tiltpy.loops.build import TRUE, add, conj, i64, mul
 from tiltpy.loops.nodes import Lane, LExpr
-from tiltpy.lowering.vector.history import Streamed
+from tiltpy.lowering.vector.history import StreamedObject
 from tiltpy.plan.vector_plan import VectorPlan
 from tiltpy.types import I64
 
@@ -29,7 +29,7 @@ class LaneView:
         self.plan = plan
         self.builder = builder
         self.stored = stored
-        self.streams: dict[str, Streamed] = {}
+        self.streams: dict[str, StreamedObject] = {}
         self.block = Block(builder)
         self.cell: LExpr = i64(0)
         self.reader: TemporalExpr
@@ -51,7 +51,7 @@ class LaneView:
         """Whether this loop computes an object."""
         return self.plan.is_streamed(self.reader, name)
 
-    def source(self, name: str) -> CellArrays | Streamed:
+    def source(self, name: str) -> CellArrays | StreamedObject:
         """An object, wherever it is."""
         return self.streams[name] if self.streams_here(name) else self.stored[name]
 
@@ -59,10 +59,10 @@ class LaneView:
         """How many cells after the counter's a regular reference sees."""
         return step.plus - self.lag
 
-    def place(self, step: CellMap) -> CellIndex:
+    def index(self, step: CellMap) -> CellIndex:
         """Where a stored object has the cells that a reference sees."""
-        found = cells_at(self.cell, step.earlier(self.lag))
-        return replace(found, base=self.block.name("base", found.base))
+        index = cells_at(self.cell, step.earlier(self.lag))
+        return replace(index, base=self.block.name("base", index.base))
 
     def _back(self, name: str, after: int) -> int:
         """How many cells ago the loop has computed those after the counter's."""
@@ -80,8 +80,8 @@ class LaneView:
             back = self._back(name, self.after(step))
             return self.streams[name].value(self.block, back)
         if self.stays(name, step):
-            return self.stored[name].value(self.tile, self.place_in_tile(step))
-        at = self.place(step)
+            return self.stored[name].value(self.tile, self.index_in_tile(step))
+        at = self.index(step)
         if at.contiguous or at.picks:
             self._prefetch(name, at.base)
         return self.stored[name].value(self.block, at)
@@ -93,16 +93,16 @@ class LaneView:
         whole = seen.times == 1 and seen.over % LANES == 0 and seen.plus == 0
         return whole and source.axis.period == tile
 
-    def place_in_tile(self, step: CellMap) -> CellIndex:
+    def index_in_tile(self, step: CellMap) -> CellIndex:
         """Where that cell is."""
-        found = cells_at(self.first, step.earlier(self.lag))
-        return replace(found, base=self.tile.name("base", found.base))
+        index = cells_at(self.first, step.earlier(self.lag))
+        return replace(index, base=self.tile.name("base", index.base))
 
     def bound(self, node: EventBound) -> LoopValue:
         """`start` or `end` of a row of a sampled input."""
         source = self.stored[node.object]
         assert source.start is not None, f"~{node.object} is sampled"
-        at = self.place(
+        at = self.index(
             self.plan.geometry.point(self.reader, CutPoint(node.object, node.offset))
         )
         base = add(at.base, i64(int(node.which == "end")))
@@ -134,20 +134,20 @@ class LaneView:
         `at`: how many cells after the counter's they are, or where in memory.
         """
         if isinstance(at, CellIndex):
-            given = self.stored[name].value(block, at)
+            snapshot = self.stored[name].value(block, at)
         elif self.streams_here(name):
-            given = self.streams[name].value(block, self._back(name, at))
+            snapshot = self.streams[name].value(block, self._back(name, at))
         else:
             base = block.name("base", self._cells(at).base)
-            given = self.stored[name].value(block, CellIndex(base))
+            snapshot = self.stored[name].value(block, CellIndex(base))
             self._prefetch(name, base)
 
         def leaf(node: object) -> LoopValue:
             assert isinstance(node, Element)
-            return given
+            return snapshot
 
         value = lower_expr(block, leaf, element)
-        valid = block.name("in", conj(given.valid, value.valid))
+        valid = block.name("in", conj(snapshot.valid, value.valid))
         return LoopValue(value.type, value.value, valid, value.fields)
 
     def certain(self, name: str, element: Expr) -> bool:
@@ -167,7 +167,7 @@ class LaneView:
             return self.streams[name].beginning(self.block, self._back(name, after))
         return self.stored[name].beginning(self.block, self._cells(after))
 
-    def moved(self, name: str, after: int) -> LExpr:
+    def changes(self, name: str, after: int) -> LExpr:
         """In which of them another snapshot or gap is than in the one before."""
         if self.streams_here(name):
             return self.streams[name].change(self.block, self._back(name, after))

@@ -106,15 +106,15 @@ class Output:
 
     def _put(self, block: Block, cell: LExpr) -> None:
         """Every cell to its place: past the caches where there are more than fit."""
-        near, past = block.inner(), block.inner()
+        cached, past = block.inner(), block.inner()
         for array, value in zip(self._arrays(), self._columns(), strict=True):
-            given = block.name("v", Splat(value, array.type)) if self.lanes else value
-            near.add(Store(array, cell, given))
-            past.add(Store(array, cell, given, past=True))
+            entry = block.name("v", Splat(value, array.type)) if self.lanes else value
+            cached.add(Store(array, cell, entry))
+            past.add(Store(array, cell, entry, past=True))
         if self.lanes:
-            block.either(self.past, past, near)
+            block.either(self.past, past, cached)
         else:
-            block.add(*near.statements)
+            block.add(*cached.statements)
 
     def _arrays(self) -> list[Array]:
         """What is written but for the bitmaps: the columns, each before its flags."""
@@ -124,8 +124,8 @@ class Output:
     def _columns(self) -> list[LExpr]:
         """What goes to these arrays."""
         pairs = zip(self.outcome.parts, self.validity, strict=True)
-        found = ((p.scalar, None if f is None else p.valid) for p, f in pairs)
-        return [value for pair in found for value in pair if value is not None]
+        entries = ((p.scalar, None if f is None else p.valid) for p, f in pairs)
+        return [value for pair in entries for value in pair if value is not None]
 
     def _bitmap(self, kind: SlotKind) -> Array:
         return self.builder.array(kind, self.name, BOOL, written=True, bits=True)
@@ -160,8 +160,8 @@ class Output:
     def _bit(self, block: Block, cell: LExpr, kind: SlotKind, value: LExpr) -> None:
         mask = self.masks[kind]
         lane = block.name("lane", Bin("%", cell, i64(LANES), I64))
-        kept = select(eq(lane, i64(0)), FALSE, mask)
-        block.set(mask, select(eq(Lane(I64), lane), value, kept))
+        earlier = select(eq(lane, i64(0)), FALSE, mask)
+        block.set(mask, select(eq(Lane(I64), lane), value, earlier))
         block.add(Store(self._bitmap(kind), sub(cell, lane), mask))
 
     def finish(self, block: Block) -> None:

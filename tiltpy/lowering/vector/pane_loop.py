@@ -122,11 +122,11 @@ class PaneLoop:
         pane = self._pane(window, element)
         seen = self.plan.geometry.window(self.reader, window)
         if seen.overlaps:
-            found = self._hopping(pane, seen, names)
+            states = self._hopping(pane, seen, names)
         else:
-            found = fold_pane(self.block, pane, names)
-        for kept, state in found.items():
-            self.states[window, element, kept] = state
+            states = fold_pane(self.block, pane, names)
+        for aggregate, state in states.items():
+            self.states[window, element, aggregate] = state
 
     def _hopping(
         self, pane: Pane, seen: WindowCells, names: set[str]
@@ -144,16 +144,18 @@ class PaneLoop:
         count = self._count(window, element)
         if node.reduction == "count":
             return LoopValue(node.type, count, TRUE)
-        kept = aggregate_for(node.reduction, element.type, self.builder.user_reductions)
-        state = self.states[window, element, kept]
+        aggregate = aggregate_for(
+            node.reduction, element.type, self.builder.user_reductions
+        )
+        state = self.states[window, element, aggregate]
         certain = self._pane(window, element).certain(self.block)
         cells = self.plan.geometry.window(self.reader, window).cells
-        found = finish_cells(
+        result = finish_cells(
             self.block, node, state, count, certain=certain, cells=cells
         )
-        if found.fields:
-            return found
-        return replace(found, value=self.block.name("v", found.scalar))
+        if result.fields:
+            return result
+        return replace(result, value=self.block.name("v", result.scalar))
 
     def _count(self, window: Window, element: Expr) -> LExpr:
         known = self.states.get((window, element, COUNT))
@@ -195,10 +197,10 @@ class PaneLoop:
         count = self._count(window, element)
         before = self.builder.fresh("count.before")
         self.before.append((before, count))
-        some = self.block.name("some", disj(lt(i64(0), count), lt(i64(0), before)))
+        occupied = self.block.name("some", disj(lt(i64(0), count), lt(i64(0), before)))
         if pane.source.begins is None:
-            return some
-        return conj(some, self._differ(pane, count, before))
+            return occupied
+        return conj(occupied, self._differ(pane, count, before))
 
     def _differ(self, pane: Pane, count: LExpr, before: LExpr) -> LExpr:
         """Unless one snapshot is all that both panes have."""

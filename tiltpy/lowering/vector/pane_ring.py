@@ -65,55 +65,60 @@ class PaneRing:
         make = block.inner()
         ahead = mul(sub(self.done, begin), i64(self.hop.size))
         base = make.name("at", add(whole.base, ahead))
-        found = fold(make, replace(whole, base=base, cells=self.hop.size))
-        rings = {kept: self._ring(kept, state) for kept, state in found.items()}
-        place = self._place(make, self.done)
-        for kept, state in found.items():
-            for ring, part in zip(rings[kept], state, strict=True):
+        states = fold(make, replace(whole, base=base, cells=self.hop.size))
+        rings = {
+            aggregate: self._ring(aggregate, state)
+            for aggregate, state in states.items()
+        }
+        index = self._index(make, self.done)
+        for aggregate, state in states.items():
+            for ring, component in zip(rings[aggregate], state, strict=True):
                 if ring is not None:
-                    make.add(Store(ring, place, part))
+                    make.add(Store(ring, index, component))
         make.set(self.done, add(self.done, i64(1)))
         block.add(While(lt(self.done, end), make.body()))
         return {
-            kept: self._merged(block, kept, found[kept], rings[kept], begin, end)
-            for kept in found
-            if kept != DEVIATIONS
+            aggregate: self._merge(
+                block, aggregate, states[aggregate], rings[aggregate], begin, end
+            )
+            for aggregate in states
+            if aggregate != DEVIATIONS
         }
 
-    def _ring(self, kept: Aggregate, state: State) -> tuple[Array | None, ...]:
+    def _ring(self, aggregate: Aggregate, state: State) -> tuple[Array | None, ...]:
         """An array for each part of a state that is not the same for all panes."""
-        name, panes = f"{kept.name}.panes", self.hop.panes
+        name, panes = f"{aggregate.name}.panes", self.hop.panes
         return tuple(
             None
-            if isinstance(part, Num)
+            if isinstance(component, Num)
             else self.builder.temporary(name, scalar, (), panes)
-            for part, scalar in zip(state, kept.types, strict=True)
+            for component, scalar in zip(state, aggregate.types, strict=True)
         )
 
-    def _place(self, block: Block, pane: Var) -> LExpr:
+    def _index(self, block: Block, pane: Var) -> LExpr:
         return block.name("place", Bin("%", pane, i64(self.hop.panes), I64))
 
-    def _merged(
+    def _merge(
         self,
         block: Block,
-        kept: Aggregate,
-        one: State,
+        aggregate: Aggregate,
+        newest: State,
         rings: tuple[Array | None, ...],
         begin: LExpr,
         end: LExpr,
     ) -> State:
         """All states in a ring as one, the oldest first."""
         fresh = self.builder.fresh
-        state = tuple(fresh(kept.name, scalar) for scalar in kept.types)
-        for var, nothing in zip(state, kept.identity, strict=True):
+        state = tuple(fresh(aggregate.name, scalar) for scalar in aggregate.types)
+        for var, nothing in zip(state, aggregate.identity, strict=True):
             block.set(var, nothing)
         at = fresh("pane")
         inner = block.inner()
-        place = self._place(inner, at)
+        index = self._index(inner, at)
         newer = tuple(
-            part if ring is None else inner.name("p", load(ring, place))
-            for part, ring in zip(one, rings, strict=True)
+            component if ring is None else inner.name("p", load(ring, index))
+            for component, ring in zip(newest, rings, strict=True)
         )
-        inner.assign("m", state, kept.combine(inner, state, newer))
+        inner.assign("m", state, aggregate.combine(inner, state, newer))
         block.add(For(at, begin, end, inner.body()))
         return state

@@ -21,7 +21,7 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import CallFn, LExpr
 from tiltpy.lowering.vector.operands import LaneView
-from tiltpy.lowering.vector.sorting_network import selecting
+from tiltpy.lowering.vector.sorting_network import select_exchanges
 from tiltpy.types import BOOL, F64, I32
 
 
@@ -39,30 +39,30 @@ def lower_order(view: LaneView, node: Reduce, newest: int, cells: int) -> LoopVa
         values.append(block.name("value", value))
         if value.type.is_float:
             nan = block.name("nan", disj(nan, CallFn("is_nan", (values[-1],), BOOL)))
-    below, part = quantile_position(cells, quantile_share(node))
-    above = below + (part > 0)
-    for low, high, needs_low, needs_high in selecting(cells, (below, above)):
-        one, other = values[low], values[high]
+    below, fraction = quantile_position(cells, quantile_share(node))
+    above = below + (fraction > 0)
+    for low, high, needs_low, needs_high in select_exchanges(cells, (below, above)):
+        left, right = values[low], values[high]
         if needs_low:
-            values[low] = block.name("low", _lesser(one, other))
+            values[low] = block.name("low", _lesser(left, right))
         if needs_high:
-            values[high] = block.name("high", _greater(one, other))
+            values[high] = block.name("high", _greater(left, right))
     first, second = (
         block.name("value", convert(values[at], F64)) for at in (below, above)
     )
-    point = interpolate(block, first, second, f64(part))
-    found = select(nan, f64(float("nan")), point)
-    return LoopValue(node.type, block.name("q", found), TRUE)
+    point = interpolate(block, first, second, f64(fraction))
+    quantile = select(nan, f64(float("nan")), point)
+    return LoopValue(node.type, block.name("q", quantile), TRUE)
 
 
-def _lesser(one: LExpr, other: LExpr) -> LExpr:
+def _lesser(left: LExpr, right: LExpr) -> LExpr:
     """Of floats one instruction, which NaNs and zeros may pass as they like."""
-    if one.type.is_float:
-        return select(lt(one, other), one, other)
-    return least(one, other)
+    if left.type.is_float:
+        return select(lt(left, right), left, right)
+    return least(left, right)
 
 
-def _greater(one: LExpr, other: LExpr) -> LExpr:
-    if one.type.is_float:
-        return select(lt(other, one), one, other)
-    return greatest(one, other)
+def _greater(left: LExpr, right: LExpr) -> LExpr:
+    if left.type.is_float:
+        return select(lt(right, left), left, right)
+    return greatest(left, right)

@@ -13,17 +13,17 @@ from tiltpy.lowering.vector.operands import LaneView
 from tiltpy.types import BOOL, F32, F64, I64
 
 
-def is_short_spread(view: LaneView, node: Reduce, cells: int) -> bool:
-    """Whether it is the variance of a few `f32` that lie in memory."""
-    few = max(node.ddof, 1) < cells <= view.builder.costs.longest_tree
+def is_short_variance(view: LaneView, node: Reduce, cells: int) -> bool:
+    """Decide whether it is the variance of a few `f32` that lie in memory."""
+    is_short = max(node.ddof, 1) < cells <= view.builder.costs.longest_tree
     spread = node.reduction in ("var", "std") and node.element.type == F32
-    return few and spread and not view.streams_here(node.window.object)
+    return is_short and spread and not view.streams_here(node.window.object)
 
 
-def lower_short_spread(
+def lower_short_variance(
     view: LaneView, node: Reduce, moments: State, newest: int, cells: int
 ) -> LoopValue:
-    """A variance from moments in single precision.
+    """Lower a variance from moments in single precision.
 
     Squares of values beyond these bounds leave the range of `f32`; such vectors, and
     those with a NaN, are computed again in double precision, to the root. A small
@@ -34,29 +34,29 @@ def lower_short_spread(
     total, squares = moments[1], moments[3]
     share = Num(0.5 / (cells - node.ddof), F32)
     variance = block.name("variance", times(squares, share))
-    found = view.builder.fresh("spread", F32)
+    result = view.builder.fresh("spread", F32)
     is_root = node.reduction == "std"
-    block.set(found, CallFn("sqrt", (variance,), F32) if is_root else variance)
+    block.set(result, CallFn("sqrt", (variance,), F32) if is_root else variance)
     not_large = le(variance, Num(2.0**100, F32))
     usual = conj(le(Num(2.0**-90, F32), variance), not_large)
     small, again = block.inner(), block.inner()
     size = CallFn("abs", (total,), F32)
     safe = disj(usual, conj(le(Num(2.0**-30 * cells, F32), size), not_large))
-    again.set(found, _spread_again(view, again, node, newest, cells))
+    again.set(result, _spread_again(view, again, node, newest, cells))
     small.when(_not_all(small, safe), again)
     block.when(_not_all(block, usual), small)
-    return LoopValue(node.type, found, TRUE)
+    return LoopValue(node.type, result, TRUE)
 
 
 def _not_all(block: Block, test: LExpr) -> LExpr:
-    """Whether there is a lane in which a test fails."""
+    """Test whether there is a lane in which a test fails."""
     return block.name("some", lt(CountTrue(Splat(test, BOOL), I64), i64(LANES)))
 
 
 def _spread_again(
     view: LaneView, block: Block, node: Reduce, newest: int, cells: int
 ) -> LExpr:
-    """The variance or its root by Welford's method, in double precision."""
+    """Compute the variance or its root by Welford's method, in double precision."""
     fresh = view.builder.fresh
     number, mean, squares = fresh("n"), fresh("mean", F64), fresh("squares", F64)
     for var in (mean, squares):

@@ -17,15 +17,15 @@ class Exchange(NamedTuple):
     needs_high: bool
 
 
-def selecting(count: int, wanted: tuple[int, ...]) -> list[Exchange]:
+def select_exchanges(count: int, wanted: tuple[int, ...]) -> list[Exchange]:
     """The exchanges after which the values at some places are those of the order."""
     needed = set(wanted)
-    found = []
+    exchanges = []
     for low, high in reversed(list(_merge_exchange(count))):
         if low in needed or high in needed:
-            found.append(Exchange(low, high, low in needed, high in needed))
+            exchanges.append(Exchange(low, high, low in needed, high in needed))
             needed |= {low, high}
-    return found[::-1]
+    return exchanges[::-1]
 
 
 def _merge_exchange(count: int) -> Iterator[tuple[int, int]]:

@@ -16,7 +16,7 @@ from tiltpy.types import BOOL, I64, Scalar, columns
 
 
 @dataclass(frozen=True, slots=True)
-class Temporary:
+class TileBuffer:
     """A tile of an object, behind the `history` cells that were before it."""
 
     stored: CellArrays
@@ -31,7 +31,7 @@ class Temporary:
         outcome: Outcome,
         history: int,
         size: tuple[RowCount, int],
-    ) -> "Temporary":
+    ) -> "TileBuffer":
         """The arrays for what a loop has found, `size` cells a tile."""
         name, kind = definition.name, definition.type
         rows, constant = size
@@ -49,18 +49,18 @@ class Temporary:
             kind,
             Axis.of(definition.tdom),
             tuple(array("cells", scalar) for _, scalar in columns(kind)),
-            tuple(flags("valid", needed=one) for one in outcome.nullable),
+            tuple(flags("valid", needed=nullable) for nullable in outcome.nullable),
             flags("alive", needed=not outcome.complete),
             flags("begins", needed=outcome.begins is not None),
             offset,
         )
-        return Temporary(stored, history, definition.tdom.precision, offset)
+        return TileBuffer(stored, history, definition.tdom.precision, offset)
 
     def start(self, block: Block) -> None:
         """Before the first tile: nothing has been."""
         self._shift(block, lambda array, _: Splat(zero(array.type), array.type))
 
-    def place(self, block: Block, first: LExpr) -> None:
+    def move(self, block: Block, first: LExpr) -> None:
         """At a tile, whose first cell stands behind the history."""
         block.set(self.offset, sub(i64(self.history), first))
 

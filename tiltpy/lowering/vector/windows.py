@@ -17,10 +17,13 @@ from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Expr, Reduce, TemporalExpr
 from tiltpy.loops.build import TRUE, conj, i64
 from tiltpy.loops.nodes import LExpr, Num, Splat
-from tiltpy.lowering.vector.doubling_windows import Fold
+from tiltpy.lowering.vector.doubling_windows import WindowFold
 from tiltpy.lowering.vector.operands import LaneView
 from tiltpy.lowering.vector.quantiles import lower_order
-from tiltpy.lowering.vector.short_variance import is_short_spread, lower_short_spread
+from tiltpy.lowering.vector.short_variance import (
+    is_short_variance,
+    lower_short_variance,
+)
 from tiltpy.ops import WHOLE_WINDOW
 from tiltpy.plan.cell_geometry import WindowCells
 from tiltpy.types import F32, F64
@@ -31,7 +34,7 @@ class LaneWindows:
 
     def __init__(self, view: LaneView) -> None:
         self.view = view
-        self.folds: dict[tuple[str, Expr, Aggregate], Fold] = {}
+        self.folds: dict[tuple[str, Expr, Aggregate], WindowFold] = {}
         self.ends: dict[tuple[str, Expr], tuple[int, int]] = {}
 
     def start(self, block: Block) -> None:
@@ -49,7 +52,7 @@ class LaneWindows:
         seen = self.view.plan.geometry.window(self.view.reader, node.window)
         if seen.newest.is_regular:
             return self._sliding(node, seen)
-        return self._strided(node, seen)
+        return self._gather(node, seen)
 
     # Windows that move on with the cells
 
@@ -59,9 +62,9 @@ class LaneWindows:
         newest, cells = view.after(seen.newest), seen.cells
         if node.reduction in ("first", "last"):
             at = view.after(seen.oldest) if node.reduction == "first" else newest
-            found = view.element(view.block, name, element, at)
-            assert found.valid == TRUE, f"~{name} has a value in every cell"
-            return found
+            value = view.element(view.block, name, element, at)
+            assert value.valid == TRUE, f"~{name} has a value in every cell"
+            return value
         if node.reduction in WHOLE_WINDOW:
             return lower_order(view, node, newest, cells)
         if node.reduction == "count":
@@ -69,22 +72,22 @@ class LaneWindows:
             return finish_cells(
                 view.block, node, (), count, certain=certain, cells=cells
             )
-        if certain and is_short_spread(view, node, cells):
+        if certain and is_short_variance(view, node, cells):
             moments = self._window(node, SHORT_VARIANCE, newest, cells, certain=True)
-            return lower_short_spread(view, node, moments, newest, cells)
+            return lower_short_variance(view, node, moments, newest, cells)
         if not certain and uses_masked_variance(node, cells, view.builder.costs):
             count = self._count(node, newest, cells, certain=False)
             values = self._values(node, newest, cells)
             total = None
             if element.type == F32:
-                kept = narrow_aggregate("sum", F32, view.builder.user_reductions)
-                (total,) = self._window(node, kept, newest, cells, certain=False)
+                aggregate = narrow_aggregate("sum", F32, view.builder.user_reductions)
+                (total,) = self._window(node, aggregate, newest, cells, certain=False)
             spread = MaskedVariance(view.builder, node, values)
             return spread.value(view.block, count, total)
-        kept = narrow_aggregate(
+        aggregate = narrow_aggregate(
             node.reduction, element.type, view.builder.user_reductions
         )
-        state = self._window(node, kept, newest, cells, certain=certain)
+        state = self._window(node, aggregate, newest, cells, certain=certain)
         count = self._count(node, newest, cells, certain=certain)
         if node.type == F32 and state[0].type == F64:
             # Beside a fold of doubles a division of all lanes takes no time of its own.
@@ -94,32 +97,38 @@ class LaneWindows:
         )
 
     def _count(self, node: Reduce, newest: int, cells: int, *, certain: bool) -> LExpr:
-        """How many snapshots contribute."""
+        """Count the snapshots that contribute."""
         if certain:
             return i64(cells)
         (count,) = self._window(node, SHORT_COUNT, newest, cells, certain=False)
         return count
 
     def _values(self, node: Reduce, newest: int, cells: int) -> Values:
-        """Those of a window's cells; of what began before it, its first cell has it."""
+        """Load the values of a window; its first cell has what began before it."""
         view, name = self.view, node.window.object
         oldest = newest - cells + 1
-        found = []
+        values = []
         for cell in range(oldest, newest + 1):
             value = view.element(view.block, name, node.element, cell)
             here = value.valid
             if cell > oldest and not view.source(name).always_begins:
                 here = conj(here, view.beginning(name, cell))
             named = view.block.name("x", in_lanes(value)), view.block.name("in", here)
-            found.append(named)
-        return found
+            values.append(named)
+        return values
 
     def _window(
-        self, node: Reduce, kept: Aggregate, newest: int, cells: int, *, certain: bool
+        self,
+        node: Reduce,
+        aggregate: Aggregate,
+        newest: int,
+        cells: int,
+        *,
+        certain: bool,
     ) -> State:
-        """The state of a window; of what began before it, its first cell has it."""
+        """Combine the state of a window; its first cell has what began before it."""
         view, name, element = self.view, node.window.object, node.element
-        fold = self._fold(name, element, kept, certain=certain)
+        fold = self._fold(name, element, aggregate, certain=certain)
         _, anchor = self._ends(name, element)
         back = anchor - newest
         if view.source(name).always_begins:
@@ -127,39 +136,39 @@ class LaneWindows:
             return state
         oldest = newest - cells + 1
         first = view.element(view.block, name, element, oldest)
-        state = lift_where(view.block, kept, first, first.valid, i64(0))
+        state = lift_where(view.block, aggregate, first, first.valid, i64(0))
         if cells == 1:
             return state
         wider, rest = fold.window(view.block, cells - 1, back)
-        if wider != kept:
-            state = kept.widen(state)
+        if wider != aggregate:
+            state = aggregate.widen(state)
         merged = wider.combine(view.block, state, rest)
-        return tuple(view.block.name("w", part) for part in merged)
+        return tuple(view.block.name("w", component) for component in merged)
 
     def _fold(
-        self, name: str, element: Expr, kept: Aggregate, *, certain: bool
-    ) -> Fold:
-        """What all windows of an element are made of.
+        self, name: str, element: Expr, aggregate: Aggregate, *, certain: bool
+    ) -> WindowFold:
+        """Make what all windows of an element are combined from.
 
         Its cells are taken in as early as the furthest window of the loop needs them.
         """
-        key = name, element, kept
+        key = name, element, aggregate
         if key not in self.folds:
             view = self.view
             first, anchor = self._ends(name, element)
-            label = f"{name}.{kept.name}"
-            lengths = {seen.cells for _, seen in self._seen(name, element)}
+            label = f"{name}.{aggregate.name}"
+            lengths = {seen.cells for _, seen in self._readers(name, element)}
             if not view.source(name).always_begins:  # the oldest cell is a case apart
                 lengths = {cells - 1 for cells in lengths}
             back = anchor - first
-            fold = Fold(view.builder, label, kept, certain, lengths, back)
+            fold = WindowFold(view.builder, label, aggregate, certain, lengths, back)
             value = view.element(view.block, name, element, anchor)
             if isinstance(value.value, Num):  # a number in a state is a count
                 value = replace(value, value=Splat(value.value, value.value.type))
             contributes = value.valid
             if not view.source(name).always_begins:
                 contributes = conj(value.valid, view.beginning(name, anchor))
-            lifted = lift_where(view.block, kept, value, contributes, i64(0))
+            lifted = lift_where(view.block, aggregate, value, contributes, i64(0))
             fold.lift(view.block, lifted)
             self.folds[key] = fold
         return self.folds[key]
@@ -167,15 +176,17 @@ class LaneWindows:
     def _ends(self, name: str, element: Expr) -> tuple[int, int]:
         """The first and last of the cells after the counter's at which windows end."""
         if (name, element) not in self.ends:
-            found = [
+            ends = [
                 seen.newest.plus - self.view.plan.lags[reader.name]
-                for reader, seen in self._seen(name, element)
+                for reader, seen in self._readers(name, element)
             ]
-            self.ends[name, element] = min(found), max(found)
+            self.ends[name, element] = min(ends), max(ends)
         return self.ends[name, element]
 
-    def _seen(self, name: str, element: Expr) -> list[tuple[TemporalExpr, WindowCells]]:
-        """Who in the loop looks at windows of an element, and what each sees."""
+    def _readers(
+        self, name: str, element: Expr
+    ) -> list[tuple[TemporalExpr, WindowCells]]:
+        """Find who in the loop looks at windows of an element, and what each sees."""
         plan = self.view.plan
         return [
             (reader, plan.geometry.window(reader, node.window))
@@ -186,25 +197,27 @@ class LaneWindows:
 
     # Short windows of finer cells
 
-    def _strided(self, node: Reduce, seen: WindowCells) -> LoopValue:
-        """A window in whole: each lane gathers its own cells."""
+    def _gather(self, node: Reduce, seen: WindowCells) -> LoopValue:
+        """Combine a whole window in each lane, which gathers its cells."""
         view, name, element = self.view, node.window.object, node.element
         assert seen.newest.is_strided, f"windows of ~{name} have one number of cells"
         assert view.certain(name, element), f"~{name} has a value in every cell"
         if node.reduction in ("first", "last"):
             step = seen.oldest if node.reduction == "first" else seen.newest
-            return view.element(view.block, name, element, view.place(step))
+            return view.element(view.block, name, element, view.index(step))
         if node.reduction == "count":
             return LoopValue(node.type, i64(seen.cells), TRUE)
-        kept = aggregate_for(node.reduction, element.type, view.builder.user_reductions)
+        aggregate = aggregate_for(
+            node.reduction, element.type, view.builder.user_reductions
+        )
         state: State | None = None
         for cell in range(seen.cells):
-            at = view.place(seen.oldest.further(cell))
+            at = view.index(seen.oldest.further(cell))
             value = view.element(view.block, name, element, at)
-            lifted = lift_where(view.block, kept, value, TRUE, i64(0))
+            lifted = lift_where(view.block, aggregate, value, TRUE, i64(0))
             if state is not None:
-                lifted = kept.join(view.block, state, lifted, certain=True)
-            state = tuple(view.block.name("w", part) for part in lifted)
+                lifted = aggregate.join(view.block, state, lifted, certain=True)
+            state = tuple(view.block.name("w", component) for component in lifted)
         assert state is not None
         count = i64(seen.cells)
         return finish_cells(

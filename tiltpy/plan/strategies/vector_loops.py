@@ -46,7 +46,7 @@ class _Loops:
         """Find all reasons, stage by stage."""
         for stage in self.plan.stages:
             for definition in stage.definitions:
-                if self.plan.materialised(definition.name):
+                if self.plan.is_materialised(definition.name):
                     yield from self._tile_order(definition)
             if stage.panes:
                 yield from self._pane_folds(stage)
