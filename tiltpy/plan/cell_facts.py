@@ -60,7 +60,7 @@ class CellFacts:
         return replace(value, valid=conj(self.value.valid, value.valid))
 
     def certain(self, element: Expr) -> bool:
-        """Whether each cell has a snapshot of its own that contributes to a window."""
+        """Decide whether each cell has a snapshot of its own that contributes."""
         return self.is_dense and self.element(trial_block(), element).valid == TRUE
 
 

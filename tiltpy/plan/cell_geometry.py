@@ -13,7 +13,7 @@ from tiltpy.ir.nodes import CutPoint, Query, TemporalExpr, Window
 
 @dataclass(frozen=True, slots=True)
 class WindowCells:
-    """How a reader sees an object through a window: its oldest and newest cell."""
+    """The cells of an object that a reader sees through a window."""
 
     oldest: CellMap
     newest: CellMap
@@ -64,7 +64,7 @@ class CellGeometry:
         return tuple(d.name for d in self.query.inputs if d.name in read)
 
     def sampled(self, name: str) -> bool:
-        """Whether it is an input that lies in memory cell by cell."""
+        """Decide whether it is an input that lies in memory cell by cell."""
         return (
             name in self.layouts
             and name not in self.definitions
@@ -98,7 +98,7 @@ class CellGeometry:
             yield window.object, self.window(reader, window)
 
     def sees_only_past(self, reader: TemporalExpr, name: str) -> bool:
-        """Whether a cell of the reader looks no further than itself in an object."""
+        """Decide whether a reader's cell looks no further than itself in an object."""
         return all(
             seen.newest.plus < seen.newest.times
             for source, seen in self.ranges(reader)

@@ -1,9 +1,9 @@
-"""Where an object is φ for certain: what its body needs.
+"""References without which the body of an object is φ for certain.
 
 `~x[t] - mean(~x[t-10s : t])` is φ wherever `~x` is. Where the events of `~x` are far
 apart, most changes of the window fall between them: the loop goes from event to event.
 
-A body is lowered on trial, over references of which one thing only is known: so the
+A body is lowered on trial, over references of which a single fact is known: so the
 null rules stand in one place, `emit.values`.
 """
 

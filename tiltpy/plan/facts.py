@@ -1,4 +1,4 @@
-"""What is known about the rows of each object before a kernel is chosen."""
+"""Facts about the rows of each object, from which a kernel is chosen."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from tiltpy.types import Struct, Type, columns
 
 @dataclass(frozen=True, slots=True)
 class ObjectFacts:
-    """How the rows of one object lie: of an input, or of snapshots computed before."""
+    """The layout of one object's rows: of an input, or of snapshots computed before."""
 
     name: str
     type: Type
@@ -37,7 +37,7 @@ class ObjectFacts:
         return regular and self.complete
 
     def filters(self, element: Expr) -> bool:
-        """Whether an element of windows over it may be φ at some row."""
+        """Decide whether an element of windows over it may be φ at some row."""
         builder = KernelBuilder({self.name: self.layout})
         rows = input_rows(builder, Block(builder), self.name, self.type)
         return is_filtered(builder, rows, element)

@@ -78,11 +78,11 @@ class LoopFacts:
         return tuple(node for node in self.reductions if node.window == window)
 
     def ranks(self, window: Window) -> bool:
-        """Whether a reduction looks at a window as a whole, in the order of values."""
+        """Decide whether a reduction needs the whole window, in order of values."""
         return any(node.reduction in WHOLE_WINDOW for node in self.over(window))
 
     def clips(self, node: Reduce) -> bool:
-        """Whether a reduction sees where its window's edges cut events."""
+        """Decide whether a reduction sees where its window's edges cut events."""
         reduction = self.user_defined.get(node.reduction)
         disjoint = self.objects[node.window.object].disjoint
         return (

@@ -36,7 +36,7 @@ class Misfit(Exception):  # noqa: N818 - no error: another strategy serves
 
 
 class CursorPlan(Enum):
-    """How a loop finds the row that a point reference sees."""
+    """The way a loop finds the row that a point reference sees."""
 
     STEP = "steps to the next row when it is due"
     SCAN = "scans for the row that holds the time"
@@ -44,7 +44,7 @@ class CursorPlan(Enum):
 
 
 class WindowPlan(Enum):
-    """How a loop follows the rows of a window."""
+    """The way a loop follows the rows of a window."""
 
     TUMBLING_FOLD = "folds its rows anew, in vectors"
     TWO_STACK = "inserts and evicts in order, on two stacks"
@@ -61,7 +61,7 @@ class WindowChoice:
 
 
 class Advance(Enum):
-    """How a window gets from one event to the next in an event scan."""
+    """The way a window gets from one event to the next in an event scan."""
 
     INSERT = "ends with the event, which it takes in"
     NEWEST = "shows its last row alone"
@@ -70,7 +70,7 @@ class Advance(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """What a scan follows, and how it visits time.
+    """The references that a scan follows, and the changes that it visits.
 
     `skipped` are the points at whose gaps there is no visit, `one_tick` the one among
     them, if any, whose events last a tick. With `stepped` the loop visits every change,
@@ -174,6 +174,6 @@ class LoopChoice:
 
 
 def folds_rows(operands: Operands) -> bool:
-    """Whether a scan keeps nothing of its windows from visit to visit."""
+    """Decide whether a scan keeps nothing of its windows from visit to visit."""
     plans = [plan for _, plan in operands.windows]
     return bool(plans) and all(plan is WindowPlan.TUMBLING_FOLD for plan in plans)

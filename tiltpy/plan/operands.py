@@ -1,4 +1,4 @@
-"""How a scan follows what its object refers to: a cursor or a window for each."""
+"""Operands of a scan: a cursor or a window for each reference."""
 
 from collections.abc import Iterable
 from typing import assert_never

@@ -111,14 +111,14 @@ class PaneAggregationPlan:
 
     @cached_property
     def longest_window(self) -> int:
-        """How many panes the longest window has."""
+        """The number of panes of the longest window."""
         return max(high - low for low, high in map(self.span, self.windows))
 
     # What is kept
 
     @cached_property
     def conditions(self) -> list[Expr]:
-        """What some elements ask of an event before they count it."""
+        """The conditions of elements on the events that they count."""
         elements = [node.element for node in reductions(self.definition)]
         cuts = (cut for cut in self.definition.cuts if isinstance(cut, CutWindow))
         elements += [cut.element for cut in cuts]
@@ -126,7 +126,7 @@ class PaneAggregationPlan:
         return list(dict.fromkeys(filter(None, conditions)))
 
     def condition(self, element: Expr) -> Expr | None:
-        """What says which events contribute: an expression that is φ for the others.
+        """Find the condition of an element: φ for events that do not contribute.
 
         None where all do. Elements that differ in their values alone have the same.
         """
@@ -139,7 +139,7 @@ class PaneAggregationPlan:
                 return element
 
     def _certain(self, element: Expr) -> bool:
-        """Whether every event contributes."""
+        """Decide whether every event contributes."""
         builder = self.builder()
         rows = self.rows(builder, Block(builder))
         return value_of(Block(builder), rows, i64(0), element).valid == TRUE
@@ -168,7 +168,7 @@ class PaneAggregationPlan:
         return aggregate_for(node.reduction, node.element.type, user_defined)
 
     def pane_state(self, node: Reduce) -> PaneState:
-        """Where the state of a reduction is."""
+        """Find the state of a reduction."""
         aggregate = self.aggregate(node)
         return next(
             pane_state
@@ -198,7 +198,7 @@ class PaneAggregationPlan:
         )
 
     def aggregation(self) -> PaneAggregation:
-        """What the runtime must know."""
+        """The part of the plan that the runtime reads."""
         tdom, payload = self.definition.tdom, self.query.type_of(self.input)
         spans = [self.span(window) for window in self.windows]
         return PaneAggregation(
@@ -218,7 +218,7 @@ class PaneAggregationPlan:
     # What both kernels refer to
 
     def builder(self) -> KernelBuilder:
-        """A kernel to be put together; it never looks at a row's times."""
+        """Make the builder of a kernel that never reads the times of rows."""
         layout = Layout(TimeLayout.SAMPLED, self.layouts[self.input].nullable)
         return KernelBuilder({self.input: layout}, self.query.reductions, self.costs)
 

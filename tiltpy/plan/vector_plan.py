@@ -39,19 +39,19 @@ class VectorPlan:
         return {d.name: stage for stage in self.stages for d in stage.definitions}
 
     def is_streamed(self, reader: TemporalExpr, name: str) -> bool:
-        """Whether the loop that computes a reader computes the object as well."""
+        """Decide whether the loop of a reader computes the object as well."""
         return (
             name in self.stage_of and self.stage_of[name] is self.stage_of[reader.name]
         )
 
     def reads_before(self, reader: TemporalExpr, name: str) -> bool:
-        """Whether a loop before the reader's reads an object."""
+        """Decide whether a loop before the reader's reads an object."""
         number = self.stages.index(self.stage_of[reader.name])
         earlier = (d for stage in self.stages[:number] for d in stage.definitions)
         return any(name in self.geometry.objects(d) for d in earlier)
 
     def is_materialised(self, name: str) -> bool:
-        """Whether a definition is read by another loop than its own."""
+        """Decide whether a definition is read by another loop than its own."""
         return any(
             name in self.geometry.objects(reader) and not self.is_streamed(reader, name)
             for reader in self.query.definitions
@@ -66,7 +66,7 @@ class VectorPlan:
 
     @cached_property
     def lags(self) -> Mapping[str, int]:
-        """How far behind its loop's counter each object is, to see what is ahead."""
+        """The lag of each object behind its loop's counter, to see what is ahead."""
         lags = dict.fromkeys(self.geometry.definitions, 0)
         for stage in self.stages:
             chained = LANES if self.is_long_chain(stage) else 0
@@ -81,7 +81,7 @@ class VectorPlan:
         return lags
 
     def is_long_chain(self, stage: Stage) -> bool:
-        """Whether a loop's objects are computed faster in step, none from this round's.
+        """Decide whether a loop is faster if none of its objects waits for another.
 
         A processor that waits for one object then goes on with another's vector.
         """
@@ -95,7 +95,7 @@ class VectorPlan:
 
     @cached_property
     def lag(self) -> int:
-        """How far the loops go on behind the time range."""
+        """The ticks for which the loops go on behind the time range."""
         definitions = self.geometry.definitions
         return max(
             lag * definitions[name].tdom.precision for name, lag in self.lags.items()
@@ -103,7 +103,7 @@ class VectorPlan:
 
     @cached_property
     def unit(self) -> int:
-        """What tiles are a multiple of: whole vectors in each loop."""
+        """The ticks that tiles are a multiple of: whole vectors in each loop."""
         vectors = [s.precision * LANES for s in self.stages if not s.panes]
         return lcm(self.geometry.multiple, *vectors)
 
@@ -118,14 +118,14 @@ class VectorPlan:
 
     @cached_property
     def warm_up(self) -> int:
-        """How long before the time range the loops must start."""
+        """The ticks for which the loops run before the time range."""
         times: dict[str, int] = {}
         for definition in self.query.definitions:
             times[definition.name] = self._settling_time(definition, times)
         return -(-max(times.values()) // self.unit) * self.unit
 
     def _settling_time(self, reader: TemporalExpr, times: Mapping[str, int]) -> int:
-        """How long a loop runs before an object is right.
+        """Find the ticks after which the cells of an object are right.
 
         `times` are those of the objects that it reads.
         """
@@ -149,7 +149,7 @@ class VectorPlan:
         return longest + (margin if longest > 0 or not panes else 0)
 
     def halo(self, name: str) -> tuple[int, int]:
-        """How many cells before and behind a tile its readers see of an object.
+        """Count the cells before and behind a tile that readers see of an object.
 
         Where snapshots begin is seen from the cell before.
         """

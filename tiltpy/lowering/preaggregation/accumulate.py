@@ -71,7 +71,7 @@ def lower_fold(folding: PaneAggregationPlan) -> LoweredKernel:
 
 
 def _nothing(folding: PaneAggregationPlan) -> Iterator[Num]:
-    """What the entries of each matrix are before there is any row."""
+    """Fill each matrix: the states of no rows."""
     for scalar in folding.counts:
         yield Num(0, scalar)
     for pane_state in folding.pane_states:

@@ -84,7 +84,7 @@ class _FinalizeKernel:
         self.moved = self._temporary("moved", BOOL)
 
     def _plan_merges(self) -> list[_PaneMerge]:
-        """What the reductions need."""
+        """Find the merges that reductions need, each once."""
         merges: dict[_PaneMerge, None] = {}
         for node in reductions(self.folding.definition):
             count, states = self._needs(node)
@@ -129,7 +129,7 @@ class _FinalizeKernel:
     # Merging
 
     def _each_key(self, block: Block) -> tuple[Var, Block]:
-        """A loop's variable over the keys, and its body."""
+        """Make the variable of a loop over the keys, and its body."""
         return self.builder.fresh("key"), block.inner()
 
     def _over_keys(self, block: Block, key: Var, inner: Block) -> None:
@@ -171,7 +171,7 @@ class _FinalizeKernel:
         self._panes(block, at, body, add(pane, i64(low)), add(pane, i64(high)))
 
     def _pane(self, block: Block) -> tuple[Var, Block, LExpr]:
-        """A loop over panes: its variable, its body, and its first key's entry."""
+        """Make a loop over panes: its variable, its body, its first key's entry."""
         at, body = self.builder.fresh("at"), block.inner()
         return at, body, body.name("base", add(mul(at, self.keys), self.low))
 
@@ -183,7 +183,7 @@ class _FinalizeKernel:
         block.add(For(at, first, last, body.body()))
 
     def _count(self, block: Block, condition: Expr | None, index: LExpr) -> LExpr:
-        """How many events of a pane meet a condition; without one, all of them."""
+        """Count the events of a pane that meet a condition; all if there is none."""
         conditions, half = self.folding.conditions, self.folding.half
         number = 0 if condition is None else conditions.index(condition)
         entry = block.name("entry", load(self.matrices[number], index))

@@ -161,7 +161,7 @@ class Blocks:
         block.add(While(lt(i64(0), vector), inner.body()))
 
     def start(self, block: Block) -> None:
-        """Before the loop: an empty block behind one of nothing."""
+        """Set an empty block after one of identities, before the loop."""
         block.set(self.number, i64(0))
         vector = self.builder.fresh("vector")
         block.set(vector, i64(0))

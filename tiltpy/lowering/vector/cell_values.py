@@ -1,4 +1,4 @@
-"""What a vector loop computes of an object: values, and where snapshots begin."""
+"""Cells that a vector loop computes: values, and a mask of where snapshots begin."""
 
 from dataclasses import dataclass
 

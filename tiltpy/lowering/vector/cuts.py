@@ -1,4 +1,4 @@
-"""Where the snapshots of an object begin that a loop over lanes computes."""
+"""Cuts of objects that a loop over lanes computes: where their snapshots begin."""
 
 from tiltpy.emit.axes import CellMap
 from tiltpy.emit.builder import Block
@@ -30,17 +30,17 @@ class LaneCuts:
         self.histories: list[History] = []
 
     def start(self, block: Block) -> None:
-        """Before the loop."""
+        """Set the variables before the loop."""
         for history in self.histories:
             history.start(block)
 
     def advance(self, block: Block) -> None:
-        """At the end of a round."""
+        """End a round of the loop."""
         for history in self.histories:
             history.advance(block)
 
     def begins(self, definition: TemporalExpr, value: LoopValue) -> LExpr | None:
-        """Where one begins; None: wherever there is a value."""
+        """The mask of beginning snapshots; None: wherever there is a value."""
         if any(self._always(cut) for cut in definition.cuts):
             return None
         cut = disj(*map(self._cuts, definition.cuts))
@@ -54,14 +54,14 @@ class LaneCuts:
         return block.name("begins", conj(value.valid, disj(cut, negate(before))))
 
     def _before(self, name: str, flags: LExpr) -> LExpr:
-        """Flags of the cells one earlier."""
+        """The flags of the cells one earlier."""
         history = History(self.view.builder, name, BOOL)
         history.set(self.view.block, flags)
         self.histories.append(history)
         return history.at(self.view.block, 1)
 
     def _always(self, cut: Cut) -> bool:
-        """Whether each cell sees other snapshots than the one before."""
+        """Decide whether each cell sees other snapshots than the one before."""
         geometry, reader = self.view.plan.geometry, self.view.reader
         match cut:
             case CutTime():
@@ -120,7 +120,7 @@ class LaneCuts:
         return view.block.name("cut", conj(other, changes))
 
     def _window(self, window: Window, element: Expr) -> LExpr:
-        """A snapshot that contributes has come, or one has gone."""
+        """Cut where a snapshot that contributes enters the window, or leaves it."""
         view, name = self.view, window.object
         seen = view.plan.geometry.window(view.reader, window)
         assert seen.newest.is_regular, f"windows of ~{name} move on with its cells"

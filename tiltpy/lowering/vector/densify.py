@@ -1,4 +1,4 @@
-"""Short irregular rows, spread over the ticks: so that a vector kernel can read them.
+"""Densified inputs: short irregular rows as cells that a vector kernel can read.
 
 A row of a few ticks becomes as many cells of a temporary, a tile of time at a time,
 with a byte that says where rows begin and, if there may be gaps, one that says where
@@ -72,7 +72,7 @@ class DensifiedInput:
         )
         gapless = rows.layout.time is TimeLayout.CONTIGUOUS and rows.complete
         alive = None
-        if not gapless:  # as where it has rows everywhere in the stretch
+        if not gapless:  # as where it has rows everywhere in its range
             alive = builder.temporary(f"{name}.alive", BOOL, (), size)
         begins = builder.temporary(f"{name}.begins", BOOL, (), size)
         offset = builder.fresh(f"{name}.offset")
@@ -86,7 +86,7 @@ class DensifiedInput:
         )
 
     def start(self, block: Block, first: LExpr) -> None:
-        """Before the first tile, whose first cell is `first`."""
+        """Set the variables before the first tile, whose first cell is `first`."""
         block.set(self.row, i64(0))
         block.set(self.offset, i64(0))
         block.set(self.done, sub(first, i64(self.back)))
@@ -116,7 +116,7 @@ class DensifiedInput:
         block.add(For(at, i64(0), count, inner.body(), LANES))
 
     def _clear(self, block: Block, end: LExpr) -> None:
-        """Where nothing is put there is a gap."""
+        """Clear the flags of a tile: a gap is left where no row is put."""
         at = block.builder.fresh("at")
         inner = block.inner()
         for array in self._flags():

@@ -53,13 +53,13 @@ class Sequence:
         )
 
     def start(self, block: Block) -> None:
-        """Before the loop."""
+        """Set the variables before the loop."""
         for history in self.histories:
             if history is not None:
                 history.start(block)
 
     def advance(self, block: Block) -> None:
-        """At the end of a round."""
+        """End a round of the loop."""
         for history in self.histories:
             if history is not None:
                 history.advance(block)
@@ -121,7 +121,7 @@ class WindowFold:
         return sequence
 
     def _deepest(self, size: int) -> int:
-        """How far back the states of so many cells will be looked for.
+        """Find how far back the states of `size` cells will be looked for.
 
         By the windows to come, and by the states of twice as many.
         """
@@ -155,7 +155,7 @@ class WindowFold:
         return aggregate, sequence.at(block, back)
 
     def _grows(self, cells: int) -> bool:
-        """Whether a window is made by doubling alone."""
+        """Decide whether a window is made by doubling alone."""
         narrow = self.aggregate.wider is not None
         costs = self.builder.costs
         return cells <= (costs.longest_narrow_tree if narrow else costs.longest_tree)
@@ -196,13 +196,13 @@ class WindowFold:
         return [*self.levels.values(), *windows, *self.delays]
 
     def start(self, block: Block) -> None:
-        """Before the loop."""
+        """Set the variables before the loop."""
         for sequence in self._sequences():
             sequence.start(block)
         for blocks in self.blocks:
             blocks.start(block)
 
     def advance(self, block: Block) -> None:
-        """At the end of a round."""
+        """End a round of the loop."""
         for sequence in self._sequences():
             sequence.advance(block)

@@ -1,6 +1,6 @@
 """A query to a vector kernel, which computes `LANES` neighbouring grid points at once.
 
-For inputs with a sampling grid, or with rows so short that they are spread over the
+For inputs with a sampling grid, or with rows so short that they are written over the
 ticks (`densify`). There are no cursors and no search: every reference is a fixed number
 of cells away. Values stay in registers (`history`), and windows are combined from their
 neighbours (`windows`, `doubling_windows`, `block_windows`) or from panes (`pane_loop`,
@@ -84,7 +84,7 @@ class _VectorKernel:
     # Objects
 
     def _bind(self, name: str) -> None:
-        """An input as cells: where it lies, or spread over the ticks."""
+        """Bind an input as cells: where it lies, or densified."""
         rows = input_rows(self.builder, self.block, name, self.plan.query.type_of(name))
         if self.geometry.sampled(name):
             self.stored[name] = self._sampled(rows)
@@ -99,7 +99,7 @@ class _VectorKernel:
         self.stored[name] = densified_input.cells
 
     def _sampled(self, rows: ObjectRows) -> CellArrays:
-        """A sampled input; row 0 of the piece is any number of cells before `LOW`."""
+        """Bind a sampled input; row 0 is any number of cells before `LOW`."""
         flags = tuple(
             None if bitmap is None else Bitmap(*bitmap) for bitmap in rows.validity
         )
@@ -120,7 +120,7 @@ class _VectorKernel:
         )
 
     def _capacity(self, period: int) -> tuple[RowCount, int]:
-        """How many cells a tile has: with whole stretches, by its multiples."""
+        """Count the cells of a tile; without tiles, by multiples of the time range."""
         if self.tile is not None:
             return (), self.tile // period
         constant = (self.warm + self.plan.lag) // period + LANES
@@ -172,7 +172,7 @@ class _VectorKernel:
         return tile_buffer
 
     def _tiles(self, body: Block) -> None:
-        """Everything, a tile after the other; without tiles in one go."""
+        """Append the loops, tile by tile; without tiles over the whole time range."""
         block, length = self.block, sub(self.high, self.low)
         end = block.name("end", add(length, i64(self.plan.lag)))
         block.add(*self.starts.statements)
@@ -224,7 +224,7 @@ class _VectorKernel:
         return LoweredKernel(kernel, signature)
 
     def _read(self, name: str) -> Read:
-        """What the loops touch, vectors that go too far included.
+        """The range that the loops touch, vectors that go too far included.
 
         The last vector of a loop over lanes may have one cell that is wanted; a loop
         over panes goes cell by cell.

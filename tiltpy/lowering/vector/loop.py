@@ -27,7 +27,7 @@ from tiltpy.types import I64
 
 
 class LaneLoop:
-    """One loop: its objects, their windows, and what they have been."""
+    """A loop over lanes: its objects, their windows and histories."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class LaneLoop:
         self.has_windows = False
 
     def shape(self) -> Shape:
-        """Whether it has looked at neighbours."""
+        """The shape of the loop: a stencil if it has looked at neighbours."""
         past = any(history.past for history in self._histories())
         looks = self.has_windows or self.cuts.histories or past
         return Shape.STENCIL if looks else Shape.MAP
@@ -55,18 +55,18 @@ class LaneLoop:
         return [history for stream in streams for history in stream.histories]
 
     def enter(self, tile: Block, first: LExpr) -> None:
-        """Before the loop over a tile, whose first cell is `first`."""
+        """Enter the loop over a tile, whose first cell is `first`."""
         self.view.enter(tile, first)
 
     def start(self, block: Block) -> None:
-        """Before the loop over the first tile."""
+        """Set the variables before the first tile."""
         for history in self._histories():
             history.start(block)
         self.cuts.start(block)
         self.windows.start(block)
 
     def advance(self, block: Block) -> None:
-        """At the end of a round."""
+        """End a round of the loop."""
         for history in self._histories():
             history.advance(block)
         self.cuts.advance(block)

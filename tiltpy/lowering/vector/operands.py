@@ -21,7 +21,7 @@ from tiltpy.types import I64
 
 
 class LaneView:
-    """What the definition under way, the reader, sees from where the counter is."""
+    """The objects as the definition under way, the reader, sees them."""
 
     def __init__(
         self, plan: VectorPlan, builder: KernelBuilder, stored: Mapping[str, CellArrays]
@@ -39,7 +39,7 @@ class LaneView:
         self.first: LExpr = i64(0)
 
     def enter(self, tile: Block, first: LExpr) -> None:
-        """Before a loop over a tile, whose first cell is `first`."""
+        """Enter a loop over a tile, whose first cell is `first`."""
         self.tile, self.first = tile, first
 
     def turn_to(self, block: Block, cell: LExpr, reader: TemporalExpr) -> None:
@@ -48,7 +48,7 @@ class LaneView:
         self.lag = self.plan.lags[reader.name]
 
     def streams_here(self, name: str) -> bool:
-        """Whether this loop computes an object."""
+        """Decide whether this loop computes an object."""
         return self.plan.is_streamed(self.reader, name)
 
     def source(self, name: str) -> CellArrays | StreamedObject:
@@ -56,16 +56,16 @@ class LaneView:
         return self.streams[name] if self.streams_here(name) else self.stored[name]
 
     def after(self, step: CellMap) -> int:
-        """How many cells after the counter's a regular reference sees."""
+        """Count the cells from the counter's to that which a regular reference sees."""
         return step.plus - self.lag
 
     def index(self, step: CellMap) -> CellIndex:
-        """Where a stored object has the cells that a reference sees."""
+        """The indices of the cells of a stored object that a reference sees."""
         index = cells_at(self.cell, step.earlier(self.lag))
         return replace(index, base=self.block.name("base", index.base))
 
     def _back(self, name: str, after: int) -> int:
-        """How many cells ago the loop has computed those after the counter's."""
+        """Count the cells since the loop has computed the one `after` the counter's."""
         return -self.plan.lags[name] - after
 
     def _cells(self, after: int) -> CellIndex:
@@ -87,14 +87,14 @@ class LaneView:
         return self.stored[name].value(self.block, at)
 
     def stays(self, name: str, step: CellMap) -> bool:
-        """Whether a reference sees one cell of an object all over a tile."""
+        """Decide whether a reference sees one cell of an object all over a tile."""
         source, tile = self.stored[name], self.plan.tile
         seen = step.earlier(self.lag)
         whole = seen.times == 1 and seen.over % LANES == 0 and seen.plus == 0
         return whole and source.axis.period == tile
 
     def index_in_tile(self, step: CellMap) -> CellIndex:
-        """Where that cell is."""
+        """The index of that cell."""
         index = cells_at(self.first, step.earlier(self.lag))
         return replace(index, base=self.tile.name("base", index.base))
 
@@ -151,7 +151,7 @@ class LaneView:
         return LoopValue(value.type, value.value, valid, value.fields)
 
     def certain(self, name: str, element: Expr) -> bool:
-        """Whether each cell has a snapshot of its own that contributes."""
+        """Decide whether each cell has a snapshot of its own that contributes."""
         source = self.source(name)
         if not (source.complete and source.always_begins):
             return False

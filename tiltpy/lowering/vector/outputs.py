@@ -38,7 +38,7 @@ from tiltpy.types import BOOL, I32, I64, columns
 
 
 class Output:
-    """Where the loop of an output puts its cells."""
+    """The arrays that the loop of an output writes its cells to."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Output:
             self.masks[kind] = builder.fresh(f"{name}.{kind.value}", BOOL)
 
     def start(self, block: Block) -> None:
-        """Before the loops."""
+        """Set the variables before the loops."""
         low = self.builder.number(SlotKind.LOW, "")
         high = self.builder.number(SlotKind.HIGH, "")
         length = sub(high, low)
@@ -117,12 +117,12 @@ class Output:
             block.add(*cached.statements)
 
     def _arrays(self) -> list[Array]:
-        """What is written but for the bitmaps: the columns, each before its flags."""
+        """The arrays but for the bitmaps: the columns, each before its flags."""
         pairs = zip(self.values, self.validity, strict=True)
         return [array for pair in pairs for array in pair if array is not None]
 
     def _columns(self) -> list[LExpr]:
-        """What goes to these arrays."""
+        """The values for these arrays."""
         pairs = zip(self.outcome.parts, self.validity, strict=True)
         entries = ((p.scalar, None if f is None else p.valid) for p, f in pairs)
         return [value for pair in entries for value in pair if value is not None]
@@ -148,7 +148,7 @@ class Output:
         outlet.flush(block)
 
     def _append(self, block: Block, cell: LExpr) -> None:
-        """One cell; the bits of its vector are put together in masks."""
+        """Append one cell; masks collect the bits of its vector."""
         begins = block.name("begins", self._begins())
         self._bit(block, cell, SlotKind.OUT_BEGINS, begins)
         if self.outcome.begins is not None:
@@ -165,7 +165,7 @@ class Output:
         block.add(Store(self._bitmap(kind), sub(cell, lane), mask))
 
     def finish(self, block: Block) -> None:
-        """Behind the loops."""
+        """Write what is left, and the count, after the loops."""
         if self.outlet is not None:
             count = self.outlet.finish(block)
         else:

@@ -38,7 +38,7 @@ from tiltpy.types import BOOL
 
 
 class PaneLoop:
-    """One loop and the panes that its objects fold."""
+    """A loop over panes, which its objects fold."""
 
     def __init__(
         self,
@@ -59,21 +59,21 @@ class PaneLoop:
         self.rings: list[PaneRing] = []
 
     def shape(self) -> Shape:
-        """What it is."""
+        """The shape of the loop."""
         return Shape.PANES
 
     def enter(self, tile: Block, first: LExpr) -> None:
-        """Before the loop over a tile: nothing is common to its cells."""
+        """Enter the loop over a tile: nothing is common to its cells."""
 
     def start(self, block: Block) -> None:
-        """Before the loop: the pane before the first was empty."""
+        """Start: the pane before the first was empty."""
         for var, _ in self.before:
             block.set(var, zero(var.type))
         for ring in self.rings:
             ring.start(block)
 
     def advance(self, block: Block) -> None:
-        """At the end of a round."""
+        """End a round of the loop."""
         for var, count in self.before:
             block.set(var, count)
 
@@ -166,7 +166,7 @@ class PaneLoop:
     # Where snapshots begin
 
     def _begins(self, definition: TemporalExpr, value: LoopValue) -> LExpr | None:
-        """Where one begins; None: wherever there is a value."""
+        """The mask of beginning snapshots; None: wherever there is a value."""
         cuts = []
         for cut in definition.cuts:
             match cut:
@@ -188,7 +188,7 @@ class PaneLoop:
         return self.block.name("begins", begins)
 
     def _window_cuts(self, window: Window, element: Expr) -> LExpr:
-        """Whether other snapshots contribute than to the pane before."""
+        """Test whether other snapshots contribute than to the pane before."""
         pane = self._pane(window, element)
         if pane.certain(self.block):
             return TRUE
@@ -203,7 +203,7 @@ class PaneLoop:
         return conj(occupied, self._differ(pane, count, before))
 
     def _differ(self, pane: Pane, count: LExpr, before: LExpr) -> LExpr:
-        """Unless one snapshot is all that both panes have."""
+        """Test whether both panes hold more than one snapshot that continues."""
         first = CellIndex(pane.base)
         goes_on = pane.value(self.block, first).valid
         begins = pane.source.beginning(self.block, first)

@@ -24,7 +24,7 @@ States = Mapping[Aggregate, State]
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """How windows are cut: `panes` of `size` cells each, `stride` more at each cell."""
+    """Panes of overlapping windows: `size` cells each, `stride` more at each cell."""
 
     size: int
     panes: int
@@ -46,7 +46,7 @@ class PaneRing:
         self.done: Var = builder.fresh("pane")
 
     def start(self, block: Block) -> None:
-        """Before the loop."""
+        """Set the variables before the loop."""
         block.set(self.done, i64(NEVER))
 
     def window(
@@ -107,7 +107,7 @@ class PaneRing:
         begin: LExpr,
         end: LExpr,
     ) -> State:
-        """All states in a ring as one, the oldest first."""
+        """Combine all states in a ring, the oldest first."""
         fresh = self.builder.fresh
         state = tuple(fresh(aggregate.name, scalar) for scalar in aggregate.types)
         for var, nothing in zip(state, aggregate.identity, strict=True):

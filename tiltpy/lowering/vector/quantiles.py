@@ -26,7 +26,7 @@ from tiltpy.types import BOOL, F64, I32
 
 
 def lower_order(view: LaneView, node: Reduce, newest: int, cells: int) -> LoopValue:
-    """A quantile of the windows of all lanes, the newest of whose cells is given."""
+    """Lower a quantile of the windows of all lanes, which end at cell `newest`."""
     name, element = node.window.object, node.element
     assert view.certain(name, element), f"~{name} has a value in every cell"
     block = view.block
@@ -56,7 +56,7 @@ def lower_order(view: LaneView, node: Reduce, newest: int, cells: int) -> LoopVa
 
 
 def _lesser(left: LExpr, right: LExpr) -> LExpr:
-    """Of floats one instruction, which NaNs and zeros may pass as they like."""
+    """The lesser; of floats by one instruction, whatever NaNs and zeros do."""
     if left.type.is_float:
         return select(lt(left, right), left, right)
     return least(left, right)

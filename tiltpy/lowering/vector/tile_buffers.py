@@ -32,7 +32,7 @@ class TileBuffer:
         history: int,
         size: tuple[RowCount, int],
     ) -> "TileBuffer":
-        """The arrays for what a loop has found, `size` cells a tile."""
+        """Allocate the arrays for an outcome, `size` cells a tile."""
         name, kind = definition.name, definition.type
         rows, constant = size
 
@@ -57,21 +57,21 @@ class TileBuffer:
         return TileBuffer(stored, history, definition.tdom.precision, offset)
 
     def start(self, block: Block) -> None:
-        """Before the first tile: nothing has been."""
+        """Clear the history before the first tile."""
         self._shift(block, lambda array, _: Splat(zero(array.type), array.type))
 
     def move(self, block: Block, first: LExpr) -> None:
-        """At a tile, whose first cell stands behind the history."""
+        """Move to a tile, whose first cell stands behind the history."""
         block.set(self.offset, sub(i64(self.history), first))
 
     def store(
         self, block: Block, cell: LExpr, outcome: Outcome, *, lanes: bool
     ) -> None:
-        """Put down what the loop has found."""
+        """Store the outcome of a round."""
         outcome.put(block, self.stored, add(cell, self.offset), lanes=lanes)
 
     def keep(self, block: Block, ticks: LExpr) -> None:
-        """Behind a tile: its last cells become the history of the next."""
+        """Keep the last cells of a tile as the history of the next."""
         cells = block.name("cells", Bin("//", ticks, i64(self.precision), I64))
         self._shift(block, lambda array, at: Wide(array, add(at, cells), array.type))
 

@@ -38,17 +38,17 @@ class LaneWindows:
         self.ends: dict[tuple[str, Expr], tuple[int, int]] = {}
 
     def start(self, block: Block) -> None:
-        """Before the loop."""
+        """Set the variables before the loop."""
         for fold in self.folds.values():
             fold.start(block)
 
     def advance(self, block: Block) -> None:
-        """At the end of a round."""
+        """End a round of the loop."""
         for fold in self.folds.values():
             fold.advance(block)
 
     def reduce(self, node: Reduce) -> LoopValue:
-        """A reduction over the window of each lane."""
+        """Lower a reduction over the window of each lane."""
         seen = self.view.plan.geometry.window(self.view.reader, node.window)
         if seen.newest.is_regular:
             return self._sliding(node, seen)

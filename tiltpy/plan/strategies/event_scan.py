@@ -1,6 +1,6 @@
 """Event scan: one visit an event of a point stream, windows beside it.
 
-In a stretch that ends before the last rows of every object there is nothing to look
+In a time range that ends before the last rows of every object there is nothing to look
 for: each event is a visit. A window that ends with the event takes it in. Where windows
 last a few ticks, `LANES` events are visited at once: in each lane is another event, and
 the rows just before are in its windows or not by their times.

@@ -1,7 +1,7 @@
 """Tumbling fold: windows that do not overlap, over rows of any length.
 
 A row is in one of them, or in two if it crosses an edge. So nothing is kept from visit
-to visit: the rows of a window are found by their times, and folded in vectors.
+to visit: the rows of a window are located by their times, and folded in vectors.
 """
 
 from tiltpy.abi.layouts import Layout, TimeLayout
