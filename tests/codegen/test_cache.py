@@ -308,7 +308,7 @@ def test_what_is_found_is_the_optimised_query(folder: Path) -> None:
     found = QueryKernels(query, layouts, CompileOptions())
     assert found.query == made.query
     assert found.stages == made.stages
-    assert found.sweep_code.lowered == made.sweep_code.lowered
+    assert found.sweep_code.lower() == made.sweep_code.lower()
     made.sweep_code.code()
     assert found.sweep_code.code().optimized_ir()
     assert found.seconds == made.seconds

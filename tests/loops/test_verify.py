@@ -588,9 +588,9 @@ def test_an_array_may_be_chosen_for_each_arm() -> None:
 def golden_kernels() -> Iterator[tuple[str, LoweredKernel]]:
     """Those whose loops are golden texts, by the name of the text."""
     for name, (text, layouts) in test_lowering.CASES.items():
-        yield name, test_lowering.specialised(text, layouts).sweep_code.lowered
+        yield name, test_lowering.specialised(text, layouts).sweep_code.lower()
     for name, (text, layouts) in test_lowering.GRID_CASES.items():
-        yield name, test_lowering.vector_code(text, layouts).lowered
+        yield name, test_lowering.vector_code(text, layouts).lower()
     for name, (text, layout, period, _) in test_grid_lowering.CASES.items():
         found = test_grid_lowering.lowered(text, layout, period)
         assert isinstance(found, LoweredKernel)
@@ -598,7 +598,7 @@ def golden_kernels() -> Iterator[tuple[str, LoweredKernel]]:
     for name in ("TUMBLING", "HOPPING"):
         query = test_pane_lowering.specialised(getattr(test_pane_lowering, name))
         for code in query.preaggregation_code("o", narrow=True):
-            yield f"fold_{name.lower()}", code.lowered
+            yield f"fold_{name.lower()}", code.lower()
 
 
 def test_the_kernels_of_golden_texts_pass() -> None:
@@ -687,7 +687,7 @@ def lower_all(query: Query, random: Random) -> Iterator[LoweredKernel]:
             found.pane_aggregation(output), PaneAggregation
         ):
             codes += found.preaggregation_code(output)
-    return (code.lowered for code in codes if code is not None)
+    return (code.lower() for code in codes if code is not None)
 
 
 DRAWS: dict[str, Callable[[int], Query]] = {

@@ -42,9 +42,9 @@ class LazyCode(ForkSafe):
     ) -> None:
         super().__init__()
         self.signature = signature
+        self.lower = lower
         self.seconds: dict[str, float] = {}
         self._name = f"{name} {signature}"  # only code of the same slots fits
-        self._lower = lower
         self._store = store
         self._optimize = optimize
         self._code: MachineCode | None = None
@@ -54,24 +54,19 @@ class LazyCode(ForkSafe):
         """Whether its machine code is there."""
         return self._code is not None
 
-    @property
-    def lowered(self) -> LoweredKernel:
-        """The kernel's loops, lowered now if only their code was stored."""
-        return self._lower()
-
     def code(self) -> MachineCode:
         """Load the machine code, or compile it."""
         with self._lock:
             if self._code is None:
                 made = self._store.memoize(self._name, ObjectCode, self._compile).value
                 self.seconds = made.seconds
-                lower = self._lower  # alone: no cycle holds the code
+                lower = self.lower  # alone: no cycle holds the code
                 drivers = _drivers(stored=self._store is not NO_CACHE)
                 self._code = MachineCode(made, lambda: lower().kernel, drivers)
             return self._code
 
     def _compile(self) -> ObjectCode:
-        lowered = self.lowered
+        lowered = self.lower()
         assert lowered.signature == self.signature, "lowering is not deterministic"
         make = partial(compile_object, lowered.kernel, optimize=self._optimize)
         return offload(make)

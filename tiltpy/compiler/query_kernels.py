@@ -330,4 +330,4 @@ class Compiler(ForkSafe):
         with self._lock:
             known = tuple(self._known.values())
         codes = (code for kernels in known for code in kernels.codes())
-        return frozenset(format_kernel(code.lowered.kernel) for code in codes)
+        return frozenset(format_kernel(code.lower().kernel) for code in codes)

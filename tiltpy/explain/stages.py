@@ -139,9 +139,9 @@ def _kernel(
 ) -> Iterator[tuple[str, str]]:
     code = lazy.code()
     optimized = offload(code.optimized_ir)
-    loops = lazy.lowered.signature.loops
+    loops = lazy.lower().signature.loops
     shapes = "\n".join(_shape(loop, plans.get(loop.name), optimized) for loop in loops)
-    yield title, f"{shapes}\n\n{format_kernel(lazy.lowered.kernel)}"
+    yield title, f"{shapes}\n\n{format_kernel(lazy.lower().kernel)}"
     if llvm:
         yield f"{title}: LLVM IR", optimized
     if asm:

@@ -37,8 +37,8 @@ def specialised(text: str, *, disabled: tuple[str, ...] = ()) -> QueryKernels:
 )
 def test_kernels(name: str, text: str, *, update_golden: bool) -> None:
     fold, cells = specialised(text).preaggregation_code("o", narrow=True)
-    found = described(DECLARED + text, fold.lowered) + "\n"
-    found += described("", cells.lowered).lstrip()
+    found = described(DECLARED + text, fold.lower()) + "\n"
+    found += described("", cells.lower()).lstrip()
     check_golden(GOLDEN / "loops" / f"fold_{name}.txt", found, update=update_golden)
 
 

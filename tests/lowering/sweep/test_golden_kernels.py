@@ -84,7 +84,7 @@ def check_golden(path: Path, found: str, *, update: bool) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_general_kernels(name: str, *, update_golden: bool) -> None:
     text, layouts = CASES[name]
-    plan = specialised(text, layouts).sweep_code.lowered
+    plan = specialised(text, layouts).sweep_code.lower()
     check_golden(
         GOLDEN / "loops" / f"{name}.txt", described(text, plan), update=update_golden
     )
@@ -96,7 +96,7 @@ def test_vector_kernels(name: str, *, update_golden: bool) -> None:
     grid = vector_code(text, layouts)
     check_golden(
         GOLDEN / "loops" / f"{name}.txt",
-        described(text, grid.lowered),
+        described(text, grid.lower()),
         update=update_golden,
     )
 
@@ -129,7 +129,7 @@ def described(text: str, lowered: LoweredKernel) -> str:
 def test_the_most_special_shape_that_fits(
     text: str, layout: Layout, shape: Shape
 ) -> None:
-    (loop,) = specialised(text, {"m": layout}).sweep_code.lowered.signature.loops
+    (loop,) = specialised(text, {"m": layout}).sweep_code.lower().signature.loops
     assert loop.shape is shape
 
 
@@ -137,7 +137,7 @@ def test_general_shapes_can_be_asked_for() -> None:
     options = CompileOptions(disabled_strategies=NO_STRATEGIES)
     query = parse("input m : f64\n~o[t] = ~m[t] + 1")
     compiled = QueryKernels(query, {"m": SAMPLED}, options)
-    (loop,) = compiled.sweep_code.lowered.signature.loops
+    (loop,) = compiled.sweep_code.lower().signature.loops
     assert loop.shape is Shape.SWEEP
     assert compiled.vector({"m": SamplingGrid(1, 0)}) is None
 

@@ -87,4 +87,4 @@ NULLABLE = Layout(TimeLayout.CONTIGUOUS, (True,))
 def test_which_are_merged(body: str, layout: Layout, *, merged: bool) -> None:
     layouts = {"x": layout, "y": layout}
     found = QueryKernels(parse(HEAD + body), layouts, CompileOptions())
-    assert ("merged" in format_kernel(found.sweep_code.lowered.kernel)) == merged
+    assert ("merged" in format_kernel(found.sweep_code.lower().kernel)) == merged

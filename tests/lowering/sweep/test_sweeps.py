@@ -115,7 +115,7 @@ GAPS = Layout(TimeLayout.INTERVALS, (False,))
 
 
 def kernel(text: str, layout: Layout) -> str:
-    plan = QueryKernels(parse(text), {"x": layout}, CompileOptions()).sweep_code.lowered
+    plan = QueryKernels(parse(text), {"x": layout}, CompileOptions()).sweep_code.lower()
     return format_kernel(plan.kernel)
 
 
@@ -136,7 +136,7 @@ def test_a_loop_that_steps_has_no_inner_loop_but_to_flip() -> None:
 
 def test_rows_of_one_tick_need_room_for_a_snapshot_each() -> None:
     text = "input x : f64\n~o[t] = ~x[t] - mean(~x[t-1000:t])"
-    plan = QueryKernels(parse(text), {"x": POINTS}, CompileOptions()).sweep_code.lowered
+    plan = QueryKernels(parse(text), {"x": POINTS}, CompileOptions()).sweep_code.lower()
     (loop,) = plan.signature.loops
     assert loop.changes == (("x", 1),)
 

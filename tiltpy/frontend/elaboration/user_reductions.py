@@ -50,8 +50,8 @@ def read_reduction(
 ) -> UserReduction:
     """Elaborate a user-defined reduction.
 
-    `scope` is what stands around it, `expansion` counts the nodes of its parts; errors
-    in its parts after the first go to `errors`.
+    `scope` is what stands around it, `expansion` counts the nodes of its clauses;
+    errors in its clauses after the first go to `errors`.
     """
     name = node.name
     if is_built_in(name.text):
@@ -59,31 +59,33 @@ def read_reduction(
         raise QueryError("E0104", message, name.span, "choose another name")
     parameter, type, bounds = _read_parameters(node)  # noqa: A001
     bodies = _bodies(node)
-    elaborator = _PartElaborator(
+    elaborator = _ClauseElaborator(
         node.name.text, scope, errors, expansion, parameter, type, bounds
     )
-    init = elaborator.elaborate_part("init", bodies["init"], None)
+    init = elaborator.elaborate_clause("init", bodies["init"], None)
     state = init.type
     before, poisoned = len(errors), False
-    parts: dict[str, Expr | None] = {}
-    for part_name in CLAUSES[1:]:
-        body = bodies.get(part_name)
-        parts[part_name] = None
+    clauses: dict[str, Expr | None] = {}
+    for clause_name in CLAUSES[1:]:
+        body = bodies.get(clause_name)
+        clauses[clause_name] = None
         try:
             if body is not None:
-                parts[part_name] = elaborator.elaborate_part(part_name, body, state)
+                clauses[clause_name] = elaborator.elaborate_clause(
+                    clause_name, body, state
+                )
         except QueryError as error:
             errors.append(error)
         except Poison:
             poisoned = True
     if poisoned or len(errors) > before:
         raise Poison
-    acc, result = parts["acc"], parts["result"]
+    acc, result = clauses["acc"], clauses["result"]
     assert acc is not None
     assert result is not None
     return UserReduction(
-        name.text, parameter, type, bounds, init, acc, parts["deacc"], parts["merge"],
-        result, name.span,
+        name.text, parameter, type, bounds, init, acc, clauses["deacc"],
+        clauses["merge"], result, name.span,
     )  # fmt: skip
 
 
@@ -116,10 +118,10 @@ def _read_parameters(node: syntax.ReductionDefinition) -> tuple[str, Type, bool]
 def _bodies(
     node: syntax.ReductionDefinition,
 ) -> dict[str, syntax.Expr | syntax.BlockBody]:
-    """Collect the bodies of the parts by name, and check the names."""
+    """Collect the bodies of the clauses by name, and check the names."""
     bodies: dict[str, syntax.Expr | syntax.BlockBody] = {}
-    for reduction_part in node.parts:
-        name = reduction_part.name
+    for clause in node.clauses:
+        name = clause.name
         if name.text not in CLAUSES:
             hint = nearest(name.text, CLAUSES)
             message = f"a reduction has no part `{name.text}`"
@@ -127,7 +129,7 @@ def _bodies(
         if name.text in bodies:
             message = f"the part `{name.text}` stands twice"
             raise QueryError("E0006", message, name.span, "leave one of them out")
-        bodies[name.text] = reduction_part.body
+        bodies[name.text] = clause.body
     missing = [name for name in _NEEDED if name not in bodies]
     if missing:
         raise QueryError(
@@ -140,8 +142,8 @@ def _bodies(
 
 
 @dataclass(frozen=True, slots=True)
-class _PartElaborator:
-    """Elaborates the parts of one reduction.
+class _ClauseElaborator:
+    """Elaborates the clauses of one reduction.
 
     `parameter` is the name of the element, `type` its type; with `bounds`, `acc` and
     `deacc` see `start` and `end`.
@@ -155,10 +157,10 @@ class _PartElaborator:
     type: Type
     bounds: bool
 
-    def elaborate_part(
+    def elaborate_clause(
         self, name: str, node: syntax.Expr | syntax.BlockBody, state: Type | None
     ) -> Expr:
-        """Elaborate a part; `state` is its type, None for `init`, which decides it."""
+        """Elaborate a clause of type `state`: None for `init`, which decides it."""
         visible = names_in(name, state, self.parameter, self.type, bounds=self.bounds)
         self._check_inside(name, node, tuple(visible))
         before = len(self.errors)
@@ -178,11 +180,11 @@ class _PartElaborator:
 
     def _check_inside(
         self,
-        part_name: str,
+        clause_name: str,
         node: syntax.Expr | syntax.BlockBody,
         visible: tuple[str, ...],
     ) -> None:
-        """Check that a part refers to nothing but the names it sees and constants."""
+        """Check that a clause refers to nothing but the names it sees and constants."""
         times = self.scope.times
         bindings = node.bindings if isinstance(node, syntax.BlockBody) else ()
         bound = {binding.name.text for binding in bindings}
@@ -190,75 +192,75 @@ class _PartElaborator:
         for inner in syntax.walk(node):
             match inner:
                 case syntax.Ref(object=name, span=span):
-                    raise _outside_reduction(part_name, f"~{name}", span, visible)
+                    raise _outside_reduction(clause_name, f"~{name}", span, visible)
                 case syntax.CallExpression(callee=callee, span=span):
                     of_two = callee.text in FUNCTIONS and len(inner.arguments) == 2
                     if inner.reduce or (callee.text in REDUCTIONS and not of_two):
                         raise _outside_reduction(
-                            part_name, "another reduction", span, visible
+                            clause_name, "another reduction", span, visible
                         )
                     function = self.scope.functions.find(callee.text)
                     if function and any(p.object for p in function.parameters):
                         raise _outside_reduction(
-                            part_name, "a function of objects", span, visible
+                            clause_name, "a function of objects", span, visible
                         )
                 case syntax.Name(text=name, span=span) if name not in known:
                     if name == "t" or name in times.domains:
                         raise _outside_reduction(
-                            part_name, f"the time `{name}`", span, visible
+                            clause_name, f"the time `{name}`", span, visible
                         )
                     if name in (STATE, self.parameter, START, END, OLDER, NEWER):
-                        raise self._invisible_name(part_name, name, span, visible)
+                        raise self._invisible_name(clause_name, name, span, visible)
                 case _:
                     pass
 
     def _invisible_name(
-        self, part_name: str, name: str, span: Span, visible: tuple[str, ...]
+        self, clause_name: str, name: str, span: Span, visible: tuple[str, ...]
     ) -> QueryError:
-        """Make the error that a part names what only other parts see."""
-        hint = _list_visible(part_name, visible)
-        if name in (START, END) and part_name in ("acc", "deacc"):
+        """Make the error that a clause names what only other clauses see."""
+        hint = _list_visible(clause_name, visible)
+        if name in (START, END) and clause_name in ("acc", "deacc"):
             hint = f"write reduction {self.name}({self.parameter}: ..., start, end)"
-        return QueryError("E0102", f"`{part_name}` does not see `{name}`", span, hint)
+        return QueryError("E0102", f"`{clause_name}` does not see `{name}`", span, hint)
 
 
 def _outside_reduction(
-    part_name: str, what: str, span: Span, visible: tuple[str, ...]
+    clause_name: str, what: str, span: Span, visible: tuple[str, ...]
 ) -> QueryError:
-    """Make the error that a part refers to what only definitions see."""
+    """Make the error that a clause refers to what only definitions see."""
     return QueryError(
         "E0113",
         f"{what} cannot stand inside a reduction of one's own",
         span,
-        _list_visible(part_name, visible),
+        _list_visible(clause_name, visible),
     )
 
 
-def _list_visible(part_name: str, visible: tuple[str, ...]) -> str:
+def _list_visible(clause_name: str, visible: tuple[str, ...]) -> str:
     names = " and ".join(f"`{name}`" for name in visible) or "constants alone"
-    return f"`{part_name}` sees {names}"
+    return f"`{clause_name}` sees {names}"
 
 
 def _require_state(
-    part_name: str, node: syntax.Expr | syntax.BlockBody, expr: Expr, state: Type
+    clause_name: str, node: syntax.Expr | syntax.BlockBody, expr: Expr, state: Type
 ) -> Expr:
-    """Check that a part's value is of the type of the state."""
+    """Check that a clause's value is of the type of the state."""
     if expr.type == state:
         return expr
-    message, span = _describe_difference(part_name, node, expr.type, state)
+    message, span = _describe_difference(clause_name, node, expr.type, state)
     hint = "all parts keep one type: cast here, or change what `init` starts with"
     raise QueryError("E0201", message, span, hint)
 
 
 def _describe_difference(
-    part_name: str, node: syntax.Expr | syntax.BlockBody, actual: Type, state: Type
+    clause_name: str, node: syntax.Expr | syntax.BlockBody, actual: Type, state: Type
 ) -> tuple[str, Span]:
-    """Describe how a part's type differs from the state's, and where it is written."""
+    """Describe how a clause differs from the state in type, and find the span."""
     if not isinstance(actual, Struct) or not isinstance(state, Struct):
-        return f"`{part_name}` gives {actual}, but `init` is {state}", node.span
+        return f"`{clause_name}` gives {actual}, but `init` is {state}", node.span
     ours, theirs = [n for n, _ in actual.fields], [n for n, _ in state.fields]
     if ours != theirs:
-        message = f"`{part_name}` has the fields {', '.join(ours)}, "
+        message = f"`{clause_name}` has the fields {', '.join(ours)}, "
         message += f"`init` has {', '.join(theirs)}"
         return message, node.span
     name, kind, wanted = next(
@@ -266,12 +268,12 @@ def _describe_difference(
         for (name, kind), (_, wanted) in zip(actual.fields, state.fields, strict=True)
         if kind != wanted
     )
-    message = f"the field `{name}` is {kind} in `{part_name}`, but {wanted} in `init`"
+    message = f"the field `{name}` is {kind} in `{clause_name}`, but {wanted} in `init`"
     return message, _field_span(node, name)
 
 
 def _field_span(node: syntax.Expr | syntax.BlockBody, name: str) -> Span:
-    """Find the span of a field of a part's value, or of all of the value."""
+    """Find the span of a field of a clause's value, or of all of the value."""
     result = node.result if isinstance(node, syntax.BlockBody) else node
     while isinstance(result, syntax.Paren):
         result = result.operand

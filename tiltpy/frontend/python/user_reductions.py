@@ -9,7 +9,8 @@
     )
     o = define("o", t, my_rms(x[t - "10s" : t]))
 
-Each part is called once, with expressions for what it sees; it says what a text would.
+Each clause is called once, with expressions for what it sees; it says what a text
+would.
 """
 
 from collections.abc import Callable, Mapping
@@ -122,12 +123,12 @@ def reduction(
     """
     span = caller_span()
     seen = (STATE, _ELEMENT, START, END) if bounds else (STATE, _ELEMENT)
-    parts = [
-        _write_part("init", lambda: init, ()),
-        _write_part("acc", acc, seen),
-        _write_part("deacc", deacc, seen),
-        _write_part("merge", merge, (OLDER, NEWER)),
-        _write_part("result", result, (STATE,)),
+    clauses = [
+        _write_clause("init", lambda: init, ()),
+        _write_clause("acc", acc, seen),
+        _write_clause("deacc", deacc, seen),
+        _write_clause("merge", merge, (OLDER, NEWER)),
+        _write_clause("result", result, (STATE,)),
     ]
     element = syntax.ElementParameter(
         syntax.Word(_ELEMENT, span), write_payload(type, span)
@@ -139,7 +140,7 @@ def reduction(
             element,
             *(syntax.ElementParameter(syntax.Word(n, span), None) for n in others),
         ),
-        tuple(body for body in parts if body is not None),
+        tuple(body for body in clauses if body is not None),
     )
     return Reduction(Declaration(next(SERIALS), statement, frozenset()))
 
@@ -155,10 +156,10 @@ def _accepts(make: Callable[..., State], count: int) -> bool:
     return True
 
 
-def _write_part(
+def _write_clause(
     name: str, make: Callable[..., State] | None, seen: tuple[str, ...]
-) -> syntax.ReductionPart | None:
-    """Write a part: call `make` with an expression for each name in `seen`."""
+) -> syntax.ReductionClause | None:
+    """Write a clause: call `make` with an expression for each name in `seen`."""
     if make is None:
         return None
     span = caller_span()
@@ -168,4 +169,4 @@ def _write_part(
         raise QueryError("E0206", message, span, hint)
     state = make(*(Expression(syntax.Name(word, span)) for word in seen))
     value = struct(**state) if isinstance(state, Mapping) else lift(state)
-    return syntax.ReductionPart(syntax.Word(name, span), share(value.syntax))
+    return syntax.ReductionClause(syntax.Word(name, span), share(value.syntax))

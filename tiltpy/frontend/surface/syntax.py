@@ -345,7 +345,7 @@ class ElementParameter:
 
 
 @dataclass(frozen=True, slots=True)
-class ReductionPart:
+class ReductionClause:
     """`name = body` of a user-defined reduction."""
 
     name: Word
@@ -358,7 +358,7 @@ class ReductionDefinition:
 
     name: Word
     parameters: tuple[ElementParameter, ...]
-    parts: tuple[ReductionPart, ...]
+    clauses: tuple[ReductionClause, ...]
 
 
 BlockStatement = NamedValue | TimeDomain | ObjectDefinition
@@ -401,7 +401,7 @@ def bodies(statement: Statement) -> tuple[Expr | BlockBody, ...]:
             defaults = (p.default for p in statement.parameters if p.default)
             return (statement.body, *defaults)
         case ReductionDefinition():
-            return tuple(reduction_part.body for reduction_part in statement.parts)
+            return tuple(clause.body for clause in statement.clauses)
         case ObjectDefinition():
             domain = statement.domain
             return (statement.body, *(domain.arguments if domain else ()))

@@ -21,9 +21,9 @@ class Item:
     text: str
     breaks: int = 0
     first: bool = False
-    """Tell whether a statement starts here, or a comment that stands before one."""
+    """Whether a statement starts here, or a comment that stands before one."""
     starts_part: bool = False
-    """Tell whether a part of a block starts here, or an argument with a name."""
+    """Whether a part of a block starts here, or an argument with a name."""
 
 
 class Spacing:

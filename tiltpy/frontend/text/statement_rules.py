@@ -129,8 +129,8 @@ def _read_user_reduction(
 ) -> syntax.Statement | None:
     name = reader.new_name(nodes[1])
     parameters = tuple(n for n in nodes if isinstance(n, syntax.ElementParameter))
-    parts = tuple(n for n in nodes if isinstance(n, syntax.ReductionPart))
-    node = syntax.ReductionDefinition(name, parameters, parts)
+    clauses = tuple(n for n in nodes if isinstance(n, syntax.ReductionClause))
+    node = syntax.ReductionDefinition(name, parameters, clauses)
     return _accept(reader, node, f"{name.text}()")
 
 
@@ -140,8 +140,10 @@ def _read_element(
     return syntax.ElementParameter(reader.new_name(nodes[0]), nodes[1])
 
 
-def _read_part(reader: TreeReader, _: Meta, nodes: list[Any]) -> syntax.ReductionPart:
-    return syntax.ReductionPart(reader.word(nodes[0]), nodes[1])
+def _read_clause(
+    reader: TreeReader, _: Meta, nodes: list[Any]
+) -> syntax.ReductionClause:
+    return syntax.ReductionClause(reader.word(nodes[0]), nodes[1])
 
 
 # -- inputs -------------------------------------------------------------------
@@ -233,7 +235,7 @@ RULES: Mapping[str, Rule] = {
     "parameter": _read_parameter,
     "user_reduction": _read_user_reduction,
     "element": _read_element,
-    "part": _read_part,
+    "part": _read_clause,
     "input": _read_input,
     "by": _read_by,
     "type": _read_type,
