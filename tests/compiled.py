@@ -1,23 +1,22 @@
 """The compiled engine as the tests run it: real Arrow in, any layout and chunks."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from random import Random
 from typing import Literal
-from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
 
+from tests.costs import USERS_RUN
 from tests.random.held_rows import as_intervals, hold_on
 from tests.random.queries import Case
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.query_kernels import Compiler
-from tiltpy.costs import DEFAULT_COSTS, Costs
+from tiltpy.costs import Costs
 from tiltpy.engines.local import run
 from tiltpy.interpreter.evaluate import Event, Snapshot
 from tiltpy.ir.nodes import Input, Query
@@ -26,11 +25,9 @@ from tiltpy.passes.pipeline import PASS_NAMES
 from tiltpy.plan.choose import STRATEGY_NAMES
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.time_payloads import output_type
-from tiltpy.runtime.execution import call_batches as rounds
-from tiltpy.runtime.execution import time_run as job
 from tiltpy.runtime.execution.output_group import OutputGroup
+from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import Request
-from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import InputRows, ingest
 from tiltpy.runtime.results.result import OutputTable
@@ -85,10 +82,11 @@ class Setting:
     @property
     def costs(self) -> Costs:
         """Where strategies become cheaper than others."""
-        return SMALL_COSTS if self.small else DEFAULT_COSTS
+        return SMALL_COSTS if self.small else USERS_COSTS
 
 
 SMALL_COSTS = Costs(
+    run=replace(USERS_RUN, baseline_rows=0, round_snapshots=100),
     tile=64,
     long_chain=2,
     longest_tree=32,
@@ -100,17 +98,7 @@ SMALL_COSTS = Costs(
     run_visits=4,
 )
 """Where few rows and short windows are enough to reach every strategy."""
-
-
-@contextmanager
-def small_sizes(setting: Setting) -> Iterator[None]:
-    """Kernels for many rows even where there are few, and short rounds if it asks."""
-    if setting.small:
-        with patch.object(rounds, "MUCH", 100):
-            yield
-    else:
-        with patch.object(job, "FEW_ROWS", 1 << 12):
-            yield
+USERS_COSTS = Costs(run=USERS_RUN)
 
 
 def random_setting(random: Random, span: int) -> Setting:
@@ -131,6 +119,13 @@ def random_setting(random: Random, span: int) -> Setting:
     )
 
 
+def run_options(setting: Setting) -> RunOptions:
+    """How to run, by a setting."""
+    return RunOptions(
+        setting.workers, setting.chunk, vector=setting.vector, costs=setting.costs
+    )
+
+
 def run_compiled(case: Case, setting: Setting) -> dict[str, list[Snapshot]]:
     """The snapshots of every output, from machine code."""
     inputs = {
@@ -145,13 +140,12 @@ def run_compiled(case: Case, setting: Setting) -> dict[str, list[Snapshot]]:
         costs=setting.costs,
     )
     compiler = compiler_of(case.query, options)
-    with small_sizes(setting):
-        result = run(
-            OutputGroup(case.query, compiler.compile_for),
-            inputs,
-            Request(case.start, case.end, case.bounds),
-            RunOptions(setting.workers, setting.chunk, vector=setting.vector),
-        )
+    result = run(
+        OutputGroup(case.query, compiler.compile_for),
+        inputs,
+        Request(case.start, case.end, case.bounds),
+        run_options(setting),
+    )
     return {name: snapshots(result[name]) for name in case.query.outputs}
 
 

@@ -7,8 +7,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from tests.costs import set_default_costs
 from tiltpy.compiler import query_kernels
-from tiltpy.runtime.execution import time_run as job
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -27,22 +27,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Nothing is found in the user's cache, and nothing is left there.
 
-    The workers of a parallel run inherit the folder. Every kernel is verified.
+    The workers of a parallel run inherit the folder. Every kernel is verified. Runs
+    over few rows have the kernels of those over many: tests are for these. What users
+    have with few rows is in `test_few_rows`, and in some random settings.
     """
     query_kernels.VERIFY_KERNELS = True
+    set_default_costs(baseline_rows=0)
     if not hasattr(config, "workerinput"):
         folder = TemporaryDirectory(prefix="tiltpy-cache-")
         os.environ["XDG_CACHE_HOME"] = folder.name
         config.add_cleanup(folder.cleanup)
-
-
-@pytest.fixture(autouse=True)
-def _special_forms(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs over few rows have the kernels of those over many: tests are for these.
-
-    What users have with few rows is in `test_few_rows`, and in some random settings.
-    """
-    monkeypatch.setattr(job, "FEW_ROWS", 0)
 
 
 @pytest.fixture

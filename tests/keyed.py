@@ -1,12 +1,10 @@
 """Keyed queries as the tests run them: tables in, any way through, tables compared."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from random import Random
 from typing import Any
-from unittest.mock import patch
 
 import pyarrow as pa
 
@@ -17,7 +15,6 @@ from tests.compiled import (
     arrow_of,
     laid_out,
     random_setting,
-    small_sizes,
     snapshots,
 )
 from tests.one_shot import Kind, frame_of
@@ -28,6 +25,7 @@ from tiltpy.abi.layouts import TimeLayout
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.output_selection import split_by_keys
 from tiltpy.compiler.query_kernels import Compiler
+from tiltpy.costs import Costs, KeyCosts, PreaggregationCosts
 from tiltpy.engines.local import bind_inputs, run, run_parts
 from tiltpy.interpreter.evaluate import Snapshot
 from tiltpy.interpreter.keys import Key, key_order, same_key
@@ -35,13 +33,11 @@ from tiltpy.ir.keys import keys_of
 from tiltpy.ir.print.query import format_query
 from tiltpy.lifetimes import Interval
 from tiltpy.runtime.execution.output_group import OutputGroup
+from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import Request
-from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.keys import Groups
 from tiltpy.runtime.ingest.read_input import InputRows
-from tiltpy.runtime.keyed import keyed_run as keyed
-from tiltpy.runtime.preaggregation import run as direct
 from tiltpy.runtime.results.key_columns import Order
 from tiltpy.runtime.results.result import OutputTable, Result
 from tiltpy.types import Struct
@@ -54,7 +50,7 @@ class KeyedSetting:
     plain: Setting
     order: Order
     sizes: dict[str, int]
-    """The constants of `keyed` that say what a batch is, and which rows are many."""
+    """The `KeyCosts` that say what a batch is, and which rows are many."""
     preaggregate: bool | None
     """Whether windows are folded without grouping rows wherever they can be."""
     public: bool
@@ -63,6 +59,15 @@ class KeyedSetting:
     """The rows of each chunk of the tables."""
     frames: Kind
     """Whether inputs are tables, or can be read but once."""
+
+    @property
+    def costs(self) -> Costs:
+        """The costs of runs and keys, with few rows as many."""
+        folds = PreaggregationCosts()
+        if self.preaggregate:
+            folds = PreaggregationCosts(least_rows=0, entries_per_row=1 << 10)
+        run = self.plain.costs.run
+        return Costs(run=run, keys=KeyCosts(**self.sizes), preaggregation=folds)
 
 
 def random_keyed_setting(random: Random, plain: Setting | None = None) -> KeyedSetting:
@@ -75,11 +80,11 @@ def random_keyed_setting(random: Random, plain: Setting | None = None) -> KeyedS
     if public:
         plain = replace(plain, vector=None, layout=None)
     sizes = {
-        "MANY": random.choice((1, 60, *[1 << 15] * 5)),
-        "ALL_WORKERS": random.choice((30, 100, 1 << 21)),
-        "BATCH_KEYS": random.choice((1, 3, *[1 << 12] * 5)),
-        "BATCH_ROWS": random.choice((1, 100, 300, *[1 << 17] * 3)),
-        "FEW_PHASES": random.choice((1, 4)),
+        "many_rows": random.choice((1, 60, *[1 << 15] * 5)),
+        "shared_rows": random.choice((30, 100, 1 << 21)),
+        "batch_keys": random.choice((1, 3, *[1 << 12] * 5)),
+        "batch_rows": random.choice((1, 100, 300, *[1 << 17] * 3)),
+        "few_phases": random.choice((1, 4)),
     }
     return KeyedSetting(
         plain,
@@ -97,36 +102,24 @@ def random_keyed_setting(random: Random, plain: Setting | None = None) -> KeyedS
 
 def run_keyed(case: KeyedCase, setting: KeyedSetting) -> Result:
     """The outputs of a case, from machine code."""
-    with sizes(setting):
-        return _public(case, setting) if setting.public else _laid_out(case, setting)
+    return _public(case, setting) if setting.public else _laid_out(case, setting)
 
 
-@contextmanager
-def sizes(setting: KeyedSetting) -> Iterator[None]:
-    """Few rows as many, as the setting wants it."""
-    with ExitStack() as stack:
-        stack.enter_context(small_sizes(setting.plain))
-        for name, size in setting.sizes.items():
-            stack.enter_context(patch.object(keyed, name, size))
-        if setting.preaggregate:
-            stack.enter_context(patch.object(direct, "SMALL_ROWS", 0))
-            stack.enter_context(patch.object(direct, "PER_ROW", 1 << 10))
-        yield
-
-
-def _options(setting: Setting) -> CompileOptions:
+def _options(setting: KeyedSetting) -> CompileOptions:
+    plain = setting.plain
     return CompileOptions(
-        setting.disabled_passes,
-        setting.disabled,
-        setting.optimize,
+        plain.disabled_passes,
+        plain.disabled,
+        plain.optimize,
         cache=False,  # each query is met once
+        costs=setting.costs,
     )
 
 
 def _public(case: KeyedCase, setting: KeyedSetting) -> Result:
     """As a user runs it, over tables or streams."""
     given = bound_case(case, setting)
-    compiled = tilt.CompiledQuery(case.query, _options(setting.plain))
+    compiled = tilt.CompiledQuery(case.query, _options(setting))
     return compiled.run(
         start=case.start,
         end=case.end,
@@ -170,8 +163,11 @@ def _laid_out(case: KeyedCase, setting: KeyedSetting) -> Result:
         plain.chunk,
         vector=plain.vector,
         preaggregate=setting.preaggregate,
+        costs=setting.costs,
     )
-    compilers = [Compiler(part, _options(plain)) for part in split_by_keys(case.query)]
+    compilers = [
+        Compiler(part, _options(setting)) for part in split_by_keys(case.query)
+    ]
     parts = [OutputGroup(one.query, one.compile_for) for one in compilers]
     if plain.layout is None:
         order = setting.order

@@ -1,6 +1,6 @@
 """The public face: queries from text or Python, run over anything that speaks Arrow."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -11,7 +11,7 @@ from tiltpy.check_reductions import check_agreement
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.output_selection import split_by_keys
 from tiltpy.compiler.query_kernels import Compiler
-from tiltpy.engines.local import bind_inputs, bound_visits, run_parts
+from tiltpy.engines.local import bind_inputs, plan_bound, run_parts
 from tiltpy.engines.out_of_core import stream
 from tiltpy.errors import TiltError, warn
 from tiltpy.explain.card import query_card, summarize
@@ -31,10 +31,9 @@ from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.hidden_rows import HiddenRows
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.quick_work import reads_quickly
+from tiltpy.runtime.execution.run_options import Progress, RunOptions
 from tiltpy.runtime.execution.time_domain import Request
-from tiltpy.runtime.execution.time_run import Progress, RunOptions
 from tiltpy.runtime.execution.vector_range import find_sampling_grid
-from tiltpy.runtime.execution.visit_warnings import LoopVisits
 from tiltpy.runtime.incremental.sizes import size_of
 from tiltpy.runtime.ingest.binding import InputBinding, check_bound
 from tiltpy.runtime.ingest.read_input import InputRows
@@ -135,8 +134,14 @@ class CompiledQuery:
         if order not in ORDERS:
             raise TiltError(f"order={order!r}: expected 'key' or 'time'")
         request, frames = self._arguments.read(start, end, inputs, RUN_ARGUMENTS)
+        costs = self.options.costs
         options = read_options(
-            self.query.unit, workers, chunk, allow_sort=allow_sort, progress=progress
+            self.query.unit,
+            workers,
+            chunk,
+            costs,
+            allow_sort=allow_sort,
+            progress=progress,
         )
         bindings = self._bindings(frames)
         hidden = self._hidden_rows(request)
@@ -151,7 +156,7 @@ class CompiledQuery:
             )
 
         quick = not check_reductions and reads_quickly(
-            self.query, bindings, allow_sort=allow_sort
+            self.query, bindings, costs.run, allow_sort=allow_sort
         )
         result = work() if quick else offload(work, options.progress)
         _warn(hidden)
@@ -190,7 +195,10 @@ class CompiledQuery:
         """
         self._refuse_keys("stream")
         request, frames = self._arguments.read(start, end, inputs, STREAM_ARGUMENTS)
-        options = read_options(self.query.unit, workers, chunk, progress=progress)
+        costs = self.options.costs
+        options = read_options(
+            self.query.unit, workers, chunk, costs, progress=progress
+        )
         hidden = self._hidden_rows(request)
         results = self._stream(request, frames, options, memory, hidden)
         return _warn_at_end(results, hidden)
@@ -241,7 +249,10 @@ class CompiledQuery:
             raise TiltError(f"the outputs are {known}; give a path for each by name")
         self._refuse_keys("stream")
         request, frames = self._arguments.read(start, end, inputs, STREAM_ARGUMENTS)
-        options = read_options(self.query.unit, workers, chunk, progress=progress)
+        costs = self.options.costs
+        options = read_options(
+            self.query.unit, workers, chunk, costs, progress=progress
+        )
         hidden = self._hidden_rows(request)
         results = self._stream(request, frames, options, memory, hidden)
         counts = write_results(results, paths)
@@ -285,7 +296,7 @@ class CompiledQuery:
         seen = CompiledQuery(identity(self.query), self._compiler.options)
         frames: dict[str, Any] = inputs
         request, bound = seen._arguments.read(start, end, frames, RUN_ARGUMENTS)
-        options = RunOptions(allow_sort=allow_sort)
+        options = RunOptions(allow_sort=allow_sort, costs=self.options.costs)
         bindings = seen._bindings(bound)
         result = run_parts(seen.query, seen._groups, bindings, request, options)
         declared = zip(self.query.inputs, result.values(), strict=True)
@@ -329,7 +340,8 @@ class CompiledQuery:
             bound = offload(bind_all)
             rows = {name: each.most_rows() for name, each in bound.items()}
             layouts = {name: each.abi_layout() for name, each in rows.items()}
-            grids = {name: find_sampling_grid(each) for name, each in rows.items()}
+            costs = self.options.costs
+            grids = {n: find_sampling_grid(each, costs) for n, each in rows.items()}
             sampling_grids = {n: grid for n, grid in grids.items() if grid is not None}
         if format != "stages":
             compiled = self._compiler.compile_for(layouts)
@@ -345,16 +357,17 @@ class CompiledQuery:
                 else {n: sampling_grids[n] for n in names if n in sampling_grids}
             )
             folds = explain_preaggregation(compiler, bindings) if bindings else None
-            visits: Iterable[LoopVisits] = ()
+            run = None
             if (
                 bindings
                 and not isinstance(folds, list)
                 and not run_time_bounds(self.query)
             ):
                 group = OutputGroup(compiler.query, compiler.compile_for)
-                visits = bound_visits(group, bound, Request(), RunOptions()).values()
+                options = RunOptions(costs=self.options.costs)
+                run = plan_bound(group, bound, Request(), options)
             texts.append(
-                explain(compiler.query, compiled, on, folds, visits, llvm=llvm, asm=asm)
+                explain(compiler.query, compiled, on, folds, run, llvm=llvm, asm=asm)
             )
         hidden = self._hidden_rows(Request())
         for name, rows_of_input in bound.items():

@@ -21,8 +21,8 @@ from tiltpy.ir.nodes import Expr, Query, Reduce, UserReduction
 from tiltpy.ir.reductions import END, NEWER, OLDER, START, STATE
 from tiltpy.runtime.arrow.timestamps import output_stamp
 from tiltpy.runtime.execution.output_group import OutputGroup
+from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import Request
-from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.row_access import Rows, rows_of_input, rows_of_output, show_time
 from tiltpy.types import F32, Scalar, Type

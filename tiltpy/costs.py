@@ -6,12 +6,198 @@ from tiltpy.abi.signature import LANES
 
 
 @dataclass(frozen=True, slots=True)
+class RunCosts:
+    """Which kernels a run over time uses, and how its time is cut into chunks."""
+
+    # Which kernels (measured by the time to compile them, not by a workload)
+
+    vector_rows: int = 1 << 12
+    """Rows of all inputs from which on a vector kernel is compiled as well: below, one
+    kernel computes all of a run."""
+    baseline_rows: int = 1 << 12
+    """Rows for the sweep kernel below which a whole run has the baseline kernel, which
+    takes half the time to compile."""
+    unpaid_visits: int = 1 << 16
+    """Visits of a vector kernel beyond `cells_per_row` that take no time worth a look
+    (not measured)."""
+
+    # Chunks: a call costs up to 100 us, a chunk has about a millisecond of work
+
+    chunk_work: int = 1 << 21
+    """Rows of all inputs, or cells, in a chunk, at most."""
+    ranked_chunk_work: int = 1 << 17
+    """The same where a loop keeps structures of windows, 100 bytes a row: so they stay
+    in the caches (median)."""
+    least_chunk_work: int = 1 << 16
+    """Rows or cells in a chunk, at least, if there are fewer than `enough_chunks`."""
+    enough_chunks: int = 12
+    """Chunks that all workers can share well."""
+    few_chunks: int = 3
+    """Chunks of little work up to which starting another thread takes longer."""
+    most_chunks: int = 1 << 15
+    """Chunks of a run: more would take longer to start than the work in them."""
+    longest_vector_chunk: int = 1 << 24
+    """Ticks beyond which a chunk for a vector kernel is cut: it polls no stop flag."""
+    halos: int = 8
+    """How many times the visits of its halo a chunk makes, at least."""
+    repeated_visits: int = 1 << 26
+    """Visits of halos that a run makes where the caller gives the length of chunks:
+    where that would be more, and more than all others, chunks are longer."""
+    overfull: int = 4
+    """How many times the most work a chunk may have before it is cut."""
+    sampled_chunks: int = 16
+    """Chunks whose work is bounded to estimate that of all."""
+
+    # Rounds of chunks, prepared together: preparing one between kernels costs 10 %
+
+    round_chunks: int = 64
+    """Chunks in a round: few enough for an interrupt to be heard in between."""
+    round_snapshots: int = 1 << 23
+    """Snapshots that a round of several chunks may have."""
+    column_chunks: int = 12
+    """Chunks from which on columns are prepared in less time than ints one by one."""
+    memoized_columns: int = 4
+    """Columns of chunks that are remembered, at most."""
+
+    # Work in the caller's thread: to hand it over takes 50 to 100 us
+
+    quick_time: int = 10**8
+    """Nanoseconds that kernels may run in the caller's thread."""
+    vector_visit_time: int = 50
+    """Nanoseconds that a visit of a vector kernel takes for an output, at most: its
+    windows are folded in lanes, pane by pane or as they slide, and those folded anew
+    are short."""
+    quick_rows: int = 1 << 13
+    """Rows below which a step over all of them takes less than a millisecond."""
+    known_rows: int = 1 << 10
+    """Rows that have been read before count as one: only passes in machine code are
+    left."""
+    announced_visits: int = 10**9
+    """Visits of a loop beyond which a run warns: tens of seconds, on the average."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyCosts:
+    """What computes the rows of each key, and how many keys share a call."""
+
+    many_rows: int = 1 << 15
+    """Rows, or cells of a loop over all of them, from which on a key is a run of its
+    own, unless a vector kernel serves it: to start one takes as long as some thousand
+    rows. A vector kernel must serve as many in all."""
+    shared_rows: int = 1 << 21
+    """Rows from which on all workers share a key."""
+    batch_rows: int = 1 << 17
+    """Rows in a batch of keys, at most: so that its arrays stay in the caches."""
+    batch_keys: int = 1 << 12
+    """Keys in a batch, at most."""
+    vector_rows: int = 1 << 8
+    """Rows from which on a vector kernel may serve a key: it visits each key's halo,
+    and leaves its edges to calls of the sweep kernel."""
+    vector_speedup: int = 1 << 3
+    """How many times as many rows a vector kernel visits in some time."""
+    few_phases: int = 4
+    """Regular rows of up to so many phases get a vector kernel for each."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreaggregationCosts:
+    """Whether rows are pre-aggregated by key and pane, and in what portions."""
+
+    least_rows: int = 1 << 12
+    """Rows from which on its two kernels are worth compiling (not measured)."""
+    entries_per_row: int = 4
+    """Entries of matrices for each row, at most: to visit one takes a fraction of the
+    time that it takes to group a row (Yahoo)."""
+    merges_per_row: int = 16
+    """Entries that are merged for each row, at most, several at once: where long
+    windows hop by little. Samples by key are computed in less time than it takes to
+    merge so many, once they are grouped."""
+    memory_share: int = 4
+    """The states of an output may take one part in so many of the memory."""
+    sampled_rows: int = 1 << 12
+    """Rows in each part of a sample of keys: the first ones, the last, and some all
+    over."""
+    call_rows: int = 1 << 18
+    """Rows in a call, about."""
+    block_cells: int = 1 << 18
+    """Cells of all keys together that are computed at a time, about."""
+    shared_cells: int = 1 << 20
+    """Cells from which on all processors compute them."""
+    searched_rows: int = 1 << 20
+    """Rows that are searched together for the first event of each key."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpanCosts:
+    """How much an out-of-core run reads and holds at a time (memory)."""
+
+    row_copies: int = 8
+    """How many times the rows of a span are in memory: as they came, decoded, in one
+    piece with those before, while a kernel runs and while a file is written."""
+    snapshot_copies: int = 5
+    """How many times a span's snapshots are in memory."""
+    held_copies: int = 3
+    """How many times rows from earlier spans are in memory."""
+    first_bytes: int = 1 << 20
+    """Bytes of rows of the first span, when nobody knows how much comes out."""
+    least_bytes: int = 1 << 16
+    """Bytes of rows of a span, at least."""
+    most_bytes: int = 1 << 26
+    """Bytes of rows beyond which longer spans gain nothing."""
+    batch_rows: int = 1 << 20
+    """Rows that are read at once, at most."""
+    waiting_batches: int = 64
+    """Full batches of rows that may have one stamp."""
+    string_bytes: int = 16
+    """The bytes that a string is taken to have where nobody has seen it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingCosts:
+    """How inputs are read and grouped, and results written."""
+
+    file_buffer: int = 1 << 20
+    """Bytes that are read from a column of a file at once."""
+    row_group: int = 1 << 18
+    """Rows that are written at once, at least: smaller row groups are slow to read."""
+    sparse_samples: int = 2
+    """Samples with holes stay samples where at least one in so many is there."""
+    strings_per_row: int = 2
+    """Strings for each row beyond which a dictionary is compacted, where rows are
+    kept."""
+    memoized_dictionaries: int = 8
+    """Merges of a dictionary that it remembers, at most."""
+    memoized_results: int = 8
+    """Results about an immutable frame that its binding remembers, at most."""
+    code_run: int = 8
+    """Average length from which on runs of one code are moved as a whole."""
+    sampled_keys: int = 1 << 15
+    """Rows that are sampled to estimate how many keys there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryCosts:
+    """Where arrays come from, and how large those are that stay in the caches."""
+
+    pooled_bytes: int = 1 << 17
+    """Bytes of an array from which on it comes from the pool; smaller ones are
+    Arrow's."""
+    huge_page_bytes: int = 1 << 22
+    """Bytes of a region from which on huge pages are asked for."""
+    idle_bytes: int = 1 << 30
+    """Bytes of idle regions that the pool keeps at most, and never more than a quarter
+    of the memory there is. The least recently used size is released first."""
+    cache_block: int = 1 << 15
+    """Items of a temporary that stays in the cache."""
+
+
+@dataclass(frozen=True, slots=True)
 class Costs:
     """The thresholds at which one strategy becomes cheaper than another.
 
     Nothing here changes what a result means; some decide in which order floats are
-    added. Beside each number stands its unit, and the workload of `python -m bench`
-    that set it.
+    added. Beside each number stands its unit, and the workload of `python -m bench` or
+    the observation that set it.
     """
 
     # Sweep kernels: one visit a change
@@ -90,6 +276,25 @@ class Costs:
     few_strings: int = 16
     """Strings of an `in` that are compared one by one: LLVM takes half a minute for a
     thousand of them, more are looked up."""
+
+    # Machine code
+
+    optimized_lines: int = 30_000
+    """Lines of LLVM IR up to which register allocation is optimized, in a time
+    quadratic in the length of a function (72,000 lines: 3.6 s, without 0.3 s)."""
+
+    radix_digits: int = 1 << 11
+    """Values of a digit of a radix sort: six passes sort 64 bits, and their offsets fit
+    the L1 cache (median)."""
+
+    # What is decided when data are there
+
+    run: RunCosts = RunCosts()
+    keys: KeyCosts = KeyCosts()
+    preaggregation: PreaggregationCosts = PreaggregationCosts()
+    spans: SpanCosts = SpanCosts()
+    reading: ReadingCosts = ReadingCosts()
+    memory: MemoryCosts = MemoryCosts()
 
 
 DEFAULT_COSTS = Costs()

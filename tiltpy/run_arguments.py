@@ -3,11 +3,12 @@
 from collections.abc import Callable, Collection, Mapping
 
 from tiltpy.argument_checks import check_argument
+from tiltpy.costs import Costs
 from tiltpy.errors import DataError, TiltError
 from tiltpy.ir.nodes import Query
 from tiltpy.runtime.concurrency.offload import call_in_caller
+from tiltpy.runtime.execution.run_options import Progress, RunOptions
 from tiltpy.runtime.execution.time_domain import Request, check_request
-from tiltpy.runtime.execution.time_run import Progress, RunOptions
 from tiltpy.time_literals import Length, Moment, ticks_of, time_of, whole_number
 from tiltpy.types import Unit
 
@@ -62,6 +63,7 @@ def read_options(
     unit: Unit | None,
     workers: int | None,
     chunk: Length | None,
+    costs: Costs,
     *,
     allow_sort: bool = True,
     progress: Progress | None = None,
@@ -71,11 +73,11 @@ def read_options(
     _check_positive("chunk", interval)
     _check_positive("workers", workers)
     check_argument("allow_sort", allow_sort, bool, "True or False")
-    if progress is None:
-        return RunOptions(workers, interval, allow_sort)
-    if not callable(progress):
-        raise TiltError("progress: expected a function of two numbers")
-    return RunOptions(workers, interval, allow_sort, call_in_caller(progress))
+    if progress is not None:
+        if not callable(progress):
+            raise TiltError("progress: expected a function of two numbers")
+        progress = call_in_caller(progress)
+    return RunOptions(workers, interval, allow_sort, progress, costs=costs)
 
 
 def in_ticks(

@@ -17,6 +17,7 @@ from bench.reports.threads import sampled
 from bench.timing import Runner, rate, take_turns
 from bench.workloads.streams import Stream, Workload
 from tiltpy.compiler.query_kernels import Compiler
+from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.runtime.arrays import time_layout as layout
 from tiltpy.runtime.arrays.pool import ScratchArrays
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity
@@ -101,7 +102,8 @@ class Kernels:
             self.tdom, (one.bounds() for one in self.rows.values()), Request()
         )
         sampling_grids = {
-            name: find_sampling_grid(one) for name, one in self.rows.items()
+            name: find_sampling_grid(one, DEFAULT_COSTS)
+            for name, one in self.rows.items()
         }
         known = {name: one for name, one in sampling_grids.items() if one is not None}
         grid = self.kernels.vector(known)

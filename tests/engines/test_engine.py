@@ -20,12 +20,12 @@ from tiltpy.passes import resolve_boundaries
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.timestamps import output_stamp
 from tiltpy.runtime.execution.output_group import OutputGroup
+from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import (
     OutputRange,
     Request,
     find_whole_ranges,
 )
-from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import ingest
 from tiltpy.runtime.results.result import OutputTable

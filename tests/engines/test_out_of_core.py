@@ -15,7 +15,7 @@ from tests.compare import first_difference
 from tests.compiled import (
     Setting,
     random_setting,
-    small_sizes,
+    run_options,
     snapshots,
     table_of,
 )
@@ -29,7 +29,6 @@ from tiltpy.ir.print.query import format_query
 from tiltpy.lifetimes import Interval
 from tiltpy.passes import resolve_boundaries
 from tiltpy.runtime.execution.time_domain import Request
-from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.types import Scalar
 
@@ -85,19 +84,18 @@ def run_streamed(
         costs=setting.costs,
     )
     found: dict[str, list[Snapshot]] = {name: [] for name in case.query.outputs}
-    with small_sizes(setting):
-        parts = stream(
-            resolve_boundaries(case.query),
-            bindings,
-            Compiler(case.query, options).compile_for,
-            Request(case.start, case.end, case.bounds),
-            RunOptions(setting.workers, setting.chunk, vector=setting.vector),
-            memory=16 * MB,
-            span=random.choice((1, 100, 300, 1000)),
-        )
-        for part in parts:
-            for name in found:
-                found[name] += snapshots(part[name])
+    parts = stream(
+        resolve_boundaries(case.query),
+        bindings,
+        Compiler(case.query, options).compile_for,
+        Request(case.start, case.end, case.bounds),
+        run_options(setting),
+        memory=16 * MB,
+        span=random.choice((1, 100, 300, 1000)),
+    )
+    for part in parts:
+        for name in found:
+            found[name] += snapshots(part[name])
     return found
 
 

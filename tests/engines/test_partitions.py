@@ -20,8 +20,8 @@ from tiltpy.lifetimes import Interval
 from tiltpy.passes import resolve_boundaries
 from tiltpy.runtime.arrow.timestamps import output_stamp
 from tiltpy.runtime.execution.output_group import OutputGroup
+from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import Request
-from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import ingest
 

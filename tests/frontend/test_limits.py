@@ -18,7 +18,7 @@ import tiltpy as tilt
 from tests import ROOT
 from tests.plain import listed, steps
 from tiltpy import limits
-from tiltpy.codegen import jit
+from tiltpy.costs import Costs
 from tiltpy.passes.fuse_operators import fuse_operators
 
 README = ROOT / "grammar" / "README.md"
@@ -241,18 +241,15 @@ def test_what_fusion_makes_too_large_is_refused_while_it_does() -> None:
 
 
 def test_a_wide_query_gives_what_narrow_ones_do(
-    deep: bool, monkeypatch: pytest.MonkeyPatch
+    deep: bool,
 ) -> None:
     """LLVM takes another way for a long function, and its code does the same."""
-    width = 1000
-    if not deep:
-        monkeypatch.setattr(jit, "MOST_LINES", 100)
-        width = 20
+    width, costs = (1000, Costs()) if deep else (20, Costs(optimized_lines=100))
     text = HEAD + "".join(
         f"~o{i}[t] = mean(~x[t-{i % 7 + 1}:t]) + {i}\n" for i in range(width)
     )
     frame = steps([i / 8 for i in range(20)])
-    options = tilt.CompileOptions(cache=False)
+    options = tilt.CompileOptions(cache=False, costs=costs)
     result = tilt.parse(text, options=options).run(x=frame)
     for i in (0, 1, width // 2, width - 1):
         alone = tilt.parse(f"{HEAD}~o[t] = mean(~x[t-{i % 7 + 1}:t]) + {i}")

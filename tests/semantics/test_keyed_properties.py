@@ -44,7 +44,7 @@ def grids(seed: int) -> Drawn:
     setting = random_grid_setting(random, case.without_keys())
     found = random_keyed_setting(random, setting)
     many = random.choice((1, 1, 100, 1 << 15))
-    return case, replace(found, sizes=found.sizes | {"MANY": many})
+    return case, replace(found, sizes=found.sizes | {"many_rows": many})
 
 
 def regular(seed: int) -> Drawn:
@@ -53,7 +53,7 @@ def regular(seed: int) -> Drawn:
     setting = replace(random_grid_setting(random, case.without_keys()), chunk=None)
     found = random_keyed_setting(random, setting)
     batch = random.choice((1, 40, 1 << 17, 1 << 17))
-    sizes = {"ALL_WORKERS": 1 << 21, "BATCH_KEYS": 1 << 12, "BATCH_ROWS": batch}
+    sizes = {"shared_rows": 1 << 21, "batch_keys": 1 << 12, "batch_rows": batch}
     found = replace(found, plain=setting, sizes=found.sizes | sizes)
     return case, replace(found, public=False, preaggregate=seed % 10 == 0)
 

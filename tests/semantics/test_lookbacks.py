@@ -18,7 +18,9 @@ import pytest
 import tiltpy as tilt
 from tests.compare import first_difference
 from tests.compiled import random_setting, run_compiled
+from tests.costs import costing
 from tests.random.lookbacks import random_far_case
+from tiltpy.costs import RunCosts
 from tiltpy.interpreter.evaluate import interpret
 from tiltpy.ir.print.query import format_query
 from tiltpy.runtime.arrays import pool as memory
@@ -241,8 +243,8 @@ def test_chunks_are_cut_where_rows_are() -> None:
     rows = 2_000_000
     stamps = np.append(np.arange(rows) * 20, 2**50)
     table = pa.table({"t": stamps, "x": np.ones(rows + 1)})
-    query = tilt.parse(f"{POINT}\n~o[t] = sum(~x[t-50 : t])\n")
-    with patch("tiltpy.runtime.execution.chunk_sizing.MOST", 1 << 16):
-        chunks: list[int] = []
-        query.run(x=table, progress=lambda _, total: chunks.append(total))
+    options = costing(run=RunCosts(chunk_work=1 << 16))
+    query = tilt.parse(f"{POINT}\n~o[t] = sum(~x[t-50 : t])\n", options=options)
+    chunks: list[int] = []
+    query.run(x=table, progress=lambda _, total: chunks.append(total))
     assert chunks[-1] >= rows // (4 << 16)

@@ -19,6 +19,7 @@ from llvmlite.binding import ffi
 from tiltpy.abi.signature import LANES
 from tiltpy.codegen.llvm.drivers import DRIVERS
 from tiltpy.codegen.llvm.module import emit_module
+from tiltpy.costs import DEFAULT_COSTS, Costs
 from tiltpy.forks import ForkSafe
 from tiltpy.loops.nodes import LoopKernel, has_loop
 
@@ -70,14 +71,10 @@ class Effort(Enum):
     FULL = "full"
 
 
-MOST_LINES = 30_000
-"""Lines of LLVM IR up to which register allocation is optimized, in a time quadratic in
-the length of a function (72,000 lines: 3.6 s, without 0.3 s)."""
-
-
-def _level(effort: Effort, text: str) -> int:
+def _level(effort: Effort, text: str, costs: Costs) -> int:
     """Choose the level at which the instructions of LLVM IR are selected."""
-    return 0 if effort is Effort.NONE or text.count("\n") > MOST_LINES else 3
+    is_long = text.count("\n") > costs.optimized_lines
+    return 0 if effort is Effort.NONE or is_long else 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +85,8 @@ class ObjectCode:
     effort: Effort
     seconds: dict[str, float]
     """Of the stages of compiling it."""
+    level: int = 3
+    """At which its instructions were selected."""
 
 
 _FLAG = ctypes.c_int64(0)
@@ -122,6 +121,7 @@ class MachineCode:
         self, code: ObjectCode, loops: Callable[[], LoopKernel], drivers: Drivers
     ) -> None:
         self.effort = code.effort
+        self._level = code.level
         self._loops = loops
         self._engine = _load(code.code)
         self.address: int = self._engine.get_function_address("kernel")
@@ -149,7 +149,7 @@ class MachineCode:
 
     def _optimize(self) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
         text = _emit(self._loops())
-        machine = _machine(_level(self.effort, text))
+        machine = _machine(self._level)
         return _optimize(text, machine, self.effort), machine
 
 
@@ -304,13 +304,16 @@ def _effort(kernel: LoopKernel, text: str) -> Effort:
     return Effort.FULL if has_loop(kernel.body, counted=True) else Effort.SCALAR
 
 
-def compile_object(kernel: LoopKernel, *, optimize: bool = True) -> ObjectCode:
+def compile_object(
+    kernel: LoopKernel, *, optimize: bool = True, costs: Costs = DEFAULT_COSTS
+) -> ObjectCode:
     """Compile a kernel for this machine."""
     began = time.perf_counter()
     text = _emit(kernel)
     emitted = time.perf_counter()
     effort = _effort(kernel, text) if optimize else Effort.NONE
-    machine = _machine(_level(effort, text))
+    level = _level(effort, text, costs)
+    machine = _machine(level)
     module = _optimize(text, machine, effort)
     optimized = time.perf_counter()
     with _STRENGTH_REDUCTION.off():
@@ -320,12 +323,12 @@ def compile_object(kernel: LoopKernel, *, optimize: bool = True) -> ObjectCode:
         "optimize": optimized - emitted,
         "machine code": time.perf_counter() - optimized,
     }
-    return ObjectCode(code, effort, seconds)
+    return ObjectCode(code, effort, seconds, level)
 
 
 def compile_drivers() -> bytes:
     """Compile the loops over calls for this machine."""
     effort = Effort.NONE
-    machine = _machine(_level(effort, DRIVERS))
+    machine = _machine(0)
     code: bytes = machine.emit_object(_optimize(DRIVERS, machine, effort))
     return code

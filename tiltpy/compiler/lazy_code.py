@@ -12,6 +12,7 @@ from tiltpy.codegen.jit import (
     compile_drivers,
     compile_object,
 )
+from tiltpy.compiler.options import CompileOptions
 from tiltpy.forks import ForkSafe
 from tiltpy.lowering.lowered import LoweredKernel
 from tiltpy.runtime.concurrency.offload import offload
@@ -37,8 +38,7 @@ class LazyCode(ForkSafe):
         signature: Signature,
         lower: Callable[[], LoweredKernel],
         store: CompileCache,
-        *,
-        optimize: bool,
+        options: CompileOptions,
     ) -> None:
         super().__init__()
         self.signature = signature
@@ -46,7 +46,7 @@ class LazyCode(ForkSafe):
         self.seconds: dict[str, float] = {}
         self._name = f"{name} {signature}"  # only code of the same slots fits
         self._store = store
-        self._optimize = optimize
+        self._options = options
         self._code: MachineCode | None = None
 
     @property
@@ -68,7 +68,8 @@ class LazyCode(ForkSafe):
     def _compile(self) -> ObjectCode:
         lowered = self.lower()
         assert lowered.signature == self.signature, "lowering is not deterministic"
-        make = partial(compile_object, lowered.kernel, optimize=self._optimize)
+        optimize, costs = self._options.optimize, self._options.costs
+        make = partial(compile_object, lowered.kernel, optimize=optimize, costs=costs)
         return offload(make)
 
     def kernel(self) -> Kernel:

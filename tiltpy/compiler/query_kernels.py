@@ -133,8 +133,8 @@ class QueryKernels(ForkSafe):
         )
         if signature is None:
             return None
-        optimize, lower_again = self._options.optimize, partial(_must_lower, lower_once)
-        return LazyCode(name, signature, lower_again, self._store, optimize=optimize)
+        options, lower_again = self._options, partial(_must_lower, lower_once)
+        return LazyCode(name, signature, lower_again, self._store, options)
 
     def sweep(self, *, baseline: bool = False) -> Kernel:
         """Return the sweep kernel for rows of these layouts, or the baseline kernel."""

@@ -15,15 +15,16 @@ from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.encode_strings import encode
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
+from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.stitch import Piece, Stitcher
 from tiltpy.runtime.execution.time_domain import (
     OutputRange,
     Request,
     find_whole_ranges,
 )
-from tiltpy.runtime.execution.time_run import RunOptions, TimeRun
+from tiltpy.runtime.execution.time_run import TimeRun
 from tiltpy.runtime.execution.vector_range import VectorRange
-from tiltpy.runtime.execution.visit_warnings import Announcement, LoopVisits
+from tiltpy.runtime.execution.visit_warnings import Announcement
 from tiltpy.runtime.incremental.state import split_last
 
 
@@ -87,13 +88,13 @@ class Engine:
         them included. Raises `DataError` if an output has more cells than can be.
         """
         run, strings, vector = None, NO_STRINGS, None
-        if ranges is None or not all(one.is_empty for one in ranges.values()):
-            run = self._plan(ranges, rows)
+        if ranges is None or not all(range_.is_empty for range_ in ranges.values()):
+            run = self.plan(ranges, rows)
             strings, vector = run.strings, run.vector
             ranges = run.ranges if ranges is None else ranges
         stitchers = {
-            name: Stitcher(self._definition(name).tdom, one.domain)
-            for name, one in ranges.items()
+            name: Stitcher(self._definition(name).tdom, range_.domain)
+            for name, range_ in ranges.items()
         }
         for name, stitcher in stitchers.items():
             if name in state.open:
@@ -116,22 +117,21 @@ class Engine:
             pieces, seams, RunState(waiting, state.arrays), strings, vector
         )
 
-    def visits(self, rows: Mapping[str, SnapshotBuffer]) -> dict[str, LoopVisits]:
-        """Bound the visits of each loop over the outputs' whole domains."""
-        return self._plan(None, rows).visits()
-
-    def _plan(
+    def plan(
         self,
         ranges: Mapping[str, OutputRange] | None,
         rows: Mapping[str, SnapshotBuffer],
     ) -> TimeRun:
+        """Plan a run over `ranges`, by default the outputs' whole domains."""
         coded, strings = encode(self.group.vocabulary, rows)
         layouts = {name: buffer.abi_layout() for name, buffer in coded.items()}
         kernels = self.group.compile_for(layouts)
         whole = ranges is None
         if ranges is None:
             ranges = find_whole_ranges(kernels.query, coded, self.request)
-        wanted = {name: one for name, one in ranges.items() if not one.is_empty}
+        wanted = {
+            name: range_ for name, range_ in ranges.items() if not range_.is_empty
+        }
         return TimeRun(
             kernels, coded, strings, self.request, self.options, wanted, whole=whole
         )

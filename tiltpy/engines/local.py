@@ -12,9 +12,10 @@ from tiltpy.runtime.execution.hidden_rows import HiddenRows
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.key_domains import RowsByKey
 from tiltpy.runtime.execution.output_group import OutputGroup
+from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import Request
-from tiltpy.runtime.execution.time_run import RunOptions
-from tiltpy.runtime.execution.visit_warnings import Announcement, LoopVisits
+from tiltpy.runtime.execution.time_run import TimeRun
+from tiltpy.runtime.execution.visit_warnings import Announcement
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.keys import Groups, Keys, align
 from tiltpy.runtime.ingest.read_input import InputRows, ingest
@@ -39,16 +40,16 @@ def bind_inputs(
     leave: Collection[str] = (),
 ) -> dict[str, InputRows]:
     """Read every input of a query, but for those to `leave`."""
-    found = {}
+    rows = {}
     for declared in query.inputs:
         if declared.name not in leave:
-            found[declared.name] = ingest(
+            rows[declared.name] = ingest(
                 declared,
                 bindings[declared.name],
                 unit=query.unit,
                 allow_sort=allow_sort,
             )
-    return found
+    return rows
 
 
 def run_parts(
@@ -67,12 +68,12 @@ def run_parts(
     direct: dict[OutputGroup[FoldKernels], PreaggregatedRun] = {}
     stamps: dict[str, StampType] = {}
     grouped: set[str] = set()
-    for part in parts:
-        folded = _directly(part, bindings, query.unit, request, options)
+    for group in parts:
+        folded = _directly(group, bindings, query.unit, request, options)
         if folded is None:
-            grouped |= part.inputs
+            grouped |= group.inputs
         else:
-            direct[part] = folded
+            direct[group] = folded
             stamps[folded.rows_of] = folded.rows.stamps
     bound = bind_inputs(
         query,
@@ -80,38 +81,40 @@ def run_parts(
         allow_sort=options.allow_sort,
         leave=stamps.keys() - grouped,
     )
-    for name, one in bound.items():
-        stamps[name] = one.stamps
+    for name, rows in bound.items():
+        stamps[name] = rows.stamps
         if hidden is not None:
-            hidden.add(name, one.buffer, one.groups)
+            hidden.add(name, rows.buffer, rows.groups)
     stamp = output_stamp(stamps, query.unit)
     tables: dict[str, OutputTable] = {}
-    for part in parts:
-        if part in direct:
-            made = direct[part].tables(stamp, order)
+    for group in parts:
+        if group in direct:
+            made = direct[group].tables(stamp, order)
             tables.update((table.name, table) for table in made)
         else:
-            found = run(part, bound, request, options, order, stamp)
-            tables.update(found.items())
+            result = run(group, bound, request, options, order, stamp)
+            tables.update(result.items())
     return Result([tables[name] for name in query.outputs])
 
 
 def _directly(
-    part: OutputGroup[FoldKernels],
+    group: OutputGroup[FoldKernels],
     bindings: Mapping[str, InputBinding],
     unit: Unit | None,
     request: Request,
     options: RunOptions,
 ) -> PreaggregatedRun | None:
     """A part's outputs without grouping any rows, where that can be."""
-    declared = only_input(part.query)
+    declared = only_input(group.query)
     if declared is None or options.preaggregate is False:
         return None
-    rows = read_in_time_order(declared, bindings[declared.name], unit)
+    rows = read_in_time_order(
+        declared, bindings[declared.name], unit, options.costs.preaggregation
+    )
     if isinstance(rows, str):
         return None
     try:
-        return fold_directly(part, rows, request, options)
+        return fold_directly(group, rows, request, options)
     except Misfit:
         return None
 
@@ -132,40 +135,42 @@ def run(
     query = group.query
     if stamp is None:
         stamp = output_stamp({n: i.stamps for n, i in inputs.items()}, query.unit)
-    announcement = Announcement(query)
+    announcement = Announcement(query, options.costs.run)
     by_key = _by_key(group, inputs, request, options)
     if by_key is not None:
         if by_key.beyond_rows:
             announcement.expect(by_key.visits())
         return _run_by_key(query, by_key, order, stamp)
     rows = {declared.name: inputs[declared.name].buffer for declared in query.inputs}
-    found = Engine(group, request, options, announcement).evaluate(None, rows)
+    evaluation = Engine(group, request, options, announcement).evaluate(None, rows)
     return Result(
         [
             OutputTable(
                 name,
                 query.type_of(name),
-                found.pieces.get(name, []),
+                evaluation.pieces.get(name, []),
                 stamp,
-                found.strings,
+                evaluation.strings,
             )
             for name in query.outputs
         ]
     )
 
 
-def bound_visits(
+def plan_bound(
     group: OutputGroup[Kernels],
     inputs: Mapping[str, InputRows],
     request: Request,
     options: RunOptions,
-) -> dict[str, LoopVisits]:
-    """Bound the visits of each loop in a run of a group over its bound inputs."""
+) -> KeyedRun | TimeRun:
+    """Plan a run of a group over its bound inputs; nothing is computed."""
     by_key = _by_key(group, inputs, request, options)
     if by_key is not None:
-        return by_key.visits()
-    rows = {one.name: inputs[one.name].buffer for one in group.query.inputs}
-    return Engine(group, request, options).visits(rows)
+        return by_key
+    rows = {
+        declared.name: inputs[declared.name].buffer for declared in group.query.inputs
+    }
+    return Engine(group, request, options).plan(None, rows)
 
 
 def _by_key(
@@ -178,32 +183,34 @@ def _by_key(
     rows: dict[str, SnapshotBuffer] = {}
     by_key: dict[str, tuple[Keys, Groups]] = {}
     for declared in group.query.inputs:
-        one = inputs[declared.name]
-        rows[declared.name] = one.buffer
-        if one.keys is not None and one.groups is not None:
-            by_key[declared.name] = one.keys, one.groups
+        read = inputs[declared.name]
+        rows[declared.name] = read.buffer
+        if read.keys is not None and read.groups is not None:
+            by_key[declared.name] = read.keys, read.groups
     if not by_key:
         return None
     keys, groups = align(by_key)
-    aligned = {name: one.buffer for name, one in groups.items()}
+    aligned = {name: read.buffer for name, read in groups.items()}
     coded, strings = encode(group.vocabulary, {**rows, **aligned})
-    own = {name: _with_rows(groups.get(name), one) for name, one in coded.items()}
+    inputs_by_key = {
+        name: _with_rows(groups.get(name), read) for name, read in coded.items()
+    }
     return KeyedRun(
-        group.query, group.compile_for, own, keys, strings, request, options
+        group.query, group.compile_for, inputs_by_key, keys, strings, request, options
     )
 
 
 def _run_by_key(
-    query: Query, job: KeyedRun, order: Order, stamp: OutputStamp
+    query: Query, run: KeyedRun, order: Order, stamp: OutputStamp
 ) -> Result:
     """The outputs where some of the inputs are by key."""
-    found = job.run()
+    snapshots = run.run()
     tables = []
     for name in query.outputs:
-        pieces = [piece for one in found[name] for piece in one.pieces]
-        columns = KeyColumns.of(job.keys, found[name], order)
+        pieces = [piece for task in snapshots[name] for piece in task.pieces]
+        columns = KeyColumns.of(run.keys, snapshots[name], order)
         of = query.type_of(name)
-        tables.append(OutputTable(name, of, pieces, stamp, job.strings, columns))
+        tables.append(OutputTable(name, of, pieces, stamp, run.strings, columns))
     return Result(tables)
 
 

@@ -23,6 +23,7 @@ from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.hidden_rows import HiddenRows
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
+from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.stitch import Piece
 from tiltpy.runtime.execution.time_domain import (
     Domain,
@@ -30,7 +31,6 @@ from tiltpy.runtime.execution.time_domain import (
     Request,
     output_domain,
 )
-from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.execution.vector_range import VectorRange
 from tiltpy.runtime.execution.visit_warnings import Announcement
 from tiltpy.runtime.incremental.sources import Reading, open_source
@@ -44,21 +44,6 @@ from tiltpy.runtime.results.result import OutputTable, Result
 from tiltpy.types import ENDLESS
 
 Compile = Callable[[Mapping[str, Layout]], Kernels]
-
-COPIES = 8
-"""How many times the rows of a span are in memory: as they came, decoded, in one piece
-with those before, while a kernel runs and while a file is written."""
-OUTPUT_COPIES = 5
-"""The same of its snapshots."""
-KEPT_COPIES = 3
-"""The same of rows from earlier spans."""
-FIRST_SPAN = 1 << 20
-"""Bytes of rows of the first span, when nobody knows how much comes out."""
-LEAST_SPAN = 1 << 16
-MOST_SPAN = 1 << 26
-"""Bytes of rows beyond which longer spans gain nothing."""
-MOST_BATCH = 1 << 20
-"""Rows that are read at once, at most."""
 
 
 def stream(
@@ -109,32 +94,37 @@ class _Stream:
         self.request = request
         self.compile_for = compile_for
         self.progress = options.progress
+        self.costs = costs = options.costs.spans
         self.engine = Engine(
             OutputGroup(query, compile_for),
             request,
             replace(options, progress=None),
-            Announcement(query),
+            Announcement(query, options.costs.run),
         )
         self.state = RunState()
         self.memory = memory
         self.outputs = start_outputs(query)
-        widest = max((row_bytes(one.type) for one in query.inputs), default=1)
-        batch = min(max(memory // (8 * COPIES * widest), 1), MOST_BATCH)
+        widest = max((row_bytes(declared.type) for declared in query.inputs), default=1)
+        batch = memory // (8 * costs.row_copies * widest)
+        batch = min(max(batch, 1), costs.batch_rows)
         self.inputs = {}
-        for one in query.inputs:
-            low = self._low(one.name)
+        for declared in query.inputs:
+            low = self._low(declared.name)
             reading = Reading(batch, query.unit, low)
-            feed = open_source(one, bindings[one.name], reading)
-            look = partial(_look, hidden, one.name)
-            self.inputs[one.name] = InputBuffer(one.type, feed, look)
+            feed = open_source(declared, bindings[declared.name], reading)
+            look = partial(_look, hidden, declared.name)
+            self.inputs[declared.name] = InputBuffer(declared.type, feed, look)
         self.rows = 0
         """How many rows there are to read, of inputs that know."""
         if self.progress is not None:
-            self.rows = sum(rows_of(bindings[one.name].frame) for one in query.inputs)
+            self.rows = sum(
+                rows_of(bindings[declared.name].frame) for declared in query.inputs
+            )
         stamps = {name: held.feed.stamps for name, held in self.inputs.items()}
         self.stamp = stamp or output_stamp(stamps, query.unit)
         self.fixed_span = span
-        self.span = span or min(FIRST_SPAN, memory // (COPIES + OUTPUT_COPIES))
+        copies = costs.row_copies + costs.snapshot_copies
+        self.span = span or min(costs.first_bytes, memory // copies)
         """Bytes of rows to read for a span."""
         self.fresh = 0
         """Bytes of rows that were read since the last span."""
@@ -181,14 +171,14 @@ class _Stream:
 
     def _low(self, name: str) -> int | None:
         """A time by which all events that end are of no use; None: all are needed."""
-        found = [ENDLESS]
+        times = [ENDLESS]
         for output in self.outputs.values():
             if name in output.reach:
                 start = output.fixed_start(self.request)
                 if start is None:
                     return None
-                found.append(output.needs_from(name, start))
-        return min(found)
+                times.append(output.needs_from(name, start))
+        return min(times)
 
     def _open(self) -> None:
         """Read until each input's first event, and so each domain's start, is known."""
@@ -201,21 +191,23 @@ class _Stream:
             bounds = (self.inputs[name].bounds for name in output.reach)
             output.find_start(bounds, self.request)
         rows = {name: held.rows() for name, held in self.inputs.items()}
-        kernels = self.compile_for({n: one.abi_layout() for n, one in rows.items()})
+        kernels = self.compile_for(
+            {n: buffer.abi_layout() for n, buffer in rows.items()}
+        )
         loops = kernels.sweep().signature.loops
         dense = [loop.tdom.precision for loop in loops if loop.every_cell]
         self.every_cell = min(dense, default=None)
 
     def _open_frontiers(self) -> dict[str, int]:
         """For inputs with rows to come: up to when outputs have all that they need."""
-        found: dict[str, int] = {}
+        frontiers: dict[str, int] = {}
         for output in self.outputs.values():
             for name, boundary in () if output.finished else output.reach.items():
                 feed = self.inputs[name].feed
                 if not feed.ended:
                     time = feed.watermark - boundary.ahead.ticks
-                    found[name] = min(found.get(name, time), time)
-        return found
+                    frontiers[name] = min(frontiers.get(name, time), time)
+        return frontiers
 
     def _pull(self) -> bool:
         """Read on where the least is known; False if there is nothing to read."""
@@ -230,14 +222,18 @@ class _Stream:
 
     def _limit(self) -> tuple[int, bool]:
         """Up to when cells can be computed, and whether more of them could be."""
-        low = min(one.done for one in self.outputs.values() if not one.finished)
+        low = min(
+            output.done for output in self.outputs.values() if not output.finished
+        )
         limit = min(self._open_frontiers().values(), default=ENDLESS)
         if limit < ENDLESS and self.vector is not None:
             aligned = self.vector.aligned_range
             whole = limit - (limit - aligned.phase) % aligned.multiple
             limit = whole if whole > low else limit
         if self.every_cell is not None:
-            widths = (row_bytes(one.definition.type) for one in self.outputs.values())
+            widths = (
+                row_bytes(output.definition.type) for output in self.outputs.values()
+            )
             cells = max(1, self.span // sum(widths))
             most = low + cells * self.every_cell
             if most < limit:
@@ -255,7 +251,7 @@ class _Stream:
             if output.finished:
                 continue
             tdom = output.definition.tdom
-            inputs = [self.inputs[one] for one in output.reach]
+            inputs = [self.inputs[source] for source in output.reach]
             domain = output_domain(tdom, (i.bounds for i in inputs), self.request)
             fixed = output.has_fixed_end(self.request)
             known = fixed or all(held.feed.ended for held in inputs)
@@ -269,26 +265,30 @@ class _Stream:
 
     def _compute(self, ranges: Mapping[str, OutputRange]) -> Result:
         rows = {name: held.rows() for name, held in self.inputs.items()}
-        found = self.engine.evaluate(ranges, rows, self.state)
-        self.state = found.state
-        if found.vector is not None or any(not r.is_empty for r in ranges.values()):
-            self.vector = found.vector
-        for name, one in ranges.items():
+        evaluation = self.engine.evaluate(ranges, rows, self.state)
+        self.state = evaluation.state
+        if evaluation.vector is not None or any(
+            not r.is_empty for r in ranges.values()
+        ):
+            self.vector = evaluation.vector
+        for name, range_ in ranges.items():
             output = self.outputs[name]
-            output.done, output.finished = one.high, one.final
-        return self._result(found.pieces, found.strings)
+            output.done, output.finished = range_.high, range_.final
+        return self._result(evaluation.pieces, evaluation.strings)
 
     def _go_on(self, result: Result, *, read: bool) -> None:
         """After a span: forget what is done, and say how much to read for the next."""
-        kept = self._drop()
+        held_bytes = self._drop()
         if read:
             written = sum(
                 table.num_rows * row_bytes(self.outputs[name].definition.type)
                 for name, table in result.items()
             )
-            each = COPIES + OUTPUT_COPIES * written / max(self.fresh, LEAST_SPAN)
-            room = int((self.memory - KEPT_COPIES * kept) / each)
-            most = max(LEAST_SPAN, min(room, 4 * self.span, MOST_SPAN))
+            costs = self.costs
+            written_share = written / max(self.fresh, costs.least_bytes)
+            copies = costs.row_copies + costs.snapshot_copies * written_share
+            room = int((self.memory - costs.held_copies * held_bytes) / copies)
+            most = max(costs.least_bytes, min(room, 4 * self.span, costs.most_bytes))
             self.span = self.fixed_span or most
             self.fresh = 0
         if POOL.idle > self.memory // 8:
@@ -296,21 +296,21 @@ class _Stream:
 
     def _drop(self) -> int:
         """Forget the rows that no output needs; the bytes of the others."""
-        kept = {}
+        held_bytes = {}
         for name, held in self.inputs.items():
             times = [
                 output.needs_from(name, output.done)
                 for output in self.outputs.values()
                 if name in output.reach and not output.finished
             ]
-            kept[name] = held.drop_before(min(times, default=None))
-        total = sum(kept.values())
-        if KEPT_COPIES * total > self.memory:
+            held_bytes[name] = held.drop_before(min(times, default=None))
+        total = sum(held_bytes.values())
+        if self.costs.held_copies * total > self.memory:
             raise DataError(
                 f"{total >> 20:,} MB of rows must be held at once, for what looks back "
                 f"or ahead, or waits for another input; {self.memory >> 20:,} MB of "
-                f"memory are allowed, {KEPT_COPIES} times as much is needed",
-                input=max(kept, key=lambda name: kept[name]),
+                f"memory are allowed, {self.costs.held_copies} times as much is needed",
+                input=max(held_bytes, key=lambda name: held_bytes[name]),
             )
         return total
 
@@ -320,6 +320,6 @@ class _Stream:
         tables = []
         for name, output in self.outputs.items():
             kind = output.definition.type
-            own = pieces.get(name, [])
-            tables.append(OutputTable(name, kind, own, self.stamp, strings))
+            snapshots = pieces.get(name, [])
+            tables.append(OutputTable(name, kind, snapshots, self.stamp, strings))
         return Result(tables)

@@ -16,6 +16,7 @@ from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
+from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.stitch import Piece
 from tiltpy.runtime.execution.time_domain import (
     Cells,
@@ -25,7 +26,6 @@ from tiltpy.runtime.execution.time_domain import (
     cells_of,
     output_domain,
 )
-from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.results.result import OutputTable
 from tiltpy.types import Scalar
@@ -72,23 +72,23 @@ def halo(query: Query, *, same_bits: bool = False) -> dict[str, tuple[int, int]]
     `same_bits` there is more: vector kernels read beyond what they need, and must serve
     up to the seams if sums are to round as in a whole run.
     """
-    rounding = sum(one.tdom.precision for one in query.definitions)
-    found: dict[str, tuple[int, int]] = {}
+    rounding = sum(made.tdom.precision for made in query.definitions)
+    reach_of: dict[str, tuple[int, int]] = {}
     for output, reach in query.boundaries:
         definition = query.definition(output)
         assert definition is not None
         step = definition.tdom.precision
         for name, boundary in reach:
-            back, ahead = found.get(name, (0, 0))
-            found[name] = (
+            back, ahead = reach_of.get(name, (0, 0))
+            reach_of[name] = (
                 max(back, boundary.back.ticks + step + rounding),
                 max(ahead, boundary.ahead.ticks + step),
             )
     if same_bits:
-        for name, (back, ahead) in found.items():
+        for name, (back, ahead) in reach_of.items():
             more = back + ahead + VECTORS * rounding
-            found[name] = back + more, ahead + more
-    return found
+            reach_of[name] = back + more, ahead + more
+    return reach_of
 
 
 def run_partition(
@@ -111,14 +111,20 @@ def run_partition(
         bounds = (partition.bounds[source] for source, _ in reach)
         domain = output_domain(definition.tdom, bounds, request)
         owned[name] = _OwnedCells(definition, domain, partition)
-    ranges = {n: one.range for n, one in owned.items() if one.range is not None}
-    rows = {name: one.buffer for name, one in inputs.items()}
-    found = Engine(group, request, options).evaluate(ranges, rows)
+    ranges = {
+        n: owned_cells.range
+        for n, owned_cells in owned.items()
+        if owned_cells.range is not None
+    }
+    rows = {name: read.buffer for name, read in inputs.items()}
+    evaluation = Engine(group, request, options).evaluate(ranges, rows)
     outputs = {}
     for name, cells in owned.items():
-        pieces, is_open = cells.trim(found.pieces.get(name, []))
-        carried = found.seams.get(name)
-        table = OutputTable(name, query.type_of(name), pieces, stamp, found.strings)
+        pieces, is_open = cells.trim(evaluation.pieces.get(name, []))
+        carried = evaluation.seams.get(name)
+        table = OutputTable(
+            name, query.type_of(name), pieces, stamp, evaluation.strings
+        )
         outputs[name] = PartitionOutput(table, carried, cells.goes_on(carried), is_open)
     return outputs
 

@@ -1,7 +1,7 @@
 """The stages of a query, as text."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -18,8 +18,10 @@ from tiltpy.plan.nodes import LoopPlan, Misfit, Refusal
 from tiltpy.plan.print import describe_plan, format_choices
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.output_group import OutputGroup
-from tiltpy.runtime.execution.visit_warnings import LoopVisits, describe
+from tiltpy.runtime.execution.time_run import TimeRun
+from tiltpy.runtime.execution.visit_warnings import describe
 from tiltpy.runtime.ingest.binding import InputBinding
+from tiltpy.runtime.keyed.keyed_run import KeyedRun
 from tiltpy.runtime.preaggregation.run import (
     only_input,
     plan_folds,
@@ -33,7 +35,7 @@ def explain(
     compiled: QueryKernels,
     sampling_grids: Mapping[str, SamplingGrid] | None = None,
     folds: "Sequence[PreaggregatedOutput] | str | None" = None,
-    visits: Iterable[LoopVisits] = (),
+    run: KeyedRun | TimeRun | None = None,
     *,
     llvm: bool = False,
     asm: bool = False,
@@ -42,7 +44,7 @@ def explain(
 
     `sampling_grids`, where all inputs have one, shows the vector kernel. `folds` are
     the outputs of an input by key that are pre-aggregated, or the reason why none is.
-    `visits` are those that the loops make over the data.
+    `run` is the run over the data, planned.
     """
     sections = [("query", format_query(source)), *_passes(source, compiled)]
     sections.append(("boundaries", "\n".join(_boundaries(compiled.query))))
@@ -60,9 +62,12 @@ def explain(
         vector = compiled.vector_code(sampling_grids)
         assert vector is not None
         sections.extend(_kernel("vector kernel", vector, {}, llvm=llvm, asm=asm))
-    lines = [line for loop_visits in visits for line in describe(source, loop_visits)]
-    if lines:
-        sections.append(("visits", "\n".join(lines)))
+    if run is not None:
+        sections.append(("run", "\n".join(run.describe())))
+        visits = run.visits().values()
+        lines = [line for bound in visits for line in describe(source, bound)]
+        if lines:
+            sections.append(("visits", "\n".join(lines)))
     if isinstance(folds, str):
         sections.append(("by key", f"rows are grouped: {folds}"))
     elif folds is not None:
@@ -166,14 +171,15 @@ def explain_preaggregation(
     """
     if not any(each.keys for each in compiler.query.inputs):
         return None
-    declared = only_input(compiler.query)
+    query, costs = compiler.query, compiler.options.costs.preaggregation
+    declared = only_input(query)
     if declared is None:
         return "the outputs look at more than windows of one input by key"
-    rows = read_in_time_order(declared, bindings[declared.name], compiler.query.unit)
+    rows = read_in_time_order(declared, bindings[declared.name], query.unit, costs)
     if isinstance(rows, str):
         return rows
     try:
-        plan = plan_folds(OutputGroup(compiler.query, compiler.compile_for), rows)
+        plan = plan_folds(OutputGroup(query, compiler.compile_for), rows, costs)
     except Misfit as reason:
         return str(reason)
     compiled = compiler.compile_for(plan.layouts)

@@ -162,7 +162,8 @@ class SparkPlan:
         self.query = resolve_boundaries(compiled.query)
         arguments = {**inputs, **(bounds or {})}
         self.request, frames = Arguments(self.query).read(start, end, arguments, ())
-        self.chunk = read_options(self.query.unit, None, chunk).chunk
+        costs = self.options.costs
+        self.chunk = read_options(self.query.unit, None, chunk, costs).chunk
         bindings = {n: binding_of(self.query, n, f) for n, f in frames.items()}
         self.sources = read_sources(self.query, bindings)
         stamps = {name: source.stamps for name, source in self.sources.items()}

@@ -17,8 +17,8 @@ from tiltpy.frontend.parse import reread
 from tiltpy.ir.nodes import Input, Query
 from tiltpy.lifetimes import Lifetime
 from tiltpy.runtime.arrow.timestamps import OutputStamp
+from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import Request
-from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import InputRows, ingest
 from tiltpy.spark.shuffle_rows import key_names
@@ -72,7 +72,7 @@ class SparkTask:
     @property
     def run_options(self) -> RunOptions:
         """The options of a run on one thread: Spark runs several tasks at a time."""
-        return RunOptions(1, self.chunk)
+        return RunOptions(1, self.chunk, costs=self.options.costs)
 
 
 @lru_cache(maxsize=16)

@@ -12,12 +12,11 @@ import pytest
 
 import tiltpy as tilt
 from tests.plain import steps
+from tiltpy.costs import MemoryCosts
 from tiltpy.runtime.arrays import pool as memory
 from tiltpy.runtime.arrays.pool import (
-    HUGE,
     HUGE_PAGE,
     POOL,
-    SMALL,
     Pool,
     ScratchArrays,
     size_class,
@@ -26,6 +25,8 @@ from tiltpy.types import F32, F64, I64, U8
 
 BYTES = np.dtype(np.uint8)
 MIB = 1 << 20
+
+SMALL, HUGE = MemoryCosts().pooled_bytes, MemoryCosts().huge_page_bytes
 
 
 def place(array: memory.Array) -> int:

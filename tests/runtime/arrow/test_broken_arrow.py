@@ -6,11 +6,10 @@ and nothing else may be called broken.
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from random import Random
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +19,8 @@ import tiltpy as tilt
 from tests.forked import try_all
 from tests.runtime.arrow import broken_arrow as broken
 from tests.runtime.arrow.arrow_structure import fault_of, node_of
+from tiltpy.costs import DEFAULT_COSTS, PreaggregationCosts
 from tiltpy.errors import DataError
-from tiltpy.runtime.preaggregation import run as direct
 
 CASES = 240
 DEEP = 20_000
@@ -168,8 +167,11 @@ def run(trial: Trial, table: pa.Table) -> None:
         for part in trial.query.stream(workers=1, **given):
             part.to_arrow()
         return
-    with patch.object(direct, "SMALL_ROWS", 0 if way < 0.5 else 1 << 20):
-        trial.query.run(workers=1, **given).to_arrow()
+    least = 0 if way < 0.5 else 1 << 20
+    costs = replace(DEFAULT_COSTS, preaggregation=PreaggregationCosts(least_rows=least))
+    options = replace(trial.query.options, costs=costs)
+    query = tilt.CompiledQuery(trial.query.query, options)
+    query.run(workers=1, **given).to_arrow()
 
 
 def attempt(seed: int) -> str:

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 import tiltpy as tilt
+from tests.costs import set_default_costs
 from tiltpy.codegen.jit import _STRENGTH_REDUCTION
-from tiltpy.runtime.execution import time_run as job
 
 ROWS = 40_000
 """So many that the outputs lie in the pool's memory, and are shared out to threads."""
@@ -89,7 +89,7 @@ def live(work: Work, number: int) -> None:
 
 def main(forks: int) -> int:
     """How many children ended well."""
-    job.FEW_ROWS = 0
+    set_default_costs(baseline_rows=0)
     random, well = Random(forks), 0  # noqa: S311
     run(compiled(0, keyed=False))
     with Work() as work:

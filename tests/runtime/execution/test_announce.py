@@ -12,9 +12,10 @@ import pytest
 
 import tiltpy as tilt
 from tests import ROOT
+from tests.costs import costing, default_costs
 from tests.plain import held
 from tiltpy.cli.main import main
-from tiltpy.runtime.execution import visit_warnings as announce
+from tiltpy.costs import RunCosts
 
 EXAMPLES = ROOT / "examples"
 POINT = "input x : f64 time t point"
@@ -33,6 +34,11 @@ MEAN = """reduction lasting(v: f64, start, end) {
     result = state
 }
 """
+
+
+def warning_from(visits: int) -> tilt.CompileOptions:
+    """Options by which runs of more visits warn."""
+    return costing(run=RunCosts(announced_visits=visits))
 
 
 def visits(text: str, frame: object) -> str:
@@ -80,26 +86,25 @@ JOINED = f"input y : f64 time t point\n{MADE.replace('mean(', '~y[t] + mean(')}"
 
 @pytest.mark.parametrize("by", ["", " by k"])
 def test_windows_of_objects_made_on_the_way_are_bounded(
-    monkeypatch: pytest.MonkeyPatch, by: str
+    by: str,
 ) -> None:
     """But they are announced only where those have as many snapshots as they can."""
-    monkeypatch.setattr(announce, "MUCH", 50_000)
     head = f"{OWN}{POINT.replace(' :', f'{by} :')}\n"
     n = 1000
     frame = pa.table({"t": range(n), "x": [1.0] * n, "k": [1] * n})
     given: dict[str, Any] = {"x": tilt.bind(frame, column="x")}
-    shown = tilt.parse(head + MADE).explain(inputs=given)
+    shown = tilt.parse(head + MADE, options=warning_from(50_000)).explain(inputs=given)
     (rows,) = re.findall(r"at most ([\d,]+) rows in all of their windows", shown)
     assert 100 * n <= int(rows.replace(",", "")) <= 1000 * n
     with pytest.warns(tilt.TiltWarning, match="`worst` goes through its window again"):
-        tilt.parse(head + MADE).run(**given)
+        tilt.parse(head + MADE, options=warning_from(50_000)).run(**given)
     other: dict[str, Any] = {
         "y": tilt.bind(pa.table({"t": [5], "y": [1.0]}), column="y")
     }
     for text, more in ((FILTERED, dict[str, Any]()), (JOINED, other)):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            tilt.parse(head + text).run(**given, **more)
+            tilt.parse(head + text, options=warning_from(50_000)).run(**given, **more)
 
 
 def test_windows_of_objects_made_on_the_way_cut_no_chunks() -> None:
@@ -118,13 +123,13 @@ def test_windows_of_objects_made_on_the_way_cut_no_chunks() -> None:
 
 @pytest.mark.parametrize("by", ["", " by k"])
 def test_a_run_of_many_visits_warns_once(
-    monkeypatch: pytest.MonkeyPatch, by: str
+    by: str,
 ) -> None:
-    monkeypatch.setattr(announce, "MUCH", 1000)
     text = f"input x{by} : f64 time t point\n{EVERY_TICK}"
     frame = pa.table({"t": [1, 4, 5000], "x": [1.0, 2.0, 3.0], "k": [1, 1, 1]})
+    query = tilt.parse(text, options=warning_from(1000))
     with pytest.warns(tilt.TiltWarning) as caught:
-        tilt.parse(text).run(x=tilt.bind(frame, column="x"))
+        query.run(x=tilt.bind(frame, column="x"))
     (warning,) = caught
     assert warning.filename == __file__
     message = str(warning.message)
@@ -132,11 +137,10 @@ def test_a_run_of_many_visits_warns_once(
     assert "at <query>:2:22; to make fewer, give it a coarser grid" in message
 
 
-def test_a_stream_warns_when_its_spans_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(announce, "MUCH", 1000)
+def test_a_stream_warns_when_its_spans_add_up() -> None:
     stamps = range(0, 20_000, 10)
     frame = pa.table({"t": stamps, "x": [1.0] * len(stamps)})
-    query = tilt.parse(f"{POINT}\n{EVERY_TICK}")
+    query = tilt.parse(f"{POINT}\n{EVERY_TICK}", options=warning_from(1000))
     with pytest.warns(tilt.TiltWarning, match="one for each tick") as caught:
         list(query.stream(x=frame.to_reader(max_chunksize=100)))
     assert len(caught) == 1
@@ -151,14 +155,13 @@ def test_usual_runs_say_nothing() -> None:
 
 def test_the_command_says_it_on_stderr(
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(announce, "MUCH", 1000)
     query, data = tmp_path / "q.tilt", tmp_path / "x.parquet"
     query.write_text(f"{POINT}\n{EVERY_TICK}\n", encoding="utf-8")
     pq.write_table(pa.table({"t": [1, 5000], "x": [1.0, 2.0]}), data)
-    assert main(["run", str(query), "--input", f"x={data}"]) == 0
+    with default_costs(announced_visits=1000):
+        assert main(["run", str(query), "--input", f"x={data}"]) == 0
     said = capsys.readouterr().err
     assert said.startswith("warning: ~a may make 5,009 visits, one for each tick: ")
     assert said.count("\n") == 1

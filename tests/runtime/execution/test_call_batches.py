@@ -4,15 +4,17 @@ from dataclasses import dataclass
 from itertools import chain
 from random import Random
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 
 import tiltpy as tilt
+from tests.costs import costing
 from tests.lowering.sweep.test_tumbling_rows import gaps
 from tests.plain import held, listed
-from tiltpy.runtime.execution import call_batches as rounds
-from tiltpy.runtime.execution.call_batches import ROUND, in_rounds
+from tiltpy.costs import RunCosts
+from tiltpy.runtime.execution.call_batches import in_rounds
+
+ROUND = RunCosts().round_chunks
 
 
 @dataclass
@@ -35,8 +37,7 @@ class Sized:
     ],
 )
 def test_how_many_chunks_are_in_a_round(tasks: list[Any], expected: list[int]) -> None:
-    with patch.object(rounds, "MUCH", 10):
-        found = list(in_rounds(tasks))
+    found = list(in_rounds(tasks, RunCosts(round_snapshots=10)))
     assert [len(some) for some in found] == expected
     assert list(chain(*found)) == tasks
 
@@ -66,12 +67,10 @@ def test_chunks_without_a_cell_of_an_output() -> None:
 @pytest.mark.parametrize("body", BODIES)
 def test_rounds_change_nothing(body: str, workers: int) -> None:
     """The objects between have scratch of the longest chunk, in each thread."""
-    query = tilt.parse(
-        f"input x : f64\nw = TDom(-∞, ∞, 20)\n{body}\noutput ~o",
-    )
+    text = f"input x : f64\nw = TDom(-∞, ∞, 20)\n{body}\noutput ~o"
     rows = gaps(Random(body), 400)  # noqa: S311
-    whole = listed(query.run(x=held(rows)))
+    whole = listed(tilt.parse(text).run(x=held(rows)))
     for much in (1, 200, 1 << 23):
-        with patch.object(rounds, "MUCH", much):
-            found = query.run(x=held(rows), workers=workers, chunk=40)
+        query = tilt.parse(text, options=costing(run=RunCosts(round_snapshots=much)))
+        found = query.run(x=held(rows), workers=workers, chunk=40)
         assert listed(found) == whole

@@ -12,6 +12,7 @@ from tests.compiled import snapshots, table_of
 from tests.runtime.execution.fake_vector_kernel import FakeKernels
 from tiltpy.abi.layouts import Layout
 from tiltpy.compiler.query_kernels import Compiler
+from tiltpy.costs import Costs, RunCosts
 from tiltpy.engines.local import run
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event, interpret
@@ -19,12 +20,11 @@ from tiltpy.runtime.arrays.pool import POOL, ScratchArrays
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import make_sampled
 from tiltpy.runtime.concurrency.offload import stop_flag
-from tiltpy.runtime.execution import chunk_sizing as pace
 from tiltpy.runtime.execution.call_queue import CallQueue
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.output_group import OutputGroup
+from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import Domain, Request
-from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.execution.vector_calls import VectorChunks, call_over
 from tiltpy.runtime.execution.vector_range import (
     VectorRange,
@@ -50,10 +50,10 @@ SAMPLES = [Event(i, i + 1, i % 5 - 1.0) for i in range(-3, 900)]
 @pytest.mark.parametrize("chunk", [None, 7, 64, 192, 1000])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_seams_leave_every_cell_as_it_was(
-    text: str, chunk: int | None, workers: int, monkeypatch: pytest.MonkeyPatch
+    text: str, chunk: int | None, workers: int
 ) -> None:
     """The fakes write noise behind the last cell, up to a whole vector."""
-    monkeypatch.setattr(pace, "LEAST", 16)
+    costs = Costs(run=RunCosts(least_chunk_work=16, baseline_rows=0))
     query = parse("input x : f64 sampled 1\n" + text)
     made: list[FakeKernels] = []
 
@@ -66,7 +66,7 @@ def test_seams_leave_every_cell_as_it_was(
     inputs = {
         "x": ingest(declared, InputBinding(frame, time="end", column="x"), unit=None)
     }
-    options = RunOptions(workers, chunk, vector=True)
+    options = RunOptions(workers, chunk, vector=True, costs=costs)
     result = run(OutputGroup(query, kernels), inputs, Request(), options)
     meant = interpret(query, {"x": SAMPLES})
     for name in query.outputs:
@@ -108,7 +108,7 @@ def smoothed(
     )
     rows = {"x": make_sampled(0, 1, len(values), (Column(values),))}
     layouts = {"x": rows["x"].abi_layout()}
-    sampling_grid = find_sampling_grid(rows["x"])
+    sampling_grid = find_sampling_grid(rows["x"], Costs())
     assert sampling_grid is not None
     kernel: Kernel | None = (
         Compiler(query).compile_for(layouts).vector({"x": sampling_grid})

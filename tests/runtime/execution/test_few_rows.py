@@ -13,10 +13,11 @@ import pytest
 
 import tiltpy as tilt
 from tests.compiled import NO_STRATEGIES
+from tests.costs import USERS_RUN, costing
 from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.query_kernels import Compiler, QueryKernels
-from tiltpy.runtime.execution import time_run as job
+from tiltpy.costs import RunCosts
 from tiltpy.runtime.execution.kernel import Kernel
 
 SPECIAL = {
@@ -28,12 +29,9 @@ SPECIAL = {
 }
 INPUT = "input x : f64 time ts point\n"
 POINTS = {"x": Layout(TimeLayout.INTERVALS, (False,), points=True)}
-ROWS = 1 << 12
-
-
-@pytest.fixture(autouse=True)
-def _as_users_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job, "FEW_ROWS", ROWS)
+ROWS = USERS_RUN.baseline_rows
+USERS = costing(run=USERS_RUN)
+SPECIALISED = costing(run=RunCosts(baseline_rows=0))
 
 
 @pytest.fixture
@@ -59,10 +57,9 @@ def table(rows: int) -> pa.Table:
 @pytest.mark.parametrize("name", SPECIAL)
 def test_both_kernels_compute_the_same(name: str, asked: list[bool]) -> None:
     rows = table(ROWS - 1)
-    query = tilt.parse(INPUT + SPECIAL[name])
-    few = query.run(x=rows).to_arrow()
-    with patch.object(job, "FEW_ROWS", 0):
-        many = query.run(x=rows).to_arrow()
+    text = INPUT + SPECIAL[name]
+    few = tilt.parse(text, options=USERS).run(x=rows).to_arrow()
+    many = tilt.parse(text, options=SPECIALISED).run(x=rows).to_arrow()
     assert asked == [True, False]
     assert few.num_rows > 5
     if name != "z-score":
@@ -80,7 +77,7 @@ def test_both_kernels_compute_the_same(name: str, asked: list[bool]) -> None:
 def test_the_rows_and_the_chunk_decide(
     rows: int, options: dict[str, int], few: bool, workers: int, asked: list[bool]
 ) -> None:
-    query = tilt.parse(INPUT + SPECIAL["at events"])
+    query = tilt.parse(INPUT + SPECIAL["at events"], options=USERS)
     query.run(x=table(rows), workers=workers, **options)  # type: ignore[arg-type]
     assert asked == [few]
 
@@ -118,8 +115,8 @@ def test_what_lies_beside_a_vector_kernels_stretch_is_few(asked: list[bool]) -> 
     rows = 3 * ROWS
     text = "input x : f64 time ts sampled 1\n~o[t] = mean(~x[t-20:t]) - ~x[t-5]"
     values = np.arange(rows) % 100 / 8
-    found = tilt.parse(text).run(x=pa.table({"ts": np.arange(rows), "x": values}))
+    frame = pa.table({"ts": np.arange(rows), "x": values})
+    found = tilt.parse(text, options=USERS).run(x=frame)
     assert asked == [True]
-    with patch.object(job, "FEW_ROWS", 0):
-        other = tilt.parse(text).run(x=pa.table({"ts": np.arange(rows), "x": values}))
+    other = tilt.parse(text, options=SPECIALISED).run(x=frame)
     assert found.to_arrow().equals(other.to_arrow())

@@ -23,8 +23,8 @@ from tiltpy.interpreter.evaluate import Event, interpret
 from tiltpy.ir.print.query import format_query
 from tiltpy.lifetimes import Interval
 from tiltpy.runtime.execution.output_group import OutputGroup
+from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import Request
-from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import InputRows, ingest
 from tiltpy.runtime.results.result import Result

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
-from tests.keyed import KeyedSetting, bound_case, random_keyed_setting, sizes
+from tests.keyed import KeyedSetting, bound_case, random_keyed_setting
 from tests.one_shot import Kind, OneShot, frame_of
 from tests.random.keyed_queries import KeyedCase, random_fold_case, random_keyed_case
 from tiltpy.errors import DataError
@@ -51,23 +51,22 @@ def frames(bound: dict[str, Any], kind: Kind) -> dict[str, Any]:
 def test_streams_give_what_tables_give(batch: int, *, deep: bool) -> None:
     for seed in range(batch, CASES * (DEEPER if deep else 1), 4):
         case, setting = drawn(seed)
-        options = tilt.CompileOptions(optimize=False, cache=False)
+        options = tilt.CompileOptions(optimize=False, cache=False, costs=setting.costs)
         query = tilt.CompiledQuery(case.query, options)
         kinds: tuple[Kind, ...] = ("stream", "reader")
         bound = bound_case(case, setting)
         limits: dict[str, Any] = {"start": case.start, "end": case.end}
-        with sizes(setting):
-            wanted = query.run(**limits, **bound)
-            for way in kinds:
-                found = query.run(check_reductions=True, **limits, **frames(bound, way))
-                assert rows(found) == rows(wanted), f"seed {seed}, {way}\n{query}"
-            inputs = {n: one for n, one in bound.items() if n in case.inputs}
-            seen = query.inputs(**inputs)
-            again = query.inputs(**frames(inputs, "stream"))
-            assert rows(again) == rows(seen), f"seed {seed}"
-            if seed % 4 == 0:  # it compiles every kernel to text
-                text = query.explain(inputs=frames(inputs, "stream"))
-                assert text.count("== ") == query.explain(inputs=inputs).count("== ")
+        wanted = query.run(**limits, **bound)
+        for way in kinds:
+            found = query.run(check_reductions=True, **limits, **frames(bound, way))
+            assert rows(found) == rows(wanted), f"seed {seed}, {way}\n{query}"
+        inputs = {n: one for n, one in bound.items() if n in case.inputs}
+        seen = query.inputs(**inputs)
+        again = query.inputs(**frames(inputs, "stream"))
+        assert rows(again) == rows(seen), f"seed {seed}"
+        if seed % 4 == 0:  # it compiles every kernel to text
+            text = query.explain(inputs=frames(inputs, "stream"))
+            assert text.count("== ") == query.explain(inputs=inputs).count("== ")
 
 
 @pytest.mark.parametrize("kind", ["stream", "reader"])

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cache
 from random import Random
 from typing import Any
-from unittest.mock import patch
 
 import duckdb
 import polars as pl
@@ -16,9 +15,10 @@ import pyarrow.compute as pc
 import pytest
 
 import tiltpy as tilt
+from tests.costs import costing
+from tiltpy.costs import KeyCosts
 from tiltpy.interpreter.evaluate import FOREVER, Event, LastEvent
 from tiltpy.interpreter.keys import Key, interpret_by_key
-from tiltpy.runtime.keyed import keyed_run as keyed
 
 TEXT = """
 unit s
@@ -196,16 +196,18 @@ def test_rows_in_any_order() -> None:
 )
 def test_chunks_and_workers(many: int, chunk: int | str | None, workers: int) -> None:
     given = data()
-    with patch.object(keyed, "MANY", many):
-        result = tilt.parse(TEXT).run(**given.frames(), chunk=chunk, workers=workers)
+    options = costing(keys=KeyCosts(many_rows=many))
+    result = tilt.parse(TEXT, options=options).run(
+        **given.frames(), chunk=chunk, workers=workers
+    )
     assert listed(result) == meant(given)
 
 
 @pytest.mark.parametrize("span", [{"start": 50}, {"end": 333}, {"start": 7, "end": 8}])
 @pytest.mark.parametrize("many", [1, 1 << 15], ids=["alone", "batches"])
 def test_a_part_of_time(span: dict[str, Any], many: int) -> None:
-    with patch.object(keyed, "MANY", many):
-        result = tilt.parse(TEXT).run(**data().frames(), **span)
+    options = costing(keys=KeyCosts(many_rows=many))
+    result = tilt.parse(TEXT, options=options).run(**data().frames(), **span)
     found = {name: one.to_arrow().to_pylist() for name, one in result.items()}
     expected = meant(data(), **span)
     assert {name: found[name] for name in KEYED} == {n: expected[n] for n in KEYED}

@@ -1,12 +1,11 @@
 """Runs by key: the key columns, the order of rows, and both ways a key may take."""
 
-from unittest.mock import patch
-
 import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
-from tiltpy.runtime.keyed import keyed_run as keyed
+from tests.costs import costing
+from tiltpy.costs import KeyCosts
 
 QUERY = """
 unit s
@@ -32,8 +31,8 @@ MARKET = pa.table({"ts": [1, 3], "market": [10.0, 20.0]})
 
 @pytest.mark.parametrize("many", [1, 1 << 15], ids=["alone", "batches"])
 def test_each_key_is_an_object_of_its_own(many: int) -> None:
-    with patch.object(keyed, "MANY", many):
-        result = tilt.parse(QUERY).run(trades=TRADES, market=MARKET)
+    options = costing(keys=KeyCosts(many_rows=many))
+    result = tilt.parse(QUERY, options=options).run(trades=TRADES, market=MARKET)
     assert result["avg"].to_arrow().to_pydict() == {
         "symbol": [None, "a", "a", "b", "b"],
         "start": [2, 1, 7, 0, 3],

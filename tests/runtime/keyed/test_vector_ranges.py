@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
-from tiltpy.runtime.keyed import keyed_run as keyed
+from tests.costs import costing
+from tiltpy.costs import DEFAULT_COSTS, KeyCosts
 from tiltpy.runtime.keyed.vector_calls import VectorBatch
 from tiltpy.runtime.keyed.vector_ranges import KeyVectorRanges
 
@@ -88,7 +89,12 @@ def rows(
 
 
 def both(
-    kind: str, lifetime: str, body: str, tables: dict[str, pa.Table], **options: Any
+    kind: str,
+    lifetime: str,
+    body: str,
+    tables: dict[str, pa.Table],
+    keys: KeyCosts = DEFAULT_COSTS.keys,
+    **options: Any,
 ) -> dict[str, tuple[pa.Table, pa.Table]]:
     """Each output of a run by key, and what the runs of the keys give together."""
     declared = INPUT.format(by=" by k", type=kind) + lifetime
@@ -96,7 +102,8 @@ def both(
     whole = pa.concat_tables(
         [t.append_column("k", pa.array([k] * len(t))) for k, t in tables.items()]
     )
-    found = tilt.parse(f"{declared}\n{body}").run(x=whole, **options)
+    query = tilt.parse(f"{declared}\n{body}", options=costing(keys=keys))
+    found = query.run(x=whole, **options)
     expected: dict[str, list[pa.Table]] = {name: [] for name in found}
     for key, table in tables.items():
         for name, output in alone.run(x=table, **options).items():
@@ -137,8 +144,8 @@ def test_a_run_over_less_time_cuts_each_key(
     kind, lifetime, body = QUERIES[name]
     tables = rows(kind, period_of(lifetime), lost=0.1)
     span: dict[str, Any] = {"start": 103, "end": 4 * 211, "workers": workers}
-    with patch.object(keyed, "BATCH_ROWS", 1 << 10):
-        ((found, expected),) = both(kind, lifetime, body, tables, **span).values()
+    keys = KeyCosts(batch_rows=1 << 10)
+    ((found, expected),) = both(kind, lifetime, body, tables, keys, **span).values()
     assert found.equals(expected)
     assert len(served) > 2
 
@@ -149,8 +156,8 @@ def test_keys_out_of_phase_are_left_to_the_general_kernel(served: list[int]) -> 
         key: table.set_column(0, "ts", pa.array(table["ts"].to_numpy() + number % 3))
         for number, (key, table) in enumerate(rows("f64", 5).items())
     }
-    with patch.object(keyed, "MANY", 1 << 12):
-        ((found, expected),) = both(kind, lifetime, body, tables).values()
+    keys = KeyCosts(many_rows=1 << 12)
+    ((found, expected),) = both(kind, lifetime, body, tables, keys).values()
     assert found.equals(expected)
     assert 0 < sum(served) < KEYS // 2
 
@@ -165,8 +172,8 @@ input y : f64 time ts sampled 1
     whole = pa.concat_tables(
         [t.append_column("k", pa.array([k] * len(t))) for k, t in tables.items()]
     )
-    with patch.object(keyed, "MANY", 1 << 13):
-        found = tilt.parse(text.format(by=" by k")).run(x=whole, y=other)
+    options = costing(keys=KeyCosts(many_rows=1 << 13))
+    found = tilt.parse(text.format(by=" by k"), options=options).run(x=whole, y=other)
     alone = tilt.parse(text.format(by=""))
     parts = []
     for key, table in tables.items():

@@ -14,6 +14,7 @@ from tests.compiled import arrow_of, snapshots
 from tests.random.pane_folds import FoldCase, FoldWriter, Row
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.query_kernels import Compiler
+from tiltpy.costs import Costs, PreaggregationCosts
 from tiltpy.engines import local
 from tiltpy.engines.local import run_parts
 from tiltpy.interpreter.evaluate import Event, Snapshot
@@ -23,11 +24,10 @@ from tiltpy.ir.print.query import format_query
 from tiltpy.plan.nodes import Misfit
 from tiltpy.runtime.arrow.timestamps import output_stamp
 from tiltpy.runtime.execution.output_group import OutputGroup
+from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import Request
-from tiltpy.runtime.execution.time_run import RunOptions
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.preaggregation import run as direct
-from tiltpy.runtime.preaggregation import time_ordered_rows as looks
 from tiltpy.runtime.preaggregation.run import (
     fold_directly,
     only_input,
@@ -68,20 +68,22 @@ def fold(
     optimize: bool = True,
     order: Order = "key",
     per_row: int = 1 << 20,
+    sampled: int = 1 << 12,
 ) -> dict[str, OutputTable]:
     """The outputs of a pre-aggregated query; raises `Misfit`."""
     declared = only_input(query)
     assert declared is not None
-    rows = read_in_time_order(declared, InputBinding(frame), query.unit)
+    costs = PreaggregationCosts(
+        entries_per_row=per_row, merges_per_row=16 * per_row, sampled_rows=sampled
+    )
+    rows = read_in_time_order(declared, InputBinding(frame), query.unit, costs)
     assert not isinstance(rows, str)
     compiler = Compiler(query, CompileOptions(optimize=optimize, cache=False))
-    options = RunOptions(workers=workers, preaggregate=True)
-    with (
-        patch.object(direct, "PER_ROW", per_row),
-        patch.object(direct, "MERGED", 16 * per_row),
-    ):
-        part = OutputGroup(query, compiler.compile_for)
-        found = fold_directly(part, rows, request, options)
+    options = RunOptions(
+        workers=workers, preaggregate=True, costs=Costs(preaggregation=costs)
+    )
+    part = OutputGroup(query, compiler.compile_for)
+    found = fold_directly(part, rows, request, options)
     stamp = output_stamp({declared.name: rows.stamps}, query.unit)
     return {table.name: table for table in found.tables(stamp, order)}
 
@@ -198,11 +200,14 @@ def both(
     start: int | None = None,
     bounds: Mapping[str, int] | None = None,
     per_row: int = 1 << 20,
+    sampled: int = 1 << 12,
 ) -> pa.Table:
     """What is found directly, which is what is found otherwise."""
     query = tilt.parse(text).query
     request = Request(start, None, bounds or {})
-    (output,) = fold(query, frame, request, order=order, per_row=per_row).values()
+    (output,) = fold(
+        query, frame, request, order=order, per_row=per_row, sampled=sampled
+    ).values()
     compiler = Compiler(query, CompileOptions(cache=False))
     part = OutputGroup(query, compiler.compile_for)
     bindings = {query.inputs[0].name: InputBinding(frame)}
@@ -264,8 +269,7 @@ def test_a_key_that_the_sample_has_not_is_not_lost() -> None:
     frame = pa.table(
         {"k": keys, "ts": np.arange(1, 9001), "x": np.ones(9000, np.int32)}
     )
-    with patch.object(looks, "SAMPLE", 16):
-        found = both(COUNT, frame)
+    found = both(COUNT, frame, sampled=16)
     assert found.slice(0, 1).to_pydict() == {
         "k": [-1000], "start": [4500], "end": [4510], "n": [1],
     }  # fmt: skip

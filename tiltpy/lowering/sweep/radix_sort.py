@@ -12,9 +12,6 @@ from tiltpy.loops.build import add, convert, eq, i64, load, lt, sub
 from tiltpy.loops.nodes import Array, Bin, For, LExpr, Num, Store, Var, While
 from tiltpy.types import I32, I64, U64
 
-DIGITS = 1 << 11
-"""Values of a digit: six passes sort 64 bits, and their offsets fit the L1 cache."""
-
 
 @dataclass(frozen=True, slots=True)
 class RadixSort:
@@ -32,18 +29,21 @@ class RadixSort:
     base: Var
     other: Var
     span: Var
+    digits: int
+    """Values of a digit."""
 
     @staticmethod
     def of(builder: KernelBuilder, name: str) -> "RadixSort":
         """The memory to sort rows of an object."""
-        rows = ((name, 2),)
+        rows, digits = ((name, 2),), builder.costs.radix_digits
         return RadixSort(
             builder.temporary(f"{name}.order", I32, rows, 2),
             builder.temporary(f"{name}.rest", U64, rows, 2),
-            builder.temporary(f"{name}.places", I64, (), DIGITS),
+            builder.temporary(f"{name}.places", I64, (), digits),
             builder.fresh(f"{name}.base"),
             builder.fresh(f"{name}.other"),
             builder.fresh(f"{name}.span", U64),
+            digits,
         )
 
     def emit(self, block: Block, count: LExpr) -> None:
@@ -63,15 +63,15 @@ class RadixSort:
         block.add(While(lt(nothing, self.span), one_pass.body()))
 
     def _digit(self, key: LExpr) -> LExpr:
-        return convert(Bin("%", key, Num(DIGITS, U64), U64), I64)
+        return convert(Bin("%", key, Num(self.digits, U64), U64), I64)
 
     def _next_digits(self, key: LExpr) -> LExpr:
-        return Bin("//", key, Num(DIGITS, U64), U64)
+        return Bin("//", key, Num(self.digits, U64), U64)
 
     def _count(self, block: Block, count: LExpr) -> None:
         digit = block.builder.fresh("digit")
         clear = Store(self.offsets, digit, i64(0))
-        block.add(For(digit, i64(0), i64(DIGITS), (clear,)))
+        block.add(For(digit, i64(0), i64(self.digits), (clear,)))
         row = block.builder.fresh("row")
         each = block.inner()
         digit_of_row = each.name("digit", self._digit(load(self.rest, row)))
@@ -92,7 +92,7 @@ class RadixSort:
         number = sums.name("number", load(self.offsets, digit))
         sums.add(Store(self.offsets, digit, offset))
         sums.set(offset, add(offset, number))
-        block.add(For(digit, i64(0), i64(DIGITS), sums.body()))
+        block.add(For(digit, i64(0), i64(self.digits), sums.body()))
         row = block.builder.fresh("row")
         each = block.inner()
         key = each.name("key", load(self.rest, row))

@@ -21,20 +21,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
 from tiltpy.forks import ForkSafe
 from tiltpy.types import NAMED, Scalar
 
 Array = NDArray[np.generic]
 
-SMALL = 1 << 17
-"""Bytes below which an array is Arrow's."""
 HUGE_PAGE = 1 << 21
-HUGE = 1 << 22
-"""Bytes from which on huge pages are asked for."""
-IDLE_LIMIT = 1 << 30
-"""Bytes of idle regions that the pool keeps at most, and never more than a quarter of
-the memory there is. The least recently used size is released first."""
+COSTS = DEFAULT_COSTS.memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +157,7 @@ def size_class(size: int) -> int:
 
 def map_region(size: int) -> Region:
     """Map a region fresh from the system, in huge pages where they pay off."""
-    huge = size >= HUGE and hasattr(mmap, "MADV_HUGEPAGE")
+    huge = size >= COSTS.huge_page_bytes and hasattr(mmap, "MADV_HUGEPAGE")
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     mapping = mmap.mmap(-1, size + HUGE_PAGE * huge, flags=flags)
     address = ctypes.addressof(ctypes.c_char.from_buffer(mapping))
@@ -221,7 +216,7 @@ def allocate(scalar: Scalar, size: int) -> Array:
         if not _would_fit(length):
             raise _out_of_memory(size)
     try:
-        if length < SMALL:
+        if length < COSTS.pooled_bytes:
             return np.frombuffer(pa.allocate_buffer(length), kind)
         return POOL.take(kind, count)
     except MemoryError:
@@ -252,5 +247,5 @@ def physical_memory() -> int:
     return min(limits)
 
 
-POOL = Pool(min(IDLE_LIMIT, physical_memory() // 4))
+POOL = Pool(min(COSTS.idle_bytes, physical_memory() // 4))
 """The pool of this process."""

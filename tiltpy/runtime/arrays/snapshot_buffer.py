@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiltpy.abi.layouts import Layout, TimeLayout
+from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import Bits, BoolArray, Times
 from tiltpy.runtime.arrays.pool import allocate, dtype_of
 from tiltpy.types import I64, MAX_TIME, Type, columns
 
-CACHE_BLOCK = 1 << 15
+CACHE_BLOCK = DEFAULT_COSTS.memory.cache_block
 """Items of a temporary that stays in the cache."""
 
 

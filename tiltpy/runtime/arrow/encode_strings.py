@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.ir import reductions
 from tiltpy.ir.cuts import expressions
 from tiltpy.ir.nodes import Binary, Const, Expr, In, Query, Reduce
@@ -28,11 +29,6 @@ from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrays.views import validity_of, values_of
 from tiltpy.string_predicates import array_of
 from tiltpy.types import STRING
-
-MEMOIZED = 8
-"""Merges of a dictionary that it remembers at most."""
-SPARSE = 2
-"""Strings for each row beyond which a dictionary is compacted, where rows are kept."""
 
 
 def is_string(kind: pa.DataType) -> bool:
@@ -178,7 +174,7 @@ def _merge(
             )
         else:
             strings, recoding = _extend(dictionaries[0], constants), None
-        if len(merges) >= MEMOIZED:
+        if len(merges) >= DEFAULT_COSTS.reading.memoized_dictionaries:
             merges.clear()
         merge = merges[vocabulary] = strings, recoding
     return merge[0], (merge[1],)
@@ -234,7 +230,7 @@ def with_one_dictionary(
 ) -> tuple[list[Column], Strings | None]:
     """Give the chunks of one column (each with its row count) one dictionary.
 
-    It has no more strings than `SPARSE` for each row.
+    It has no more strings than `ReadingCosts.strings_per_row` for each row.
     """
     if all(column.strings is None for column, _ in chunks):
         return [column for column, _ in chunks], None
@@ -248,8 +244,9 @@ def with_one_dictionary(
 
 
 def _compact(column: Column, count: int) -> Column:
-    """Drop unused strings if the dictionary has more than `SPARSE` for each row."""
-    if column.strings is None or len(column.strings) <= SPARSE * max(count, 1):
+    """Drop unused strings where `ReadingCosts.strings_per_row` is exceeded."""
+    most = DEFAULT_COSTS.reading.strings_per_row * max(count, 1)
+    if column.strings is None or len(column.strings) <= most:
         return column
     used, codes = np.unique(column.values[: max(count, 1)], return_inverse=True)
     strings = Strings(column.strings.values.take(pa.array(used)))

@@ -16,13 +16,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tiltpy.argument_checks import check_path
+from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.types import NANOSECONDS, Unit
 
 SUFFIX = ".parquet"
-BUFFER = 1 << 20
-"""Bytes that are read from a column of a file at once."""
 UNITS: dict[str, Unit] = {
     "milliseconds": "ms",
     "microseconds": "us",
@@ -156,7 +155,9 @@ def open_parquet(path: Path) -> pq.ParquetFile:
     """Open a Parquet file and read its footer."""
     try:
         # Otherwise the columns of all row groups would be read at once, and kept.
-        return pq.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False)
+        return pq.ParquetFile(
+            path, buffer_size=DEFAULT_COSTS.reading.file_buffer, pre_buffer=False
+        )
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise unreadable(path, error) from error
 

@@ -12,16 +12,12 @@ call. What they do not need of it is never touched.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
+from tiltpy.costs import RunCosts
 from tiltpy.runtime.arrays.pool import ScratchArrays
 from tiltpy.runtime.execution.call_queue import CallQueue
 from tiltpy.runtime.execution.call_table import CallTable
 from tiltpy.runtime.execution.stitch import Piece
 from tiltpy.runtime.execution.time_domain import Cells
-
-ROUND = 64
-"""Chunks in a round: few enough for an interrupt to be heard in between."""
-MUCH = 1 << 23
-"""Snapshots that a round of several chunks may have."""
 
 Done = tuple[int, Mapping[str, Piece], Mapping[str, Cells[int]]]
 """How many chunks are done, their outputs' pieces, and the cells of those pieces that
@@ -46,25 +42,28 @@ class ChunkTask(Protocol):
         """What was written, when they have been made."""
 
 
-def in_rounds(tasks: Iterable[ChunkTask]) -> Iterator[Sequence[ChunkTask]]:
-    """The chunks in rounds."""
-    some: list[ChunkTask] = []
+def in_rounds(
+    tasks: Iterable[ChunkTask], costs: RunCosts
+) -> Iterator[Sequence[ChunkTask]]:
+    """Divide chunks into rounds."""
+    chunks, snapshots = costs.round_chunks, costs.round_snapshots
+    round_: list[ChunkTask] = []
     count = most = 0
     for task in tasks:
-        if some and (count + task.count > ROUND or most + task.most > MUCH):
-            yield some
-            some, count, most = [], 0, 0
-        some.append(task)
+        if round_ and (count + task.count > chunks or most + task.most > snapshots):
+            yield round_
+            round_, count, most = [], 0, 0
+        round_.append(task)
         count += task.count
         most += task.most
-    if some:
-        yield some
+    if round_:
+        yield round_
 
 
 def compute(
     tasks: Sequence[ChunkTask], scratch: Sequence[ScratchArrays]
 ) -> Iterator[Done]:
-    """A round: what the chunks found, in order.
+    """Compute a round; gives the chunks' pieces in order.
 
     There is a thread for each of the scratch memories, the caller's among them.
     """

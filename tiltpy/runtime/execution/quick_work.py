@@ -11,22 +11,13 @@ from itertools import accumulate
 import numpy as np
 import pyarrow as pa
 
+from tiltpy.costs import RunCosts
 from tiltpy.ir.nodes import Input, Query
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import is_known
 from tiltpy.runtime.ingest.samples import share_samples
 from tiltpy.types import Unit
 
-QUICK = 10**8
-"""Nanoseconds that kernels may run in the caller's thread."""
-VECTOR_VISIT = 50
-"""Nanoseconds that a visit of a vector kernel takes for an output, at most: its windows
-are folded in lanes, pane by pane or as they slide, and those folded anew are short."""
-QUICK_ROWS = 1 << 13
-"""Rows below which a step over all of them takes less than a millisecond."""
-KNOWN_ROWS = 1 << 10
-"""Rows that have been read before count as one: only passes in machine code are left.
-"""
 TABLES, ARRAYS = (pa.Table, pa.RecordBatch), (np.ndarray, pa.Array, list)
 FRAMES = ("pandas", "polars")
 """Packages whose frames and series know their rows."""
@@ -41,31 +32,39 @@ def sweep_cost(visits: int, rows: int) -> int:
     return visits * (1000 + rows)
 
 
-def vector_cost(visits: int, outputs: int) -> int:
+def vector_cost(visits: int, outputs: int, costs: RunCosts) -> int:
     """Bound the nanoseconds of a vector kernel by its visits, for each output."""
-    return visits * outputs * VECTOR_VISIT
+    return visits * outputs * costs.vector_visit_time
 
 
-def are_quick(costs: Iterable[int]) -> bool:
-    """Whether kernels of such costs are surely done soon."""
-    return all(total < QUICK for total in accumulate(costs))
+def are_quick(times: Iterable[int], costs: RunCosts) -> bool:
+    """Whether kernels that take such times (nanoseconds) are surely done soon."""
+    return all(total < costs.quick_time for total in accumulate(times))
 
 
 def reads_quickly(
-    query: Query, bindings: Mapping[str, InputBinding], *, allow_sort: bool
+    query: Query,
+    bindings: Mapping[str, InputBinding],
+    costs: RunCosts,
+    *,
+    allow_sort: bool,
 ) -> bool:
     """Whether all inputs of a query are surely read soon.
 
     Frames that do not know their rows may have any number. Rows by key may be folded
     as they come, by which nothing is known of them beforehand.
     """
-    rows = {one.name: _rows(bindings[one.name].frame) for one in query.inputs}
-    if sum(rows.values()) < QUICK_ROWS:
+    most, rows = costs.quick_rows, {}
+    for declared in query.inputs:
+        known = _rows(bindings[declared.name].frame)
+        rows[declared.name] = most if known is None else known
+    if sum(rows.values()) < most:
         return True
-    for one in query.inputs:
-        if _is_at_hand(one, bindings[one.name], query.unit, allow_sort=allow_sort):
-            rows[one.name] //= KNOWN_ROWS
-    return sum(rows.values()) < QUICK_ROWS
+    for declared in query.inputs:
+        binding = bindings[declared.name]
+        if _is_at_hand(declared, binding, query.unit, allow_sort=allow_sort):
+            rows[declared.name] //= costs.known_rows
+    return sum(rows.values()) < most
 
 
 def _is_at_hand(
@@ -82,11 +81,12 @@ def _is_at_hand(
     return is_known(declared, binding, unit=unit, allow_sort=allow_sort)
 
 
-def _rows(frame: object) -> int:
+def _rows(frame: object) -> int | None:
+    """The rows of a frame that knows them."""
     if isinstance(frame, TABLES):
         return int(frame.num_rows)
     if isinstance(frame, ARRAYS):
         return len(frame)
     package = type(frame).__module__.partition(".")[0]
     shape = getattr(frame, "shape", ()) if package in FRAMES else ()
-    return int(shape[0]) if shape else QUICK_ROWS
+    return int(shape[0]) if shape else None

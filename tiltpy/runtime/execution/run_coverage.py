@@ -6,22 +6,15 @@ from itertools import pairwise
 import numpy as np
 
 from tiltpy.abi.signature import Signature
+from tiltpy.costs import RunCosts
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.execution.call_batches import MUCH, ROUND
 from tiltpy.runtime.execution.call_numbers import N, least, most
 from tiltpy.runtime.execution.row_slices import RowSlices
 from tiltpy.runtime.execution.supports import support_of
 from tiltpy.runtime.execution.time_domain import Cells, OutputRange, Request, cells_of
 from tiltpy.runtime.execution.visit_bounds import Coverage
 from tiltpy.types import TDom
-
-AT_ONCE = ROUND // 2
-"""Chunks that are prepared together."""
-MOST_KNOWN = 4
-"""Columns that are remembered at most."""
-COLUMNS = 12
-"""Chunks from which on columns are prepared in less time than ints one by one."""
 
 
 class RunCoverage:
@@ -34,12 +27,16 @@ class RunCoverage:
         tdoms: Mapping[str, TDom],
         wanted: Mapping[str, OutputRange],
         request: Request,
+        costs: RunCosts,
     ) -> None:
         self._signature = signature
         self._rows = rows
         self._tdoms = tdoms
         self._wanted = wanted
         self._request = request
+        self._costs = costs
+        self.at_once = costs.round_chunks // 2
+        """Chunks that are prepared together, at most."""
         self._support = support_of(signature, rows, request)
         self._known: dict[tuple[int, int], Coverage[int]] = {}
         self._known_columns: list[tuple[Times, Times, Coverage[I64Array]]] = []
@@ -57,12 +54,12 @@ class RunCoverage:
     def works(self, cuts: Times) -> list[int]:
         """A bound on the visits of each chunk between two cuts."""
         low, high = cuts[:-1], cuts[1:]
-        if len(low) < COLUMNS:
+        if len(low) < self._costs.column_chunks:
             times = cuts.tolist()
             return [self.of(start, end).work for start, end in pairwise(times)]
         works: list[int] = []
-        for first in range(0, len(low), AT_ONCE):
-            own = slice(first, first + AT_ONCE)
+        for first in range(0, len(low), self.at_once):
+            own = slice(first, first + self.at_once)
             works += self._columns(low[own], high[own]).work.tolist()
         return works
 
@@ -72,7 +69,7 @@ class RunCoverage:
             if np.array_equal(known_low, low) and np.array_equal(known_high, high):
                 return coverage
         coverage = self._cover(np.zeros_like(low), low, high)
-        if len(self._known_columns) < MOST_KNOWN:
+        if len(self._known_columns) < self._costs.memoized_columns:
             self._known_columns.append((low, high, coverage))
         return coverage
 
@@ -80,14 +77,14 @@ class RunCoverage:
         self, low: Times, high: Times
     ) -> Iterator[Coverage[int] | Coverage[I64Array]]:
         """What chunks `(low[k], high[k]]` cover that own any cells, in order."""
-        if len(low) < COLUMNS:
+        if len(low) < self._costs.column_chunks:
             for start, end in zip(low.tolist(), high.tolist(), strict=True):
                 coverage = self.of(start, end)
                 if coverage.cells:
                     yield coverage
             return
-        for first in range(0, len(low), AT_ONCE):
-            own = slice(first, first + AT_ONCE)
+        for first in range(0, len(low), self.at_once):
+            own = slice(first, first + self.at_once)
             yield from self._of_many(low[own], high[own])
 
     def _of_many(self, low: Times, high: Times) -> Iterator[Coverage[I64Array]]:
@@ -103,7 +100,7 @@ class RunCoverage:
         written = np.zeros_like(low)
         for name in coverage.cells:
             written += coverage.capacity[name]
-        batch = (written.cumsum() - 1) // MUCH
+        batch = (written.cumsum() - 1) // self._costs.round_snapshots
         cuts = 1 + np.flatnonzero(batch[1:] != batch[:-1])
         if not len(cuts):
             yield coverage

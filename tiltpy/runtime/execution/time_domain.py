@@ -185,8 +185,6 @@ def cells_of(tdom: TDom, domain: Domain, low: N, high: N) -> Cells[N]:
     return Cells(first, last, first > begin, last == stop)
 
 
-MAX_CHUNKS = 1 << 15
-"""More than these would take longer to start than the work in them."""
 LONGEST_CHUNK = 1 << 61
 """In ticks; longer ones are cut, so that differences of times in a kernel fit."""
 
@@ -198,15 +196,17 @@ def cut_chunks(
     edges: list[int],
     rows: Mapping[str, SnapshotBuffer],
     *,
+    most: int,
     every_cell: bool = False,
     phase: int = 0,
 ) -> Times:
-    """Where chunks of `(low, high]` begin and end: itself, and between them `edges`.
+    """Cut `(low, high]` into chunks: at `edges`, and at multiples of an interval.
 
-    And absolute multiples of the interval, if any, or with a phase what lies that far
-    beyond them. Where the interval is far shorter than the data is dense, time ranges
-    without a change point are not cut: only multiples beside some row's start or end
-    are kept, unless something happens in `every_cell`.
+    `interval`: ticks between cuts, if it is cut at all; `phase`: how far beyond its
+    multiples they lie; `most`: how many chunks it is cut into, about, at most.
+    Where the interval is far shorter than the data is dense, time ranges without a
+    change point are not cut: only multiples beside some row's start or end are kept,
+    unless something happens in `every_cell`.
     """
     cuts = {low, high, *(edge for edge in edges if low < edge < high)}
     length = high - low
@@ -214,9 +214,9 @@ def cut_chunks(
         chunks = length // interval
         total = sum(buffer.n for buffer in rows.values())
         if not every_cell and chunks > 4 * total + 1024:
-            cuts.update(_beside_rows(low, high, interval, rows))
+            cuts.update(_beside_rows(low, high, interval, rows, most))
         else:
-            step = interval * (chunks // MAX_CHUNKS + 1)
+            step = interval * (chunks // most + 1)
             cuts.update(_multiples(low, high, step, phase))
     if length > LONGEST_CHUNK:
         cuts.update(_multiples(low, high, LONGEST_CHUNK, phase))
@@ -229,15 +229,15 @@ def _multiples(low: int, high: int, interval: int, phase: int) -> range:
 
 
 def _beside_rows(
-    low: int, high: int, interval: int, rows: Mapping[str, SnapshotBuffer]
+    low: int, high: int, interval: int, rows: Mapping[str, SnapshotBuffer], most: int
 ) -> list[int]:
     near: set[int] = set()
     for buffer in rows.values():
         for times in buffer.times():
             chunks = times // interval
             chunks = chunks[np.flatnonzero(np.diff(chunks, prepend=chunks[:1] - 1))]
-            chunks = chunks[:: chunks.size // MAX_CHUNKS + 1].tolist()
+            chunks = chunks[:: chunks.size // most + 1].tolist()
             near.update(chunks)
             near.update(k + 1 for k in chunks)
     cuts = [k * interval for k in sorted(near) if low < k * interval < high]
-    return cuts[:: len(cuts) // MAX_CHUNKS + 1]
+    return cuts[:: len(cuts) // most + 1]

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from tiltpy.abi.layouts import SamplingGrid, TimeLayout
 from tiltpy.abi.signature import AlignedRange, Loop, Signature
 from tiltpy.abi.slots import SlotKind
-from tiltpy.costs import DEFAULT_COSTS
+from tiltpy.costs import Costs
+from tiltpy.plan.run_plan import VectorFacts
 from tiltpy.runtime.arrays.dtypes import BoolArray, Times
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.dense_output import DenseOutput, whole_vectors
@@ -21,12 +22,9 @@ from tiltpy.types import ENDLESS
 FIRST_TIME = ENDLESS - 2**63 + 1
 """The first time from which a kernel can count ticks up to `ENDLESS`."""
 
-LITTLE = 1 << 16
-"""Visits beyond what rows pay for that take no time worth a look."""
 
-
-def find_sampling_grid(buffer: SnapshotBuffer) -> SamplingGrid | None:
-    """How a vector kernel takes an input's rows; None where they are not for it."""
+def find_sampling_grid(buffer: SnapshotBuffer, costs: Costs) -> SamplingGrid | None:
+    """Find how a vector kernel takes an input's rows; None where it cannot."""
     bounds = buffer.bounds()
     if bounds is None:
         return None
@@ -35,11 +33,9 @@ def find_sampling_grid(buffer: SnapshotBuffer) -> SamplingGrid | None:
             return SamplingGrid(buffer.period, buffer.start % buffer.period)
         case TimeLayout.CONTIGUOUS | TimeLayout.INTERVALS:
             ticks = bounds[1] - bounds[0]
-            if ticks > DEFAULT_COSTS.cells_per_row * buffer.n:
+            if ticks > costs.cells_per_row * buffer.n:
                 return None
-            return SamplingGrid(
-                1, 0, apart=ticks >= DEFAULT_COSTS.ticks_apart * buffer.n
-            )
+            return SamplingGrid(1, 0, apart=ticks >= costs.ticks_apart * buffer.n)
         case _:
             return None
 
@@ -68,18 +64,23 @@ class VectorRange:
         low, high = low + (phase - low) % multiple, high - (high - phase) % multiple
         return replace(self, low=low, high=high) if low < high else None
 
-    def pays(self, rows: Mapping[str, SnapshotBuffer]) -> bool:
-        """Whether it visits few cells for the rows that it reads, those around it too.
-
-        Where windows reach far beyond the rows there is nothing in most of them.
-        """
-        most = 0
+    def facts(self, rows: Mapping[str, SnapshotBuffer]) -> VectorFacts:
+        """Count its visits, and the rows that it reads and leaves."""
+        rows_read = 0
         for read in self.aligned_range.reads:
             needed = self.low + read.low, self.high + read.high
             first, stop = rows[read.object].find(*needed)
-            most = max(most, stop - first)
-        visits = self.aligned_range.visits(self.high - self.low)
-        return visits <= DEFAULT_COSTS.cells_per_row * most + LITTLE
+            rows_read = max(rows_read, stop - first)
+        inside = (buffer.find(self.low, self.high) for buffer in rows.values())
+        outside = sum(buffer.n for buffer in rows.values()) - sum(
+            stop - first for first, stop in inside
+        )
+        return VectorFacts(self.visits, rows_read, outside)
+
+    @property
+    def visits(self) -> int:
+        """How many visits the kernel makes in its time range."""
+        return self.aligned_range.visits(self.high - self.low)
 
     def dense_output(self, low: Times, high: Times) -> DenseOutput | None:
         """Memory for the full outputs of chunks that it can compute.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from tiltpy.abi.signature import Loop, Shape
+from tiltpy.costs import RunCosts
 from tiltpy.errors import warn
 from tiltpy.ir.cuts import expressions, reads
 from tiltpy.ir.nodes import Phi, Query, Reduce, TemporalExpr, Time
@@ -19,8 +20,6 @@ from tiltpy.runtime.concurrency.offload import in_caller
 from tiltpy.runtime.execution.visit_bounds import MAX_CELLS
 from tiltpy.source import UNKNOWN, Span
 
-MUCH = 10**9
-"""Visits of a loop that are announced: tens of seconds, on the average."""
 FEWER = (
     "to make fewer, give it a coarser grid (`h = TDom(-∞, ∞, 1s)`) or the query a "
     "coarser `unit`, or cut the run with start= and end="
@@ -135,8 +134,9 @@ def _reduction(source: Query, name: str) -> Reduce | None:
 class Announcement:
     """Warns once in a run of visits that will take long."""
 
-    def __init__(self, source: Query) -> None:
+    def __init__(self, source: Query, costs: RunCosts) -> None:
         self._source = source
+        self._most = costs.announced_visits
         self._visits: dict[str, int] = {}
         self._said = False
 
@@ -148,7 +148,7 @@ class Announcement:
         if self._said or not self._visits:
             return
         name = max(self._visits, key=lambda one: self._visits[one])
-        if self._visits[name] > MUCH:
+        if self._visits[name] > self._most:
             self._said = True
             in_caller(partial(warn, self._message(coming[name].loop)))
 

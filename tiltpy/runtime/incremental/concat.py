@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from tiltpy.abi.layouts import TimeLayout
+from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.runtime.arrays.dtypes import BoolArray
 from tiltpy.runtime.arrays.pool import allocate
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, pack_validity
@@ -17,9 +18,6 @@ from tiltpy.runtime.arrays.time_layout import lay_out, make_sampled
 from tiltpy.runtime.arrow.encode_strings import with_one_dictionary
 from tiltpy.runtime.ingest.drop_nulls import keep_rows
 from tiltpy.types import ENDLESS, I64, Scalar, Type, columns
-
-SPARSE = 2
-"""Samples with holes stay samples where at least one in so many is there."""
 
 
 def gather(pieces: Sequence[SnapshotBuffer], payload: Type) -> SnapshotBuffer:
@@ -32,7 +30,7 @@ def gather(pieces: Sequence[SnapshotBuffer], payload: Type) -> SnapshotBuffer:
     offsets = _sample_numbers(pieces, payload)
     if offsets is not None:
         first, n = pieces[0], offsets[-1] + pieces[-1].n
-        found = make_sampled(
+        buffer = make_sampled(
             first.start, first.period, n, _laid(pieces, offsets, payload)
         )
     else:
@@ -40,19 +38,19 @@ def gather(pieces: Sequence[SnapshotBuffer], payload: Type) -> SnapshotBuffer:
         n, offsets = ends[-1], [0, *ends[:-1]]
         times = allocate(I64, n).view(np.int64), allocate(I64, n).view(np.int64)
         for offset, piece in zip(offsets, pieces, strict=True):
-            for whole, part in zip(times, piece.times(), strict=True):
-                whole[offset : offset + piece.n] = part
-        found = lay_out(*times, _laid(pieces, offsets, payload))
+            for whole, part_times in zip(times, piece.times(), strict=True):
+                whole[offset : offset + piece.n] = part_times
+        buffer = lay_out(*times, _laid(pieces, offsets, payload))
     points = all(piece.points for piece in pieces)
-    return replace(found, points=points, domain_end=pieces[-1].domain_end)
+    return replace(buffer, points=points, domain_end=pieces[-1].domain_end)
 
 
 def drop_before(buffer: SnapshotBuffer, time: int, payload: Type) -> SnapshotBuffer:
     """The buffer without rows that end by a time; a view where they come first."""
     if buffer.layout is TimeLayout.OVERLAPPING:
         assert buffer.ends is not None
-        kept: BoolArray = buffer.ends[: buffer.n] > time
-        return buffer if kept.all() else keep_rows(buffer, kept, payload)
+        mask: BoolArray = buffer.ends[: buffer.n] > time
+        return buffer if mask.all() else keep_rows(buffer, mask, payload)
     first, stop = buffer.find(time, ENDLESS)
     return buffer.slice(first, stop) if first < stop else SnapshotBuffer.empty(payload)
 
@@ -75,7 +73,7 @@ def _sample_numbers(
             return None
         offsets.append(number)
         rows = number + piece.n
-    return offsets if rows <= SPARSE * n else None
+    return offsets if rows <= DEFAULT_COSTS.reading.sparse_samples * n else None
 
 
 def _laid(
@@ -83,7 +81,7 @@ def _laid(
 ) -> tuple[Column, ...]:
     """The payload columns, each piece's rows at its offset, nulls between them."""
     count = offsets[-1] + pieces[-1].n
-    found = []
+    laid_out = []
     for number, (_, scalar) in enumerate(columns(payload)):
         values = allocate(scalar, count)
         parts, strings = with_one_dictionary(
@@ -100,5 +98,5 @@ def _laid(
             if valid is not None:
                 valid[rows] = column.valid(piece.n)
         validity = None if valid is None else pack_validity(valid)
-        found.append(Column(values, validity, strings=strings))
-    return tuple(found)
+        laid_out.append(Column(values, validity, strings=strings))
+    return tuple(laid_out)

@@ -12,13 +12,13 @@ for power, letter in enumerate("kmgt", 1):
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?) ?([a-z]*)", re.ASCII | re.IGNORECASE)
 
 
-def size_of(given: int | str) -> int:
+def size_of(size_text: int | str) -> int:
     """A size in bytes: a number of them, or a text like "500MB" or "1.5 GiB"."""
-    match = _SIZE.fullmatch(str(given))
+    match = _SIZE.fullmatch(str(size_text))
     unit = UNITS.get(match[2].lower()) if match else None
     size = 0 if match is None or unit is None else int(float(match[1]) * unit)
-    if size < 1 or isinstance(given, bool):
+    if size < 1 or isinstance(size_text, bool):
         raise TiltError(
-            f"expected bytes, or a size like 500MB or 2GiB; found {given!r}"
+            f"expected bytes, or a size like 500MB or 2GiB; found {size_text!r}"
         )
     return size

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
 from tiltpy.lifetimes import Lifetime
@@ -31,9 +32,6 @@ from tiltpy.runtime.ingest.batches import read_batches
 from tiltpy.runtime.ingest.binding import InputBinding, SampleTimes, complete_input
 from tiltpy.runtime.ingest.read_input import ingest
 from tiltpy.types import MAX_TIME, Unit
-
-MOST_WAITING = 64
-"""Full batches of rows that may have one stamp."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +102,9 @@ class _SampleFeed:
             return SnapshotBuffer.empty(self.declared.type)
         samples = SampleTimes(self.watermark, self.period, self.stamps)
         bound = replace(self.binding, frame=values, samples=samples)
-        found = ingest(self.declared, bound, unit=self.unit)
+        rows = ingest(self.declared, bound, unit=self.unit)
         self.watermark += len(values) * self.period
-        return found.buffer
+        return rows.buffer
 
 
 CAN_BE_CUT = np.ndarray | pa.Array | pa.ChunkedArray | pa.Table
@@ -198,11 +196,11 @@ class _RowSource:
         return stamp, _run_at_end(raw)
 
     def _stamp(self, batches: list[RowBatch], column: pa.Array, row: int) -> int:
-        place = TimeColumn(
+        column = TimeColumn(
             self.declared.name, self.time, column.slice(row, 1), self._unit
         )
         try:
-            return int(to_ticks(place)[0].ticks[0])
+            return int(to_ticks(column)[0].ticks[0])
         except DataError as error:
             raise self._placed(batches, error, row) from None
 
@@ -214,10 +212,10 @@ class _RowSource:
             return SnapshotBuffer.empty(self.declared.type)
         try:
             bound = replace(self.binding, frame=table)
-            found = ingest(self.declared, bound, unit=self._unit, next_stamp=next_stamp)
+            rows = ingest(self.declared, bound, unit=self._unit, next_stamp=next_stamp)
         except DataError as error:
             raise self._placed(batches, error) from None
-        return found.buffer
+        return rows.buffer
 
     def _disorder(self, row: int) -> DataError:
         return DataError(
@@ -242,11 +240,11 @@ class _RowSource:
             rest -= batch.table.num_rows
         if error.row is not None:
             row = rest + batch.first
-        place = f"in {batch.source}: " if batch.source else ""
-        return DataError(f"{place}{message}", row=row, **where)
+        where_from = f"in {batch.source}: " if batch.source else ""
+        return DataError(f"{where_from}{message}", row=row, **where)
 
     def _check_waiting(self, rows: int) -> None:
-        if rows > MOST_WAITING * self.reading.rows:
+        if rows > DEFAULT_COSTS.spans.waiting_batches * self.reading.rows:
             raise DataError(
                 f"more than {rows:,} rows have one stamp, too many to be held at once; "
                 "give more memory, or use run()",
@@ -272,14 +270,14 @@ def _joined(batches: list[RowBatch]) -> pa.Table | None:
 
 def _from_row(batches: list[RowBatch], row: int) -> list[RowBatch]:
     """The rows from one on."""
-    found = []
+    rest_of = []
     for batch in batches:
         count = batch.table.num_rows
         if row < count:
             rest = batch.table.slice(row)
-            found.append(RowBatch(rest, batch.source, batch.first + row))
+            rest_of.append(RowBatch(rest, batch.source, batch.first + row))
         row = max(0, row - count)
-    return found
+    return rest_of
 
 
 def _run_at_end(raw: NDArray[np.integer]) -> int:

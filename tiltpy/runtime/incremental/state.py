@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tiltpy.abi.layouts import TimeLayout
+from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.runtime.arrays.bitmap_snapshots import BitmapSnapshots
 from tiltpy.runtime.arrays.dictionary import Strings
@@ -23,8 +24,6 @@ from tiltpy.types import STRING, Boundary, Type, columns
 
 BOTH_TIMES = 16
 """The bytes of a start and an end."""
-STRING_BYTES = 16
-"""The bytes that a string is taken to have where nobody has seen it."""
 
 
 class InputBuffer:
@@ -89,9 +88,9 @@ class OutputProgress:
         self, bounds: Iterable[tuple[int, int] | None], request: Request
     ) -> None:
         """Settle where the domain starts: all first events are known."""
-        given = self.fixed_start(request)
-        first = min((one[0] for one in bounds if one is not None), default=None)
-        self.start = first if given is None else given
+        fixed = self.fixed_start(request)
+        first = min((bound[0] for bound in bounds if bound is not None), default=None)
+        self.start = first if fixed is None else fixed
         if self.start is None:
             self.finished = True  # nothing ever happens
         else:
@@ -99,8 +98,8 @@ class OutputProgress:
 
     def fixed_start(self, request: Request) -> int | None:
         """Where the domain starts whatever the rows are; None if they decide."""
-        given = request.start, request.resolve(self.definition.tdom.start)
-        return max((one for one in given if one is not None), default=None)
+        starts = request.start, request.resolve(self.definition.tdom.start)
+        return max((start for start in starts if start is not None), default=None)
 
     def has_fixed_end(self, request: Request) -> bool:
         """Whether the domain ends where it does whatever the rows are."""
@@ -116,26 +115,27 @@ class OutputProgress:
 
 def start_outputs(query: Query) -> dict[str, OutputProgress]:
     """The outputs of a query that has its boundaries, nothing done yet."""
-    rounding = sum(one.tdom.precision for one in query.definitions)
-    found = {}
+    rounding = sum(made.tdom.precision for made in query.definitions)
+    outputs = {}
     for name, reach in query.boundaries:
         definition = query.definition(name)
         assert definition is not None
-        found[name] = OutputProgress(definition, dict(reach), rounding)
-    return found
+        outputs[name] = OutputProgress(definition, dict(reach), rounding)
+    return outputs
 
 
 def row_bytes(payload: Type) -> int:
     """The bytes of a row with its times; of its strings those that are usual."""
     scalars = [scalar for _, scalar in columns(payload)]
     values = sum(dtype_of(scalar).itemsize for scalar in scalars)
-    return BOTH_TIMES + values + STRING_BYTES * scalars.count(STRING)
+    strings = DEFAULT_COSTS.spans.string_bytes * scalars.count(STRING)
+    return BOTH_TIMES + values + strings
 
 
 def buffer_bytes(buffer: SnapshotBuffer) -> int:
     """The bytes of a buffer's rows, and of the dictionaries of their strings."""
-    times = (one for one in (buffer.starts, buffer.ends) if one is not None)
-    width = sum(one.itemsize for one in times)
+    times = (array for array in (buffer.starts, buffer.ends) if array is not None)
+    width = sum(array.itemsize for array in times)
     width += sum(column.values.itemsize for column in buffer.columns)
     total = buffer.n * width
     for column in buffer.columns:
@@ -150,19 +150,19 @@ def split_last(piece: Piece, type: Type, strings: Strings) -> tuple[list[Piece],
     `strings` is the dictionary of the span, which the latter outlives.
     """
     pairs = zip(columns(type), piece.columns, strict=True)
-    own = tuple(
+    encoded = tuple(
         replace(column, strings=column.strings or strings)
         if scalar == STRING
         else column
         for (_, scalar), column in pairs
     )
     if isinstance(piece, BitmapSnapshots):
-        return [], replace(piece, columns=own)
-    piece = piece.with_columns(own)
+        return [], replace(piece, columns=encoded)
+    piece = piece.with_columns(encoded)
     start, end = piece.row(piece.n - 1)
-    kept = tuple(_copied(one.slice(piece.n - 1, 1)) for one in piece.columns)
+    last_row = tuple(_copied(one.slice(piece.n - 1, 1)) for one in piece.columns)
     starts, ends = np.array([start]), np.array([end])
-    last = SnapshotBuffer(TimeLayout.INTERVALS, 1, start, 0, starts, ends, kept)
+    last = SnapshotBuffer(TimeLayout.INTERVALS, 1, start, 0, starts, ends, last_row)
     return ([piece.slice(0, piece.n - 1)] if piece.n > 1 else []), last
 
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from tiltpy.argument_checks import check_argument
+from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input, Query
 from tiltpy.lifetimes import Lifetime, LifetimeAnswers, list_calls, list_forms
@@ -15,8 +16,6 @@ from tiltpy.types import MAX_OFFSET
 
 IMMUTABLE = (pa.Table, pa.RecordBatch, pa.ChunkedArray, pa.Array)
 """Frames whose rows cannot change."""
-MEMOIZED = 8
-"""Results about an immutable frame that its binding remembers at most."""
 T = TypeVar("T")
 
 
@@ -70,7 +69,8 @@ class InputBinding:
         value: T | None = self.known.get(key)
         if value is None:
             value = find()
-            if self.is_immutable and len(self.known) >= MEMOIZED:
+            most = DEFAULT_COSTS.reading.memoized_results
+            if self.is_immutable and len(self.known) >= most:
                 self.known.clear()
             self.known[key] = value
         return value

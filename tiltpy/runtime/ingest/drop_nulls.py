@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from tiltpy.abi.layouts import TimeLayout
+from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
 from tiltpy.runtime.arrays.snapshot_buffer import (
     CACHE_BLOCK,
@@ -23,9 +24,6 @@ from tiltpy.runtime.arrays.time_layout import lay_out
 from tiltpy.runtime.ingest.group_by_code import offsets_of
 from tiltpy.runtime.ingest.keys import Groups, Keys, without_nulls
 from tiltpy.types import Scalar, Type
-
-SPARSE = 2
-"""Regular rows with holes stay regular if at least one in so many is an event."""
 
 
 def keep_rows(buffer: SnapshotBuffer, mask: BoolArray, payload: Type) -> SnapshotBuffer:
@@ -106,7 +104,8 @@ def _with_holes(events: BoolArray, offsets: I64Array) -> BoolArray:
     edges[rows[begins[nonempty]]] = 1
     edges[rows[ends[nonempty] - 1] + 1] -= 1
     between = edges[:-1].cumsum(dtype=np.int8).view(np.bool_)
-    return between if np.count_nonzero(between) <= SPARSE * len(rows) else events
+    most = DEFAULT_COSTS.reading.sparse_samples * len(rows)
+    return between if np.count_nonzero(between) <= most else events
 
 
 def _find_valid_range(column: Column, count: int) -> tuple[int, int]:

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.snapshot_buffer import cache_blocks
 from tiltpy.runtime.arrays.time_layout import shift_by_one
 from tiltpy.runtime.arrow.timestamps import find_disorder
 from tiltpy.runtime.ingest.packed_sort import Codes, RowOrder, excess_bits, sort_packed
 
-RUN = 8
+RUN = DEFAULT_COSTS.reading.code_run
 """Average length from which on runs of one code are moved as a whole."""
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
 from tiltpy.runtime.arrays.dictionary import MOST_BYTES
 from tiltpy.runtime.arrays.snapshot_buffer import cache_blocks
@@ -23,8 +24,6 @@ from tiltpy.runtime.arrow.read_frame import payload_array
 from tiltpy.runtime.ingest.packed_sort import Codes, excess_bits, fits_packed
 from tiltpy.types import STRING
 
-SAMPLE = 1 << 15
-"""Rows that are sampled to estimate how many keys there are."""
 Decode = Callable[[Codes], tuple[pa.Array, ...]]
 Restore = Callable[[pa.Array], pa.Array]
 
@@ -147,10 +146,11 @@ def _favors_sort(values: Codes, excess: int) -> bool:
 
     Estimated by a sample, whose keys must differ above the lowest `excess` bits, too.
     """
-    sample = values[:: max(1, len(values) // SAMPLE)]
+    rows = DEFAULT_COSTS.reading.sampled_keys
+    sample = values[:: max(1, len(values) // rows)]
     keys = len(np.unique(sample))
     apart = len(np.unique(sample >> values.dtype.type(excess)))
-    return 2 * keys > SAMPLE and 10 * apart > 9 * keys
+    return 2 * keys > rows and 10 * apart > 9 * keys
 
 
 def _subtract_least(values: Codes, least: np.unsignedinteger, size: int) -> Codes:

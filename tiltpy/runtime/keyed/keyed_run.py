@@ -10,7 +10,7 @@ on the data alone, never on the number of workers.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -19,6 +19,13 @@ from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.abi.signature import Loop
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query
+from tiltpy.plan.key_plan import (
+    KeyTask,
+    plan_keys,
+    refuse_own_vector,
+    refuse_vector_keys,
+)
+from tiltpy.plan.nodes import Refusal
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
 from tiltpy.runtime.arrays.pool import ThreadScratch
@@ -34,9 +41,10 @@ from tiltpy.runtime.execution.key_domains import (
     rows_by_key,
 )
 from tiltpy.runtime.execution.quick_work import are_quick, sweep_cost
+from tiltpy.runtime.execution.run_options import RunOptions, default_workers
 from tiltpy.runtime.execution.stitch import events_of
 from tiltpy.runtime.execution.time_domain import LONGEST_CHUNK, OutputRange, Request
-from tiltpy.runtime.execution.time_run import RunOptions, TimeRun, default_workers
+from tiltpy.runtime.execution.time_run import TimeRun
 from tiltpy.runtime.execution.vector_range import find_sampling_grid
 from tiltpy.runtime.execution.visit_warnings import LoopVisits
 from tiltpy.runtime.ingest.keys import Groups, Keys
@@ -47,32 +55,6 @@ from tiltpy.runtime.results.key_columns import KeySnapshots
 
 Pieces = dict[str, list[KeySnapshots]]
 CompileFor = Callable[[Mapping[str, Layout]], Kernels]
-
-MANY = 1 << 15
-"""Rows, or cells of a loop over all of them, from which on a key is a run of its own,
-unless a vector kernel serves it: to start one takes as long as some thousand rows. As
-many must be served in all."""
-ALL_WORKERS = 1 << 21
-"""Rows from which on all workers share a key."""
-BATCH_ROWS = 1 << 17
-BATCH_KEYS = 1 << 12
-"""How much goes into a batch, at most: so that its arrays stay in the cache."""
-LEAST = 1 << 8
-"""Rows from which on a key may be served by a vector kernel: it goes over the halo of
-each key, and leaves its edges to calls of the sweep kernel."""
-FASTER = 1 << 3
-"""How many times as many rows it visits in some time."""
-FEW_PHASES = 4
-"""Regular rows of so many different phases get a vector kernel for each."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class KeyTask:
-    """Some keys: a batch of small ones, or one with many rows."""
-
-    keys: I64Array
-    alone: bool
-    rows: int
 
 
 class KeyedRun:
@@ -96,32 +78,35 @@ class KeyedRun:
         self.strings = strings
         self.request = request
         self.options = options
+        self.costs = options.costs.keys
         layouts = {n: layout_of(rows) for n, rows in inputs.items()}
         self.kernels = compile_for(layouts)
         self.reach = {n: dict(r) for n, r in self.kernels.query.boundaries}
         self.domains = {name: self._domains(name) for name in query.outputs}
-        self.grids: KeyVectorRanges | None = None
+        self.vector: KeyVectorRanges | None = None
+        self.refusal: Refusal | None = None
+        """The reason for the lack of a vector kernel, once tasks are planned."""
         self.scratch = ThreadScratch()
 
     def _domains(self, name: str) -> Domains:
         definition = self.kernels.query.definition(name)
         assert definition is not None
-        seen = [self.inputs[one] for one in self.reach[name]]
+        seen = [self.inputs[source] for source in self.reach[name]]
         return key_domains(definition.tdom, seen, self.count, self.request)
 
     def run(self) -> Pieces:
-        """All outputs' pieces, in order of the keys."""
+        """Compute all outputs' pieces, in order of the keys."""
         tasks = list(self._tasks())
         visits = 2 * sum(task.rows for task in tasks)
-        if are_quick([sweep_cost(visits, visits)]):
+        if are_quick([sweep_cost(visits, visits)], self.options.costs.run):
             return self._run(tasks)
         return offload(partial(self._run, tasks), self.options.progress)
 
     def _run(self, tasks: Sequence[KeyTask]) -> Pieces:
         workers = self.options.workers or default_workers()
-        found: dict[int, Mapping[str, KeySnapshots]] = {}
-        shared = [n for n, t in enumerate(tasks) if t.rows < ALL_WORKERS]
-        small = sum(tasks[n].rows for n in shared) < MANY
+        outputs: dict[int, Mapping[str, KeySnapshots]] = {}
+        shared = [n for n, t in enumerate(tasks) if t.rows < self.costs.shared_rows]
+        small = sum(tasks[n].rows for n in shared) < self.costs.many_rows
         most = 1 if small and self.options.workers is None else workers
         done = 0
         each = map_ordered(
@@ -129,18 +114,31 @@ class KeyedRun:
         )
         with closing(each) as results:
             for number, pieces in zip(shared, results, strict=False):
-                found[number] = pieces
+                outputs[number] = pieces
                 done += 1
                 self._report(done, len(tasks))
         for number, task in enumerate(tasks):
-            if number not in found:
-                found[number] = self._task(task, workers)
+            if number not in outputs:
+                outputs[number] = self._task(task, workers)
                 done += 1
                 self._report(done, len(tasks))
         return {
-            name: [found[n][name] for n in range(len(tasks)) if name in found[n]]
+            name: [outputs[n][name] for n in range(len(tasks)) if name in outputs[n]]
             for name in self.query.outputs
         }
+
+    def describe(self) -> Iterator[str]:
+        """Say which kernels compute the keys, and how many share a batch."""
+        tasks = list(self._tasks())
+        alone = sum(task.alone for task in tasks)
+        batched = sum(len(task.keys) for task in tasks if not task.alone)
+        yield f"{batched:,} keys in {len(tasks) - alone:,} batches"
+        if alone:
+            yield f"{alone:,} keys as runs of their own"
+        if self.vector is not None:
+            yield f"vector kernel for {np.count_nonzero(self.vector.some):,} keys"
+        elif self.refusal is not None:
+            yield f"not vector kernel: {self.refusal.reason}"
 
     def _report(self, done: int, total: int) -> None:
         if self.options.progress is not None:
@@ -149,52 +147,52 @@ class KeyedRun:
     # -- who does what ----------------------------------------------------------------
 
     def _tasks(self) -> Iterator[KeyTask]:
-        """The keys for which something is wanted, in order."""
+        """Divide the keys for which something is wanted into tasks, in order."""
         wanted = np.zeros(self.count, np.bool_)
         for domains in self.domains.values():
             wanted |= domains.wanted
-        keys = np.flatnonzero(wanted)
-        if not len(keys):
+        if not wanted.any():
             return
         work = self._work()
-        forced = (work >= ALL_WORKERS) | self._long()
+        forced = (work >= self.costs.shared_rows) | self._long()
         if self.options.chunk is not None:
             forced |= self._cut(self.options.chunk)
-        self.grids = self._grids(work, ~forced)
+        ranges = self._find_ranges(work, ~forced)
         served = np.zeros(self.count, np.bool_)
-        if self.grids is not None:
-            served = self.grids.some
-        alone = (forced | (work >= MANY) & ~served)[keys]
-        cost = np.where(served, work // FASTER, work)[keys]
-        share = np.maximum(cost, BATCH_ROWS // BATCH_KEYS)
-        batch = np.where(alone, 0, share).cumsum() // BATCH_ROWS
-        new = alone[1:] | alone[:-1] | (batch[1:] != batch[:-1])
-        for part in np.split(np.arange(len(keys)), np.flatnonzero(new) + 1):
-            rows = int(work[keys[part]].sum())
-            yield KeyTask(keys[part], bool(alone[part[0]]), rows)
+        if isinstance(ranges, Refusal):
+            self.refusal = ranges
+        else:
+            self.vector, served = ranges, ranges.some
+        yield from plan_keys(work, wanted, forced, served, self.costs)
 
-    def _grids(self, work: I64Array, candidates: BoolArray) -> KeyVectorRanges | None:
-        """Where a vector kernel serves keys, if it is worth compiling."""
+    def _find_ranges(
+        self, work: I64Array, candidates: BoolArray
+    ) -> KeyVectorRanges | Refusal:
+        """Find where a vector kernel serves keys, if it is worth compiling."""
         if self.options.vector is False:
-            return None
-        if not self.options.vector:
-            candidates &= work >= LEAST
-            if work[candidates].sum() < MANY:
-                return None
-        rows = rows_by_key(self.inputs, self.count)
-        found = find_vector_ranges(
-            self.kernels, self.inputs, self.domains, rows, candidates
+            return Refusal("the run uses none")
+        forced = bool(self.options.vector)
+        if not forced:
+            candidates &= work >= self.costs.vector_rows
+            refusal = refuse_vector_keys(work, candidates, self.costs)
+            if refusal is not None:
+                return refusal
+        rows, costs = rows_by_key(self.inputs, self.count), self.options.costs
+        ranges = find_vector_ranges(
+            self.kernels, self.inputs, self.domains, rows, candidates, costs
         )
-        if found is None or self.options.vector:
-            return found
-        enough = found.pays(work)
-        for one in self.domains.values():
-            enough &= found.high - found.low >= (one.end - one.start) // 2
-        found = found.only(enough)
-        return found if work[found.some].sum() >= MANY else None
+        if ranges is None:
+            return Refusal("the query has none for such rows")
+        if forced:
+            return ranges
+        enough = ranges.pays(work, costs.cells_per_row)
+        for domains in self.domains.values():
+            enough &= ranges.high - ranges.low >= (domains.end - domains.start) // 2
+        ranges = ranges.only(enough)
+        return refuse_vector_keys(work, ranges.some, self.costs) or ranges
 
     def _work(self) -> I64Array:
-        """How many rows, or cells, there are to visit for each key."""
+        """Count the rows, or cells, to visit for each key."""
         work = rows_by_key(self.inputs, self.count)
         for rows in self.inputs.values():
             if isinstance(rows, SnapshotBuffer):
@@ -212,10 +210,10 @@ class KeyedRun:
         return any(loop.beyond_rows for loop in loops)
 
     def _visits(self) -> Iterator[tuple[Loop, I64Array, I64Array, I64Array]]:
-        """How many visits a loop makes for each key, and of rows in its windows.
+        """Bound the visits of a loop for each key, and those of rows in its windows.
 
-        At most; of rows as many as there are in the middle of its time, first of those
-        of inputs, then of other objects.
+        The rows are as many as in the middle of its time, first those of inputs, then
+        those of other objects.
         """
         signature = self.kernels.sweep().signature
         every = np.arange(self.count)
@@ -233,7 +231,7 @@ class KeyedRun:
             yield loop, bound.visits(loop), again, made
 
     def visits(self) -> dict[str, LoopVisits]:
-        """How many visits each loop makes in all, at most."""
+        """Bound the visits of each loop in all."""
         return {
             loop.name: LoopVisits(
                 loop,
@@ -245,7 +243,7 @@ class KeyedRun:
         }
 
     def _long(self) -> BoolArray:
-        """Which keys must be cut, for differences of times in a kernel to fit."""
+        """Select the keys to cut, for differences of times in a kernel to fit."""
         long = np.zeros(self.count, np.bool_)
         for domains in self.domains.values():
             half = domains.end // 2 - domains.start // 2
@@ -253,7 +251,7 @@ class KeyedRun:
         return long
 
     def _cut(self, interval: int) -> BoolArray:
-        """Which keys are cut, as every run is at multiples of a given interval."""
+        """Select the keys to cut, as every run is at multiples of a given interval."""
         cut = np.zeros(self.count, np.bool_)
         for domains in self.domains.values():
             start, end = domains.start, domains.end
@@ -267,13 +265,13 @@ class KeyedRun:
                 return self._alone(key, task.keys, workers)
             except DataError as error:
                 raise DataError(str(error), key=self.keys.show(key)) from error
-        grids = self.grids
+        vector = self.vector
         batch = KeyBatch(
             self.kernels.sweep(),
             self.inputs,
-            {name: one.of(task.keys) for name, one in self.domains.items()},
+            {name: domains.of(task.keys) for name, domains in self.domains.items()},
             task.keys,
-            None if grids is None else grids.of(task.keys),
+            None if vector is None else vector.of(task.keys),
             self.request,
             self.strings,
         )
@@ -284,12 +282,12 @@ class KeyedRun:
     def _alone(
         self, key: int, numbers: I64Array, workers: int
     ) -> Mapping[str, KeySnapshots]:
-        """The outputs of one key, computed as a run of its own."""
+        """Compute the outputs of one key as a run of its own."""
         rows = {
-            name: one.segment(key) if isinstance(one, Groups) else one
-            for name, one in self.inputs.items()
+            name: by_key.segment(key) if isinstance(by_key, Groups) else by_key
+            for name, by_key in self.inputs.items()
         }
-        layouts = {name: one.abi_layout() for name, one in rows.items()}
+        layouts = {name: buffer.abi_layout() for name, buffer in rows.items()}
         ranges = {}
         for name, domains in self.domains.items():
             domain = domains.one(key)
@@ -299,44 +297,43 @@ class KeyedRun:
                 high = definition.tdom.ceil(domain.end)
                 ranges[name] = OutputRange(domain, domain.start, high)
         options = replace(self.options, workers=workers, progress=None)
-        if self.options.vector is None and not self._pays(rows):
+        refusal = refuse_own_vector(
+            sum(buffer.n for buffer in rows.values()), self._phases(rows), self.costs
+        )
+        if self.options.vector is None and refusal is not None:
             options = replace(options, vector=False)
         kernels = self.compile_for(layouts)
-        job = TimeRun(kernels, rows, self.strings, self.request, options, ranges)
-        found = {}
-        for name, pieces in job.run().items():
+        run = TimeRun(kernels, rows, self.strings, self.request, options, ranges)
+        outputs = {}
+        for name, pieces in run.run().items():
             definition = self.query.definition(name)
             assert definition is not None
-            own = [events_of(piece, definition.type) for piece in pieces]
-            count = np.array([sum(piece.n for piece in own)])
-            found[name] = KeySnapshots(own, numbers, count)
-        return found
+            events = [events_of(piece, definition.type) for piece in pieces]
+            count = np.array([sum(piece.n for piece in events)])
+            outputs[name] = KeySnapshots(events, numbers, count)
+        return outputs
 
-    def _pays(self, rows: Mapping[str, SnapshotBuffer]) -> bool:
-        """Whether a vector kernel for a key's rows is worth compiling.
-
-        Regular rows need one for each phase that they are in.
-        """
-        if sum(one.n for one in rows.values()) >= ALL_WORKERS:
-            return True
-        for name, one in rows.items():
-            sampling_grid = find_sampling_grid(one)
-            if sampling_grid is not None and sampling_grid.period > 1:
-                groups = self.inputs[name]
-                if isinstance(groups, Groups) and phases(groups) > FEW_PHASES:
-                    return False
-        return True
+    def _phases(self, rows: Mapping[str, SnapshotBuffer]) -> int:
+        """Count the phases of the keys' rows, of a regular input that has most."""
+        most = 1
+        for name, buffer in rows.items():
+            groups = self.inputs[name]
+            if isinstance(groups, Groups):
+                sampling_grid = find_sampling_grid(buffer, self.options.costs)
+                if sampling_grid is not None and sampling_grid.period > 1:
+                    most = max(most, phases(groups))
+        return most
 
 
 def phases(groups: Groups) -> int:
-    """In how many phases the keys' regular rows are."""
+    """Count the phases in which the keys' regular rows are."""
     if groups.buffer.layout is not TimeLayout.SAMPLED:
         return len(groups.firsts)
-    some = groups.offsets[1:] > groups.offsets[:-1]
-    return len(np.unique(groups.firsts[some] % groups.buffer.period))
+    nonempty = groups.offsets[1:] > groups.offsets[:-1]
+    return len(np.unique(groups.firsts[nonempty] % groups.buffer.period))
 
 
 def layout_of(rows: RowsByKey) -> Layout:
-    """What a kernel is specialised for that reads an input by key, or as it is."""
+    """Describe an input, by key or as it is, to specialise a kernel for it."""
     buffer = rows.buffer if isinstance(rows, Groups) else rows
     return buffer.abi_layout()

@@ -13,7 +13,7 @@ import numpy as np
 
 from tiltpy.abi.layouts import SamplingGrid, TimeLayout
 from tiltpy.abi.signature import Read, Signature
-from tiltpy.costs import DEFAULT_COSTS
+from tiltpy.costs import Costs
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.call_numbers import ceil_to
@@ -47,15 +47,15 @@ class KeyVectorRanges:
         """Those of some keys."""
         return KeyVectorRanges(self.kernel, self.low[keys], self.high[keys])
 
-    def pays(self, rows: Times) -> BoolArray:
-        """For which keys it visits few cells for the rows that they have."""
+    def pays(self, rows: Times, cells_per_row: int) -> BoolArray:
+        """Select the keys of which it visits few cells for the rows that they have."""
         aligned = self.kernel.signature.aligned_range
         assert aligned is not None
         visits = (self.high - self.low + aligned.around) // aligned.finest
-        return visits <= DEFAULT_COSTS.cells_per_row * rows
+        return visits <= cells_per_row * rows
 
     def only(self, mask: BoolArray) -> "KeyVectorRanges":
-        """The same, but for the other keys."""
+        """Leave the keys that are not in a mask to the sweep kernel."""
         low, high = np.where(mask, self.low, 0), np.where(mask, self.high, 0)
         return KeyVectorRanges(self.kernel, low, high)
 
@@ -66,40 +66,43 @@ def find_vector_ranges(
     domains: Mapping[str, Domains],
     rows: Times,
     candidates: BoolArray,
+    costs: Costs,
 ) -> KeyVectorRanges | None:
     """Find the vector kernel for the sampling grids of most rows, and its time ranges.
 
     `rows` counts those of each key. Only `candidates` are served. None without a key.
     """
     there = candidates.copy()
-    for one in domains.values():
-        there &= one.wanted
-    sampling_grids = _sampling_grids(inputs, rows, there)
+    for domain in domains.values():
+        there &= domain.wanted
+    sampling_grids = _sampling_grids(inputs, rows, there, costs)
     kernel = kernels.vector(sampling_grids) if sampling_grids else None
     if kernel is None:
         return None
-    low, high = _stretches(kernel.signature, inputs, domains)
+    low, high = _time_ranges(kernel.signature, inputs, domains)
     there &= low < high
     return KeyVectorRanges(kernel, np.where(there, low, 0), np.where(there, high, 0))
 
 
 def _sampling_grids(
-    inputs: Mapping[str, RowsByKey], rows: Times, there: BoolArray
+    inputs: Mapping[str, RowsByKey], rows: Times, there: BoolArray, costs: Costs
 ) -> dict[str, SamplingGrid] | None:
-    """The sampling grid of each input, and in `there` the keys that are on them."""
-    found = {}
-    for name, one in inputs.items():
-        if isinstance(one, SnapshotBuffer):
-            sampling_grid = find_sampling_grid(one)
+    """Find the sampling grid of each input; `there` keeps the keys that are on them."""
+    sampling_grids = {}
+    for name, by_key in inputs.items():
+        if isinstance(by_key, SnapshotBuffer):
+            sampling_grid = find_sampling_grid(by_key, costs)
         else:
-            sampling_grid = _most(one, rows, there)
+            sampling_grid = _most(by_key, rows, there, costs)
         if sampling_grid is None:
             return None
-        found[name] = sampling_grid
-    return found
+        sampling_grids[name] = sampling_grid
+    return sampling_grids
 
 
-def _most(groups: Groups, rows: Times, there: BoolArray) -> SamplingGrid | None:
+def _most(
+    groups: Groups, rows: Times, there: BoolArray, costs: Costs
+) -> SamplingGrid | None:
     """The sampling grid of most rows of an input by key."""
     buffer, counts = groups.buffer, np.diff(groups.offsets)
     there &= counts > 0
@@ -108,8 +111,8 @@ def _most(groups: Groups, rows: Times, there: BoolArray) -> SamplingGrid | None:
             which = groups.firsts % buffer.period
         case TimeLayout.CONTIGUOUS | TimeLayout.INTERVALS:
             ticks = groups.lasts // 2 - groups.firsts // 2
-            there &= 2 * ticks < DEFAULT_COSTS.cells_per_row * counts
-            which = (2 * ticks >= DEFAULT_COSTS.ticks_apart * counts).astype(np.int64)
+            there &= 2 * ticks < costs.cells_per_row * counts
+            which = (2 * ticks >= costs.ticks_apart * counts).astype(np.int64)
         case _:
             return None
     if not there.any():
@@ -122,20 +125,20 @@ def _most(groups: Groups, rows: Times, there: BoolArray) -> SamplingGrid | None:
     return SamplingGrid(1, 0, apart=bool(most))
 
 
-def _stretches(
+def _time_ranges(
     signature: Signature,
     inputs: Mapping[str, RowsByKey],
     domains: Mapping[str, Domains],
 ) -> tuple[Times, Times]:
-    """Where a kernel serves each key (see `find_vector_range`)."""
+    """Find where a kernel serves each key (see `find_vector_range`)."""
     aligned = signature.aligned_range
     assert aligned is not None
     lows, highs = [np.array([FIRST_TIME])], []
     for loop in signature.loops:
-        one = domains[loop.name]
-        first = ceil_to(loop.tdom, one.start + 1)
-        lows += [first if has_covered(signature, loop) else first - 1, one.start]
-        highs.append(ceil_to(loop.tdom, one.end))
+        domain = domains[loop.name]
+        first = ceil_to(loop.tdom, domain.start + 1)
+        lows += [first if has_covered(signature, loop) else first - 1, domain.start]
+        highs.append(ceil_to(loop.tdom, domain.end))
     firsts, lasts = [], []
     for read in aligned.reads:
         rows = inputs[read.object]
@@ -154,7 +157,7 @@ def _stretches(
 
 
 def _bounds(rows: RowsByKey) -> tuple[Times, Times, bool]:
-    """From where to where an input has rows, and whether without gaps."""
+    """Find from when to when an input has rows, and whether without gaps."""
     if isinstance(rows, Groups):
         gapless = rows.buffer.layout is not TimeLayout.INTERVALS
         return rows.firsts, rows.lasts, gapless
@@ -165,7 +168,7 @@ def _bounds(rows: RowsByKey) -> tuple[Times, Times, bool]:
 
 
 def _spared(rows: RowsByKey, read: Read) -> Times | int:
-    """How far behind a key's rows may be read, where it makes no difference."""
+    """Find how far behind a key's rows may be read where it makes no difference."""
     if not isinstance(rows, Groups) or rows.buffer.layout is not TimeLayout.SAMPLED:
         return 0
     further = (rows.buffer.n - rows.offsets[1:]) * rows.buffer.period

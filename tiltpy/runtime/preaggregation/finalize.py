@@ -19,17 +19,10 @@ from tiltpy.runtime.concurrency.workers import map_ordered
 from tiltpy.runtime.execution.call_numbers import ceil_to
 from tiltpy.runtime.execution.call_table import CallTable
 from tiltpy.runtime.execution.kernel import Kernel
+from tiltpy.runtime.execution.run_options import default_workers
 from tiltpy.runtime.execution.time_domain import Request
-from tiltpy.runtime.execution.time_run import default_workers
 from tiltpy.runtime.preaggregation.pane_states import Matrices, PaneCalls
 from tiltpy.types import TDom, Type, columns
-
-CELLS = 1 << 18
-"""Cells of all keys together that are made at a time, about."""
-MANY = 1 << 20
-"""Cells from which on all processors make them."""
-ROWS = 1 << 20
-"""Rows that are looked at together for the first event of each key."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +75,7 @@ class PaneAggregate:
         """All snapshots, in order of keys; threads share the blocks out."""
         blocks = list(self._blocks())
         size = sum(block.cells for block in blocks)
-        workers = default_workers() if size > MANY else 1
+        workers = default_workers() if size > self.matrices.costs.shared_cells else 1
         threads = max(1, min(workers, len(blocks)))
         return list(map_ordered(self._block, blocks, threads))
 
@@ -96,17 +89,18 @@ class PaneAggregate:
             return
         first = np.clip(self._cell(starts + 1), self.low, self.high)
         last = np.clip(self._cell(ends), self.low, self.high)
-        step = max(1, CELLS // (int(last.max()) + 1 - int(first.min())))
+        cells = self.matrices.costs.block_cells
+        step = max(1, cells // (int(last.max()) + 1 - int(first.min())))
         begin = 0
         while begin < len(keys):
-            some = slice(begin, int(keys.searchsorted(keys[begin] + step)))
-            begin = some.stop
-            yield _Block(keys[some], starts[some], ends[some], first[some], last[some])
+            rows = slice(begin, int(keys.searchsorted(keys[begin] + step)))
+            begin = rows.stop
+            yield _Block(keys[rows], starts[rows], ends[rows], first[rows], last[rows])
 
     def _cell(self, times: Times) -> I64Array:
         """The cells in which times lie."""
-        found: I64Array = -((self.tdom.offset - times) // self.tdom.precision)
-        return found
+        cells: I64Array = -((self.tdom.offset - times) // self.tdom.precision)
+        return cells
 
     # Where each key's output is
 
@@ -125,12 +119,12 @@ class PaneAggregate:
         first, last = np.full(count, -1), np.full(count, -1)
         entries = self.matrices.counts()
         half = self.matrices.aggregation.half
-        step = max(1, CELLS // count)
+        step = max(1, self.matrices.costs.block_cells // count)
         total = len(self.matrices.panes)
         for low in range(0, total, step):
             high = min(low + step, total)
-            some = entries[low * count : high * count].reshape(high - low, count)
-            there = (some & ((1 << half) - 1) if half else some) != 0
+            block = entries[low * count : high * count].reshape(high - low, count)
+            there = (block & ((1 << half) - 1) if half else block) != 0
             any_there = there.any(axis=0)
             new = any_there & (first < 0)
             first[new] = low + there.argmax(axis=0)[new]
@@ -139,19 +133,19 @@ class PaneAggregate:
 
     def _starts(self, first: I64Array, keys: I64Array) -> Times:
         """When the first event of each key begins, which is in that pane."""
-        found = np.zeros(len(first), np.int64)
+        row_of = np.zeros(len(first), np.int64)
         panes = np.unique(first[keys])
         bounds = self.matrices.panes.rows
         sizes = bounds[panes + 1] - bounds[panes]
-        parts = np.cumsum(sizes) // ROWS
+        parts = np.cumsum(sizes) // self.matrices.costs.searched_rows
         cuts = np.flatnonzero(np.diff(parts)) + 1
-        for some in reversed(np.split(panes, cuts)):  # so that the first one stays
-            counts = bounds[some + 1] - bounds[some]
-            ahead = np.repeat(bounds[some] - np.cumsum(counts) + counts, counts)
+        for searched in reversed(np.split(panes, cuts)):  # so that the first one stays
+            counts = bounds[searched + 1] - bounds[searched]
+            ahead = np.repeat(bounds[searched] - np.cumsum(counts) + counts, counts)
             rows = (ahead + np.arange(counts.sum()))[::-1]
             rows = rows[self._are_events(rows)]
-            found[self._codes(rows)] = rows
-        starts: Times = self._starts_of(found[keys])
+            row_of[self._codes(rows)] = rows
+        starts: Times = self._starts_of(row_of[keys])
         return starts
 
     def _are_events(self, rows: I64Array) -> BoolArray | slice:
@@ -209,18 +203,18 @@ class PaneAggregate:
         counts = begins.sum(axis=1)
         row = np.repeat(np.arange(len(keys)), counts)
         cell = np.flatnonzero(begins) - row * len(cells)
-        own = np.flatnonzero(final) - row * len(cells) + low
+        cell_numbers = np.flatnonzero(final) - row * len(cells) + low
         precision, offset = self.tdom.precision, self.tdom.offset
         start = np.maximum(offset + (cell + low - 1) * precision, starts[row])
-        end = np.minimum(offset + own * precision, ends[row])
+        end = np.minimum(offset + cell_numbers * precision, ends[row])
         # What is beyond these cells is as they are.
         np.copyto(start, starts[row], where=cell + low == self.low)
-        np.copyto(end, ends[row], where=own == self.high)
-        place = cell * made.width + places[row]
+        np.copyto(end, ends[row], where=cell_numbers == self.high)
+        entry = cell * made.width + places[row]
         payload = tuple(
-            Column(values[place], pack_validity(there[place]))
+            Column(values[entry], pack_validity(there[entry]))
             if there is not None
-            else Column(values[place])
+            else Column(values[entry])
             for values, there in made.columns
         )
         return PaneSnapshots(keys, counts, start, end, payload)

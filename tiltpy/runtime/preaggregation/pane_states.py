@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tiltpy.abi.layouts import TimeLayout
 from tiltpy.abi.signature import PaneAggregation, RowCount, Signature
 from tiltpy.abi.slots import SlotKind
+from tiltpy.costs import PreaggregationCosts
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.pool import ScratchArrays, allocate
@@ -27,16 +28,6 @@ from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.row_slices import RowSlices
 from tiltpy.runtime.execution.slot_map import OutputSlot
 from tiltpy.types import Scalar
-
-ROWS = 1 << 18
-"""Rows in a call, about."""
-PER_ROW = 4
-"""Entries of matrices for each row, at most: to visit one takes a fraction of the time
-that it takes to group a row."""
-MERGED = 16
-"""Entries that are merged for each row, at most, several at once: where long windows
-hop by little. Samples by key are computed in less time than it takes to merge so many,
-once they are grouped."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,9 +97,9 @@ def _inside_panes(pane: int, phase: int, buffer: SnapshotBuffer) -> bool:
         return True
     starts, ends = buffer.times()
     for low in range(0, buffer.n, CACHE_BLOCK):
-        some = slice(low, low + CACHE_BLOCK)
-        first = (starts[some] - phase) // pane
-        if not np.array_equal(first, (ends[some] - 1 - phase) // pane):
+        block = slice(low, low + CACHE_BLOCK)
+        first = (starts[block] - phase) // pane
+        if not np.array_equal(first, (ends[block] - 1 - phase) // pane):
             return False
     return True
 
@@ -123,6 +114,7 @@ class Matrices:
         keys: CodedKeys,
         panes: Panes,
         strings: Strings,
+        costs: PreaggregationCosts,
     ) -> None:
         assert signature.pane_aggregation is not None
         self.aggregation: PaneAggregation = signature.pane_aggregation
@@ -131,6 +123,7 @@ class Matrices:
         self.keys = keys
         self.panes = panes
         self.strings = strings
+        self.costs = costs
         size = len(panes) * keys.count
         self.arrays = tuple(allocate(kind, size) for kind in self.aggregation.states)
 
@@ -156,7 +149,7 @@ class Matrices:
     def _edges(self) -> I64Array:
         """The panes with which calls begin that have about as many rows each."""
         rows = self.panes.rows
-        wanted = np.arange(0, max(1, int(rows[-1])), ROWS)
+        wanted = np.arange(0, max(1, int(rows[-1])), self.costs.call_rows)
         return np.unique(np.append(rows[:-1].searchsorted(wanted), len(self.panes)))
 
 

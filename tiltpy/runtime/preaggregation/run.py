@@ -14,8 +14,10 @@ import pyarrow as pa
 
 from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.abi.signature import PaneAggregation
+from tiltpy.costs import PreaggregationCosts
 from tiltpy.ir.nodes import CutWindow, Input, Query
 from tiltpy.plan.nodes import Misfit, Refusal
+from tiltpy.plan.pane_limits import PaneFacts, most_keys, refuse_few_rows, refuse_size
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.pool import physical_memory
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
@@ -23,13 +25,11 @@ from tiltpy.runtime.arrow.encode_strings import encode
 from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.execution.kernel import Kernel, Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
+from tiltpy.runtime.execution.run_options import RunOptions, default_workers
 from tiltpy.runtime.execution.time_domain import Request
-from tiltpy.runtime.execution.time_run import SMALL_ROWS, RunOptions, default_workers
 from tiltpy.runtime.ingest.keys import Keys
 from tiltpy.runtime.preaggregation.finalize import PaneAggregate, PaneSnapshots
 from tiltpy.runtime.preaggregation.pane_states import (
-    MERGED,
-    PER_ROW,
     CodedKeys,
     Matrices,
     Panes,
@@ -43,11 +43,7 @@ from tiltpy.runtime.results.table import DeferredRows, OutputRows
 from tiltpy.types import Scalar
 
 NARROW = 1 << 16
-"""Rows of a pane from which on their counts need wide numbers ..."""
-WIDE = 1 << 32
-"""... and from which on there are none that are wide enough."""
-MEMORY = 4
-"""The part of the memory that the states of an output may take."""
+"""Rows of a pane from which on their counts need wide numbers."""
 
 
 class FoldKernels(Kernels, Protocol):
@@ -115,39 +111,46 @@ class _Pending(DeferredRows):
 
     def make(self) -> OutputRows:
         """Make cells of the states, and snapshots of the cells."""
-        parts = self.folded.snapshots()
+        blocks = self.folded.snapshots()
         none = np.zeros(0, np.int64)
-        keys = np.concatenate([none, *(part.keys for part in parts)])
-        counts = np.concatenate([none, *(part.counts for part in parts)])
+        keys = np.concatenate([none, *(block.keys for block in blocks)])
+        counts = np.concatenate([none, *(block.counts for block in blocks)])
         known = Keys(self.rows.names, self.folded.matrices.keys.columns(keys))
         columns = KeyColumns(known, np.arange(len(keys)), counts, self.order)
-        return OutputRows([_piece(part) for part in parts], columns)
+        return OutputRows([_piece(block) for block in blocks], columns)
 
 
-def _piece(part: PaneSnapshots) -> SnapshotBuffer:
-    layout, count = TimeLayout.INTERVALS, len(part.starts)
-    return SnapshotBuffer(layout, count, 0, 1, part.starts, part.ends, part.columns)
+def _piece(snapshots: PaneSnapshots) -> SnapshotBuffer:
+    layout, count = TimeLayout.INTERVALS, len(snapshots.starts)
+    return SnapshotBuffer(
+        layout, count, 0, 1, snapshots.starts, snapshots.ends, snapshots.columns
+    )
 
 
 def fold_directly(
-    part: OutputGroup[FoldKernels],
+    group: OutputGroup[FoldKernels],
     rows: TimeOrderedRows,
     request: Request,
     options: RunOptions,
 ) -> PreaggregatedRun:
     """Fold the rows of the only input of a query; `Misfit` if not."""
-    query, plan = part.query, plan_folds(part, rows, few=bool(options.preaggregate))
+    query, plan = (
+        group.query,
+        plan_folds(
+            group, rows, options.costs.preaggregation, forced=bool(options.preaggregate)
+        ),
+    )
     workers = options.workers or default_workers()
-    found = {}
+    aggregates = {}
     for fold in plan.folds:
         matrices, cells = fold.fill(plan.rows, plan.strings, workers)
         definition = query.definition(fold.name)
         assert definition is not None
         tdom, of = definition.tdom, definition.type
-        found[fold.name] = PaneAggregate(matrices, cells, tdom, of, request)
+        aggregates[fold.name] = PaneAggregate(matrices, cells, tdom, of, request)
     if options.progress is not None:
         options.progress(1, 1)
-    return PreaggregatedRun(query, rows, plan.strings, found)
+    return PreaggregatedRun(query, rows, plan.strings, aggregates)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,24 +164,29 @@ class Plan:
 
 
 def plan_folds(
-    part: OutputGroup[FoldKernels], rows: TimeOrderedRows, *, few: bool = False
+    group: OutputGroup[FoldKernels],
+    rows: TimeOrderedRows,
+    costs: PreaggregationCosts,
+    *,
+    forced: bool = False,
 ) -> Plan:
-    """Plan the folds, of `few` rows too; `Misfit` if one is refused."""
-    (declared,) = part.query.inputs
-    if rows.buffer.n < SMALL_ROWS and not few:
-        raise Misfit(f"~{declared.name} has few rows")
-    encoded, strings = encode(part.vocabulary, {declared.name: rows.buffer})
+    """Plan the folds; `Misfit` if one is refused, unless it is `forced`."""
+    (declared,) = group.query.inputs
+    refusal = refuse_few_rows(declared.name, rows.buffer.n, costs, forced=forced)
+    if refusal is not None:
+        raise Misfit(refusal.reason)
+    encoded, strings = encode(group.vocabulary, {declared.name: rows.buffer})
     buffer = encoded[declared.name]
     layouts = {declared.name: _layout(buffer)}
-    kernels = part.compile_for(layouts)
+    kernels = group.compile_for(layouts)
     aggregations = {}
-    for name in part.query.outputs:
+    for name in group.query.outputs:
         aggregation = kernels.pane_aggregation(name)
         if isinstance(aggregation, Refusal):
             raise Misfit(aggregation.reason)
         aggregations[name] = aggregation
     folds = [
-        Fold.of(name, aggregation, rows, kernels)
+        Fold.of(name, aggregation, rows, kernels, costs)
         for name, aggregation in aggregations.items()
     ]
     return Plan(layouts, buffer, strings, folds)
@@ -188,7 +196,7 @@ def _layout(buffer: SnapshotBuffer) -> Layout:
     """What the kernels are specialised for: nulls, and whether rows may overlap."""
     overlap = buffer.layout is TimeLayout.OVERLAPPING
     time = TimeLayout.OVERLAPPING if overlap else TimeLayout.SAMPLED
-    return Layout(time, tuple(one.validity is not None for one in buffer.columns))
+    return Layout(time, tuple(column.validity is not None for column in buffer.columns))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,6 +210,7 @@ class Fold:
     most: int
     rows: TimeOrderedRows
     kernels: FoldKernels
+    costs: PreaggregationCosts
 
     @staticmethod
     def of(
@@ -209,30 +218,32 @@ class Fold:
         aggregation: PaneAggregation,
         rows: TimeOrderedRows,
         kernels: FoldKernels,
+        costs: PreaggregationCosts,
     ) -> "Fold":
-        """The output with its panes and keys; or `Misfit`."""
+        """Find the panes and keys of an output, or raise `Misfit`."""
         bounds = rows.buffer.bounds()
         assert bounds is not None
         count = pane_count(aggregation.pane, aggregation.phase, bounds)
-        most = min(
-            PER_ROW * rows.buffer.n // (count * len(aggregation.states)),
-            MERGED * rows.buffer.n // (count * aggregation.merged),
+        facts = PaneFacts(
+            aggregation.input,
+            rows.buffer.n,
+            count,
+            len(aggregation.states),
+            aggregation.merged,
         )
-        if most == 0:
-            raise Misfit(
-                f"~{aggregation.input} has few rows for {count:,} panes, of which "
-                f"windows have {aggregation.merged:,}"
-            )
+        most = most_keys(facts, costs)
+        if isinstance(most, Refusal):
+            raise Misfit(most.reason)
         keys = _keys(aggregation, rows, most, count)
         panes = cut_panes(aggregation.pane, aggregation.phase, rows.buffer)
         if panes is None:
             raise Misfit(f"rows of ~{aggregation.input} are in more than one pane")
-        if panes.longest >= WIDE:
-            raise Misfit(f"a pane of ~{aggregation.input} has {panes.longest:,} rows")
         entry = sum(scalar.bits // 8 or 1 for scalar in aggregation.states)
-        if count * keys.count * entry > physical_memory() // MEMORY:
-            raise Misfit(f"the states of ~{name} would take too much memory")
-        return Fold(name, aggregation, panes, keys, most, rows, kernels)
+        size, memory = count * keys.count * entry, physical_memory()
+        refusal = refuse_size(name, panes.longest, size, memory, facts, costs)
+        if refusal is not None:
+            raise Misfit(refusal.reason)
+        return Fold(name, aggregation, panes, keys, most, rows, kernels, costs)
 
     @property
     def narrow(self) -> bool:
@@ -251,9 +262,11 @@ class Fold:
             fold, cells = self.kernels.preaggregation_kernels(
                 self.name, keys.scalar, narrow=self.narrow
             )
-            found = Matrices(fold.signature, rows, keys, self.panes, strings)
-            if found.fill(fold, workers):
-                return found, cells
+            matrices = Matrices(
+                fold.signature, rows, keys, self.panes, strings, self.costs
+            )
+            if matrices.fill(fold, workers):
+                return matrices, cells
             self.rows.widen()
             keys = _keys(self.aggregation, self.rows, self.most, len(self.panes))
 

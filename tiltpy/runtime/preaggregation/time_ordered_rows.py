@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tiltpy.costs import DEFAULT_COSTS, PreaggregationCosts
 from tiltpy.forks import cached_property
 from tiltpy.ir.nodes import Input
 from tiltpy.runtime.arrays.dtypes import I64Array
@@ -34,9 +35,6 @@ from tiltpy.runtime.ingest.sort_by_time import find_row_order
 from tiltpy.runtime.preaggregation.pane_states import CodedKeys
 from tiltpy.types import NAMED, Unit
 
-SAMPLE = 1 << 12
-"""Rows in each part of a sample: the first ones, the last, and some all over."""
-
 
 class TimeOrderedRows:
     """Rows in order of time, the names of their keys, and the kind of their times."""
@@ -48,12 +46,14 @@ class TimeOrderedRows:
         names: tuple[str, ...],
         columns: Callable[[], tuple[pa.Array, ...]],
         codes: Callable[[], KeyCodes],
+        sampled: int,
     ) -> None:
         self.buffer = buffer
         self.stamps = stamps
         self.names = names
         self._read_columns = columns
         self._find_codes = codes
+        self._sampled = sampled
         self._range: tuple[int, int] | None = None
 
     @cached_property
@@ -80,10 +80,10 @@ class TimeOrderedRows:
             low, high = self._range
             if high - low < most:
                 return _in_range(self._plain, low, high, self.columns[0].type)
-        if self._distinct > min(most, SAMPLE):
+        if self._distinct > min(most, self._sampled):
             return None
-        found = self._codes if self._codes.size <= most else self._narrow_codes
-        return _coded(found) if found.size <= most else None
+        codes = self._codes if self._codes.size <= most else self._narrow_codes
+        return _coded(codes) if codes.size <= most else None
 
     def widen(self) -> None:
         """Look at all keys."""
@@ -114,16 +114,16 @@ class TimeOrderedRows:
 
     def _sample(self) -> I64Array:
         rows = self.buffer.n
-        ends = np.arange(min(rows, SAMPLE))
-        spread = np.arange(0, rows, max(1, rows // SAMPLE))
+        ends = np.arange(min(rows, self._sampled))
+        spread = np.arange(0, rows, max(1, rows // self._sampled))
         return np.concatenate([ends, spread, rows - 1 - ends])
 
     @cached_property
     def _distinct(self) -> int:
         """How many keys a sample has."""
         rows = pa.array(self._sample())
-        found = encode_keys([column.take(rows) for column in self.columns])
-        return len(np.unique(found.codes))
+        keys = encode_keys([column.take(rows) for column in self.columns])
+        return len(np.unique(keys.codes))
 
 
 def _is_integer(kind: pa.DataType) -> bool:
@@ -154,31 +154,35 @@ def _in_range(plain: pa.Array, low: int, high: int, kind: pa.DataType) -> CodedK
     return CodedKeys(values_of(plain, dtype), scalar, low, high - low + 1, columns)
 
 
-def _coded(found: KeyCodes) -> CodedKeys:
-    kind = found.codes.dtype
+def _coded(codes: KeyCodes) -> CodedKeys:
+    kind = codes.codes.dtype
     assert kind.itemsize < 8, "there would be more keys than rows"
 
     def columns(keys: I64Array) -> tuple[pa.Array, ...]:
-        return found.decode(keys.astype(kind))
+        return codes.decode(keys.astype(kind))
 
     return CodedKeys(
-        found.codes, NAMED[f"u{8 * kind.itemsize}"], 0, found.size, columns
+        codes.codes, NAMED[f"u{8 * kind.itemsize}"], 0, codes.size, columns
     )
 
 
 def read_in_time_order(
-    declared: Input, binding: InputBinding, unit: Unit | None
+    declared: Input,
+    binding: InputBinding,
+    unit: Unit | None,
+    costs: PreaggregationCosts = DEFAULT_COSTS.preaggregation,
 ) -> TimeOrderedRows | str:
-    """The rows of an input by key as they come, or why they must be put together.
+    """Read the rows of an input by key as they come, or say why they are grouped.
 
     What a binding remembers is not read again. Errors are those of `ingest`.
     """
-    key = TimeOrderedRows, declared, unit
-    return binding.memoize(key, lambda: _read(declared, binding, unit))
+    sampled = costs.sampled_rows
+    key = TimeOrderedRows, declared, unit, sampled
+    return binding.memoize(key, lambda: _read(declared, binding, unit, sampled))
 
 
 def _read(
-    declared: Input, binding: InputBinding, unit: Unit | None
+    declared: Input, binding: InputBinding, unit: Unit | None, sampled: int
 ) -> TimeOrderedRows | str:
     settled = complete_input(declared, binding)
     lifetime = settled.lifetime
@@ -213,7 +217,7 @@ def _read(
         key = KeyCodes, choice.keys
         return binding.memoize(key, lambda: encode_keys(columns()))
 
-    return TimeOrderedRows(buffer, kind, declared.keys, columns, codes)
+    return TimeOrderedRows(buffer, kind, declared.keys, columns, codes, sampled)
 
 
 def _in_order(

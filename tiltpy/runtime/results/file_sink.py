@@ -11,13 +11,11 @@ import pyarrow.csv as pc
 import pyarrow.ipc as pi
 import pyarrow.parquet as pq
 
+from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
 from tiltpy.runtime.arrow.files import format_of, reason, replace_files
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.results.result import OutputTable, Result
-
-ROW_GROUP = 1 << 18
-"""Rows that are written at once at least: smaller row groups are slow to read."""
 
 
 class _Writer(Protocol):
@@ -44,7 +42,7 @@ class _OutputFile:
         self._tables.append(table.flatten() if self._flat else table)
         self._rows += table.num_rows
         self.total += table.num_rows
-        if self._rows >= ROW_GROUP:
+        if self._rows >= DEFAULT_COSTS.reading.row_group:
             self._flush()
 
     def finish(self) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from tiltpy.argument_checks import check_argument, check_text
+from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import TiltError
 from tiltpy.messages import closest
 from tiltpy.plot.series import Series
@@ -16,7 +17,6 @@ from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrow.display import format_html
 from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.concurrency.offload import offload
-from tiltpy.runtime.execution.quick_work import QUICK_ROWS
 from tiltpy.runtime.execution.stitch import Piece, events_of
 from tiltpy.runtime.results.frames import to_pandas, to_points, to_polars
 from tiltpy.runtime.results.key_columns import KeyColumns
@@ -94,7 +94,7 @@ class OutputTable:
     def to_arrow(self) -> pa.Table:
         """Make a pyarrow table of the snapshots; made once, kept."""
         if self._table is None:
-            quick = self._lazy.is_made and self.num_rows < QUICK_ROWS
+            quick = self._lazy.is_made and self.num_rows < DEFAULT_COSTS.run.quick_rows
             self._table = self._to_arrow() if quick else offload(self._to_arrow)
         return self._table
 

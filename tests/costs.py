@@ -1,0 +1,40 @@
+"""Other costs for tests: few rows as many."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from tiltpy.compiler.options import CompileOptions
+from tiltpy.costs import DEFAULT_COSTS, RunCosts
+
+USERS_RUN = RunCosts()
+"""The costs of runs as users have them: tests have no baseline kernel by default."""
+
+
+def costing(**parts: Any) -> CompileOptions:
+    """Options with the default costs but for some parts, such as `keys=KeyCosts(...)`.
+
+    Nothing is kept on disk of what is compiled by them.
+    """
+    return CompileOptions(costs=replace(DEFAULT_COSTS, **parts), cache=False)
+
+
+def set_default_costs(**values: int) -> None:
+    """Change the default costs of runs in this process, for all that is made later.
+
+    All `Costs` share their default parts.
+    """
+    for name, value in values.items():
+        object.__setattr__(DEFAULT_COSTS.run, name, value)
+
+
+@contextmanager
+def default_costs(**values: int) -> Iterator[None]:
+    """Change the default costs of runs, for what is given no options."""
+    before = {name: getattr(DEFAULT_COSTS.run, name) for name in values}
+    set_default_costs(**values)
+    try:
+        yield
+    finally:
+        set_default_costs(**before)

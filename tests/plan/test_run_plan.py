@@ -1,0 +1,180 @@
+"""Which kernels a run has: cases in numbers, with the reasons of those refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tiltpy.costs import Costs, KeyCosts, PreaggregationCosts, RunCosts
+from tiltpy.plan.key_plan import plan_keys, refuse_own_vector, refuse_vector_keys
+from tiltpy.plan.nodes import Refusal
+from tiltpy.plan.pane_limits import PaneFacts, most_keys, refuse_few_rows, refuse_size
+from tiltpy.plan.run_plan import (
+    ChunkRule,
+    RunFacts,
+    VectorFacts,
+    chunk_count,
+    needs_threads,
+    plan_run,
+    refuse_vector,
+)
+
+COSTS = Costs(
+    cells_per_row=16,
+    run=RunCosts(vector_rows=1000, baseline_rows=500, unpaid_visits=100),
+)
+DENSE = VectorFacts(visits=4000, rows_read=4000, rows_outside=20)
+NONE = Refusal("the query has none for such rows")
+MANY = RunFacts(4000, whole=True)
+CHUNKED = replace(MANY, chunk=50)
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        (RunFacts(1000), None),
+        (RunFacts(999), "999 rows are fewer than 1,000"),
+        (RunFacts(999, vector=True), None),
+        (RunFacts(999, chunk=50), None),
+        (RunFacts(4000, vector=False), "the run uses none"),
+    ],
+    ids=str,
+)
+def test_whether_a_vector_kernel_is_looked_for(
+    facts: RunFacts, reason: str | None
+) -> None:
+    refusal = refuse_vector(facts, COSTS.run)
+    assert (None if refusal is None else refusal.reason) == reason
+
+
+@pytest.mark.parametrize(
+    ("facts", "vector", "refused", "no_baseline", "chunks"),
+    [
+        # The vector kernel leaves few rows, or there are few at all.
+        (MANY, DENSE, None, None, ChunkRule.VECTOR),
+        (RunFacts(499, whole=True), NONE, NONE.reason, None, ChunkRule.WORK),
+        # Many rows are left to the sweep kernel.
+        (MANY, replace(DENSE, rows_outside=500), None,
+         "500 rows are no fewer than 500", ChunkRule.VECTOR),
+        (MANY, NONE, NONE.reason, "4,000 rows are no fewer than 500", ChunkRule.WORK),
+        # Windows may reach far beyond the rows, up to a limit.
+        (MANY, VectorFacts(64_100, 4000, 20), None, None, ChunkRule.VECTOR),
+        (MANY, VectorFacts(64_101, 4000, 20),
+         "64,101 visits for 4,000 rows are more than 64,100",
+         "4,000 rows are no fewer than 500", ChunkRule.WORK),
+        # The baseline kernel is for a whole run of which the caller says nothing.
+        (RunFacts(10), NONE, NONE.reason,
+         "more of the outputs may be computed with the same kernel", ChunkRule.WORK),
+        (CHUNKED, DENSE, None, "the caller cuts time into chunks", ChunkRule.GIVEN),
+        (replace(MANY, vector=True), DENSE, None,
+         "the caller decides on vector kernels", ChunkRule.VECTOR),
+        # A vector kernel polls no stop flag.
+        (replace(MANY, chunk=1 << 24), DENSE, None,
+         "the caller cuts time into chunks", ChunkRule.GIVEN),
+        (replace(MANY, chunk=(1 << 24) + 1), DENSE, None,
+         "the caller cuts time into chunks", ChunkRule.VECTOR),
+        (replace(MANY, chunk=1 << 30), NONE, NONE.reason,
+         "the caller cuts time into chunks", ChunkRule.GIVEN),
+    ],
+)  # fmt: skip
+def test_the_kernels_of_a_run(
+    facts: RunFacts,
+    vector: VectorFacts | Refusal,
+    refused: str | None,
+    no_baseline: str | None,
+    chunks: ChunkRule,
+) -> None:
+    plan = plan_run(facts, vector, COSTS)
+    assert (plan.vector and plan.vector.reason) == refused
+    assert (plan.baseline and plan.baseline.reason) == no_baseline
+    assert plan.chunks is chunks
+
+
+@pytest.mark.parametrize(
+    ("work", "ranked", "count"),
+    [
+        (0, False, 1),
+        ((1 << 17) - 1, False, 1),
+        (1 << 17, False, 2),
+        (1 << 20, False, 12),
+        (1 << 20, True, 12),
+        (1 << 26, False, 32),
+        (1 << 26, True, 512),
+    ],
+)
+def test_how_many_chunks_there_are(work: int, ranked: bool, count: int) -> None:
+    assert chunk_count(work, RunCosts(), ranked=ranked) == count
+
+
+def test_little_work_has_one_thread() -> None:
+    costs = RunCosts()
+    assert not needs_threads(costs.least_chunk_work - 1, 3, costs)
+    assert needs_threads(costs.least_chunk_work - 1, 4, costs)
+    assert needs_threads(costs.least_chunk_work, 1, costs)
+
+
+KEYS = KeyCosts(many_rows=100, batch_rows=60, batch_keys=4, vector_speedup=10)
+
+
+@pytest.mark.parametrize(
+    ("work", "forced", "served", "tasks"),
+    [
+        ([], [], [], []),
+        ([5, 5, 5, 5, 5, 5], [], [], [[0, 1, 2], [3, 4, 5]]),
+        ([30, 40, 30], [], [], [[0], [1, 2]]),
+        ([1, 200, 1], [], [], [[0], "1", [2]]),
+        ([1, 200, 1], [], [1], [[0, 1, 2]]),
+        ([1, 2, 300, 300], [1, 2], [2, 3], [[0], "1", "2", [3]]),
+    ],
+)
+def test_keys_in_batches_or_alone(
+    work: list[int], forced: list[int], served: list[int], tasks: list[list[int] | str]
+) -> None:
+    """Those that are runs of their own are a text."""
+
+    def mask(keys: list[int]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        return np.isin(np.arange(len(work)), keys)
+
+    rows, every = np.array(work, np.int64), mask(list(range(len(work))))
+    found = list(plan_keys(rows, every, mask(forced), mask(served), KEYS))
+    shown = [str(t.keys[0]) if t.alone else t.keys.tolist() for t in found]
+    assert shown == tasks
+    assert [t.rows for t in found] == [rows[t.keys].sum() for t in found]
+
+
+def test_keys_for_which_nothing_is_wanted_are_left_out() -> None:
+    work, none = np.array([5, 5, 5]), np.zeros(3, np.bool_)
+    (task,) = plan_keys(work, np.array([True, False, True]), none, none, KEYS)
+    assert task.keys.tolist() == [0, 2]
+
+
+def test_vector_kernels_of_keys() -> None:
+    work, keys = np.array([60, 39, 500]), np.array([True, True, False])
+    assert refuse_vector_keys(work, keys, KEYS) == Refusal(
+        "keys that it could serve have 99 rows, fewer than 100"
+    )
+    assert refuse_vector_keys(work + 1, keys, KEYS) is None
+    costs = KeyCosts(shared_rows=1000, few_phases=4)
+    assert refuse_own_vector(999, 4, costs) is None
+    assert refuse_own_vector(1000, 5, costs) is None
+    assert refuse_own_vector(999, 5, costs) == Refusal("regular rows are in 5 phases")
+
+
+def test_how_many_keys_are_preaggregated() -> None:
+    costs = PreaggregationCosts(least_rows=100, entries_per_row=4, merges_per_row=16)
+    assert refuse_few_rows("x", 99, costs, forced=False) == Refusal("~x has few rows")
+    assert refuse_few_rows("x", 99, costs, forced=True) is None
+    assert refuse_few_rows("x", 100, costs, forced=False) is None
+    facts = PaneFacts("x", rows=1000, panes=10, states=2, merged=1)
+    assert most_keys(facts, costs) == 4 * 1000 // 20
+    assert most_keys(replace(facts, merged=100), costs) == 16 * 1000 // 1000
+    assert most_keys(replace(facts, merged=10_000), costs) == Refusal(
+        "~x has few rows for 10 panes, of which windows have 10,000"
+    )
+    assert refuse_size("o", 50, 25, 100, facts, costs) is None
+    assert refuse_size("o", 50, 26, 100, facts, costs) == Refusal(
+        "the states of ~o would take too much memory"
+    )
+    assert refuse_size("o", 1 << 32, 25, 100, facts, costs) == Refusal(
+        "a pane of ~x has 4,294,967,296 rows"
+    )

@@ -1,0 +1,69 @@
+"""The plan of a run by key: runs of their own, batches, and the keys of vector kernels.
+
+A key with very many rows, or with many that no vector kernel serves, is a run of its
+own; others share batches. All is decided by the rows alone, never by the workers.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiltpy.costs import KeyCosts
+from tiltpy.plan.nodes import Refusal
+
+Work = NDArray[np.int64]
+"""The rows, or cells, to visit for each key."""
+Mask = NDArray[np.bool_]
+"""Whether something is so of each key."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyTask:
+    """Keys that are computed together, or one that is a run of its own (`alone`)."""
+
+    keys: NDArray[np.int64]
+    alone: bool
+    rows: int
+
+
+def plan_keys(
+    work: Work, wanted: Mask, forced: Mask, served: Mask, costs: KeyCosts
+) -> Iterator[KeyTask]:
+    """Divide the `wanted` keys into tasks, in order.
+
+    `forced` are runs of their own in any case; `served` are those of which a vector
+    kernel computes most.
+    """
+    keys = np.flatnonzero(wanted)
+    if not len(keys):
+        return
+    alone = (forced | (work >= costs.many_rows) & ~served)[keys]
+    cost = np.where(served, work // costs.vector_speedup, work)[keys]
+    share = np.maximum(cost, costs.batch_rows // costs.batch_keys)
+    batch = np.where(alone, 0, share).cumsum() // costs.batch_rows
+    new = alone[1:] | alone[:-1] | (batch[1:] != batch[:-1])
+    for numbers in np.split(np.arange(len(keys)), np.flatnonzero(new) + 1):
+        rows = int(work[keys[numbers]].sum())
+        yield KeyTask(keys[numbers], bool(alone[numbers[0]]), rows)
+
+
+def refuse_vector_keys(work: Work, keys: Mask, costs: KeyCosts) -> Refusal | None:
+    """Refuse a vector kernel for keys that have few rows in all."""
+    rows = int(work[keys].sum())
+    if rows >= costs.many_rows:
+        return None
+    return Refusal(
+        f"keys that it could serve have {rows:,} rows, fewer than {costs.many_rows:,}"
+    )
+
+
+def refuse_own_vector(rows: int, phases: int, costs: KeyCosts) -> Refusal | None:
+    """Refuse a vector kernel for a key that is a run of its own.
+
+    Regular rows need one for each of the `phases` in which the keys' rows are.
+    """
+    if rows >= costs.shared_rows or phases <= costs.few_phases:
+        return None
+    return Refusal(f"regular rows are in {phases:,} phases")
