@@ -15,6 +15,7 @@ import pytest
 import tiltpy as tilt
 from tests.compare import ROUGH_REDUCTIONS
 from tests.compiled import Setting
+from tests.costs import costing
 from tests.plain import check_engines
 from tests.plan.shapes import Census
 from tiltpy.codegen import jit
@@ -313,3 +314,18 @@ def test_a_tile_is_one_cell_of_a_coarser_object(name: str, *, nulls: bool) -> No
     text = f"input x : f32\n{COARSER[name]}\noutput ~o"
     settings = (SMALL, Setting(480, vector=True, nulls="samples", small=True))
     grid_run(text, {"x": samples(values, 3)}, settings=settings)
+
+
+@pytest.mark.parametrize("longest", [0, 1, 15, 16])
+def test_costs_never_make_blocks_of_less_than_a_vector(longest: int) -> None:
+    """A block of no vectors has no end: its kernel wrote beyond its arrays."""
+    text = "input x : f64\nt = TDom(-∞, ∞, 1)\n" + "".join(
+        f"~o{size}[t] = max(~x[t-{size} : t])\n" for size in range(1, 36)
+    )
+    values = np.random.default_rng(1).integers(-99, 99, 1000).astype(np.float64)
+    rows = {"x": tilt.sampled(values, 0, 1)}
+    options = costing(longest_tree=longest, longest_narrow_tree=longest)
+    found = tilt.parse(text, options=options).run(**rows)
+    meant = tilt.parse(text).run(**rows)
+    for name, output in meant.items():
+        assert found[name].to_arrow().equals(output.to_arrow()), name

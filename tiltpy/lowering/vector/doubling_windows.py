@@ -155,10 +155,11 @@ class WindowFold:
         return aggregate, sequence.at(block, back)
 
     def _grows(self, cells: int) -> bool:
-        """Decide whether a window is made by doubling alone."""
+        """Decide whether a window is made by doubling alone; blocks need a vector."""
         narrow = self.aggregate.wider is not None
         costs = self.builder.costs
-        return cells <= (costs.longest_narrow_tree if narrow else costs.longest_tree)
+        longest = costs.longest_narrow_tree if narrow else costs.longest_tree
+        return cells < max(LANES, longest + 1)
 
     def _window(self, block: Block, cells: int) -> tuple[Aggregate, State]:
         if self._grows(cells):
