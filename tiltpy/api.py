@@ -1,23 +1,21 @@
 """The public face: queries from text or Python, run over anything that speaks Arrow."""
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from tiltpy.abi.layouts import Layout
 from tiltpy.argument_checks import check_argument, check_path
 from tiltpy.check_reductions import check_agreement
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.output_selection import split_by_keys
 from tiltpy.compiler.query_kernels import Compiler
-from tiltpy.engines.local import bind_inputs, plan_bound, run_parts
+from tiltpy.engines.local import bind_inputs, run_parts
 from tiltpy.engines.out_of_core import stream
 from tiltpy.errors import TiltError, warn
 from tiltpy.explain.card import query_card, summarize
 from tiltpy.explain.forms import FORMS
 from tiltpy.explain.outline import make_outline
-from tiltpy.explain.stages import DEFAULT_LAYOUT, explain, explain_preaggregation
+from tiltpy.explain.report import explain_stages, read_data
 from tiltpy.frontend import parse as text
 from tiltpy.frontend.python import builder
 from tiltpy.inputs import BoundInput
@@ -26,22 +24,20 @@ from tiltpy.ir.nodes import Query
 from tiltpy.ir.print.query import format_query
 from tiltpy.passes import resolve_boundaries
 from tiltpy.passes.analyses.row_inputs import row_inputs
-from tiltpy.run_arguments import Arguments, read_options, run_time_bounds
+from tiltpy.run_arguments import Arguments, read_options
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.hidden_rows import HiddenRows
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.quick_work import reads_quickly
 from tiltpy.runtime.execution.run_options import Progress, RunOptions
 from tiltpy.runtime.execution.time_domain import Request
-from tiltpy.runtime.execution.vector_range import find_sampling_grid
 from tiltpy.runtime.incremental.sizes import size_of
 from tiltpy.runtime.ingest.binding import InputBinding, check_bound
-from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.results.file_sink import write_results
 from tiltpy.runtime.results.key_columns import Order
 from tiltpy.runtime.results.result import Result
 from tiltpy.time_literals import Length, Moment
-from tiltpy.types import Unit, columns
+from tiltpy.types import Unit
 from tiltpy.visible import escape_lines
 
 RUN_ARGUMENTS = (
@@ -326,56 +322,16 @@ class CompiledQuery:
             raise TiltError(f"there is no format {format!r} to explain in; use {known}")
         if format != "stages" and (llvm or asm):
             raise TiltError("machine code is shown in the format 'stages' only")
-        layouts = {
-            each.name: Layout(DEFAULT_LAYOUT, (False,) * len(columns(each.type)))
-            for each in self.query.inputs
-        }
-        sampling_grids = None
         frames = {} if inputs is None else inputs
         check_argument("inputs", frames, Mapping, "a dict")
         bindings = self._bindings(frames) if frames else {}
-        bound: Mapping[str, InputRows] = {}
-        if bindings:
-            bind_all = partial(bind_inputs, self.query, bindings, allow_sort=True)
-            bound = offload(bind_all)
-            rows = {name: each.most_rows() for name, each in bound.items()}
-            layouts = {name: each.abi_layout() for name, each in rows.items()}
-            costs = self.options.costs
-            grids = {n: find_sampling_grid(each, costs) for n, each in rows.items()}
-            sampling_grids = {n: grid for n, grid in grids.items() if grid is not None}
+        data = read_data(self.query, bindings, self.options.costs)
         if format != "stages":
-            compiled = self._compiler.compile_for(layouts)
+            compiled = self._compiler.compile_for(data.layouts)
             shown = FORMS[format](make_outline(self.query, compiled.query))
             return shown if format == "json" else escape_lines(shown)
-        texts = []
-        for compiler in self._compilers:
-            names = [each.name for each in compiler.query.inputs]
-            compiled = compiler.compile_for({name: layouts[name] for name in names})
-            on = (
-                None
-                if sampling_grids is None
-                else {n: sampling_grids[n] for n in names if n in sampling_grids}
-            )
-            folds = explain_preaggregation(compiler, bindings) if bindings else None
-            run = None
-            if (
-                bindings
-                and not isinstance(folds, list)
-                and not run_time_bounds(self.query)
-            ):
-                group = OutputGroup(compiler.query, compiler.compile_for)
-                options = RunOptions(costs=self.options.costs)
-                run = plan_bound(group, bound, Request(), options)
-            texts.append(
-                explain(compiler.query, compiled, on, folds, run, llvm=llvm, asm=asm)
-            )
-        hidden = self._hidden_rows(Request())
-        for name, rows_of_input in bound.items():
-            hidden.add(name, rows_of_input.buffer, rows_of_input.groups)
-        message = hidden.message()
-        if message is not None:
-            texts.append(f"== hidden rows ==\n{message}\n")
-        return escape_lines("\n".join(texts))
+        shown = explain_stages(self.query, self._compilers, data, llvm=llvm, asm=asm)
+        return escape_lines(shown)
 
     def __str__(self) -> str:
         return format_query(self.query)

@@ -1,4 +1,5 @@
 """Explanations of a query: its stages as text, outlines, graphs and notebook cards.
 
-`stages.py` prints the stages; the other files show which objects refer to which.
+`report.py` prints the stages of a query over data, `stages.py` those of one combination
+of layouts; the other files show which objects refer to which.
 """

@@ -322,10 +322,10 @@ def test_costs_never_make_blocks_of_less_than_a_vector(longest: int) -> None:
     text = "input x : f64\nt = TDom(-∞, ∞, 1)\n" + "".join(
         f"~o{size}[t] = max(~x[t-{size} : t])\n" for size in range(1, 36)
     )
-    values = np.random.default_rng(1).integers(-99, 99, 1000).astype(np.float64)
-    rows = {"x": tilt.sampled(values, 0, 1)}
+    values = np.random.default_rng(1).integers(-99, 99, 20_000).astype(np.float64)
+    x = tilt.sampled(values, 0, 1)
     options = costing(longest_tree=longest, longest_narrow_tree=longest)
-    found = tilt.parse(text, options=options).run(**rows)
-    meant = tilt.parse(text).run(**rows)
+    found = tilt.parse(text, options=options).run(x=x)
+    meant = tilt.parse(text).run(x=x)
     for name, output in meant.items():
         assert found[name].to_arrow().equals(output.to_arrow()), name

@@ -42,6 +42,7 @@ class Blocks:
         *,
         certain: bool,
     ) -> None:
+        assert vectors > 0
         self.builder = builder
         self.aggregate = aggregate
         self.vectors = vectors
