@@ -3,8 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+import tiltpy as tilt
+from tests.costs import USERS_RUN, costing
 from tiltpy.costs import Costs, KeyCosts, PreaggregationCosts, RunCosts
 from tiltpy.plan.key_plan import plan_keys, refuse_own_vector, refuse_vector_keys
 from tiltpy.plan.nodes import Refusal
@@ -111,6 +114,33 @@ def test_little_work_has_one_thread() -> None:
     assert not needs_threads(costs.least_chunk_work - 1, 3, costs)
     assert needs_threads(costs.least_chunk_work - 1, 4, costs)
     assert needs_threads(costs.least_chunk_work, 1, costs)
+
+
+@pytest.mark.parametrize(
+    ("rows", "by", "lines"),
+    [
+        (900, "", ["not vector kernel: 900 rows are fewer than 4,096",
+                   "baseline kernel, without special strategies"]),
+        (5000, "", ["vector kernel, where the rows that it reads exist",
+                    "baseline kernel beside it, without special strategies"]),
+        (900, " by k", ["keys in batches: 3 in 1", "keys as runs of their own: 0",
+                        "not vector kernel: keys that it could serve have 900 rows, "
+                        "fewer than 32,768"]),
+        (40_000, " by k", ["keys in batches: 3 in 1", "keys as runs of their own: 0",
+                           "vector kernel for 3 keys"]),
+    ],
+)  # fmt: skip
+def test_explain_says_which_kernels_a_run_has(
+    rows: int, by: str, lines: list[str]
+) -> None:
+    number = np.arange(rows)
+    frame = pa.table({"ts": number, "x": number / 8, "k": number % 3})
+    query = tilt.parse(
+        f"input x{by} : f64 time ts point\n~o[t] = mean(~x[t-20:t]) - ~x[t-5]",
+        options=costing(run=USERS_RUN),
+    )
+    text = query.explain(inputs={"x": frame})
+    assert text.split("== run ==\n")[1].split("\n==")[0].strip().split("\n") == lines
 
 
 KEYS = KeyCosts(many_rows=100, batch_rows=60, batch_keys=4, vector_speedup=10)

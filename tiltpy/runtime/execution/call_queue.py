@@ -35,15 +35,15 @@ class CallQueue:
         for thread, memory in enumerate(scratch):
             slots = [table.slots for table in tables]
             if thread and needs:
-                slots = [own.copy() for own in slots]
+                slots = [table_slots.copy() for table_slots in slots]
             places = {}
             for key, of in needs.items():
                 array = memory.take(key, *of)
                 self._scratch.append(array)
                 places[key] = address(array)
-            for own, table in zip(slots, tables, strict=True):
+            for table_slots, table in zip(slots, tables, strict=True):
                 for index, need in table.needs.items():
-                    own[:, index] = places[need.key]
+                    table_slots[:, index] = places[need.key]
             self._slots.append(slots)
         self._pairs = [_pairs(tables, slots) for slots in self._slots]
 
@@ -52,9 +52,15 @@ class CallQueue:
         _make(self._tables[0].code, self._pairs, self)
         first, *others = self._slots
         for slots in others:
-            for table, own, other in zip(self._tables, first, slots, strict=True):
+            for table, first_slots, other in zip(
+                self._tables, first, slots, strict=True
+            ):
                 for index in table.map.counts.values():
-                    np.maximum(own[:, index], other[:, index], out=own[:, index])
+                    np.maximum(
+                        first_slots[:, index],
+                        other[:, index],
+                        out=first_slots[:, index],
+                    )
 
     @property
     def places(self) -> I64Array:
@@ -66,12 +72,12 @@ def _pairs(tables: Sequence[CallTable], slots: Sequence[I64Array]) -> I64Array:
     """The calls of some tables: the kernel's address and that of the slots, of each."""
     pairs = np.empty((sum(map(len, slots)), 2), np.int64)
     first = 0
-    for table, own in zip(tables, slots, strict=True):
-        stop = first + len(own)
+    for table, calls in zip(tables, slots, strict=True):
+        stop = first + len(calls)
         pairs[first:stop, 0] = table.code.address
-        pairs[first:stop, 1] = address(own)
-        if len(own) > 1:
-            pairs[first:stop, 1] += np.arange(len(own)) * own.strides[0]
+        pairs[first:stop, 1] = address(calls)
+        if len(calls) > 1:
+            pairs[first:stop, 1] += np.arange(len(calls)) * calls.strides[0]
         first = stop
     return pairs
 
@@ -99,7 +105,7 @@ def _make(code: Code, pairs: Sequence[I64Array], owner: object) -> None:
     def stop() -> None:
         taken[0] = len(pairs[0])
 
-    run_all([partial(_take, code, own, taken, flag, owner) for own in pairs], stop)
+    run_all([partial(_take, code, pair, taken, flag, owner) for pair in pairs], stop)
     if flag.is_set:
         raise StopWork
 

@@ -219,8 +219,8 @@ class CallTable:
             values = self.arrays[SlotKind.OUT_VALUES, loop.name, number]
             nulls = self.arrays.get((SlotKind.OUT_VALIDITY, loop.name, number))
             flags = None if nulls is None else nulls.of(call, count, copy=False)
-            own = values.of(call, count, copy=copy)
-            payload.append(join_column(own, flags, count))
+            column = values.of(call, count, copy=copy)
+            payload.append(join_column(column, flags, count))
         return tuple(payload)
 
 

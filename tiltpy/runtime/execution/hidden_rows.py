@@ -59,7 +59,7 @@ class HiddenRows:
             firsts = offsets[1:-1]
             same[firsts[(firsts > 0) & (firsts < rows.n)] - 1] = False
         limits = [self.request.limits(tdom) for tdom in domains]
-        starts, ends = ([one[i] for one in limits] for i in range(2))
+        starts, ends = ([limit[i] for limit in limits] for i in range(2))
         if None not in starts:
             same &= stamps[1:] > min(start for start in starts if start is not None)
         if None not in ends:

@@ -71,10 +71,10 @@ def _spans(inputs: Sequence[RowsByKey], count: int) -> tuple[Times, Times, BoolA
     there = np.zeros(count, np.bool_)
     for rows in inputs:
         if isinstance(rows, Groups):
-            some = rows.offsets[1:] > rows.offsets[:-1]
-            np.minimum(first, rows.firsts, out=first, where=some)
-            np.maximum(last, rows.lasts, out=last, where=some)
-            there |= some
+            nonempty = rows.offsets[1:] > rows.offsets[:-1]
+            np.minimum(first, rows.firsts, out=first, where=nonempty)
+            np.maximum(last, rows.lasts, out=last, where=nonempty)
+            there |= nonempty
     for rows in inputs:
         bounds = rows.bounds() if isinstance(rows, SnapshotBuffer) else None
         if bounds is not None:

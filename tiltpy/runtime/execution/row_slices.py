@@ -79,16 +79,16 @@ class RowSlices(Generic[N]):
                 assert buffer.ends is not None
                 stop = 1 + self._search(buffer.ends, high, "left")
                 stop = choose(self.start < high, stop, 0)
-        some = low < high
-        first = choose(some, most(least(first, self.count), 0), 0)
-        stop = choose(some, least(stop, self.count), 0)
+        exists = low < high
+        first = choose(exists, most(least(first, self.count), 0), 0)
+        stop = choose(exists, least(stop, self.count), 0)
         return first, most(stop, first)
 
     def _search(self, times: Times, wanted: N, side: Literal["left", "right"]) -> N:
         """`searchsorted` of a time in the slice of each call."""
         if isinstance(self.first, int):
-            own = times[self.first : self.first + self.count]
-            return int(own.searchsorted(wanted, side))
+            times_of_slice = times[self.first : self.first + self.count]
+            return int(times_of_slice.searchsorted(wanted, side))
         stop = self.first + self.count
         if self.keyed:
             return _bisect(times, self.first, stop, wanted, side) - self.first

@@ -59,8 +59,8 @@ class RunCoverage:
             return [self.of(start, end).work for start, end in pairwise(times)]
         works: list[int] = []
         for first in range(0, len(low), self.at_once):
-            own = slice(first, first + self.at_once)
-            works += self._columns(low[own], high[own]).work.tolist()
+            together = slice(first, first + self.at_once)
+            works += self._columns(low[together], high[together]).work.tolist()
         return works
 
     def _columns(self, low: Times, high: Times) -> Coverage[I64Array]:
@@ -84,16 +84,16 @@ class RunCoverage:
                     yield coverage
             return
         for first in range(0, len(low), self.at_once):
-            own = slice(first, first + self.at_once)
-            yield from self._of_many(low[own], high[own])
+            together = slice(first, first + self.at_once)
+            yield from self._of_many(low[together], high[together])
 
     def _of_many(self, low: Times, high: Times) -> Iterator[Coverage[I64Array]]:
         """What some chunks cover, in several parts where they could write much."""
-        some = np.zeros(len(low), np.bool_)
+        owning = np.zeros(len(low), np.bool_)
         for cells in self._cells(low, high).values():
-            some |= cells.some
-        if not some.all():
-            low, high = low[some], high[some]
+            owning |= cells.some
+        if not owning.all():
+            low, high = low[owning], high[owning]
         if not len(low):
             return
         coverage = self._columns(low, high)
@@ -105,15 +105,19 @@ class RunCoverage:
         if not len(cuts):
             yield coverage
             return
-        for part in np.split(np.arange(len(low)), cuts):
-            yield self._cover(np.zeros(len(part), np.int64), low[part], high[part])
+        for chunks in np.split(np.arange(len(low)), cuts):
+            yield self._cover(
+                np.zeros(len(chunks), np.int64), low[chunks], high[chunks]
+            )
 
     def _cover(self, zero: N, low: N, high: N) -> Coverage[N]:
-        rows = {name: RowSlices.all_of(one, zero) for name, one in self._rows.items()}
+        rows = {
+            name: RowSlices.all_of(buffer, zero) for name, buffer in self._rows.items()
+        }
         cells = {
-            name: own
-            for name, own in self._cells(low, high).items()
-            if not isinstance(own.some, bool) or own.some
+            name: owned
+            for name, owned in self._cells(low, high).items()
+            if not isinstance(owned.some, bool) or owned.some
         }
         return Coverage(
             self._signature, zero, rows, cells, self._request, self._support
@@ -124,9 +128,9 @@ class RunCoverage:
         return {
             name: cells_of(
                 self._tdoms[name],
-                one.domain,
-                most(low, one.low),
-                least(high, one.high),
+                range_.domain,
+                most(low, range_.low),
+                least(high, range_.high),
             )
-            for name, one in self._wanted.items()
+            for name, range_ in self._wanted.items()
         }

@@ -96,14 +96,14 @@ class Stitcher:
 
 def _join(pieces: list[Piece]) -> list[Piece]:
     """The same snapshots in as few pieces as there can be without a copy."""
-    found = pieces[:1]
+    stitched = pieces[:1]
     for piece in pieces[1:]:
-        joined = _joined(found[-1], piece)
+        joined = _joined(stitched[-1], piece)
         if joined is None:
-            found.append(piece)
+            stitched.append(piece)
         else:
-            found[-1] = joined
-    return found
+            stitched[-1] = joined
+    return stitched
 
 
 def _joined(left: Piece, right: Piece) -> Piece | None:
@@ -115,13 +115,13 @@ def _joined(left: Piece, right: Piece) -> Piece | None:
     end = left.start + left.n * left.period
     if left.period != right.period or end != right.start:
         return None
-    found = []
-    for one, other in zip(left.columns, right.columns, strict=True):
-        values = _beside(one.values[: left.n], other.values[: right.n])
-        if values is None or one.validity is not None or other.validity is not None:
+    columns = []
+    for before, after in zip(left.columns, right.columns, strict=True):
+        values = _beside(before.values[: left.n], after.values[: right.n])
+        if values is None or before.validity is not None or after.validity is not None:
             return None
-        found.append(Column(values))
-    return make_sampled(left.start, left.period, left.n + right.n, tuple(found))
+        columns.append(Column(values))
+    return make_sampled(left.start, left.period, left.n + right.n, tuple(columns))
 
 
 def _beside(left: Array, right: Array) -> Array | None:
@@ -129,10 +129,10 @@ def _beside(left: Array, right: Array) -> Array | None:
     whole = left.base
     if not isinstance(whole, np.ndarray) or right.base is not whole:
         return None
-    place = address(left)
-    if place + left.nbytes != address(right):
+    begin = address(left)
+    if begin + left.nbytes != address(right):
         return None
-    first = (place - address(whole)) // whole.itemsize
+    first = (begin - address(whole)) // whole.itemsize
     return whole[first : first + len(left) + len(right)]
 
 

@@ -29,7 +29,7 @@ def _supports(
     readers look.
     """
     covered = dict(bounds)
-    found: dict[str, TimeRanges] = {}
+    supports: dict[str, TimeRanges] = {}
     for loop in signature.loops:
         first, last = np.full(count, -FAR), np.full(count, FAR)
         for read in loop.strict:
@@ -43,12 +43,12 @@ def _supports(
             last = np.minimum(last, loop.tdom.ceil(end))
         first = ceil_to(loop.tdom, first)
         last = floor_to(loop.tdom, last)
-        some = first <= last
-        first, last = np.where(some, first, FAR), np.where(some, last, -FAR)
-        found[loop.name] = first, last
+        exists = first <= last
+        first, last = np.where(exists, first, FAR), np.where(exists, last, -FAR)
+        supports[loop.name] = first, last
         low = np.maximum(first - loop.tdom.precision, -FAR)
-        covered[loop.name] = np.where(some, low, FAR), last
-    return found
+        covered[loop.name] = np.where(exists, low, FAR), last
+    return supports
 
 
 def support_by_key(
@@ -70,11 +70,11 @@ def support_by_key(
 def _bounds(rows: RowsByKey, keys: I64Array) -> TimeRanges:
     """The first start and the last end of each key's rows."""
     if isinstance(rows, Groups):
-        some = rows.offsets[keys] < rows.offsets[keys + 1]
+        nonempty = rows.offsets[keys] < rows.offsets[keys + 1]
         low, high = rows.firsts[keys], rows.lasts[keys]
         if rows.buffer.domain_end is not None:  # last rows may hold on
             high = np.full(len(keys), FAR)
-        return np.where(some, low, FAR), np.where(some, high, -FAR)
+        return np.where(nonempty, low, FAR), np.where(nonempty, high, -FAR)
     first, last = rows.bounds() or (FAR, -FAR)
     if rows.domain_end is not None:
         last = FAR
@@ -85,7 +85,7 @@ def support_of(
     signature: Signature, rows: Mapping[str, SnapshotBuffer], request: Request
 ) -> dict[str, tuple[int, int]]:
     """The grid points between which the objects of one run may have snapshots."""
-    found = support_by_key(signature, rows, np.zeros(1, np.int64), request)
+    supports = support_by_key(signature, rows, np.zeros(1, np.int64), request)
     return {
-        name: (int(first[0]), int(last[0])) for name, (first, last) in found.items()
+        name: (int(first[0]), int(last[0])) for name, (first, last) in supports.items()
     }

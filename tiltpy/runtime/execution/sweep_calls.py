@@ -61,10 +61,10 @@ class SweepChunks:
             pieces: dict[str, SnapshotBuffer] = {}
             cells: dict[str, Cells[int]] = {}
             for output in outputs:
-                own = output.cells.of(call)
-                if own.some:
+                owned = output.cells.of(call)
+                if owned.some:
                     pieces[output.loop.name] = output.snapshots_of(call)
-                    cells[output.loop.name] = own
+                    cells[output.loop.name] = owned
             yield 1, pieces, cells
 
 

@@ -82,8 +82,8 @@ class Request:
 
 def check_request(query: Query, request: Request) -> None:
     """Refuse bounds that contradict each other or lie beyond all times."""
-    given = {"start": request.start, "end": request.end, **request.bounds}
-    for name, time in given.items():
+    bounds = {"start": request.start, "end": request.end, **request.bounds}
+    for name, time in bounds.items():
         if time is not None and abs(time) > MAX_TIME:
             outputs = ", ".join(f"~{output}" for output in query.outputs)
             raise DataError(
@@ -231,13 +231,13 @@ def _multiples(low: int, high: int, interval: int, phase: int) -> range:
 def _beside_rows(
     low: int, high: int, interval: int, rows: Mapping[str, SnapshotBuffer], most: int
 ) -> list[int]:
-    near: set[int] = set()
+    numbers: set[int] = set()
     for buffer in rows.values():
         for times in buffer.times():
             chunks = times // interval
             chunks = chunks[np.flatnonzero(np.diff(chunks, prepend=chunks[:1] - 1))]
             chunks = chunks[:: chunks.size // most + 1].tolist()
-            near.update(chunks)
-            near.update(k + 1 for k in chunks)
-    cuts = [k * interval for k in sorted(near) if low < k * interval < high]
+            numbers.update(chunks)
+            numbers.update(k + 1 for k in chunks)
+    cuts = [k * interval for k in sorted(numbers) if low < k * interval < high]
     return cuts[:: len(cuts) // most + 1]

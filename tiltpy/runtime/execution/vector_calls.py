@@ -78,7 +78,7 @@ def call_over(
 ) -> VectorCalls[N]:
     """Calls of a vector kernel over `(low, high]` that may see all rows."""
     zero = low - low
-    whole = {name: RowSlices.all_of(one, zero) for name, one in rows.items()}
+    whole = {name: RowSlices.all_of(buffer, zero) for name, buffer in rows.items()}
     return VectorCalls(kernel, whole, low, high)
 
 
@@ -138,11 +138,11 @@ class VectorChunks:
             return
         counts = {loop.name: self._counts(table, loop) for loop in others}
         for call in range(self.count):
-            own = {
+            of_call = {
                 loop.name: self._piece(table, loop, call, counts[loop.name])
                 for loop in others
             }
-            yield 1, whole | own, {}
+            yield 1, whole | of_call, {}
             whole = {}
 
     def _whole(self, table: CallTable) -> dict[str, Piece]:

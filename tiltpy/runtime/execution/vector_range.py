@@ -54,8 +54,8 @@ class VectorRange:
         multiple, phase = self.aligned_range.multiple, self.aligned_range.phase
         inside = (self.low <= low) & (high <= self.high)
         aligned = ((low - phase) % multiple == 0) & ((high - phase) % multiple == 0)
-        found: BoolArray = inside & aligned
-        return found
+        fitting: BoolArray = inside & aligned
+        return fitting
 
     def within(self, low: int, high: int) -> "VectorRange | None":
         """Narrow it to a part of its time range; None where nothing is left."""

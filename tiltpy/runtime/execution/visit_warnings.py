@@ -51,15 +51,15 @@ class LoopVisits:
         return max(self.visits, self.again + made)
 
 
-def describe(source: Query, one: LoopVisits) -> Iterator[str]:
+def describe(source: Query, bound: LoopVisits) -> Iterator[str]:
     """Lines about a loop: its visits, and why they are so many."""
-    name, each = one.loop.name, _each(one.loop)
-    if one.gridded:
-        yield f"~{name}: {one.gridded:,} visits, one for each grid point"
-    if one.visits or not one.gridded:
-        yield f"~{name}: at most {one.visits:,} visits, one for {each}"
-        yield from (f"    {line}" for line in _reasons(source, one.loop))
-    if rows := one.again + one.made:
+    name, each = bound.loop.name, _each(bound.loop)
+    if bound.gridded:
+        yield f"~{name}: {bound.gridded:,} visits, one for each grid point"
+    if bound.visits or not bound.gridded:
+        yield f"~{name}: at most {bound.visits:,} visits, one for {each}"
+        yield from (f"    {line}" for line in _reasons(source, bound.loop))
+    if rows := bound.again + bound.made:
         yield f"    at most {rows:,} rows in all of their windows"
 
 
@@ -80,11 +80,11 @@ def _reasons(source: Query, loop: Loop) -> Iterator[str]:
     if loop.cut or loop.recomputed:
         node = _reduction(source, loop.name)
         name = "a reduction" if node is None else f"`{node.reduction}`"
-        place = _place(UNKNOWN if node is None else node.span)
+        at = _place(UNKNOWN if node is None else node.span)
         if loop.cut:
-            yield f"{name} sees where the edges of its window cut rows{place}"
+            yield f"{name} sees where the edges of its window cut rows{at}"
         if loop.recomputed:
-            yield f"{name} goes through its window again at each visit{place}"
+            yield f"{name} goes through its window again at each visit{at}"
 
 
 def _place(span: Span) -> str:
@@ -94,8 +94,8 @@ def _place(span: Span) -> str:
 def _upstream(source: Query, name: str) -> Iterator[TemporalExpr]:
     """An object's definition and those that it was made of, nearest first."""
     waiting = [name]
-    for one in waiting:
-        definition = source.definition(one)
+    for reader in waiting:
+        definition = source.definition(reader)
         if definition is not None:
             yield definition
             waiting += (n for n in reads(definition) if n not in waiting)
@@ -103,10 +103,10 @@ def _upstream(source: Query, name: str) -> Iterator[TemporalExpr]:
 
 def _is_dense(source: Query, name: str) -> bool:
     """Whether an object has about as many snapshots as the one input it is made of."""
-    inputs = {one.name for one in source.inputs}
+    inputs = {declared.name for declared in source.inputs}
     upstream = list(_upstream(source, name))
-    read = {each for one in upstream for each in reads(one)}
-    nodes = (n for one in upstream for each in expressions(one) for n in walk(each))
+    read = {each for made in upstream for each in reads(made)}
+    nodes = (n for made in upstream for each in expressions(made) for n in walk(each))
     return len(read & inputs) == 1 and not any(isinstance(n, Phi) for n in nodes)
 
 
@@ -122,11 +122,15 @@ def _time(source: Query, name: str) -> Span:
 
 def _reduction(source: Query, name: str) -> Reduce | None:
     """The query's own reduction that an object depends on."""
-    own = {one.name for one in source.reductions if one.bounds or one.merge is None}
+    user_defined = {
+        reduction.name
+        for reduction in source.reductions
+        if reduction.bounds or reduction.merge is None
+    }
     for definition in _upstream(source, name):
         for expr in expressions(definition):
             for node in walk(expr):
-                if isinstance(node, Reduce) and node.reduction in own:
+                if isinstance(node, Reduce) and node.reduction in user_defined:
                     return node
     return None
 
@@ -142,12 +146,14 @@ class Announcement:
 
     def expect(self, coming: Mapping[str, LoopVisits]) -> None:
         """Visits that are to be made now; those of a run's stretches add up."""
-        for name, one in coming.items():
-            if one.loop.beyond_rows and one.visits <= MAX_CELLS:  # others are refused
-                self._visits[name] = self._visits.get(name, 0) + one.most(self._source)
+        for name, bound in coming.items():
+            # Loops of more visits are refused.
+            if bound.loop.beyond_rows and bound.visits <= MAX_CELLS:
+                most = bound.most(self._source)
+                self._visits[name] = self._visits.get(name, 0) + most
         if self._said or not self._visits:
             return
-        name = max(self._visits, key=lambda one: self._visits[one])
+        name = max(self._visits, key=lambda name: self._visits[name])
         if self._visits[name] > self._most:
             self._said = True
             in_caller(partial(warn, self._message(coming[name].loop)))
@@ -157,7 +163,7 @@ class Announcement:
         why = "; ".join(_reasons(self._source, loop))
         what = "visits of rows in windows" if loop.recomputed else "visits"
         each = f", one for {_each(loop)}" if loop.every_cell else ""
-        way = (
+        remedy = (
             "to make fewer, give the reduction a `merge`" if loop.recomputed else FEWER
         )
-        return f"~{loop.name} may make {visits:,} {what}{each}: {why}; {way}"
+        return f"~{loop.name} may make {visits:,} {what}{each}: {why}; {remedy}"

@@ -60,11 +60,11 @@ class KeyBatch:
             for loop in self.sweep.signature.loops
             if loop.name in self.domains
         }
-        found = {}
+        snapshots = {}
         for name, made in self._sweep(owned, self.keys, scratch).items():
             cut = made.cut(self.domains[name])
-            found[name] = KeySnapshots((cut.buffer(),), self.keys, cut.counts)
-        return found
+            snapshots[name] = KeySnapshots((cut.buffer(),), self.keys, cut.counts)
+        return snapshots
 
     def _sweep(
         self,
@@ -106,8 +106,8 @@ class KeyBatch:
         calls = VectorBatch(
             grids.of(served), self.inputs, self.keys[served], self.strings
         )
-        free = {name: one.count_between() for name, one in beside.items()}
-        left = {name: one.count_behind() for name, one in beside.items()}
+        free = {name: sides.count_between() for name, sides in beside.items()}
+        left = {name: sides.count_behind() for name, sides in beside.items()}
         table = calls.run(free, left, scratch)
         return {
             name: self._piece(calls, loop, table, beside[name])
@@ -130,8 +130,10 @@ class KeyBatch:
             values[rows] = column.values[: len(rows)]
             if flags is not None:
                 flags[rows] = column.valid(len(rows))
-            own = OutputArray(values).of(0, places.n, copy=is_sparse(values, places.n))
-            payload.append(join_column(own, flags, places.n))
+            output = OutputArray(values).of(
+                0, places.n, copy=is_sparse(values, places.n)
+            )
+            payload.append(join_column(output, flags, places.n))
         begins, covered = calls.bits(loop, table)
         piece = KeyedBitmaps(
             calls.low,
@@ -166,12 +168,12 @@ class Beside:
         begun = made.counts.cumsum() - made.counts
         reach = np.full(len(behind), EARLIEST)
         assert not isinstance(owned.seam, bool)
-        some = np.flatnonzero(owned.seam[behind] & (made.counts[behind] > 0))
-        rows = begun[behind[some]]
-        seams = owned.first[behind[some]] - loop.tdom.precision
+        seamed = np.flatnonzero(owned.seam[behind] & (made.counts[behind] > 0))
+        rows = begun[behind[seamed]]
+        seams = owned.first[behind[seamed]] - loop.tdom.precision
         before = made.starts[rows] < seams
         on = before & (made.ends[rows] > seams)
-        reach[some[on]] = made.ends[rows[on]]
+        reach[seamed[on]] = made.ends[rows[on]]
         if before.any():
             mask = np.ones(len(made.starts), np.bool_)
             mask[rows[before]] = False
@@ -180,8 +182,8 @@ class Beside:
 
     def _count_before(self) -> I64Array:
         """How many of them stand before each time range."""
-        found: I64Array = self.made.counts.cumsum()[self.edges.before]
-        return found
+        counts: I64Array = self.made.counts.cumsum()[self.edges.before]
+        return counts
 
     def count_between(self) -> I64Array:
         """How many stand between each time range and the one before it."""
@@ -196,21 +198,21 @@ class Beside:
 
         `counts` are the snapshots of the vector kernel's calls, in order of the calls.
         """
-        own, before = self.made.counts, self.edges.before
-        follow = np.zeros_like(own)
+        beside_counts, before = self.made.counts, self.edges.before
+        follow = np.zeros_like(beside_counts)
         follow[before] = counts
-        moved = np.repeat(follow.cumsum() - follow, own)
-        totals = np.add.reduceat(own + follow, self.edges.firsts)
-        stops, some = totals.cumsum(), totals > 0
+        moved = np.repeat(follow.cumsum() - follow, beside_counts)
+        totals = np.add.reduceat(beside_counts + follow, self.edges.firsts)
+        stops, nonempty = totals.cumsum(), totals > 0
         places = KeyRanges(
             int(totals.sum()),
             counts,
             self._count_before() + counts.cumsum() - counts,
-            own[before] > 0,
+            beside_counts[before] > 0,
             self.reach,
             np.arange(len(moved)) + moved,
-            (stops - totals)[some],
-            (stops - 1)[some],
-            domains.of(np.flatnonzero(some)),
+            (stops - totals)[nonempty],
+            (stops - 1)[nonempty],
+            domains.of(np.flatnonzero(nonempty)),
         )
         return places, totals

@@ -16,7 +16,6 @@ from functools import partial
 import numpy as np
 
 from tiltpy.abi.layouts import Layout, TimeLayout
-from tiltpy.abi.signature import Loop
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query
 from tiltpy.plan.key_plan import (
@@ -36,20 +35,19 @@ from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.key_domains import (
     Domains,
     RowsByKey,
-    cells_by_key,
     key_domains,
     rows_by_key,
 )
 from tiltpy.runtime.execution.quick_work import are_quick, sweep_cost
 from tiltpy.runtime.execution.run_options import RunOptions, default_workers
 from tiltpy.runtime.execution.stitch import events_of
-from tiltpy.runtime.execution.time_domain import LONGEST_CHUNK, OutputRange, Request
+from tiltpy.runtime.execution.time_domain import OutputRange, Request
 from tiltpy.runtime.execution.time_run import TimeRun
 from tiltpy.runtime.execution.vector_range import find_sampling_grid
 from tiltpy.runtime.execution.visit_warnings import LoopVisits
 from tiltpy.runtime.ingest.keys import Groups, Keys
 from tiltpy.runtime.keyed.key_batch import KeyBatch
-from tiltpy.runtime.keyed.sweep_calls import SweepBatch
+from tiltpy.runtime.keyed.key_work import KeyWork, select_cut, select_long
 from tiltpy.runtime.keyed.vector_ranges import KeyVectorRanges, find_vector_ranges
 from tiltpy.runtime.results.key_columns import KeySnapshots
 
@@ -132,9 +130,9 @@ class KeyedRun:
         tasks = list(self._tasks())
         alone = sum(task.alone for task in tasks)
         batched = sum(len(task.keys) for task in tasks if not task.alone)
-        yield f"{batched:,} keys in {len(tasks) - alone:,} batches"
-        if alone:
-            yield f"{alone:,} keys as runs of their own"
+        batches = len(tasks) - alone
+        yield f"keys in batches: {batched:,} in {batches:,}"
+        yield f"keys as runs of their own: {alone:,}"
         if self.vector is not None:
             yield f"vector kernel for {np.count_nonzero(self.vector.some):,} keys"
         elif self.refusal is not None:
@@ -153,10 +151,12 @@ class KeyedRun:
             wanted |= domains.wanted
         if not wanted.any():
             return
-        work = self._work()
-        forced = (work >= self.costs.shared_rows) | self._long()
+        work = self._key_work().count_rows()
+        forced = (work >= self.costs.shared_rows) | select_long(
+            self.domains, self.count
+        )
         if self.options.chunk is not None:
-            forced |= self._cut(self.options.chunk)
+            forced |= select_cut(self.domains, self.count, self.options.chunk)
         ranges = self._find_ranges(work, ~forced)
         served = np.zeros(self.count, np.bool_)
         if isinstance(ranges, Refusal):
@@ -191,72 +191,24 @@ class KeyedRun:
         ranges = ranges.only(enough)
         return refuse_vector_keys(work, ranges.some, self.costs) or ranges
 
-    def _work(self) -> I64Array:
-        """Count the rows, or cells, to visit for each key."""
-        work = rows_by_key(self.inputs, self.count)
-        for rows in self.inputs.values():
-            if isinstance(rows, SnapshotBuffer):
-                work += rows.n
-        if self.beyond_rows:
-            for loop, visits, again, _ in self._visits():
-                if loop.beyond_rows:
-                    work = np.maximum(work, np.maximum(visits, again))
-        return work
+    def _key_work(self) -> KeyWork:
+        return KeyWork(
+            self.kernels.sweep().signature,
+            self.inputs,
+            self.domains,
+            self.count,
+            self.request,
+            self.strings,
+        )
 
     @property
     def beyond_rows(self) -> bool:
         """Whether a loop may have far more to do than there are rows."""
-        loops = self.kernels.sweep().signature.loops
-        return any(loop.beyond_rows for loop in loops)
-
-    def _visits(self) -> Iterator[tuple[Loop, I64Array, I64Array, I64Array]]:
-        """Bound the visits of a loop for each key, and those of rows in its windows.
-
-        The rows are as many as in the middle of its time, first those of inputs, then
-        those of other objects.
-        """
-        signature = self.kernels.sweep().signature
-        every = np.arange(self.count)
-        owned = {
-            loop.name: cells_by_key(loop.tdom, self.domains[loop.name])
-            for loop in signature.loops
-            if loop.name in self.domains
-        }
-        calls = SweepBatch(
-            signature, self.inputs, owned, every, self.request, self.strings
-        )
-        for loop in signature.loops:
-            bound = calls.coverage
-            again, made = bound.again(loop), bound.again_made(loop)
-            yield loop, bound.visits(loop), again, made
+        return self._key_work().beyond_rows
 
     def visits(self) -> dict[str, LoopVisits]:
         """Bound the visits of each loop in all."""
-        return {
-            loop.name: LoopVisits(
-                loop,
-                sum(visits.tolist()),
-                sum(again.tolist()),
-                made=sum(made.tolist()),
-            )
-            for loop, visits, again, made in self._visits()
-        }
-
-    def _long(self) -> BoolArray:
-        """Select the keys to cut, for differences of times in a kernel to fit."""
-        long = np.zeros(self.count, np.bool_)
-        for domains in self.domains.values():
-            half = domains.end // 2 - domains.start // 2
-            long |= half > LONGEST_CHUNK // 2
-        return long
-
-    def _cut(self, interval: int) -> BoolArray:
-        """Select the keys to cut, as every run is at multiples of a given interval."""
-        cut = np.zeros(self.count, np.bool_)
-        for domains in self.domains.values():
-            start, end = domains.start, domains.end
-            cut |= (start < end) & (start // interval != (end - 1) // interval)
-        return cut
+        return self._key_work().visits()
 
     def _task(self, task: KeyTask, workers: int) -> Mapping[str, KeySnapshots]:
         if task.alone:

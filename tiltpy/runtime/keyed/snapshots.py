@@ -57,10 +57,10 @@ class KeyedSnapshots:
 
     def cut(self, domains: Domains) -> "KeyedSnapshots":
         """Cut each key's first and last one to its domain."""
-        some = np.flatnonzero(self.counts)
-        stops = np.cumsum(self.counts)[some]
-        begins, finals = stops - self.counts[some], stops - 1
-        start, end = domains.start[some], domains.end[some]
+        nonempty = np.flatnonzero(self.counts)
+        stops = np.cumsum(self.counts)[nonempty]
+        begins, finals = stops - self.counts[nonempty], stops - 1
+        start, end = domains.start[nonempty], domains.end[nonempty]
         starts, ends = self.starts, self.ends
         if not ((starts[begins] < start).any() or (ends[finals] > end).any()):
             return self

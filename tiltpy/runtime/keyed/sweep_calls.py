@@ -48,14 +48,14 @@ class SweepBatch:
         self.cells = cells
         self.strings = strings
         support = support_by_key(signature, inputs, keys, request)
-        rows = {name: slice_by_key(some, keys) for name, some in inputs.items()}
+        rows = {name: slice_by_key(slices, keys) for name, slices in inputs.items()}
         # To find rows takes longer than a key's own take.
         whole = {
-            name: some
-            for name, some in rows.items()
+            name: slices
+            for name, slices in rows.items()
             if isinstance(inputs[name], Groups) and not near
         }
-        others = {name: some for name, some in rows.items() if name not in whole}
+        others = {name: slices for name, slices in rows.items() if name not in whole}
         zero = np.zeros(len(keys), np.int64)
         self.coverage = Coverage(
             signature, zero, others, cells, request, support, whole

@@ -73,7 +73,8 @@ class VectorBatch(VectorCalls[I64Array]):
     ) -> None:
         self.keys = keys
         rows = {
-            name: slice_by_key(one, keys, spare=True) for name, one in inputs.items()
+            name: slice_by_key(by_key, keys, spare=True)
+            for name, by_key in inputs.items()
         }
         super().__init__(grids.kernel, rows, grids.low, grids.high)
         self.kernel = grids.kernel

@@ -1,0 +1,205 @@
+"""What the loops of a sweep kernel cover: grid points of each, rows of each input.
+
+From facts that cost nothing to find: where the rows of each input lie in time, how many
+there are in a time range (two searches), and what the signature says of each loop.
+"""
+
+from collections.abc import Mapping
+from typing import Generic
+
+import numpy as np
+
+from tiltpy.abi.layouts import TimeLayout
+from tiltpy.abi.signature import LANES, Loop, Read, RowCount, Shape, Signature
+from tiltpy.costs import DEFAULT_COSTS
+from tiltpy.runtime.arrays.dtypes import Times
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.execution.call_numbers import (
+    N,
+    ceil_to,
+    choose,
+    least,
+    most,
+)
+from tiltpy.runtime.execution.key_domains import EARLIEST, LATEST
+from tiltpy.runtime.execution.row_slices import RowSlices
+from tiltpy.runtime.execution.supports import FAR
+from tiltpy.runtime.execution.time_domain import Cells, Request
+
+
+class Extents(Generic[N]):
+    """The grid points of each loop and the rows of each input that calls cover.
+
+    `zero` is the number 0 of each call: an int for one call, a column for many. `rows`
+    are those that calls may see of each input, of which they get what they need; an
+    input's rows in `whole` they get as they are. `cells` are what calls own of the
+    outputs. `support`: between which grid points objects may have snapshots at all, for
+    loops that visit every cell.
+
+    `extents` are the grid points that loops visit, from the first to the last, none
+    where the first is beyond the last. `capacity` bounds the visits of each loop, and
+    the snapshots that it writes.
+    """
+
+    def __init__(
+        self,
+        signature: Signature,
+        zero: N,
+        rows: Mapping[str, RowSlices[N]],
+        cells: Mapping[str, Cells[N]],
+        request: Request,
+        support: Mapping[str, tuple[N | int, N | int]],
+        whole: Mapping[str, RowSlices[N]] | None = None,
+    ) -> None:
+        self.signature = signature
+        self.count = 1 if isinstance(zero, int) else len(zero)
+        self.zero: N = zero
+        self.rows: Mapping[str, RowSlices[N]] = rows
+        self.cells: Mapping[str, Cells[N]] = cells
+        self.request = request
+        self.support: Mapping[str, tuple[N | int, N | int]] = support
+        self.extents: dict[str, tuple[N, N]] = {}
+        needs: dict[str, tuple[N, N]] = {}
+        for loop in reversed(signature.loops):
+            extent = self._extent(loop, needs.get(loop.name))
+            self.extents[loop.name] = extent
+            for read in loop.reads:
+                needs[read.object] = _widen(needs.get(read.object), extent, read)
+        nothing = zero, zero
+        self.slices: dict[str, RowSlices[N]] = {
+            name: slices.narrow(*needs.get(name, nothing))
+            for name, slices in rows.items()
+        }
+        if whole is not None:
+            self.slices.update(whole)
+            self.rows = {**rows, **whole}
+        self.capacity: dict[str, N] = {}
+        self._row_ranges: dict[str, tuple[N, N]] = {}
+        for loop in signature.loops:
+            self.capacity[loop.name] = self._capacity(loop)
+
+    def _extent(self, loop: Loop, needed: tuple[N, N] | None) -> tuple[N, N]:
+        """The cells that are owned or that other loops read, and the seam cell."""
+        owned = self.cells.get(loop.name)
+        nothing = self.zero + 1, self.zero
+        if owned is None and needed is None:
+            return nothing
+        if owned is None:
+            first, last = self.zero + LATEST, self.zero + EARLIEST
+        else:
+            first, last = owned.first, owned.last
+            exists = owned.some
+            if loop.shape is not Shape.ROWS:
+                seam: N = choose(owned.seam, loop.tdom.precision, 0)
+                first = first - seam
+            first, last = (
+                choose(exists, first, LATEST),
+                choose(exists, last, EARLIEST),
+            )
+        if needed is not None:
+            low, high = needed
+            exists = low < high
+            low, high = ceil_to(loop.tdom, low + 1), ceil_to(loop.tdom, high)
+            first = least(first, choose(exists, low, LATEST))
+            last = most(last, choose(exists, high, EARLIEST))
+        start = self.request.resolve(loop.tdom.start)
+        end = self.request.resolve(loop.tdom.end)
+        if start is not None:
+            first = most(first, loop.tdom.ceil(start + 1))
+        if end is not None:
+            last = least(last, loop.tdom.ceil(end))
+        if start is not None and end is not None and start >= end:
+            return nothing
+        if loop.every_cell:  # others pass over what is empty in one visit
+            begin, stop = self.support[loop.name]
+            first, last = most(first, begin), least(last, stop)
+        exists = first <= last
+        return choose(exists, first, 1), choose(exists, last, 0)
+
+    def rows_of(self, rows: RowCount, constant: int) -> N:
+        """The values of a row count."""
+        count = self.zero + constant
+        for name, factor in rows:
+            count = count + factor * self._count(name)
+        return count
+
+    def _count(self, name: str) -> N:
+        slices = self.slices.get(name)
+        return self.capacity[name] if slices is None else slices.count
+
+    def _capacity(self, loop: Loop) -> N:
+        first, last = self.extents[loop.name]
+        if loop.shape is Shape.ROWS:
+            visits = self.rows_of(loop.changes, LANES)
+        else:
+            cells = (last - first) // loop.tdom.precision + 2
+            visits = least(cells, self._changes(loop))
+        return choose(first > last, 1, visits)
+
+    def _changes(self, loop: Loop) -> N:
+        """A bound on the visits of a loop by its changes, or by what it passes over."""
+        if not loop.every_cell:
+            return self.rows_of(loop.changes, LANES)
+        bound = self.zero + FAR
+        if loop.skips:
+            for read in loop.skips:
+                bound = least(bound, self._cells_under(loop, read))
+            bound = bound + self.rows_of(loop.changes, LANES)
+        if loop.cut:
+            edges = self.rows_of(loop.changes, LANES)
+            for read in loop.cut:
+                under = least(self._cells_under(loop, read), FAR // 8)
+                edges = least(edges + 2 * under, FAR)
+            bound = least(bound, edges)
+        return bound
+
+    def _cells_under(self, loop: Loop, read: Read) -> N:
+        """In how many cells one time of a time range is under a row of an input."""
+        if read.object not in self.slices:
+            return self.zero + FAR
+        rows, (first, last) = self.rows[read.object], self.extents[loop.name]
+        begin, stop = rows.find(first + read.low, last + read.high)
+        ticks = ticks_of(rows.buffer, rows.first + begin, rows.first + stop)
+        cells: N = ticks // loop.tdom.precision + stop - begin
+        return cells
+
+
+def _widen(known: tuple[N, N] | None, extent: tuple[N, N], read: Read) -> tuple[N, N]:
+    """The time range that is needed of an object, with what a loop reads of it."""
+    first, last = extent
+    exists = first <= last
+    low = choose(exists, first + read.low, LATEST)
+    high = choose(exists, last + read.high, EARLIEST)
+    if known is None:
+        return low, high
+    return least(known[0], low), most(known[1], high)
+
+
+def ticks_of(buffer: SnapshotBuffer, first: N, stop: N) -> N:
+    """How many ticks the rows from `first` to `stop` of a buffer cover, at most."""
+    if isinstance(first, int):
+        return int(_ticks_of(buffer, np.array([first]), np.array([stop]))[0])
+    return _ticks_of(buffer, first, stop)
+
+
+def _ticks_of(buffer: SnapshotBuffer, first: Times, stop: Times) -> Times:
+    count = stop - first
+    if buffer.points:
+        return count
+    if buffer.layout is TimeLayout.SAMPLED:
+        sampled: Times = np.minimum(count, FAR // buffer.period) * buffer.period
+        return sampled
+    low, high = int(first.min()), int(stop.max())
+    if low >= high:
+        return np.zeros_like(count)
+    rows = buffer.slice(low, high)
+    if buffer.layout is not TimeLayout.OVERLAPPING and len(first) == 1:
+        span = rows.row(rows.n - 1)[1] - rows.row(0)[0]
+        if span <= DEFAULT_COSTS.cells_per_row * rows.n:  # about as good, and faster
+            return np.array([span])
+    starts, ends = rows.times()
+    # Of events that overlap the sum may be beyond 64 bits.
+    total = np.concatenate(([0.0], np.cumsum(ends - starts, dtype=np.float64)))
+    ticks = total[np.maximum(stop, first) - low] - total[first - low]
+    bound: Times = np.minimum(ticks * (1 + 2.0**-20), FAR).astype(np.int64) + 1
+    return bound

@@ -1,0 +1,102 @@
+"""Bounds on the work of each key, by which keys are divided into batches."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tiltpy.abi.signature import Loop, Signature
+from tiltpy.runtime.arrays.dictionary import Strings
+from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.execution.key_domains import (
+    Domains,
+    RowsByKey,
+    cells_by_key,
+    rows_by_key,
+)
+from tiltpy.runtime.execution.time_domain import LONGEST_CHUNK, Request
+from tiltpy.runtime.execution.visit_warnings import LoopVisits
+from tiltpy.runtime.keyed.sweep_calls import SweepBatch
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyWork:
+    """The rows of `count` keys, and the visits of a sweep kernel to each of them."""
+
+    signature: Signature
+    inputs: Mapping[str, RowsByKey]
+    domains: Mapping[str, Domains]
+    count: int
+    request: Request
+    strings: Strings
+
+    def count_rows(self) -> I64Array:
+        """Count the rows, or cells, to visit for each key."""
+        work = rows_by_key(self.inputs, self.count)
+        for rows in self.inputs.values():
+            if isinstance(rows, SnapshotBuffer):
+                work += rows.n
+        if self.beyond_rows:
+            for loop, visits, again, _ in self._visits():
+                if loop.beyond_rows:
+                    work = np.maximum(work, np.maximum(visits, again))
+        return work
+
+    @property
+    def beyond_rows(self) -> bool:
+        """Whether a loop may have far more to do than there are rows."""
+        return any(loop.beyond_rows for loop in self.signature.loops)
+
+    def _visits(self) -> Iterator[tuple[Loop, I64Array, I64Array, I64Array]]:
+        """Bound the visits of a loop for each key, and those of rows in its windows.
+
+        The rows are as many as in the middle of its time, first those of inputs, then
+        those of other objects.
+        """
+        signature = self.signature
+        every = np.arange(self.count)
+        owned = {
+            loop.name: cells_by_key(loop.tdom, self.domains[loop.name])
+            for loop in signature.loops
+            if loop.name in self.domains
+        }
+        calls = SweepBatch(
+            signature, self.inputs, owned, every, self.request, self.strings
+        )
+        for loop in signature.loops:
+            bound = calls.coverage
+            again, made = bound.again(loop), bound.again_made(loop)
+            yield loop, bound.visits(loop), again, made
+
+    def visits(self) -> dict[str, LoopVisits]:
+        """Bound the visits of each loop in all."""
+        return {
+            loop.name: LoopVisits(
+                loop,
+                sum(visits.tolist()),
+                sum(again.tolist()),
+                made=sum(made.tolist()),
+            )
+            for loop, visits, again, made in self._visits()
+        }
+
+
+def select_long(domains_of: Mapping[str, Domains], count: int) -> BoolArray:
+    """Select the keys to cut, for differences of times in a kernel to fit."""
+    long = np.zeros(count, np.bool_)
+    for domains in domains_of.values():
+        half = domains.end // 2 - domains.start // 2
+        long |= half > LONGEST_CHUNK // 2
+    return long
+
+
+def select_cut(
+    domains_of: Mapping[str, Domains], count: int, interval: int
+) -> BoolArray:
+    """Select the keys that every run cuts at multiples of a given interval."""
+    cut = np.zeros(count, np.bool_)
+    for domains in domains_of.values():
+        start, end = domains.start, domains.end
+        cut |= (start < end) & (start // interval != (end - 1) // interval)
+    return cut
