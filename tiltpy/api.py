@@ -22,6 +22,7 @@ from tiltpy.inputs import BoundInput
 from tiltpy.ir.identity import identity
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.print.query import format_query
+from tiltpy.memory_sizes import size_of
 from tiltpy.passes import resolve_boundaries
 from tiltpy.passes.analyses.row_inputs import row_inputs
 from tiltpy.run_arguments import Arguments, read_options
@@ -31,7 +32,6 @@ from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.quick_work import reads_quickly
 from tiltpy.runtime.execution.run_options import Progress, RunOptions
 from tiltpy.runtime.execution.time_domain import Request
-from tiltpy.runtime.incremental.sizes import size_of
 from tiltpy.runtime.ingest.binding import InputBinding, check_bound
 from tiltpy.runtime.results.file_sink import write_results
 from tiltpy.runtime.results.key_columns import Order
@@ -110,10 +110,11 @@ class CompiledQuery:
         names, like inputs; one called `start` or `end` is the domain's.
 
         `start` and `end` are the domain `(start, end]`: ticks, a stamp of ISO 8601 or a
-        `datetime`; by default that of the data. `chunk` (ticks, a duration like "1h", a
-        `timedelta`) and `workers` (threads; by default one per CPU) never change a
-        result; chunks are longer than that where there would be more than 32,768 of
-        them, or they would go through what they look back to more than 2^26 times.
+        `datetime`; by default that of the data. `workers` (threads; by default one per
+        CPU) never change a result, `chunk` (ticks, a duration like "1h", a `timedelta`)
+        nothing but the rounding of inexact sums; chunks are longer than that where
+        there would be more than 32,768 of them, or they would go through what they look
+        back to more than 2^26 times.
         `allow_sort=False` refuses rows out of time order. `progress` is called with the
         number of chunks done and of all (0 of 1 while that is not known): for each
         chunk, and a few times a second. `check_reductions=True` tries, before it runs,

@@ -11,7 +11,7 @@ from tests.compiled import compiler_of, snapshots, table_of
 from tests.random.queries import Case, random_case
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.engines.engine import Engine, RunState
-from tiltpy.engines.partition import halo
+from tiltpy.engines.partition import halo_lengths
 from tiltpy.interpreter.evaluate import Snapshot, interpret
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.print.query import format_query
@@ -47,7 +47,7 @@ class Resumed:
         options = RunOptions(workers=1, vector=random.choice((None, True)))
         group = OutputGroup(self.query, compiler.compile_for)
         self.engine = Engine(group, self.request, options)
-        self.halo = halo(self.query)
+        self.halo = halo_lengths(self.query)
 
     def run(self) -> dict[str, list[Snapshot]]:
         """All outputs, each a list of what the ranges gave."""

@@ -13,7 +13,7 @@ import pytest
 import tiltpy as tilt
 from tests.datasets import joined, prices, write_dataset
 from tiltpy.cli.main import main
-from tiltpy.runtime.incremental.sizes import size_of
+from tiltpy.memory_sizes import size_of
 
 ORDERED = "unit s\ninput x : f64 {lifetime} time time order seq\n"
 BODIES = (

@@ -11,7 +11,7 @@ from tiltpy.compiler.options import CompileOptions
 from tiltpy.engines.partition import (
     PartitionOutput,
     PartitionRange,
-    halo,
+    halo_lengths,
     run_partition,
 )
 from tiltpy.interpreter.evaluate import Event, Snapshot
@@ -43,7 +43,7 @@ class Pieces:
         self.compiler = compiler_of(case.query, options)
         self.request = Request(case.start, case.end, case.bounds)
         self.options = RunOptions(workers=1, chunk=chunk, vector=grid)
-        self.halo = halo(self.query)
+        self.halo = halo_lengths(self.query)
         self.bounds = {name: _bounds(rows) for name, rows in case.events.items()}
 
     def run(self) -> dict[str, list[Snapshot]]:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from tiltpy.errors import TiltError
+from tiltpy.memory_sizes import size_of
 from tiltpy.messages import closest
-from tiltpy.runtime.incremental.sizes import size_of
 
 
 class ArgumentsError(TiltError):

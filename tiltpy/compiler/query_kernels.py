@@ -16,8 +16,8 @@ from tiltpy.ir.nodes import Query
 from tiltpy.loops.printer import format_kernel
 from tiltpy.loops.verify import verify_kernel
 from tiltpy.lowering.lowered import LoweredKernel
-from tiltpy.lowering.preaggregation.accumulate import lower_fold
-from tiltpy.lowering.preaggregation.finalize import lower_cells
+from tiltpy.lowering.preaggregation.accumulate import lower_accumulate
+from tiltpy.lowering.preaggregation.finalize import lower_finalize
 from tiltpy.lowering.sweep.kernel import lower
 from tiltpy.lowering.vector.kernel import lower_vector
 from tiltpy.passes.coarsen_domains import coarsen_domains
@@ -215,8 +215,12 @@ class QueryKernels(ForkSafe):
                     narrow,
                     costs=self._options.costs,
                 )
-                fold = self._lazy(f"fold {fold_key}", partial(lower_as, lower_fold))
-                cells = self._lazy(f"cells {fold_key}", partial(lower_as, lower_cells))
+                fold = self._lazy(
+                    f"fold {fold_key}", partial(lower_as, lower_accumulate)
+                )
+                cells = self._lazy(
+                    f"cells {fold_key}", partial(lower_as, lower_finalize)
+                )
                 assert fold is not None
                 assert cells is not None
                 self.preaggregation_codes[fold_key] = fold, cells

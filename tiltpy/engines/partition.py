@@ -64,11 +64,13 @@ VECTORS = 128
 """Cells that vector kernels read beyond what they need, at most."""
 
 
-def halo(query: Query, *, same_bits: bool = False) -> dict[str, tuple[int, int]]:
-    """How far before and behind a piece it needs events of each input, in ticks.
+def halo_lengths(
+    query: Query, *, same_bits: bool = False
+) -> dict[str, tuple[int, int]]:
+    """Ticks before and behind a partition in which it needs events, by input.
 
-    From the boundaries of the query, for the cells of the piece and the one on either
-    side that its seams need. An input that nothing refers to is not in it. With
+    From the boundaries of the query, for its own cells and the one on either side that
+    its seams need. An input that nothing refers to is not in it. With
     `same_bits` there is more: vector kernels read beyond what they need, and must serve
     up to the seams if sums are to round as in a whole run.
     """

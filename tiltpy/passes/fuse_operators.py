@@ -42,10 +42,10 @@ from tiltpy.passes.analyses.cuts import (
     survives_stride,
 )
 from tiltpy.passes.analyses.maps import Map, map_of, see_through
-from tiltpy.passes.analyses.operation_count import Growth
 from tiltpy.passes.analyses.strictness import never_phi, strict_in
 from tiltpy.passes.analyses.substitution import inline_points
 from tiltpy.passes.eliminate_dead import drop_definitions, drop_names
+from tiltpy.passes.operation_count import Growth
 
 MAX_NODES = 400
 """Nodes that a body may grow to."""

@@ -13,11 +13,11 @@ from tiltpy.ir.nodes import Query
 from tiltpy.ir.traversal import depth
 from tiltpy.ir.verify.invariants import verify, verify_source
 from tiltpy.limits import MAX_DEPTH
-from tiltpy.passes.analyses.operation_count import check_operations
 from tiltpy.passes.eliminate_dead import eliminate_dead
 from tiltpy.passes.flatten_structs import flatten_structs
 from tiltpy.passes.fold_constants import fold_constants
 from tiltpy.passes.fuse_operators import fuse_operators
+from tiltpy.passes.operation_count import check_operations
 from tiltpy.passes.represent import represent
 from tiltpy.passes.resolve_boundaries import resolve_boundaries
 from tiltpy.passes.share_subexpressions import share_subexpressions

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tiltpy.api import CompiledQuery, parse
 from tiltpy.compiler.output_selection import select_outputs
-from tiltpy.engines.partition import halo
+from tiltpy.engines.partition import halo_lengths
 from tiltpy.errors import TiltError
 from tiltpy.frontend.surface import syntax
 from tiltpy.inputs import BoundFrame, bind
@@ -15,10 +15,10 @@ from tiltpy.ir.keys import Keys, keys_of
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.print.query import format_query
 from tiltpy.lifetimes import Lifetime
+from tiltpy.memory_sizes import size_of
 from tiltpy.passes import resolve_boundaries
 from tiltpy.run_arguments import Arguments, read_options
 from tiltpy.runtime.arrow.timestamps import output_stamp
-from tiltpy.runtime.incremental.sizes import size_of
 from tiltpy.runtime.ingest.key_types import common_type
 from tiltpy.runtime.results.result import OutputTable
 from tiltpy.spark.shuffle_by_key import shuffle_by_group, shuffle_by_key
@@ -174,7 +174,7 @@ class SparkPlan:
         query = resolve_boundaries(select_outputs(self.query, (name,)))
         definition = query.definition(name)
         assert definition is not None
-        reaches = halo(query, same_bits=self.chunk is not None)
+        reaches = halo_lengths(query, same_bits=self.chunk is not None)
         used = [
             NumberedInput(number, self.sources[declared.name], query.unit)
             for number, declared in enumerate(query.inputs)

@@ -1,4 +1,5 @@
 """The kernels of pre-aggregation: rows to states by pane and key, states to cells.
 
-`accumulate.py` and `finalize.py` lower one each, for `runtime.preaggregation` to call.
+`accumulate.py` and `finalize.py` lower one each; `runtime.preaggregation` calls the
+machine code.
 """

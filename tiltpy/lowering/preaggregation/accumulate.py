@@ -30,7 +30,7 @@ from tiltpy.plan.preaggregation_plan import PaneAggregationPlan, value_of
 from tiltpy.types import I64
 
 
-def lower_fold(folding: PaneAggregationPlan) -> LoweredKernel:
+def lower_accumulate(folding: PaneAggregationPlan) -> LoweredKernel:
     """The kernel, over a range of panes."""
     builder = folding.builder()
     block = Block(builder)

@@ -45,7 +45,7 @@ from tiltpy.plan.preaggregation_plan import PaneAggregationPlan, PaneState, Span
 from tiltpy.types import BOOL, I64, Scalar, columns
 
 
-def lower_cells(folding: PaneAggregationPlan) -> LoweredKernel:
+def lower_finalize(folding: PaneAggregationPlan) -> LoweredKernel:
     """The kernel, over a range of cells."""
     return _FinalizeKernel(folding).plan()
 

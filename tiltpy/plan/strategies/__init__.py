@@ -1,6 +1,6 @@
-"""Strategies: the facts of a loop or of a query to a plan or a refusal.
+"""Strategies: the facts of a kernel, a loop or a window to a plan or a refusal.
 
-`choose.py` tries those of loops of sweep kernels in order, most special first.
-`tumbling_fold.py` plans windows inside such a loop, `vector_kernel.py` a kernel, with
-the refusals of its loops in `vector_loops.py`.
+`edge_scan`, `event_scan`, `merge_scan` and `row_map` plan loops of sweep kernels, in
+the order of `choose.py`; `window_algorithms` and `tumbling_fold` the windows in them.
+`vector_kernel` plans a kernel, and `vector_loops` refuses its loops.
 """

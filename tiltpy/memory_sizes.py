@@ -1,4 +1,4 @@
-"""Sizes of memory as people give them."""
+"""Sizes of memory as text, such as `500MB`."""
 
 import re
 
