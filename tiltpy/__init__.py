@@ -10,7 +10,7 @@
     result = query.run(stock=frame)      # pyarrow, Polars, pandas, DuckDB
 
 The same from a text: `tilt.parse(text)` or `tilt.load("trend.tilt")`. What queries mean
-is in the language reference (`tiltpy/grammar/README.md`).
+is in the language reference (`grammar/README.md`, installed as `tiltpy/grammar/`).
 """
 
 import gc

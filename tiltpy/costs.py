@@ -1,4 +1,7 @@
-"""Every number that decides between strategies, with its unit and its source."""
+"""Every threshold of plans and runs, with its unit and its source.
+
+They decide between strategies, between kernels, and how long chunks and batches are.
+"""
 
 from dataclasses import dataclass
 

@@ -1,8 +1,9 @@
 """The one definition of a snapshot buffer's layout and of a kernel's signature.
 
-A kernel is `void kernel(i64 *slots)`: one array of 64-bit slots that holds numbers and
-addresses. The compiler lists what it wants in which slot (`Slot`), the runtime fills
-them in, and both read the meaning here.
+A kernel is `void kernel(i64 *slots, i64 *stop)`: one array of 64-bit slots that holds
+numbers and addresses, and the address of the stop flag that it polls. The compiler
+lists what it wants in which slot (`Slot`), the runtime fills them in, and both read the
+meaning here.
 
 A *snapshot buffer* holds the rows of one temporal object in order of start, then tie
 order. `n` rows; row `i` is the snapshot (or event) `(start_i, end_i]` with one value

@@ -1,1 +1,1 @@
-"""The loop IR: how a query is computed, in loops over snapshot buffers."""
+"""The loop IR: what a kernel does, as loops over arrays and scalars."""

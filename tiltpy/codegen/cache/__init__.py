@@ -1,1 +1,4 @@
-"""The compile cache: machine code on disk as plain data, keyed by query and options."""
+"""The compile cache: products of compiling on disk (plain data and machine code).
+
+Keyed by query, layouts, options, compiler and machine.
+"""

@@ -11,14 +11,14 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How to run: nothing here changes results.
+    """Options of a run, which change nothing but the rounding of inexact sums.
 
-    `workers`: threads, by default one per CPU. `chunk`: the chunk interval in ticks.
-    `allow_sort`: whether rows out of time order are sorted. `progress` is called with
-    the chunks done and their number. `vector`, `preaggregate`: whether vector kernels
-    and pre-aggregation are used wherever they can be, or never; by default where there
-    are enough rows for them to pay. `costs`: where one kernel becomes cheaper than
-    another, and how large chunks and batches are.
+    `workers`: threads, by default one per CPU, which change no bit. `chunk`: the chunk
+    interval in ticks. `allow_sort`: whether rows out of time order are sorted.
+    `progress` is called with the chunks done and their number. `vector`,
+    `preaggregate`: whether vector kernels and pre-aggregation are used wherever they
+    can be, or never; by default where there are enough rows for them to pay. `costs`:
+    where one kernel becomes cheaper than another, and how large chunks and batches are.
     """
 
     workers: int | None = None
