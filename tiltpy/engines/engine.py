@@ -87,7 +87,7 @@ class Engine:
         `rows` holds all events that these ranges look at: the halo before and behind
         them included. Raises `DataError` if an output has more cells than can be.
         """
-        run, strings, vector = None, NO_STRINGS, None
+        run, strings, vector, whole = None, NO_STRINGS, None, ranges is None
         if ranges is None or not all(range_.is_empty for range_ in ranges.values()):
             run = self.plan(ranges, rows)
             strings, vector = run.strings, run.vector
@@ -100,8 +100,7 @@ class Engine:
             if name in state.open:
                 stitcher.pieces.append(state.open[name])
         if run is not None:
-            if self.announcement is not None and run.beyond_rows:
-                self.announcement.expect(run.visits())
+            self._announce(run, whole=whole)
             run.stitch(stitchers)
         pieces, waiting = {}, {n: p for n, p in state.open.items() if n not in ranges}
         for name, stitcher in stitchers.items():
@@ -135,6 +134,12 @@ class Engine:
         return TimeRun(
             kernels, coded, strings, self.request, self.options, wanted, whole=whole
         )
+
+    def _announce(self, run: TimeRun, *, whole: bool) -> None:
+        """Warn of many visits; those of ranges that are not `whole` add up."""
+        warning = self.announcement
+        if warning is not None and run.may_visit(warning.most if whole else 0):
+            warning.expect(run.visits())
 
     def _definition(self, name: str) -> TemporalExpr:
         definition = self.group.query.definition(name)

@@ -179,10 +179,17 @@ class TimeRun:
         """Say which kernels compute the run, a line each."""
         return self.plan.describe()
 
-    @property
-    def beyond_rows(self) -> bool:
-        """Whether a loop may have far more to do than there are rows."""
-        return any(loop.beyond_rows for loop in self.sweep.signature.loops)
+    def may_visit(self, most: int) -> bool:
+        """Whether a loop may go beyond its rows, and make more visits than `most`.
+
+        Told by the length of the time range alone, which costs less than `visits`.
+        """
+        loops = [loop for loop in self.sweep.signature.loops if loop.beyond_rows]
+        if not loops or not self.ranges:
+            return False
+        low, high = self._span()
+        cells = max((high - low) // loop.tdom.precision for loop in loops)
+        return any(loop.recomputed for loop in loops) or 2 * cells >= most
 
     def visits(self) -> dict[str, LoopVisits]:
         """Bound the visits of each loop."""

@@ -140,7 +140,7 @@ class Announcement:
 
     def __init__(self, source: Query, costs: RunCosts) -> None:
         self._source = source
-        self._most = costs.announced_visits
+        self.most = costs.announced_visits
         self._visits: dict[str, int] = {}
         self._said = False
 
@@ -154,7 +154,7 @@ class Announcement:
         if self._said or not self._visits:
             return
         name = max(self._visits, key=lambda name: self._visits[name])
-        if self._visits[name] > self._most:
+        if self._visits[name] > self.most:
             self._said = True
             in_caller(partial(warn, self._message(coming[name].loop)))
 
