@@ -21,6 +21,7 @@ from tiltpy.loops.build import (
     ne,
 )
 from tiltpy.loops.nodes import Bin, CallFn, LExpr, Num
+from tiltpy.ops import REDUCTIONS
 from tiltpy.types import F32, F64, I64, Scalar
 
 
@@ -135,12 +136,16 @@ def finish_cells(
     certain: bool,
     cells: int,
 ) -> LoopValue:
-    """Lower the state of a window over `cells` cells; `certain`: each contributes."""
+    """Lower the state of a window over `cells` cells; `certain`: each contributes.
+
+    Then the result is null nowhere or everywhere, if the reduction says so of itself.
+    """
     shared = node.reduction == "mean" and _divides_single(state[0], count)
     if node.reduction in ("sum", "mean") and state[0].type.is_float and not shared:
         # A sum of negative zeros is +0, too.
         state = (Bin("+", state[0], Num(0.0, state[0].type), state[0].type),)
     result = finish(block, node, state, count)
-    if certain and node.reduction not in block.builder.user_reductions:
+    rule = REDUCTIONS.get(node.reduction)  # none if a user defines it
+    if certain and rule is not None and (rule.never_null or rule.ddof):
         return replace(result, valid=TRUE if node.ddof < cells else _NEVER)
     return result

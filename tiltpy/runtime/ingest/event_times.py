@@ -4,13 +4,21 @@ Stamps are read from the frame's columns, or counted for samples that have none.
 """
 
 from dataclasses import replace
+from typing import assert_never
 
 import numpy as np
 import pyarrow as pa
 
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
-from tiltpy.lifetimes import Lifetime
+from tiltpy.lifetimes import (
+    FixedDuration,
+    Interval,
+    Lifetime,
+    Point,
+    Sampled,
+    UntilNext,
+)
 from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer, space_equally
 from tiltpy.runtime.arrays.time_layout import (
@@ -111,11 +119,25 @@ def lay_out_events(
     behind the last one, where it is known: without it the last rows of a lifetime that
     needs the next row hold without end.
     """
-    if len(times) == 2:
-        return lay_out(times[0], times[1], columns, breaks)
-    (stamps,) = times
-    if lifetime.needs_next_row:
-        return _until_next(stamps, lifetime.longest, columns, next_stamp, breaks)
+    stamps = times[0]
+    match lifetime:
+        case Interval():
+            return lay_out(stamps, times[1], columns, breaks)
+        case UntilNext(longest):
+            return _until_next(stamps, longest, columns, next_stamp, breaks)
+        case Point() | FixedDuration() | Sampled():
+            return _lay_out_stamped(stamps, lifetime, columns, breaks)
+        case _:
+            assert_never(lifetime)
+
+
+def _lay_out_stamped(
+    stamps: Times,
+    lifetime: Point | FixedDuration | Sampled,
+    columns: tuple[Column, ...],
+    breaks: Breaks,
+) -> SnapshotBuffer:
+    """Lay out events of one length, each around the stamp of its row."""
     before, after = lifetime.before, lifetime.after
     length = before + after
     if has_period(stamps, length, breaks):  # each row ends where the next one starts
