@@ -20,14 +20,17 @@ from tests.compiled import (
     table_of,
 )
 from tests.datasets import joined, prices
+from tests.random.key_rows import draw_lifetime
 from tests.random.queries import Case, random_case
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.query_kernels import Compiler
 from tiltpy.engines.out_of_core import stream
+from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.evaluate import Event, Snapshot, interpret
 from tiltpy.ir.print.query import format_query
-from tiltpy.lifetimes import Interval
+from tiltpy.lifetimes import LIFETIMES, Interval, Lifetime
 from tiltpy.passes import resolve_boundaries
+from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.types import Scalar
@@ -116,6 +119,37 @@ def test_streamed_runs_equal_the_interpreter(batch: int, *, deep: bool) -> None:
             )
             text = f"seed {seed}, {setting}, ~{name}: {difference}"
             assert difference is None, f"{text}\n{format_query(case.query)}"
+
+
+@pytest.mark.parametrize("kind", LIFETIMES.values())
+def test_streams_of_every_lifetime_equal_runs(kind: type[Lifetime]) -> None:
+    """Whatever rows an event needs besides its own, and however long it lasts."""
+    for seed in range(10):
+        random = Random(seed)  # noqa: S311
+        lifetime = draw_lifetime(kind, random, (1, 2, 3, 8, 40))
+        query = parse(
+            f"input x : f64 {lifetime.format(str)}\n"
+            "~at[t] = ~x[t] - ~x[t-7]\n~o[t] = ~at[t] + f64(count(~x[t-20 : t+3]))"
+        )
+        stamps = np.cumsum([random.choice((0, 1, 2, 3, 3, 30)) for _ in range(200)])
+        lengths = [random.choice((1, 2, 5, 60)) for _ in stamps]
+        times = {"t": stamps}
+        if lifetime.columns is not None:
+            start, end = lifetime.columns
+            times = {start: stamps, end: stamps + lengths}
+        table = pa.table({**times, "x": np.arange(len(stamps), dtype=np.float64)})
+        expected = tilt.CompiledQuery(query).run(x=table)
+        parts = stream(
+            resolve_boundaries(query),
+            {"x": InputBinding(in_batches(table, random))},
+            Compiler(query).compile_for,
+            Request(),
+            RunOptions(),
+            memory=16 * MB,
+            span=random.choice((1, 20, 100)),
+        )
+        streamed = [snapshot for part in parts for snapshot in snapshots(part["o"])]
+        assert streamed == snapshots(expected["o"]), f"seed {seed}, {lifetime}"
 
 
 def test_several_inputs_of_different_rates_and_ends() -> None:

@@ -6,11 +6,11 @@ into one table: in order of time, key after key, or shuffled.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from itertools import pairwise
 from random import Random
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, assert_never
 
 import pyarrow as pa
 
@@ -21,12 +21,14 @@ from tiltpy.interpreter.evaluate import FOREVER, Event, LastEvent
 from tiltpy.interpreter.keys import Key, key_order, same_key
 from tiltpy.ir.nodes import Input
 from tiltpy.lifetimes import (
+    LIFETIMES,
     FixedDuration,
     Interval,
     Lifetime,
     Point,
     Sampled,
     UntilNext,
+    make_lifetime,
 )
 from tiltpy.types import Scalar, Struct
 
@@ -94,6 +96,8 @@ class KeyedInput:
                         last = min(last, start + longest)
                 case Interval():
                     start = row.start
+                case _:
+                    assert_never(self.lifetime)
             yield kind(start, last, row.value)  # type: ignore[arg-type]
 
 
@@ -181,16 +185,8 @@ class RowWriter:
         if self.maker is None or random.random() < 0.45:
             alike = len(lengths) == 1 and random.random() < 0.5
             return Sampled(min(lengths)) if alike else Interval("start", "end")
-        return random.choice(
-            (
-                Point(),
-                FixedDuration(random.choice((1, 2, 3, 8, 20))),
-                UntilNext(),
-                UntilNext(),
-                UntilNext(random.choice((1, 2, 5, 12))),
-                Sampled(random.choice((1, 2, 3, *lengths))),
-            )
-        )
+        kind = random.choice(tuple(LIFETIMES.values()))
+        return draw_lifetime(kind, random, (1, 2, 3, 5, 8, 12, 20, *lengths))
 
     def _with_nulls(
         self, rows: list[Row], lifetime: Lifetime, share: float
@@ -231,6 +227,22 @@ class RowWriter:
         return rows
 
 
+def draw_lifetime(
+    kind: type[Lifetime], random: Random, lengths: Sequence[int]
+) -> Lifetime:
+    """Draw a lifetime of a kind whose arguments are lengths in ticks, if it has any.
+
+    Columns have their default names; a length that can be left out is, half the time.
+    """
+    arguments: list[int] = []
+    for argument in fields(kind):
+        may_lack = argument.default is None and random.random() < 0.5
+        if isinstance(argument.default, str) or may_lack:
+            break
+        arguments.append(random.choice(lengths))
+    return make_lifetime(kind.keyword, *arguments)
+
+
 def _time(lifetime: Lifetime, row: Row) -> int:
     """What a key's rows are sorted by."""
     return row.start if isinstance(lifetime, Interval) else row.end
@@ -254,6 +266,8 @@ def _stamped(
                 stamp, length = end, period
             case Point() | UntilNext():
                 pass
+            case _:
+                assert_never(lifetime)
         if disjoint and until is not None and stamp < until:
             continue
         rows.append(Row(key, start, stamp, value))
