@@ -206,6 +206,7 @@ WHOLE = (
         inputs="input x : i64 sampled 1",
         coarse=10,
     ),
+    workload("median 15", "~out[t] = median(~x[t-15 : t])"),
     workload("median 101", "~out[t] = median(~x[t-101 : t])", events=MILLION // 2),
     workload(
         "quantile 0.9 of 1000",

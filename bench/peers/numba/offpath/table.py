@@ -69,6 +69,7 @@ SAMPLED: dict[str, Loop] = {
     "tumbling nunique of 1000": OnGrid(
         whole.tumbling_nunique, INTEGER, (1000,), period=1000
     ),
+    "median 15": OnGrid(whole.quantile, sizes=(15, 0.5)),
     "median 101": OnGrid(whole.quantile, sizes=(101, 0.5)),
     "quantile 0.9 of 1000": OnGrid(whole.quantile, sizes=(1000, 0.9)),
     "mode 500": OnGrid(whole.mode, INTEGER, (500,)),

@@ -150,6 +150,7 @@ SAMPLED: dict[str, Ask] = {
     "tumbling top 5 of 1000": _top,
     "tumbling median of 1000": _tumble(X.median()),
     "tumbling nunique of 1000": _tumble(X.n_unique()),
+    "median 15": _select(X.rolling_median(15, min_samples=1)),
     "median 101": _select(X.rolling_median(101, min_samples=1)),
     "quantile 0.9 of 1000": _select(
         X.rolling_quantile(0.9, "linear", window_size=1000, min_samples=1)
