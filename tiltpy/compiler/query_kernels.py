@@ -30,6 +30,7 @@ from tiltpy.plan.choose import (
 from tiltpy.plan.nodes import DISABLED, LoopChoice, Misfit, Refusal
 from tiltpy.plan.preaggregation_plan import PaneAggregationPlan
 from tiltpy.plan.strategies.vector_kernel import plan_vector
+from tiltpy.plan.vector_plan import VectorPlan
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.types import U32, Scalar, TDom
 
@@ -153,8 +154,7 @@ class QueryKernels(ForkSafe):
             return DISABLED
         if self.vector_code(sampling_grids) is not None:
             return None
-        costs = self._options.costs
-        plan = plan_vector(self.query, self.layouts, sampling_grids, costs)
+        plan = self._plan_vector(sampling_grids)
         return plan if isinstance(plan, Refusal) else None
 
     def vector_code(
@@ -166,17 +166,37 @@ class QueryKernels(ForkSafe):
         key = tuple(sorted(sampling_grids.items(), key=lambda item: item[0]))
         with self._lock:
             if key not in self.vector_codes:
-                fused = "fuse_operators" not in self._options.disabled_passes
-                lower_on_grids = partial(
-                    _lower_on,
-                    self.query,
-                    self.layouts,
-                    sampling_grids,
-                    self._options.costs,
-                    fused=fused,
-                )
+                lower_on_grids = partial(self._lower_vector, sampling_grids)
                 self.vector_codes[key] = self._lazy(f"vector {key}", lower_on_grids)
             return self.vector_codes[key]
+
+    def _lower_vector(
+        self, sampling_grids: Mapping[str, SamplingGrid]
+    ) -> LoweredKernel | Refusal:
+        plan = self._plan_vector(sampling_grids)
+        return plan if isinstance(plan, Refusal) else lower_vector(plan)
+
+    def _plan_vector(
+        self, sampling_grids: Mapping[str, SamplingGrid]
+    ) -> VectorPlan | Refusal:
+        """Plan the vector kernel for these sampling grids, with the fewest cells."""
+        bounds = {
+            name: TDom(precision=grid.period, offset=grid.phase)
+            for name, grid in sampling_grids.items()
+        }
+        fused = "fuse_operators" not in self._options.disabled_passes
+        plan = partial(
+            plan_vector,
+            layouts=self.layouts,
+            sampling_grids=sampling_grids,
+            costs=self._options.costs,
+            fused=fused,
+        )
+        coarse = coarsen_domains(self.query, bounds)
+        planned = plan(coarse)
+        if isinstance(planned, Refusal) and coarse != self.query:
+            return plan(self.query)
+        return planned
 
     def pane_aggregation(self, output: str) -> PaneAggregation | Refusal:
         """Plan the pre-aggregation of an output's windows, or refuse it."""
@@ -225,26 +245,6 @@ class QueryKernels(ForkSafe):
                 assert cells is not None
                 self.preaggregation_codes[fold_key] = fold, cells
             return self.preaggregation_codes[fold_key]
-
-
-def _lower_on(
-    query: Query,
-    layouts: Mapping[str, Layout],
-    sampling_grids: Mapping[str, SamplingGrid],
-    costs: Costs,
-    *,
-    fused: bool,
-) -> LoweredKernel | Refusal:
-    """Lower to a vector kernel for these sampling grids, with the fewest cells."""
-    bounds = {
-        name: TDom(precision=grid.period, offset=grid.phase)
-        for name, grid in sampling_grids.items()
-    }
-    coarse = coarsen_domains(query, bounds)
-    plan = plan_vector(coarse, layouts, sampling_grids, costs, fused=fused)
-    if isinstance(plan, Refusal) and coarse != query:
-        plan = plan_vector(query, layouts, sampling_grids, costs, fused=fused)
-    return plan if isinstance(plan, Refusal) else lower_vector(plan)
 
 
 def _lower_preaggregation(
