@@ -120,7 +120,7 @@ def random_setting(random: Random, span: int) -> Setting:
 
 
 def run_options(setting: Setting) -> RunOptions:
-    """How to run, by a setting."""
+    """Make the run options of a setting."""
     return RunOptions(
         setting.workers, setting.chunk, vector=setting.vector, costs=setting.costs
     )

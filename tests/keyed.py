@@ -150,7 +150,7 @@ def bound_case(case: KeyedCase, setting: KeyedSetting) -> dict[str, Any]:
 
 
 def _laid_out(case: KeyedCase, setting: KeyedSetting) -> Result:
-    """The same, with any layout and with vector kernels for the smallest keys."""
+    """Draw a keyed setting with any layout, and vector kernels for small keys."""
     bindings = {}
     for name, one in case.inputs.items():
         binding = binding_of(one, table_of(one, setting.chunk_rows))

@@ -32,7 +32,7 @@ PAIR = (
 )
 SHIFT = PAIR.replace("~x[t].b", "~x[t-2].a")
 MADE, FOUND = "1 1 1", "0 0 0"
-"""What `cached_kernels` prints of a query that is compiled, and of a cached one."""
+"""The output of `cached_kernels` for a compiled query, and for a cached one."""
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def mean(options: tilt.CompileOptions | None = None, text: str = MEAN) -> list[f
 def in_process(
     *texts: str, cwd: Path = ROOT, environment: Mapping[str, str] | None = None
 ) -> tuple[str, list[str]]:
-    """What a fresh process did (see `cached_kernels`), and the results."""
+    """Run queries in a fresh process: output of `cached_kernels`, and results."""
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-m", "tests.codegen.cached_kernels", *texts],
         cwd=cwd,

@@ -65,7 +65,7 @@ Lower = Callable[..., LoweredKernel | Refusal]
 
 
 def of_grid(grid: VectorPlan) -> Forms:
-    """What a vector kernel looks at, and in how many loops."""
+    """List the forms of a vector kernel: its references, and its number of loops."""
     yield f"grid: {min(len(grid.stages), 3)} loops"
     if not grid.fused:
         yield "grid: not fused"
@@ -295,7 +295,7 @@ class Census:
 
 
 def _extent(grid: VectorPlan, chunks: VectorChunks) -> Forms:
-    """How much of time calls of a vector kernel cover."""
+    """List the forms of vector calls: the share of time that they cover."""
     low, high = chunks.calls.low, chunks.calls.high
     for length in {item(high - low, k) for k in range(chunks.count)}:
         yield from _covered(grid, length)

@@ -1,1 +1,1 @@
-"""What queries mean: worked examples, the reference pages, random queries."""
+"""Tests of meaning: worked examples, the reference pages, random queries."""

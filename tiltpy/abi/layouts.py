@@ -1,4 +1,4 @@
-"""What kernels are specialised for: time layouts, nulls and sampling grids."""
+"""Layouts that kernels are specialised for: times, nulls, sampling grids."""
 
 from dataclasses import dataclass
 from enum import StrEnum

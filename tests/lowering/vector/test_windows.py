@@ -37,7 +37,7 @@ INTRUDERS = (math.nan, math.inf, -math.inf)
 
 
 def grid_run(text: str, rows: dict[str, Rows], **named: object) -> list[Snapshot]:
-    """What all engines agree on, the vector kernels among them."""
+    """Run on all engines, vector kernels among them; return what they agree on."""
     census = Census()
     found: list[Snapshot] = []
 

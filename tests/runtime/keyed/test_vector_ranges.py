@@ -50,12 +50,12 @@ QUERIES = {
 }  # fmt: skip
 
 WITHOUT = {("hops that cut", 0.1), ("short rows that last", 0.0)}
-"""What has no vector kernel."""
+"""Queries without a vector kernel."""
 
 
 @pytest.fixture
 def served() -> Iterator[list[int]]:
-    """How many keys the vector kernels serve in each batch."""
+    """Count the keys that vector kernels serve in each batch."""
     found: list[int] = []
     make = VectorBatch.__init__
 
