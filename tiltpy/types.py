@@ -147,6 +147,8 @@ MAX_TIME = 2**62
 """Times and bounds lie within ±MAX_TIME ticks, so that kernels never wrap."""
 MAX_OFFSET = 2**59
 """Offsets, window bounds, precisions and whole lookbacks lie within ±MAX_OFFSET."""
+ALL_PAST, ALL_FUTURE = -(2**60), 2**60
+"""Bounds of windows, and of what they read, that stand for -∞ and ∞."""
 ENDLESS = MAX_TIME + 2**61
 """The end of an event that holds without end: later than every grid point, with offsets
 that may be added without wrapping."""
@@ -185,11 +187,15 @@ class TDom:
 class Reach:
     """The extent of a lookback or a lookahead: ticks, and rows.
 
-    `rows` is 0 until windows by row count exist.
+    `ALL_FUTURE` ticks are without bound: all that was, or all that comes.
     """
 
     ticks: int = 0
-    rows: int = 0
+
+    @property
+    def is_unbounded(self) -> bool:
+        """Whether it goes as far as there are events."""
+        return self.ticks >= ALL_FUTURE
 
 
 @dataclass(frozen=True, slots=True)

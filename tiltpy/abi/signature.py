@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tiltpy.abi.slots import Slot
-from tiltpy.types import Scalar, TDom, Type
+from tiltpy.types import ALL_FUTURE, ALL_PAST, Scalar, TDom, Type
 
 LANES = 16
 """Neighbouring grid points that a vector kernel computes at once, whatever the CPU.
@@ -30,6 +30,11 @@ class Read:
     low: int
     high: int
     spare: int = 0
+
+    @property
+    def is_unbounded(self) -> bool:
+        """Whether it is all that was, or all that comes."""
+        return self.low <= ALL_PAST or self.high >= ALL_FUTURE
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +102,11 @@ class Loop:
     skips: tuple[Read, ...] = ()
     cut: tuple[Read, ...] = ()
     recomputed: tuple[Read, ...] = ()
+
+    @property
+    def is_unbounded(self) -> bool:
+        """Whether it folds on from the first rows, or looks for rows to the last."""
+        return any(read.is_unbounded for read in self.reads)
 
     @property
     def beyond_rows(self) -> bool:

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.row_access import ObjectRows
-from tiltpy.emit.values import LoopValue, lower_expr
-from tiltpy.ir.nodes import At, Element, EventBound, Expr, Reduce, Time
+from tiltpy.emit.values import LoopValue, Reading, lower_expr
+from tiltpy.ir.nodes import Element, ElementStart, Expr, Reduce
 from tiltpy.loops.build import TRUE, conj, i64, select
 from tiltpy.loops.nodes import LExpr
 
@@ -17,7 +17,9 @@ def element_of(block: Block, rows: ObjectRows, row: LExpr, element: Expr) -> Loo
     """
     exists = rows.exists(row)
 
-    def leaf(node: At | EventBound | Reduce | Time | Element) -> LoopValue:
+    def leaf(node: Reading) -> LoopValue:
+        if isinstance(node, ElementStart):
+            return LoopValue(node.type, rows.start_at(row), exists)
         assert isinstance(node, Element), "an element reads its snapshot alone"
         return rows.value(row, exists)
 
@@ -36,4 +38,4 @@ def row_value(
     """Evaluate the element at a row for a `first` or `last`; φ unless `exists`."""
     readable = block.name("row", select(exists, row, i64(0)))
     value = element_of(block, rows, readable, node.element)
-    return LoopValue(node.type, value.value, exists)
+    return replace(value, valid=exists)

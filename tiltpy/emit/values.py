@@ -18,6 +18,7 @@ from tiltpy.ir.nodes import (
     Cast,
     Const,
     Element,
+    ElementStart,
     EventBound,
     Exists,
     Expr,
@@ -73,7 +74,8 @@ class LoopValue:
         return self.value
 
 
-Leaf = Callable[[At | EventBound | Reduce | Time | Element], LoopValue]
+Reading = At | EventBound | Reduce | Time | Element | ElementStart
+Leaf = Callable[[Reading], LoopValue]
 """Reads a reference, as the loop around the expression does."""
 
 
@@ -111,7 +113,7 @@ class _Lowering:
                 return LoopValue(expr.type, self.constant(expr), TRUE)
             case Phi():
                 return phi(expr.type)
-            case At() | EventBound() | Reduce() | Time() | Element():
+            case At() | EventBound() | Reduce() | Time() | Element() | ElementStart():
                 if expr not in self.known:
                     self.known[expr] = self.leaf(expr)
                 return self.known[expr]

@@ -206,6 +206,8 @@ class _Stream:
                 feed = self.inputs[name].feed
                 if not feed.ended:
                     time = feed.watermark - boundary.ahead.ticks
+                    if boundary.ahead.is_unbounded:
+                        time = -ENDLESS
                     frontiers[name] = min(frontiers.get(name, time), time)
         return frontiers
 

@@ -36,7 +36,7 @@ from tiltpy.ir.nodes import (
     Query,
     UserReduction,
 )
-from tiltpy.types import Bound
+from tiltpy.types import ALL_FUTURE, ALL_PAST, Bound
 
 __all__ = [
     "FOREVER", "Event", "LastEvent", "Snapshot", "Value", "evaluate", "interpret",
@@ -77,6 +77,7 @@ class _QueryMeaning:
 
     objects: dict[str, TemporalObject]
     user_reductions: Mapping[str, UserReduction] = field(default_factory=dict)
+    horizon: tuple[int, int] = (0, 0)
 
     @classmethod
     def of(
@@ -86,7 +87,8 @@ class _QueryMeaning:
         bounds: Mapping[str, int],
     ) -> "_QueryMeaning":
         """Make the objects of a query over the events of each input."""
-        meaning = cls({}, {each.name: each for each in query.reductions})
+        user_reductions = {each.name: each for each in query.reductions}
+        meaning = cls({}, user_reductions, _horizon(query, events, bounds))
         for each in query.inputs:
             if each.name not in events:
                 raise DataError("no data was given for it", input=each.name)
@@ -166,9 +168,36 @@ def _objects_of(cuts: tuple[Cut, ...]) -> Iterator[str]:
             case CutPoint():
                 yield cut.object
             case CutWindow():
-                yield cut.window.object
+                yield from cut.window.objects
             case CutTime():
                 pass
+
+
+def _horizon(
+    query: Query, events: Mapping[str, Sequence[Event]], bounds: Mapping[str, int]
+) -> tuple[int, int]:
+    """Bound the times at which objects have snapshots: near events and domains' ends.
+
+    As far from these as all references together look ahead or back.
+    """
+    seen = [event for rows in events.values() for event in rows]
+    times = [t for event in seen for t in (event.start, event.domain_end)]
+    margin = 1
+    for definition in query.definitions:
+        limits = definition.tdom.start, definition.tdom.end
+        ends = (_resolve(bound, bounds) for bound in limits)
+        times += [end for end in ends if end is not None]
+        margin += 2 * definition.tdom.precision
+        for cut in leaf_cuts(definition.cuts):
+            match cut:
+                case CutPoint():
+                    margin += abs(cut.offset)
+                case CutWindow(window=window):
+                    distances = {window.start, window.end} - {ALL_PAST, ALL_FUTURE}
+                    margin += max(map(abs, distances), default=0)
+                case CutTime():
+                    pass
+    return min(times, default=0) - margin, max(times, default=0) + margin
 
 
 def _resolve(bound: Bound, bounds: Mapping[str, int]) -> int | None:

@@ -22,6 +22,7 @@ from tiltpy.ir.nodes import (
     Cast,
     Const,
     Element,
+    ElementStart,
     EventBound,
     Exists,
     Expr,
@@ -57,6 +58,8 @@ def evaluate_expression(
             return numbers.fit(expr.value, expr.type)
         case Element():
             return scope.element
+        case ElementStart():
+            return scope.element_start
         case Field():
             struct = meaning.evaluate(expr.operand, scope)
             return _fields(struct)[expr.name] if struct is not None else None

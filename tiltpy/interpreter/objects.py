@@ -53,11 +53,15 @@ class Snapshot(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EvaluationScope:
-    """The surroundings of an expression: a time, local names, a window's element."""
+    """The surroundings of an expression: a time, local names, a window's element.
+
+    `element_start` is where the element's snapshot starts.
+    """
 
     time: int
     names: Mapping[str, Value | None] = field(default_factory=dict)
     element: Value | None = None
+    element_start: int | None = None
 
 
 class Meaning(Protocol):
@@ -66,6 +70,10 @@ class Meaning(Protocol):
     @property
     def objects(self) -> Mapping[str, "TemporalObject"]:
         """The inputs and the derived objects, by name."""
+
+    @property
+    def horizon(self) -> tuple[int, int]:
+        """The time range outside of which no object has a snapshot to look for."""
 
     @property
     def user_reductions(self) -> Mapping[str, UserReduction]:

@@ -1,15 +1,25 @@
 """Windows: their snapshots, their reductions, and when two hold the same snapshots."""
 
 from collections.abc import Mapping, Sequence
+from math import inf
+from typing import assert_never
 
 from tiltpy.interpreter import order_statistics as orders
 from tiltpy.interpreter import scalars as numbers
 from tiltpy.interpreter.objects import EvaluationScope, Event, Meaning, Snapshot, Value
 from tiltpy.interpreter.scalars import Atom, Number
-from tiltpy.ir.nodes import CutWindow, Expr, Reduce, UserReduction
+from tiltpy.ir.nodes import (
+    CutWindow,
+    Expr,
+    LastRows,
+    Reduce,
+    Since,
+    UserReduction,
+    Window,
+)
 from tiltpy.ir.reductions import END, START, STATE
 from tiltpy.ops import WHOLE_WINDOW
-from tiltpy.types import STRING, Struct, Type
+from tiltpy.types import ALL_FUTURE, ALL_PAST, STRING, Struct, Type
 
 
 def contributes_same(meaning: Meaning, cut: CutWindow, early: int, late: int) -> bool:
@@ -19,49 +29,126 @@ def contributes_same(meaning: Meaning, cut: CutWindow, early: int, late: int) ->
     from one time range that covers both, so that a snapshot is the same one where its
     index in that range is the same.
     """
-    window = cut.window
-    seen = meaning.objects[window.object]
-    rows = seen.window(early + window.start, late + window.end)
+    rows = _rows_between(meaning, cut.window, early, late)
 
     def contributors(time: int) -> list[tuple[int, ...]]:
-        start, end = time + window.start, time + window.end
+        members, low, high = _members(meaning, cut.window, rows, time)
         return [
-            (i, *cut_to(row, start, end)) if cut.bounds else (i,)
-            for i, row in enumerate(rows)
-            if row.start < end
-            and start < row.end
-            and meaning.evaluate(cut.element, EvaluationScope(time, element=row.value))
-            is not None
+            (i, *cut_to(rows[i], low, high)) if cut.bounds else (i,)
+            for i in members
+            if _element(meaning, cut.element, rows[i], time) is not None
         ]
 
-    return contributors(early) == contributors(late)
+    seen = contributors(early), contributors(late)
+    match cut.window.look:
+        case "last":
+            return seen[0][-1:] == seen[1][-1:]
+        case "next":
+            early_row, late_row = (_next_row(rows, each) for each in seen)
+            return early_row == late_row
+        case None:
+            return seen[0] == seen[1]
+        case _:
+            assert_never(cut.window.look)
+
+
+def _next_row(
+    rows: Sequence[Snapshot | Event], members: Sequence[tuple[int, ...]]
+) -> int | None:
+    """Find the row that a look ahead sees: of the least stamp the last in tie order."""
+    if not members:
+        return None
+    start = rows[members[0][0]].start
+    return max(index for index, *_ in members if rows[index].start == start)
+
+
+def _element(
+    meaning: Meaning, element: Expr, row: Snapshot | Event, time: int
+) -> Value | None:
+    """Evaluate an element for a row of a window at a time."""
+    scope = EvaluationScope(time, element=row.value, element_start=row.start)
+    return meaning.evaluate(element, scope)
+
+
+def _rows_between(
+    meaning: Meaning, window: Window, early: int, late: int
+) -> Sequence[Snapshot | Event]:
+    """List all rows that the windows at two times may hold, each with its own start."""
+    first, last = meaning.horizon
+    fixed = window.start != ALL_PAST and window.edge is None
+    low = early + window.start if fixed else first
+    high = last if window.end == ALL_FUTURE else late + window.end
+    if isinstance(window.limit, LastRows):
+        low = first
+    return meaning.objects[window.object].window(low, high)
+
+
+def _members(
+    meaning: Meaning, window: Window, rows: Sequence[Snapshot | Event], time: int
+) -> tuple[list[int], float, float]:
+    """Find which rows the window at a time holds, and the bounds of that window."""
+    low = -inf if window.start == ALL_PAST else time + window.start
+    high = inf if window.end == ALL_FUTURE else time + window.end
+    if window.edge == "end":
+        begun = [i for i, row in enumerate(rows) if row.end <= high]
+    else:
+        begun = [i for i, row in enumerate(rows) if row.start < high]
+    match window.limit:
+        case LastRows(count=count):
+            begun = begun[-count:]
+        case Since(object=condition):
+            restart = _restart(meaning, condition, high)
+            if restart is None:
+                return [], low, high
+            if window.edge == "start":
+                begun = [i for i in begun if rows[i].start > restart]
+            else:
+                low = max(low, restart)
+        case None:
+            pass
+        case _:
+            assert_never(window.limit)
+    if window.edge == "start":
+        return [i for i in begun if rows[i].start >= low], low, high
+    return [i for i in begun if low < rows[i].end], low, high
+
+
+def _restart(meaning: Meaning, condition: str, high: float) -> int | None:
+    """Find the latest start before `high` of a true snapshot."""
+    first, last = meaning.horizon
+    rows = meaning.objects[condition].window(first, int(min(high, last)))
+    starts = [row.start for row in rows if row.value is True]
+    return max(starts, default=None)
 
 
 def reduce_window(
     meaning: Meaning, expr: Reduce, scope: EvaluationScope
 ) -> Value | None:
     """Fold the window's snapshots in order, each once, skipping φ."""
-    window = expr.window
-    start, end = scope.time + window.start, scope.time + window.end
-    rows = meaning.objects[window.object].window(start, end)
+    time = scope.time
+    within = _rows_between(meaning, expr.window, time, time)
+    members, low, high = _members(meaning, expr.window, within, time)
+    rows = [within[i] for i in members]
     if expr.reduction in meaning.user_reductions:
         return fold_user_reduction(
             meaning,
             meaning.user_reductions[expr.reduction],
             expr.element,
             rows,
-            start,
-            end,
+            low,
+            high,
         )
-    values = [
-        meaning.evaluate(expr.element, EvaluationScope(scope.time, element=row.value))
-        for row in rows
-    ]
+    if expr.window.look == "next" and rows:
+        rows = [row for row in rows if row.start == rows[0].start]
+        return _element(meaning, expr.element, rows[-1], time)
+    values = [_element(meaning, expr.element, row, time) for row in rows]
     present = [value for value in values if value is not None]
     if expr.reduction == "count":
         return len(present)
     if not present:
         return None
+    if expr.reduction in ("first", "last"):
+        return present[0 if expr.reduction == "first" else -1]
     if isinstance(expr.type, Struct):
         names = [name for name, _ in expr.type.fields]
         return dict(zip(names, orders.top(_atoms(present), len(names)), strict=True))
@@ -80,17 +167,17 @@ def fold_user_reduction(
     reduction: UserReduction,
     element: Expr,
     rows: Sequence[Snapshot | Event],
-    start: int,
-    end: int,
+    start: float,
+    end: float,
 ) -> Value | None:
     """Fold the `rows` of `(start, end]` by `acc` alone, with `element` of each."""
 
     def evaluate(expr: Expr, names: Mapping[str, Value | None]) -> Value | None:
-        return meaning.evaluate(expr, EvaluationScope(end, names))
+        return meaning.evaluate(expr, EvaluationScope(0, names))
 
     state, is_empty = whole_state(evaluate(reduction.init, {}), reduction.state), True
     for row in rows:
-        value = meaning.evaluate(element, EvaluationScope(end, element=row.value))
+        value = _element(meaning, element, row, 0)
         if value is None:
             continue
         first, last = cut_to(row, start, end)
@@ -109,9 +196,9 @@ def whole_state(state: Value | None, type: Type) -> Value | None:
     return state
 
 
-def cut_to(row: Snapshot | Event, start: int, end: int) -> tuple[int, int]:
-    """Cut the bounds of a snapshot to `(start, end]`."""
-    return max(row.start, start), min(row.end, end)
+def cut_to(row: Snapshot | Event, start: float, end: float) -> tuple[int, int]:
+    """Cut the bounds of a snapshot to `(start, end]`, which may be infinite."""
+    return int(max(row.start, start)), int(min(row.end, end))
 
 
 def number_of(value: Value) -> Number:

@@ -84,7 +84,7 @@ def reads(definition: TemporalExpr) -> tuple[str, ...]:
             case CutPoint():
                 names.setdefault(cut.object)
             case CutWindow():
-                names.setdefault(cut.window.object)
+                names.update(dict.fromkeys(cut.window.objects))
             case CutTime():
                 pass
     for expr in expressions(definition):
@@ -93,7 +93,7 @@ def reads(definition: TemporalExpr) -> tuple[str, ...]:
                 case At() | EventBound():
                     names.setdefault(node.object)
                 case Reduce():
-                    names.setdefault(node.window.object)
+                    names.update(dict.fromkeys(node.window.objects))
                 case _:
                     pass
     return tuple(names)

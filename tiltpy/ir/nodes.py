@@ -15,13 +15,22 @@ Conventions
   only ever substituted by passes (see `Cut`).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tiltpy.lifetimes import Lifetime
 from tiltpy.ops import BinaryOp, StringTest, UnaryOp
 from tiltpy.source import UNKNOWN, Span
-from tiltpy.types import Boundary, Scalar, Struct, TDom, Type, Unit
+from tiltpy.types import (
+    ALL_FUTURE,
+    ALL_PAST,
+    Boundary,
+    Scalar,
+    Struct,
+    TDom,
+    Type,
+    Unit,
+)
 
 
 def _span() -> Span:
@@ -95,16 +104,66 @@ class EventBound:
 
 
 @dataclass(frozen=True, slots=True)
+class Since:
+    """`since ~object`: from the latest start of a true snapshot on.
+
+    Of those that start before the window's end.
+    """
+
+    object: str
+
+
+@dataclass(frozen=True, slots=True)
+class LastRows:
+    """`last n`: the last `count` snapshots that start before the window's end."""
+
+    count: int
+
+
+Limit = Since | LastRows
+"""What limits a window on its left beside a distance."""
+Edge = Literal["start", "end"]
+"""The edge of a snapshot that lies in a window: its first tick, or its last."""
+Look = Literal["last", "next"]
+"""The snapshot of a window that an as-of look sees: the last one, or the first."""
+
+
+@dataclass(frozen=True, slots=True)
 class Window:
     """`~object[t + start : t + end]`: the object restricted to that time range.
 
-    Not an expression: it stands inside a `Reduce` (or a cut) only.
+    A start of `ALL_PAST` is -∞, an end of `ALL_FUTURE` is ∞. With a `limit` it begins
+    there if that is later. It holds what overlaps it, or with an `edge` only what has
+    this edge in it: the first tick or the last one. An as-of `look` sees one snapshot
+    of those. Not an expression: it stands inside a `Reduce` (or a cut) only.
     """
 
     object: str
     start: int
     end: int
+    limit: Limit | None = None
+    edge: Edge | None = None
+    look: Look | None = None
     span: Span = _span()
+
+    @property
+    def objects(self) -> tuple[str, ...]:
+        """The objects that it refers to: its own, and that of its limit."""
+        if isinstance(self.limit, Since):
+            return self.object, self.limit.object
+        return (self.object,)
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether two distances from `t` decide alone what it holds."""
+        endless = self.start == ALL_PAST or self.end == ALL_FUTURE
+        return not (endless or self.edge or self.limit)
+
+    def shift_by(self, ticks: int) -> "Window":
+        """The window at `t + ticks`."""
+        start = self.start if self.start == ALL_PAST else self.start + ticks
+        end = self.end if self.end == ALL_FUTURE else self.end + ticks
+        return replace(self, start=start, end=end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +171,17 @@ class Element:
     """The value of a window's snapshot, inside the `element` of a `Reduce`."""
 
     type: Type
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class ElementStart:
+    """The start of a window's snapshot, of windows with an `edge` alone.
+
+    A number (i64 ticks), or of type `time`.
+    """
+
+    type: Scalar
     span: Span = _span()
 
 
@@ -280,6 +350,7 @@ Expr = (
     | At
     | EventBound
     | Element
+    | ElementStart
     | Reduce
     | Local
     | Let

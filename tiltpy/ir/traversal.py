@@ -15,6 +15,7 @@ from tiltpy.ir.nodes import (
     CutTime,
     CutWindow,
     Element,
+    ElementStart,
     EventBound,
     Exists,
     Expr,
@@ -36,7 +37,9 @@ from tiltpy.ir.nodes import (
 def children(expr: Expr) -> tuple[Expr, ...]:
     """Return the direct subexpressions, in order of evaluation."""
     match expr:
-        case Const() | Phi() | Time() | At() | EventBound() | Element() | Local():
+        case Const() | Phi() | Time() | At() | EventBound() | Local():
+            return ()
+        case Element() | ElementStart():
             return ()
         case Reduce():
             return (expr.element,)
@@ -104,10 +107,7 @@ def shift(expr: Expr, ticks: int) -> Expr:
             case At() | EventBound() | Time():
                 return replace(node, offset=node.offset + ticks)
             case Reduce(window=window):
-                shifted = replace(
-                    window, start=window.start + ticks, end=window.end + ticks
-                )
-                return replace(node, window=shifted)
+                return replace(node, window=window.shift_by(ticks))
             case _:
                 return node
 
@@ -120,10 +120,7 @@ def shift_cut(cut: Cut, ticks: int) -> Cut:
         case CutPoint():
             return replace(cut, offset=cut.offset + ticks)
         case CutWindow(window=window):
-            shifted = replace(
-                window, start=window.start + ticks, end=window.end + ticks
-            )
-            return replace(cut, window=shifted)
+            return replace(cut, window=window.shift_by(ticks))
         case CutTime():
             return cut
         case InlinedCut():

@@ -68,7 +68,7 @@ def _changes(cut: LeafCut, grids: Mapping[str, TDom]) -> Iterator[TDom]:
     match cut:
         case CutPoint():
             yield _shift_grid(grids.get(cut.object, _ANYWHERE), -cut.offset)
-        case CutWindow(bounds=False, window=window):
+        case CutWindow(bounds=False, window=window) if window.is_fixed:
             seen = grids.get(window.object, _ANYWHERE)
             yield _shift_grid(seen, -window.end)  # a snapshot enters
             yield _shift_grid(seen, -window.start - 1)  # one leaves

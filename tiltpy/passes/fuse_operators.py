@@ -88,10 +88,11 @@ class _Fusion:
     def window_objects(self) -> frozenset[str]:
         """The objects over which the query has windows."""
         return frozenset(
-            cut.window.object
+            name
             for definition in self.query.definitions
             for cut in leaf_cuts(definition.cuts)
             if isinstance(cut, CutWindow)
+            for name in cut.window.objects
         )
 
     @cached_property
@@ -196,7 +197,7 @@ def _seen_at(source: TemporalExpr, offset: int, reader: TemporalExpr) -> Inlined
 
 def _has_window(reader: TemporalExpr, object: str) -> bool:
     return any(
-        isinstance(cut, CutWindow) and cut.window.object == object
+        isinstance(cut, CutWindow) and object in cut.window.objects
         for cut in leaf_cuts(reader.cuts)
     )
 

@@ -13,6 +13,7 @@ from tiltpy.ir.nodes import Query
 from tiltpy.ir.traversal import depth
 from tiltpy.ir.verify.invariants import verify, verify_source
 from tiltpy.limits import MAX_DEPTH
+from tiltpy.passes.check_windows import check_windows
 from tiltpy.passes.eliminate_dead import eliminate_dead
 from tiltpy.passes.flatten_structs import flatten_structs
 from tiltpy.passes.fold_constants import fold_constants
@@ -51,6 +52,7 @@ def optimize(
         )
     verify_source(query)
     resolve_boundaries(query)  # for its errors: they are the source's
+    check_windows(query)
     stages: list[tuple[str, Query]] = []
     for each in ALWAYS_FIRST:
         before, query = query, each(query)

@@ -29,6 +29,7 @@ from tiltpy.ir.nodes import (
     Cast,
     Const,
     Element,
+    ElementStart,
     EventBound,
     Exists,
     Expr,
@@ -159,7 +160,9 @@ def _retype(expr: Expr) -> Expr:
             return replace(expr, type=machine_type(expr.type))
         case Field():
             return replace(expr, type=machine_type(expr.type))
-        case Const() | Time() | EventBound() | Unary() | Binary() | Call():
+        case Const() | Time() | EventBound() | ElementStart():
+            return replace(expr, type=_ticks(expr.type))
+        case Unary() | Binary() | Call():
             return replace(expr, type=_ticks(expr.type))
         case In():
             options = tuple(replace(o, type=_ticks(o.type)) for o in expr.options)

@@ -15,14 +15,14 @@ over `(Ts + a, Te + p-1 + b]`; through other objects these add up. What cuts cou
 too: a cut may refer to what the body no longer does.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import assert_never
 
 from tiltpy.errors import QueryError
 from tiltpy.ir.cuts import LeafCut, leaf_cuts
-from tiltpy.ir.nodes import CutPoint, CutTime, CutWindow, Query, TemporalExpr
-from tiltpy.types import MAX_OFFSET, Boundary, Reach
+from tiltpy.ir.nodes import CutPoint, CutTime, CutWindow, Query, Since, TemporalExpr
+from tiltpy.types import ALL_FUTURE, MAX_OFFSET, Boundary, Reach
 
 Reaches = Mapping[str, Boundary]
 """The needs of an object, by input."""
@@ -69,29 +69,34 @@ def _reaches(query: Query) -> dict[str, Reaches]:
 def _reach(definition: TemporalExpr, known: Mapping[str, Reaches]) -> Reaches:
     boundaries: dict[str, Boundary] = {}
     for cut in leaf_cuts(definition.cuts):
-        direct = _direct(cut, definition.tdom.precision)
-        if direct is None:
-            continue
-        seen, back, ahead = direct
-        for name, beyond in known[seen].items():
-            reach = Boundary(
-                _add(definition, name, "back", back, beyond.back),
-                _add(definition, name, "ahead", ahead, beyond.ahead),
-            )
-            boundaries[name] = _farthest(boundaries.get(name, reach), reach)
+        for seen, back, ahead in _direct(cut, definition.tdom.precision):
+            for name, beyond in known[seen].items():
+                reach = Boundary(
+                    _add(definition, name, "back", back, beyond.back),
+                    _add(definition, name, "ahead", ahead, beyond.ahead),
+                )
+                boundaries[name] = _farthest(boundaries.get(name, reach), reach)
     return boundaries
 
 
-def _direct(cut: LeafCut, precision: int) -> tuple[str, int, int] | None:
-    """Return the object that a cut refers to, and how far back and ahead."""
+def _direct(cut: LeafCut, precision: int) -> Iterator[tuple[str, int, int]]:
+    """Yield each object that a cut refers to, and how far back and ahead.
+
+    Rows are no distance: the last of them, and restarts, may be anywhere in the past.
+    """
     rounding = precision - 1
     match cut:
         case CutPoint(object=seen, offset=offset):
-            return seen, max(0, -offset), max(0, offset + rounding)
+            yield seen, max(0, -offset), max(0, offset + rounding)
         case CutWindow(window=window):
-            return window.object, max(0, -window.start), max(0, window.end + rounding)
+            # A window by starts holds those at its left bound, too.
+            back = max(0, -window.start + (window.edge is not None))
+            ahead = max(0, window.end + rounding)
+            yield window.object, back, ahead
+            if isinstance(window.limit, Since):
+                yield window.limit.object, ALL_FUTURE, ahead
         case CutTime():
-            return None
+            pass
         case _:
             assert_never(cut)
 
@@ -99,6 +104,8 @@ def _direct(cut: LeafCut, precision: int) -> tuple[str, int, int] | None:
 def _add(
     definition: TemporalExpr, name: str, direction: str, ticks: int, beyond: Reach
 ) -> Reach:
+    if ticks >= ALL_FUTURE or beyond.is_unbounded:
+        return Reach(ALL_FUTURE)
     total = ticks + beyond.ticks
     if total > MAX_OFFSET:
         raise QueryError(
@@ -108,11 +115,11 @@ def _add(
             definition.span,
             "offsets, windows and precisions add up along the way: use a coarser unit",
         )
-    return Reach(total, beyond.rows)
+    return Reach(total)
 
 
 def _farthest(a: Boundary, b: Boundary) -> Boundary:
     return Boundary(
-        Reach(max(a.back.ticks, b.back.ticks), max(a.back.rows, b.back.rows)),
-        Reach(max(a.ahead.ticks, b.ahead.ticks), max(a.ahead.rows, b.ahead.rows)),
+        Reach(max(a.back.ticks, b.back.ticks)),
+        Reach(max(a.ahead.ticks, b.ahead.ticks)),
     )

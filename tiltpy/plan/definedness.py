@@ -12,18 +12,16 @@ from itertools import islice
 from typing import TypeVar
 
 from tiltpy.emit.builder import Block, KernelBuilder
-from tiltpy.emit.values import Leaf, LoopValue, lower_expr, phi
+from tiltpy.emit.values import Leaf, LoopValue, Reading, lower_expr, phi
 from tiltpy.ir.nodes import (
     At,
     Cut,
     CutPoint,
     CutWindow,
-    Element,
     EventBound,
     Expr,
     Reduce,
     TemporalExpr,
-    Time,
     Window,
 )
 from tiltpy.ir.traversal import walk
@@ -32,7 +30,7 @@ from tiltpy.loops.nodes import Var
 from tiltpy.types import BOOL, Struct, Type
 
 Reference = TypeVar("Reference", CutPoint, Window)
-Read = At | EventBound | Reduce | Time | Element
+
 FEW, TRIED = 8, 20_000
 """As many references are tried in every body, and so many nodes of bodies with more."""
 
@@ -93,9 +91,9 @@ def trial_block() -> Block:
 
 
 def _without(reference: CutPoint | Window) -> Leaf:
-    """Read time where one reference sees nothing; of the others nothing is known."""
+    """Reading time where one reference sees nothing; of the others nothing is known."""
 
-    def leaf(node: Read) -> LoopValue:
+    def leaf(node: Reading) -> LoopValue:
         match node:
             case At() | EventBound() if CutPoint(node.object, node.offset) == reference:
                 return phi(node.type)

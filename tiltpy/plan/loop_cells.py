@@ -1,7 +1,7 @@
 """Cells that the loops of a vector kernel compute, before there is any code."""
 
 from tiltpy.emit.builder import Block
-from tiltpy.emit.values import LoopValue, lower_expr
+from tiltpy.emit.values import LoopValue, Reading, lower_expr
 from tiltpy.ir.nodes import (
     At,
     Cut,
@@ -9,6 +9,7 @@ from tiltpy.ir.nodes import (
     CutTime,
     CutWindow,
     Element,
+    ElementStart,
     EventBound,
     Expr,
     InlinedCut,
@@ -100,7 +101,7 @@ class LoopCells:
         """Lower an expression of a definition on trial."""
         block = trial_block()
 
-        def leaf(node: At | EventBound | Reduce | Time | Element) -> LoopValue:
+        def leaf(node: Reading) -> LoopValue:
             return self._reference(block, reader, node)
 
         return lower_expr(block, leaf, expr)
@@ -109,7 +110,7 @@ class LoopCells:
         self,
         block: Block,
         reader: TemporalExpr,
-        node: At | EventBound | Reduce | Time | Element,
+        node: Reading,
     ) -> LoopValue:
         match node:
             case At(object=name):
@@ -128,5 +129,5 @@ class LoopCells:
                     self.user_defined.get(node.reduction),
                     panes=self.plan.stage_of[reader.name].panes,
                 )
-            case Element():
+            case Element() | ElementStart():
                 raise AssertionError("an element outside of a window")

@@ -49,6 +49,9 @@ class WindowPlan(Enum):
     TUMBLING_FOLD = "folds its rows anew, in vectors"
     TWO_STACK = "inserts and evicts in order, on two stacks"
     UNORDERED = "evicts in any order, from a tree"
+    RUNNING = "folds on, and anew at restarts"
+    REFOLDED = "folds its rows anew at each visit"
+    LOOK = "follows the one row that an as-of look sees"
 
 
 @dataclass(frozen=True, slots=True)

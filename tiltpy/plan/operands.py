@@ -76,7 +76,7 @@ def _starts_snapshot(
         case CutWindow(bounds=True):
             return False
         case CutWindow(window=window, element=element):
-            in_order = windows[window] is WindowPlan.TWO_STACK
+            in_order = windows[window] is WindowPlan.TWO_STACK and window.is_fixed
             return in_order and not facts.objects[window.object].filters(element)
         case CutTime():
             return True

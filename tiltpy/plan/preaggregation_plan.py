@@ -20,7 +20,7 @@ from tiltpy.costs import DEFAULT_COSTS, Costs
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.references import reductions
 from tiltpy.emit.row_access import ObjectRows, input_rows
-from tiltpy.emit.values import LoopValue, lower_expr
+from tiltpy.emit.values import LoopValue, Reading, lower_expr
 from tiltpy.forks import cached_property
 from tiltpy.ir.cuts import expressions
 from tiltpy.ir.nodes import (
@@ -244,6 +244,8 @@ def _check(definition: TemporalExpr, query: Query) -> None:
     for cut in definition.cuts:
         if not isinstance(cut, CutWindow):
             raise Misfit(f"~{name} refers to more than windows")
+        if not cut.window.is_fixed:
+            raise Misfit(f"a window of ~{cut.window.object} is of no fixed length")
         objects.add(cut.window.object)
     for expr in expressions(definition):
         for node in walk(expr):
@@ -273,7 +275,7 @@ def _check_reduction(node: Reduce, query: Query) -> None:
 def value_of(block: Block, rows: ObjectRows, row: LExpr, element: Expr) -> LoopValue:
     """An element at a row that is an event."""
 
-    def leaf(node: At | EventBound | Reduce | Time | Element) -> LoopValue:
+    def leaf(node: Reading) -> LoopValue:
         assert isinstance(node, Element), "an element reads its snapshot alone"
         return rows.value(row, TRUE)
 

@@ -37,6 +37,7 @@ from tiltpy.spark.worker import (
 )
 from tiltpy.spark.worker_task import InputColumns, SparkTask
 from tiltpy.time_literals import Length, Moment
+from tiltpy.types import ALL_FUTURE
 
 MEMORY = "256MB"
 """Of rows that a task holds at once, where the caller does not say."""
@@ -181,7 +182,8 @@ class SparkPlan:
         ]
         task = self._task(query, name, used)
         everyone = any(not source.keys for source in used)
-        if task.keys and (everyone or self.chunk is None):
+        unbounded = any(max(reach) >= ALL_FUTURE for reach in reaches.values())
+        if task.keys and (everyone or unbounded or self.chunk is None):
             schema = spark_schema(task.schema)
             if not everyone:
                 return shuffle_by_key(used).mapInArrow(key_worker(task), schema)
@@ -190,8 +192,8 @@ class SparkPlan:
         cutting = PartitionGrid(
             definition,
             self.request,
-            self.chunk,
-            PARTITIONS_PER_CORE * self._cores,
+            None if unbounded else self.chunk,
+            1 if unbounded else PARTITIONS_PER_CORE * self._cores,
             max((back + ahead for back, ahead in reaches.values()), default=0),
         )
         rows = shuffle_by_time(self._session, used, reaches, cutting)

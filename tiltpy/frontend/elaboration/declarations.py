@@ -107,7 +107,7 @@ def _elaborate_constant(
             raise QueryError("E0116", "a constant was expected", node.span, hint)
     errors: list[QueryError] = []
     scope = Scope("", times, Functions(), closed=True)
-    body = open_body(scope, Objects({}, {}, frozenset(), set()), errors)
+    body = open_body(scope, Objects({}, {}, {}, set()), errors)
     try:
         expr = body.expression(value, 0)
     except Poison:

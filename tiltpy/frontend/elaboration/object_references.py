@@ -12,6 +12,12 @@ from tiltpy.frontend.elaboration.elaborator import Elaborator, strip_parens
 from tiltpy.frontend.elaboration.objects import unknown_object
 from tiltpy.frontend.elaboration.poison import Poison
 from tiltpy.frontend.elaboration.tick_constants import read_offset
+from tiltpy.frontend.elaboration.windows import (
+    elaborate_as_of,
+    elaborate_look_start,
+    is_as_of,
+    read_window,
+)
 from tiltpy.frontend.hints import general
 from tiltpy.frontend.surface import syntax
 from tiltpy.ir.construct.structs import field
@@ -34,7 +40,9 @@ def elaborate_reference(elaborator: Elaborator, ref: syntax.Ref) -> Expr:
                 ref.object, time, reducing=frame is not None and not frame.active
             ),
         )
-    if ref.stop is not None or (frame is not None and frame.active):
+    if is_as_of(ref):
+        value = elaborate_as_of(elaborator, target, payload)
+    elif ref.stop is not None or (frame is not None and frame.active):
         value = _elaborate_element(elaborator, target, payload)
     elif frame is not None:
         raise QueryError(
@@ -55,7 +63,7 @@ def _elaborate_element(elaborator: Elaborator, ref: syntax.Ref, payload: Type) -
     if frame is not None and frame.active:
         window = _read_alive(elaborator, ref)
     else:
-        window = _read_window(elaborator, ref)
+        window = read_window(elaborator, ref, resolve_object)
     if frame is None:
         raise QueryError(
             "E0106",
@@ -74,24 +82,6 @@ def _elaborate_element(elaborator: Elaborator, ref: syntax.Ref, payload: Type) -
     return Element(payload, ref.span)
 
 
-def _read_window(elaborator: Elaborator, ref: syntax.Ref) -> Window:
-    """Read the window of a reference with two bounds."""
-    assert ref.start is not None
-    assert ref.stop is not None
-    time, times = elaborator.scope.time, elaborator.scope.times
-    start = read_offset(ref.start, time, times)
-    stop = read_offset(ref.stop, time, times)
-    if start >= stop:
-        fault = "is empty" if start == stop else "ends before it starts"
-        raise QueryError(
-            "E0109",
-            f"this window {fault}",
-            ref.start.span.join(ref.stop.span),
-            f"the earlier time stands first, like {time} - 10 : {time}",
-        )
-    return Window(ref.object, start, stop, ref.span)
-
-
 def _read_alive(elaborator: Elaborator, ref: syntax.Ref) -> Window:
     """Read the window `(t-1, t]` of an input, which has all events alive at `t`."""
     assert ref.start is not None
@@ -103,7 +93,7 @@ def _read_alive(elaborator: Elaborator, ref: syntax.Ref) -> Window:
             ref.span,
             f"write ~{ref.object}[{time}], or a reduction without `_active`",
         )
-    if ref.object not in elaborator.objects.inputs:
+    if ref.object not in elaborator.objects.lifetimes:
         raise QueryError(
             "E0112",
             f"~{ref.object} is no input; only their events overlap",
@@ -111,12 +101,10 @@ def _read_alive(elaborator: Elaborator, ref: syntax.Ref) -> Window:
             "a derived object has one value at a time: refer to an input",
         )
     ticks = read_offset(ref.start, time, elaborator.scope.times)
-    return Window(ref.object, ticks - 1, ticks, ref.span)
+    return Window(ref.object, ticks - 1, ticks, span=ref.span)
 
 
-def elaborate_event_bound(
-    elaborator: Elaborator, call: syntax.CallExpression
-) -> EventBound:
+def elaborate_event_bound(elaborator: Elaborator, call: syntax.CallExpression) -> Expr:
     """Elaborate `start(ref)` or `end(ref)` of a point reference to an input."""
     which = "start" if call.callee.text == "start" else "end"
     time = elaborator.scope.time
@@ -124,6 +112,8 @@ def elaborate_event_bound(
     if isinstance(ref, syntax.Ref):
         ref, _ = resolve_object(elaborator, ref)
         _read_payload(elaborator, ref)
+    if isinstance(ref, syntax.Ref) and is_as_of(ref):
+        return elaborate_look_start(elaborator, ref, which, call.span)
     if not isinstance(ref, syntax.Ref) or ref.start is None or ref.stop is not None:
         raise QueryError(
             "E0112",
@@ -131,7 +121,7 @@ def elaborate_event_bound(
             ref.span,
             f"write {which}(~x[{time}])",
         )
-    if ref.object not in elaborator.objects.inputs:
+    if ref.object not in elaborator.objects.lifetimes:
         raise QueryError(
             "E0112",
             f"~{ref.object} is no input; only their events have bounds",

@@ -1,6 +1,6 @@
 """The temporal objects of a query, and how large it has become, as it is elaborated."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tiltpy.errors import QueryError
@@ -11,6 +11,7 @@ from tiltpy.ir.keys import Keys, definition_keys, format_keys
 from tiltpy.ir.nodes import Expr, TemporalExpr
 from tiltpy.ir.print.query import format_expr
 from tiltpy.ir.traversal import source_cuts
+from tiltpy.lifetimes import Lifetime
 from tiltpy.limits import MAX_CALLS, MAX_NODES, MAX_OBJECTS
 from tiltpy.source import Span
 from tiltpy.types import TDom, Type
@@ -52,15 +53,15 @@ class Expansion:
 class Objects:
     """The temporal objects that a body may refer to, and those that bodies define.
 
-    `types` are those elaborated so far, `keys` their key columns; `poisoned` has those
-    (as `~x`) that were wrong or unknown; `taken` are all object names of the query,
-    `local_names` the names of the objects that bodies define, `definitions` all that is
-    defined so far.
+    `lifetimes` are those of the inputs, where the query says them. `types` are those
+    elaborated so far, `keys` their key columns; `poisoned` has those (as `~x`) that
+    were wrong or unknown; `taken` are all object names of the query, `local_names` the
+    names of the objects that bodies define, `definitions` all that is defined so far.
     """
 
     types: dict[str, Type]
     keys: dict[str, Keys]
-    inputs: frozenset[str]
+    lifetimes: Mapping[str, Lifetime | None]
     poisoned: set[str]
     taken: set[str] = field(default_factory=set)
     local_names: dict[tuple[TDom, str], str] = field(default_factory=dict)

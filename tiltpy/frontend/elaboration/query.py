@@ -213,7 +213,7 @@ class _QueryElaborator:
         objects = Objects(
             {name: declared.type for name, declared in inputs.items()},
             {name: declared.keys for name, declared in inputs.items()},
-            frozenset(inputs),
+            {name: declared.lifetime for name, declared in inputs.items()},
             self.log.poisoned,
             taken={*inputs, *nodes},
             expansion=self.expansion,

@@ -61,6 +61,14 @@ def elaborate_reduction(
             f"give it one, like {example}",
         )
     if user_defined is not None:
+        if user_defined.bounds and not frame.window.is_fixed:
+            raise QueryError(
+                "E0113",
+                f"{callee} sees where its window cuts snapshots, and this window has "
+                "no fixed length",
+                argument.span,
+                "give it two times, like " + _example_window(elaborator.scope.time),
+            )
         return reduce_user_defined(user_defined, frame.window, element, node.span)
     return reduce(name, frame.window, element, node.span, ddof, parameter)
 

@@ -166,7 +166,7 @@ class _ClauseElaborator:
         before = len(self.errors)
         values = {word: Local(word, type, node.span) for word, type in visible.items()}  # noqa: A001
         scope = replace(self.scope, names=values, within=self.name)
-        objects = Objects({}, {}, frozenset(), set(), expansion=self.expansion)
+        objects = Objects({}, {}, {}, set(), expansion=self.expansion)
         body = open_body(scope, objects, self.errors, self.scope)
         body.taken |= set(visible)
         expr = elaborate_body(body, f"`{name}`", node)

@@ -19,12 +19,12 @@ def inside_reduction(span: Span, what: str) -> QueryError:
 def misplaced_node(node: syntax.Expr) -> QueryError:
     """Make the error for a node that is no value by itself."""
     match node:
-        case syntax.LastRows():
+        case syntax.RowsEnd() | syntax.RestartEnd() | syntax.Nearest():
             return QueryError(
-                "E0003",
-                "windows by row count (`last n`) are not in this version",
+                "E0109",
+                "this stands at the left end of a window only",
                 node.span,
-                "give the window a duration, like t - 10s : t",
+                "like ~x[last 20 : t]",
             )
         case _:
             return QueryError(

@@ -74,6 +74,18 @@ def _bracket(position: ParsePosition) -> str:
     return "a window is written ~x[t - 10 : t]" if text == ":" else ""
 
 
+def _restart(position: ParsePosition) -> str:
+    """Hint at the object behind `since` and `after`."""
+    word, two_before = position.previous(), position.previous(2)
+    if position.inside != "[":
+        return ""
+    if word in ("since", "after") and position.text.isidentifier():
+        return f"the restarts are an object's: write {word} ~{position.text}"
+    if position.text == "[" and two_before in ("since", "after"):
+        return f"restarts come at any time: write {two_before} {word}"
+    return ""
+
+
 def _index(position: ParsePosition) -> str:
     previous, content = position.previous(), _content(position)
     if previous == "in":
@@ -244,6 +256,7 @@ _RULES: tuple[Callable[[ParsePosition], str], ...] = (
     hint_keys,
     hint_declaration,
     _call,
+    _restart,
     _bracket,
     _reducer,
     _symbol,

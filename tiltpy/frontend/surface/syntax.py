@@ -83,18 +83,45 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """`~object`, `~object[start]` or `~object[start : stop]`."""
+    """`~object`, `~object[start]` or `~object[start : stop within length]`."""
 
     object: str
     start: "Expr | None"
     stop: "Expr | None"
     span: Span
+    within: "Expr | None" = None
 
 
 @dataclass(frozen=True, slots=True)
-class LastRows:
-    """`~object[last n : t]`, kept for windows by row count."""
+class RowsEnd:
+    """`last count`, the left end of a window of rows."""
 
+    count: "Expr"
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class RestartEnd:
+    """`since ~c` or `after ~c`, the left end of a window that restarts."""
+
+    condition: Ref
+    after: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Strict:
+    """`< time`, a bound of an as-of look that excludes the time itself."""
+
+    time: "Expr"
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """`nearest time`, an as-of look in both directions."""
+
+    time: "Expr"
     span: Span
 
 
@@ -212,7 +239,10 @@ Expr = (
     | Text
     | Name
     | Ref
-    | LastRows
+    | RowsEnd
+    | RestartEnd
+    | Strict
+    | Nearest
     | Paren
     | PrefixOperation
     | InfixOperation
@@ -424,10 +454,15 @@ def operands(node: Expr) -> tuple[Expr, ...]:
             | Name()
         ):
             return ()
-        case LastRows():
-            return ()
+        case RowsEnd():
+            return (node.count,)
+        case RestartEnd():
+            return (node.condition,)
+        case Strict() | Nearest():
+            return (node.time,)
         case Ref():
-            return tuple(bound for bound in (node.start, node.stop) if bound)
+            bounds = node.start, node.stop, node.within
+            return tuple(bound for bound in bounds if bound is not None)
         case Paren() | PrefixOperation() | Member():
             return (node.operand,)
         case InfixOperation():

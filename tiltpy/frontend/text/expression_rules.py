@@ -92,11 +92,27 @@ def _read_name(reader: TreeReader, _: Meta, nodes: list[Any]) -> syntax.Expr:
 
 
 def _read_reference(reader: TreeReader, meta: Meta, nodes: list[Any]) -> syntax.Expr:
-    object_token, last, start, stop = [*nodes, None, None, None][:4]
+    object_token, start, stop, _, within = [*nodes, *[None] * 4][:5]
     span = reader.span(meta)
-    if last is not None:
-        return syntax.LastRows(span)
-    return syntax.Ref(str(object_token)[1:], start, stop, span)
+    return syntax.Ref(str(object_token)[1:], start, stop, span, within)
+
+
+def _read_since(reader: TreeReader, meta: Meta, nodes: list[Any]) -> syntax.Expr:
+    word, token = nodes
+    condition = syntax.Ref(str(token)[1:], None, None, reader.span(token))
+    return syntax.RestartEnd(condition, str(word) == "after", reader.span(meta))
+
+
+def _read_last_rows(reader: TreeReader, meta: Meta, nodes: list[Any]) -> syntax.Expr:
+    return syntax.RowsEnd(nodes[1], reader.span(meta))
+
+
+def _read_strict(reader: TreeReader, meta: Meta, nodes: list[Any]) -> syntax.Expr:
+    return syntax.Strict(nodes[1], reader.span(meta))
+
+
+def _read_nearest(reader: TreeReader, meta: Meta, nodes: list[Any]) -> syntax.Expr:
+    return syntax.Nearest(nodes[1], reader.span(meta))
 
 
 def _read_call(reader: TreeReader, meta: Meta, nodes: list[Any]) -> syntax.Expr:
@@ -177,6 +193,10 @@ EXPRESSION_RULES: Mapping[str, Rule] = {
     "name": _read_name,
     "paren": _read_paren,
     "reference": _read_reference,
+    "since": _read_since,
+    "last_rows": _read_last_rows,
+    "strict": _read_strict,
+    "nearest": _read_nearest,
     "call": _read_call,
     "reduction": _read_reduction,
     "reducer": _read_reducer,

@@ -20,6 +20,7 @@ from tiltpy.ir.nodes import (
     CutTime,
     CutWindow,
     Element,
+    ElementStart,
     EventBound,
     Exists,
     Expr,
@@ -27,12 +28,14 @@ from tiltpy.ir.nodes import (
     If,
     In,
     InlinedCut,
+    LastRows,
     Let,
     Local,
     MakeStruct,
     MatchString,
     Phi,
     Reduce,
+    Since,
     Time,
     Unary,
     Window,
@@ -48,6 +51,8 @@ from tiltpy.ir.temporal_types import is_temporal
 from tiltpy.ir.traversal import names
 from tiltpy.ops import COMPARISON, LOGICAL, PRECEDENCE
 from tiltpy.types import (
+    ALL_FUTURE,
+    ALL_PAST,
     DURATION,
     I64,
     NANOSECONDS,
@@ -88,8 +93,32 @@ class ExprPrinter:
 
     def window(self, window: Window) -> str:
         """Format a window: `~x[t-10s : t]`."""
-        start, end = self.format_time(window.start), self.format_time(window.end)
-        return f"~{window.object}[{start} : {end}]"
+        end = self.format_time(window.end)
+        if window.look is not None:
+            return self.look(window)
+        past = window.start == ALL_PAST
+        within = "" if past else f" within {self.ticks(window.end - window.start)}"
+        match window.limit:
+            case Since(object=condition):
+                word = "after" if window.edge else "since"
+                return f"~{window.object}[{word} ~{condition} : {end}{within}]"
+            case LastRows(count=count):
+                return f"~{window.object}[last {count} : {end}{within}]"
+            case None:
+                start = "-∞" if past else self.format_time(window.start)
+                return f"~{window.object}[{start} : {end}]"
+            case _:
+                assert_never(window.limit)
+
+    def look(self, window: Window) -> str:
+        """Format an as-of look: `~q[last : t within 5m]`, or `~q[t : next]`."""
+        within = ""
+        if window.start != ALL_PAST and window.end != ALL_FUTURE:
+            within = f" within {self.ticks(window.end - window.start - 1)}"
+        if window.look == "last":
+            return f"~{window.object}[last : {self.format_time(window.end)}{within}]"
+        start = self.format_time(window.start + 1)
+        return f"~{window.object}[{start} : next{within}]"
 
     # -- expressions --------------------------------------------------------------
 
@@ -128,6 +157,9 @@ class ExprPrinter:
                 return text if expr.type == I64 else f"time({text})", _POSTFIX
             case Element():
                 return self.element, _POSTFIX
+            case ElementStart():
+                text = f"start({self.element})"
+                return text if expr.type == I64 else f"time({text})", _POSTFIX
             case Local():
                 return expr.name, _POSTFIX
             case Reduce():
@@ -235,6 +267,15 @@ class ExprPrinter:
         return "{ " + ", ".join(fields) + " }"
 
     def _reduce(self, expr: Reduce) -> str:
+        if expr.window.look is not None:
+            look = self.look(expr.window)
+            match expr.element:
+                case Element():
+                    return look
+                case ElementStart():
+                    return f"start({look})"
+                case _:
+                    pass
         extra = f", ddof={expr.ddof}" if expr.ddof else ""
         if expr.parameter is not None:
             extra = f", {expr.parameter!r}"

@@ -166,4 +166,6 @@ def _needs(boundary: Boundary, printer: ExprPrinter) -> str:
 
 
 def _reach(reach: Reach, sign: str, printer: ExprPrinter) -> str:
+    if reach.is_unbounded:
+        return f" {sign} ∞"
     return f" {sign} {printer.ticks(reach.ticks)}" if reach.ticks else ""

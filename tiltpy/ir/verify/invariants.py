@@ -6,6 +6,7 @@ and the fault. It runs on every query before and after each pass.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 from tiltpy.ir.cuts import leaf_cuts
 from tiltpy.ir.keys import object_keys
@@ -20,10 +21,12 @@ from tiltpy.ir.nodes import (
     Expr,
     InlinedCut,
     Input,
+    LastRows,
     Let,
     Local,
     Query,
     Reduce,
+    Since,
     TemporalExpr,
     Time,
     UserReduction,
@@ -39,7 +42,15 @@ from tiltpy.ir.traversal import (
 )
 from tiltpy.ir.verify.types import type_fault, user_reduction_fault
 from tiltpy.limits import MAX_DEPTH
-from tiltpy.types import MAX_OFFSET, MAX_TIME, TDom, Type
+from tiltpy.types import (
+    ALL_FUTURE,
+    ALL_PAST,
+    BOOL,
+    MAX_OFFSET,
+    MAX_TIME,
+    TDom,
+    Type,
+)
 
 
 def verify(query: Query) -> None:
@@ -231,9 +242,21 @@ def _verify_offset(offset: int, scope: _VerifyScope) -> None:
 
 
 def _verify_window(window: Window, scope: _VerifyScope) -> None:
-    _verify_object(window.object, scope)
-    _verify_offset(window.start, scope)
-    _verify_offset(window.end, scope)
+    for name in window.objects:
+        _verify_object(name, scope)
+    for bound in {window.start, window.end} - {ALL_PAST, ALL_FUTURE}:
+        _verify_offset(bound, scope)
+    match window.limit:
+        case Since(object=condition):
+            scope.require(scope.objects[condition] == BOOL, f"since ~{condition}")
+        case LastRows(count=count):
+            scope.require(count > 0, f"the last {count} rows")
+        case None:
+            pass
+        case _:
+            assert_never(window.limit)
+    if window.look is not None:
+        scope.require(window.edge is not None, "an as-of look goes by stamps")
     ordered = window.start < window.end
     scope.require(ordered, f"window from {window.start} to {window.end} is empty")
 

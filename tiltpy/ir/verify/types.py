@@ -14,6 +14,7 @@ from tiltpy.ir.nodes import (
     Cast,
     Const,
     Element,
+    ElementStart,
     EventBound,
     Exists,
     Expr,
@@ -64,7 +65,7 @@ def type_fault(expr: Expr) -> str | None:
             return _const_fault(expr)
         case Phi() | At() | Element() | Local() | Let():
             return None  # their types come from elsewhere; `verify` compares them
-        case Time() | EventBound():
+        case Time() | EventBound() | ElementStart():
             return None if expr.type == TIME else _expect(expr, "time", expr.type, I64)
         case Unary():
             return _unary_fault(expr)

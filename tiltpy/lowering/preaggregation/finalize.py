@@ -13,15 +13,11 @@ from tiltpy.aggregates.finalize import finish
 from tiltpy.emit.builder import Block
 from tiltpy.emit.elements import row_value
 from tiltpy.emit.references import reductions
-from tiltpy.emit.values import LoopValue, lower_expr
+from tiltpy.emit.values import LoopValue, Reading, lower_expr
 from tiltpy.ir.nodes import (
-    At,
     CutWindow,
-    Element,
-    EventBound,
     Expr,
     Reduce,
-    Time,
 )
 from tiltpy.loops.build import (
     FALSE,
@@ -227,7 +223,7 @@ class _FinalizeKernel:
         key, inner = self._each_key(block)
         index = inner.name("place", add(base, key))
 
-        def leaf(node: At | EventBound | Reduce | Time | Element) -> LoopValue:
+        def leaf(node: Reading) -> LoopValue:
             assert isinstance(node, Reduce), "a result reads windows alone"
             return self._reduce(inner, node, key)
 

@@ -17,8 +17,8 @@ from tiltpy.emit.builder import Block
 from tiltpy.emit.output_arrays import OutputArrays, pack_snapshots
 from tiltpy.emit.references import references
 from tiltpy.emit.row_access import ObjectRows
-from tiltpy.emit.values import LoopValue, lower_expr
-from tiltpy.ir.nodes import At, Element, EventBound, Reduce, TemporalExpr, Time, Window
+from tiltpy.emit.values import LoopValue, Reading, lower_expr
+from tiltpy.ir.nodes import At, Reduce, TemporalExpr, Window
 from tiltpy.loops.build import TRUE, add, conj, convert, i64, le, lt, sub
 from tiltpy.loops.nodes import LExpr, Num, Splat, Var
 from tiltpy.plan.strategies.event_scan import depth
@@ -60,7 +60,7 @@ class _VectorReads:
         base = self.block.name("base", sub(self.row, i64(back)))
         return self.rows.wide_value(self.block, base, TRUE)
 
-    def leaf(self, node: At | EventBound | Reduce | Time | Element) -> LoopValue:
+    def leaf(self, node: Reading) -> LoopValue:
         """The value of a reference at the events."""
         match node:
             case At():
@@ -99,7 +99,7 @@ class _VectorReads:
     def _element(self, node: Reduce, back: int) -> LoopValue:
         payload = self.payload(back)
 
-        def leaf(_: At | EventBound | Reduce | Time | Element) -> LoopValue:
+        def leaf(_: Reading) -> LoopValue:
             return payload
 
         return lower_expr(self.block, leaf, node.element)

@@ -19,9 +19,10 @@ from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import row_value
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import LoopValue
-from tiltpy.ir.nodes import Expr, Reduce, Window
+from tiltpy.ir.nodes import Expr, LastRows, Reduce, Window
 from tiltpy.loops.build import (
     FALSE,
+    INF,
     TRUE,
     add,
     conj,
@@ -32,13 +33,16 @@ from tiltpy.loops.build import (
     select,
     sub,
 )
-from tiltpy.loops.nodes import For, LExpr, While
+from tiltpy.loops.nodes import For, LExpr, Var, While
+from tiltpy.lowering.sweep.limited_bound import LimitedBound
 from tiltpy.lowering.sweep.order_statistics import WholeWindow
 from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.lowering.sweep.recomputed_window import ClipWatch, WindowRows, recompute
-from tiltpy.lowering.sweep.row_bounds import RowBounds
+from tiltpy.lowering.sweep.restart import Restart
+from tiltpy.lowering.sweep.row_bounds import RowBound, RowBounds
 from tiltpy.lowering.sweep.window_elements import Track, aggregate_of
 from tiltpy.ops import REDUCTIONS, WHOLE_WINDOW
+from tiltpy.types import ENDLESS
 
 OF_ANY = frozenset(rule.name for rule in REDUCTIONS.values() if rule.never_null)
 """Reductions that are never φ over a window with a row."""
@@ -64,6 +68,7 @@ class SlidingWindow:
         rankings: Rankings,
         precision: int,
         whole_rows: bool = False,
+        restart: Restart | None = None,
     ) -> None:
         self.builder = builder
         self.rankings = rankings
@@ -77,7 +82,16 @@ class SlidingWindow:
         self.now: LExpr = i64(0)
         self.occupied = False
         bound = bounds.shared_bound if steps else bounds.new_bound
-        if whole_rows:
+        self.lo: RowBound | LimitedBound
+        if window.limit is not None:
+            self.hi = bounds.new_bound(rows, "start", window.end - 1)
+            count = None
+            if isinstance(window.limit, LastRows):
+                count = window.limit.count
+            self.lo = LimitedBound(
+                builder, window, self.hi, count=count, restart=restart
+            )
+        elif whole_rows:
             self.lo = bound(rows, "start", window.start - 1)
             self.hi = bound(rows, "end", window.end)
         else:
@@ -135,10 +149,16 @@ class SlidingWindow:
             whole.insert(inner, row)
             block.add(For(row, self.lo.row, self.hi.row, inner.body()))
 
+    def _distance_bound(self) -> RowBound:
+        """The left bound of a window that its distance alone limits."""
+        assert isinstance(self.lo, RowBound)
+        return self.lo
+
     def without_checks(self) -> "SlidingWindow":
         """A copy for visits at which its bounds stay inside the rows."""
         window = copy(self)
-        window.lo = replace(self.lo, rows=replace(self.lo.rows, in_bounds=True))
+        lo = self._distance_bound()
+        window.lo = replace(lo, rows=replace(lo.rows, in_bounds=True))
         window.hi = replace(self.hi, rows=replace(self.hi.rows, in_bounds=True))
         return window
 
@@ -149,7 +169,7 @@ class SlidingWindow:
 
     def jump(self, block: Block, row: LExpr) -> None:
         """Restart as an empty window before a row."""
-        for bound in (self.lo, self.hi):
+        for bound in (self._distance_bound(), self.hi):
             bound.set(block, row)
         if self._stacks():
             block.set(self.middle, i64(-1))
@@ -178,8 +198,9 @@ class SlidingWindow:
         """Evict a row and insert a row, as the bounds have moved by one at most."""
         oldest = block.name("gone", greatest(sub(self.lo.row, i64(1)), i64(0)))
         newest = block.name("new", self.newest_row())
+        moved = self._distance_bound().moved
         for track in self._row_tracks():
-            track.evict(block, oldest, self.lo.moved)
+            track.evict(block, oldest, moved)
         if self._stacks():
             flip = block.inner()
             old = sub(self.hi.row, select(self.hi.moved, i64(1), i64(0)))
@@ -190,6 +211,9 @@ class SlidingWindow:
 
     def _run(self, block: Block, now: LExpr) -> None:
         """Move `lo`, then insert the rows that `hi` passes and that stay."""
+        if isinstance(self.lo, LimitedBound):
+            self._run_limited(block, now)
+            return
         self._pass(block, now)
         behind, flip, insertions = block.inner(), block.inner(), block.inner()
         self.hi.set(behind, self.lo.row)
@@ -201,13 +225,58 @@ class SlidingWindow:
             track.insert(insertions, self.hi.row)
         self.hi.run(block, now, insertions)
 
+    def _run_limited(self, block: Block, now: LExpr) -> None:
+        """Insert the rows that `hi` passes, then move `lo`, which these move.
+
+        Before the first restart none is inserted: the rows that last stay to come.
+        """
+        assert isinstance(self.lo, LimitedBound)
+        insertions, flip = block.inner(), block.inner()
+        restart = self.lo.restart
+        until = now
+        if restart is not None:
+            restart.advance(block, now)
+            until = block.name("until", select(restart.has_come(), now, i64(-ENDLESS)))
+        for track in self.tracks.values():
+            track.insert(insertions, self.hi.row, marks=False)
+        for whole in self.wholes.values():
+            whole.insert(insertions, self.hi.row)
+        arrived = self.builder.fresh(f"{self.rows.name}.arrived")
+        block.set(arrived, self.hi.row)
+        self.hi.run(block, until, insertions)
+        self._pass_limited(block, now, arrived)
+        if self._stacks():
+            self._flip(flip, self.hi.row)
+            block.when(lt(self.middle, self.lo.row), flip)
+
+    def _pass_limited(self, block: Block, now: LExpr, arrived: Var) -> None:
+        """Move `lo` and evict the rows it passes.
+
+        Those from `arrived` on have come at this visit: only if they stay are they
+        changes.
+        """
+        passing, staying = block.inner(), block.inner()
+        seen_before = lt(self.lo.row, arrived)
+        for track in self.tracks.values():
+            if track.sees_evictions:
+                track.evict(passing, self.lo.row, TRUE, seen_before)
+        for whole in self.wholes.values():
+            whole.evict(passing, self.lo.row)
+        self.lo.run(block, now, passing)
+        row = self.builder.fresh(f"{self.rows.name}.new")
+        for track in self.tracks.values():
+            track.mark_row(staying, row)
+        if staying.statements:
+            first = block.name("first", greatest(arrived, self.lo.row))
+            block.add(For(row, first, self.hi.row, staying.body()))
+
     def take(self, block: Block, now: LExpr, row: LExpr) -> None:
         """Move to a time at which only this row, the next one, is inserted."""
         self.occupied = True
         if any(track.sees_evictions for track in self.tracks.values()):
             self._pass(block, now)
         else:
-            self.lo.catch_up(block, now, block.costs.caught_up_rows)
+            self._distance_bound().catch_up(block, now, block.costs.caught_up_rows)
         if self._stacks():
             flip = block.inner()
             self._flip(flip, row)
@@ -228,7 +297,7 @@ class SlidingWindow:
 
     def settle(self, block: Block) -> None:
         """Restore the bounds after visits that moved them other than by `advance`."""
-        for bound in (self.lo, self.hi):
+        for bound in (self._distance_bound(), self.hi):
             bound.set(block, bound.row)
 
     def _pass(self, block: Block, now: LExpr) -> None:
@@ -238,7 +307,7 @@ class SlidingWindow:
         observers: list[Track | WholeWindow] = [*changing, *self.wholes.values()]
         for track in observers:
             track.evict(passing, self.lo.row, lt(self.lo.row, self.hi.row))
-        if self.leaps and not observers:
+        if isinstance(self.lo, RowBound) and self.leaps and not observers:
             self.lo.leap(block, now, block.costs.leap_rows)
         self.lo.run(block, now, passing)
 
@@ -261,7 +330,10 @@ class SlidingWindow:
 
     def changes(self) -> list[LExpr]:
         """The first times of the loop at which the window has other rows."""
-        return [self.lo.due, self.hi.due, *self.clips.changes]
+        coming: LExpr = self.hi.due
+        if isinstance(self.lo, LimitedBound) and self.lo.restart is not None:
+            coming = select(self.lo.restart.has_come(), coming, INF)
+        return [self.lo.due, coming, *self.clips.changes]
 
     def cut(self, element: Expr, *, bounds: bool) -> LExpr:
         """Whether other snapshots contribute than at the visit before.

@@ -239,7 +239,8 @@ class Sweep:
         """The ranges in which objects need snapshots for this one not to be φ."""
         points = map(_read, self.strict)
         windows = strict_windows(self.definition)
-        return (*points, *(Read(w.object, w.start, w.end) for w in windows))
+        fixed = (w for w in windows if w.is_fixed)
+        return (*points, *(Read(w.object, w.start, w.end) for w in fixed))
 
     def _changes(self, reads: tuple[Read, ...]) -> RowCount:
         """A bound on the changes; rows of one tick make a snapshot each."""

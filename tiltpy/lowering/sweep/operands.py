@@ -1,6 +1,6 @@
 """Operands of a sweep loop: cursors, windows, and the cuts of the object."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import assert_never
 
 from tiltpy.abi.layouts import TimeLayout
@@ -9,7 +9,7 @@ from tiltpy.aggregates.user_defined import Slide, slide_of
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.references import reductions
 from tiltpy.emit.row_access import ObjectRows
-from tiltpy.emit.values import Leaf, LoopValue, lower_expr
+from tiltpy.emit.values import Leaf, LoopValue, Reading, lower_expr
 from tiltpy.ir.cuts import leaf_cuts
 from tiltpy.ir.nodes import (
     At,
@@ -18,10 +18,13 @@ from tiltpy.ir.nodes import (
     CutTime,
     CutWindow,
     Element,
+    ElementStart,
     EventBound,
     Expr,
     InlinedCut,
+    LastRows,
     Reduce,
+    Since,
     TemporalExpr,
     Time,
     UserReduction,
@@ -38,15 +41,22 @@ from tiltpy.lowering.sweep.cursors import (
     StepCursor,
 )
 from tiltpy.lowering.sweep.fifo_window import SlidingWindow
+from tiltpy.lowering.sweep.look_window import LookWindow
 from tiltpy.lowering.sweep.ranking import Rankings
+from tiltpy.lowering.sweep.refolded_window import RefoldedWindow
+from tiltpy.lowering.sweep.restart import Restart
 from tiltpy.lowering.sweep.row_bounds import RowBounds
+from tiltpy.lowering.sweep.running_window import RunningWindow
 from tiltpy.lowering.sweep.tumbling_rows import TumblingWindow
 from tiltpy.lowering.sweep.unordered_window import UnorderedWindow
 from tiltpy.plan.nodes import CursorPlan, Operands, WindowPlan
-from tiltpy.types import BOOL, I64
+from tiltpy.types import ALL_PAST, BOOL, I64
 
 Points = dict[CutPoint, PointRead]
-Windows = Mapping[Window, SlidingWindow | UnorderedWindow | TumblingWindow]
+LoopWindow = (
+    SlidingWindow | UnorderedWindow | TumblingWindow | RunningWindow | LookWindow
+)
+Windows = Mapping[Window, LoopWindow]
 
 
 class SweepOperands:
@@ -99,9 +109,7 @@ class SweepOperands:
             case _:
                 assert_never(plan)
 
-    def _window(
-        self, window: Window, plan: WindowPlan
-    ) -> SlidingWindow | UnorderedWindow | TumblingWindow:
+    def _window(self, window: Window, plan: WindowPlan) -> LoopWindow:
         rows = self.objects[window.object]
         precision = self.definition.tdom.precision
         match plan:
@@ -111,19 +119,40 @@ class SweepOperands:
                 return UnorderedWindow(
                     self.builder, rows, window, precision, rankings=self.rankings
                 )
+            case WindowPlan.RUNNING | WindowPlan.REFOLDED:
+                running = plan is WindowPlan.RUNNING
+                kind = RunningWindow if running else RefoldedWindow
+                return kind(
+                    self.builder,
+                    self.bounds,
+                    rows,
+                    window,
+                    self._restart(window),
+                    rankings=self.rankings,
+                )
+            case WindowPlan.LOOK:
+                return LookWindow(self.builder, self.bounds, rows, window)
             case WindowPlan.TWO_STACK:
                 return SlidingWindow(
                     self.builder,
                     self.bounds,
                     rows,
                     window,
-                    steps=self.plan.stepped and rows.disjoint,
+                    steps=self.plan.stepped and rows.disjoint and window.is_fixed,
                     leaps=self.every_tick,
                     rankings=self.rankings,
                     precision=precision,
+                    restart=self._restart(window),
                 )
             case _:
                 assert_never(plan)
+
+    def _restart(self, window: Window) -> Restart | None:
+        """The restarts that limit a window, if any do."""
+        if not isinstance(window.limit, Since):
+            return None
+        condition = self.objects[window.limit.object]
+        return Restart(self.builder, self.bounds, condition, window.end)
 
     def _reduce(self, node: Reduce) -> None:
         slide, reduction = self.windows[node.window], self._clipping_reduction(node)
@@ -217,7 +246,7 @@ class SweepOperands:
         reads = self.points if points is None else points
         states = self.windows if windows is None else windows
 
-        def leaf(node: At | EventBound | Reduce | Time | Element) -> LoopValue:
+        def leaf(node: Reading) -> LoopValue:
             match node:
                 case At(object=name, offset=offset):
                     read, rows = reads[CutPoint(name, offset)], self.objects[name]
@@ -235,7 +264,7 @@ class SweepOperands:
                     if reduction is not None:
                         return self.clipped[node.window].value(block, reduction, node)
                     return states[node.window].value(block, node)
-                case Element():
+                case Element() | ElementStart():
                     raise AssertionError("an element outside of a window")
                 case _:
                     assert_never(node)
@@ -275,7 +304,7 @@ class SweepOperands:
         return tuple(
             f"~{whole.ranking.rows.name}: {whole.describe()}"
             for window in self.windows.values()
-            if not isinstance(window, TumblingWindow)
+            if not isinstance(window, TumblingWindow | LookWindow)
             for whole in window.wholes.values()
         )
 
@@ -297,8 +326,22 @@ class SweepOperands:
     def reads(self) -> tuple[Read, ...]:
         """The time ranges that the loop reads of each object."""
         points = (Read(p.object, p.offset - 1, p.offset) for p in self.cursors)
-        windows = (Read(w.object, w.start, w.end) for w in self.windows)
+        windows = (read for window in self.windows for read in window_reads(window))
         return (*points, *windows)
+
+
+def window_reads(window: Window) -> Iterator[Read]:
+    """Yield the time ranges that a window reads, of its object and of restarts."""
+    match window.limit:
+        case None:
+            low = window.start - (window.edge is not None)
+            yield Read(window.object, low, window.end)
+        case LastRows() | Since():
+            yield Read(window.object, ALL_PAST, window.end)
+        case _:
+            assert_never(window.limit)
+    if isinstance(window.limit, Since):
+        yield Read(window.limit.object, ALL_PAST, window.end)
 
 
 def bound_of(

@@ -17,15 +17,11 @@ from tiltpy.emit.output_arrays import (
 )
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.stream_stores import StreamStore
-from tiltpy.emit.values import LoopValue, lower_expr
+from tiltpy.emit.values import LoopValue, Reading, lower_expr
 from tiltpy.ir.nodes import (
-    At,
     CutPoint,
-    Element,
     EventBound,
-    Reduce,
     TemporalExpr,
-    Time,
 )
 from tiltpy.loops.build import TRUE, add, convert, i64, least, sub
 from tiltpy.loops.nodes import Bin, For, Lane, LExpr, Var
@@ -83,7 +79,7 @@ class RowLoop:
     def _value(self, block: Block, row: LExpr, payload: LoopValue) -> LoopValue:
         """Evaluate the body for a row or a vector of rows with a payload."""
 
-        def leaf(node: At | EventBound | Reduce | Time | Element) -> LoopValue:
+        def leaf(node: Reading) -> LoopValue:
             if isinstance(node, EventBound):
                 return bound_of(self.rows, node, row, payload.valid)
             return payload

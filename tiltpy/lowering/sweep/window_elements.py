@@ -66,14 +66,24 @@ class EvictableState:
 class Track:
     """The states of the reductions over an element of a window.
 
-    `running` and `front` are the two stacks; `evictable` states have no stacks.
+    `running` and `front` are the two stacks; `evictable` states have no stacks. With
+    `folds_on` no row is ever evicted: there is no front, and user-defined reductions
+    need no more than `acc`.
     """
 
-    def __init__(self, builder: KernelBuilder, rows: ObjectRows, element: Expr) -> None:
+    def __init__(
+        self,
+        builder: KernelBuilder,
+        rows: ObjectRows,
+        element: Expr,
+        *,
+        folds_on: bool = False,
+    ) -> None:
         self.builder = builder
         self.rows = rows
         self.element = element
-        self.filtered = is_filtered(builder, rows, element)
+        self.folds_on = folds_on
+        self.filtered = folds_on or is_filtered(builder, rows, element)
         self.running: dict[Aggregate, tuple[Var, ...]] = {}
         self.front: dict[Aggregate, tuple[Array, ...]] = {}
         self.evictable: dict[str, EvictableState] = {}
@@ -82,8 +92,10 @@ class Track:
     def reduce(self, node: Reduce) -> None:
         """Add the states of a reduction, and the count where rows can be φ."""
         reduction = self.builder.user_reductions.get(node.reduction)
-        if reduction is not None and slide_of(reduction) is not Slide.MERGE:
-            evicts = slide_of(reduction) is Slide.EVICT
+        if reduction is not None and (
+            self.folds_on or slide_of(reduction) is not Slide.MERGE
+        ):
+            evicts = self.folds_on or slide_of(reduction) is Slide.EVICT
             if evicts and reduction.name not in self.evictable:
                 state = EvictableState(self.builder, reduction)
                 self.evictable[reduction.name] = state
@@ -99,6 +111,8 @@ class Track:
             return
         label, fresh = f"{self.rows.name}.{aggregate.name}", self.builder.fresh
         self.running[aggregate] = tuple(fresh(label, t) for t in aggregate.types)
+        if self.folds_on:
+            return
         self.front[aggregate] = tuple(
             self.builder.temporary(f"{label}.front", t, ((self.rows.name, 1),), 1)
             for t in aggregate.types
@@ -132,15 +146,17 @@ class Track:
         if self.evictable:
             block.add(For(row, first, stop, inner.body()))
 
-    def insert(self, block: Block, row: LExpr, moved: LExpr = TRUE) -> None:
-        """Insert a row, which exists, if `moved`."""
+    def insert(
+        self, block: Block, row: LExpr, moved: LExpr = TRUE, *, marks: bool = True
+    ) -> None:
+        """Insert a row, which exists, if `moved`; `marks` it as a change."""
         insertion = block.inner()
         value = element_of(insertion, self.rows, row, self.element)
         valid = insertion.name("come", conj(moved, value.valid))
         self._merge(insertion, row, value, valid)
         for evictable in self.evictable.values():
             evictable.insert(insertion, value, valid)
-        if self.changed is not None:
+        if self.changed is not None and marks:
             insertion.set(self.changed, disj(self.changed, valid))
         block.when(TRUE if self._cheap() else moved, insertion)
 
@@ -155,15 +171,23 @@ class Track:
             lifted = lift_where(block, aggregate, value, valid, row)
             assign_state(block, state, aggregate.combine(block, state, lifted))
 
-    def evict(self, block: Block, row: LExpr, moved: LExpr) -> None:
-        """Evict a row, which exists, if `moved`."""
+    def mark_row(self, block: Block, row: LExpr) -> None:
+        """Mark a row that exists as a change, if it contributes."""
+        if self.changed is not None:
+            value = element_of(block, self.rows, row, self.element)
+            block.set(self.changed, disj(self.changed, value.valid))
+
+    def evict(
+        self, block: Block, row: LExpr, moved: LExpr, marked: LExpr = TRUE
+    ) -> None:
+        """Evict a row, which exists, if `moved`; as a change if it is `marked`."""
         if not self.sees_evictions:
             return
         out = block.inner() if self.evictable else block
         value = element_of(out, self.rows, row, self.element)
         gone = conj(moved, value.valid)
         if self.changed is not None:
-            out.set(self.changed, disj(self.changed, gone))
+            out.set(self.changed, disj(self.changed, conj(gone, marked)))
         if self.evictable:
             gone = out.name("gone", gone)
             for evictable in self.evictable.values():

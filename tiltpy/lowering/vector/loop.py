@@ -5,11 +5,10 @@ from collections.abc import Mapping
 from tiltpy.abi.signature import Shape
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import CellArrays
-from tiltpy.emit.values import LoopValue, lower_expr
+from tiltpy.emit.values import LoopValue, Reading, lower_expr
 from tiltpy.ir.nodes import (
     At,
     CutPoint,
-    Element,
     EventBound,
     Reduce,
     TemporalExpr,
@@ -92,7 +91,7 @@ class LaneLoop:
         )
         return StreamedObject(self.builder, name, definition.type, deepest)
 
-    def _leaf(self, node: At | EventBound | Reduce | Time | Element) -> LoopValue:
+    def _leaf(self, node: Reading) -> LoopValue:
         match node:
             case At(object=name, offset=offset):
                 step = self.plan.geometry.point(

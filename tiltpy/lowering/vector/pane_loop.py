@@ -13,14 +13,12 @@ from tiltpy.aggregates.pane_passes import fold_pane
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import CellArrays, CellIndex, cell_at
 from tiltpy.emit.references import reductions
-from tiltpy.emit.values import LoopValue, lower_expr, zero
+from tiltpy.emit.values import LoopValue, Reading, lower_expr, zero
 from tiltpy.ir.nodes import (
     At,
     CutPoint,
     CutTime,
     CutWindow,
-    Element,
-    EventBound,
     Expr,
     InlinedCut,
     Reduce,
@@ -86,7 +84,7 @@ class PaneLoop:
         begins = self._begins(definition, value)
         return Outcome(value, begins)
 
-    def _leaf(self, node: At | EventBound | Reduce | Time | Element) -> LoopValue:
+    def _leaf(self, node: Reading) -> LoopValue:
         match node:
             case At(object=name, offset=offset):
                 step = self.plan.geometry.point(self.reader, CutPoint(name, offset))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tiltpy.ir.cuts import leaf_cuts
-from tiltpy.ir.nodes import Cut, CutPoint, CutWindow, Expr, InlinedCut
+from tiltpy.ir.nodes import Cut, CutPoint, CutWindow, Expr, InlinedCut, Since
 from tiltpy.passes.analyses.strictness import References, never_phi, strict_in
 from tiltpy.passes.analyses.substitution import inline_points
 
@@ -40,14 +40,18 @@ def points_of(
 def survives_stride(cuts: tuple[Cut, ...], stride: int) -> bool:
     """Tell whether cuts are equal cell by cell and in steps of `stride` ticks.
 
-    A snapshot between two windows that do not touch is in neither, and a gap between
-    two cells may hide another; both are seen cell by cell alone.
+    A snapshot between two windows that do not touch is in neither, nor is one that a
+    restart dropped between two cells, and a gap between two cells may hide another; all
+    are seen cell by cell alone.
     """
     return all(
         not isinstance(cut, InlinedCut)
         and (
             not isinstance(cut, CutWindow)
-            or cut.window.end - cut.window.start >= stride
+            or (
+                cut.window.end - cut.window.start >= stride
+                and not isinstance(cut.window.limit, Since)
+            )
         )
         for cut in cuts
     )

@@ -8,7 +8,7 @@ one of a window of `~x` whose element is the body.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from tiltpy.ir.cuts import expressions, leaf_cuts
+from tiltpy.ir.cuts import LeafCut, expressions, leaf_cuts
 from tiltpy.ir.nodes import (
     At,
     Cut,
@@ -22,8 +22,10 @@ from tiltpy.ir.nodes import (
     If,
     InlinedCut,
     Input,
+    LastRows,
     Phi,
     Reduce,
+    Since,
     TemporalExpr,
     Window,
 )
@@ -103,6 +105,8 @@ def see_through(reader: TemporalExpr, object: str, map: Map) -> TemporalExpr | N
     """
     if map.offset and any(_sees_bounds(cut, object) for cut in leaf_cuts(reader.cuts)):
         return None
+    if any(_sees_rows(cut, object, map) for cut in leaf_cuts(reader.cuts)):
+        return None
     if any(expanded_size(each) > MAX_ELEMENT for each in _elements(reader.cuts)):
         return None
 
@@ -150,14 +154,26 @@ def _sees_bounds(cut: Cut, object: str) -> bool:
     return isinstance(cut, CutWindow) and cut.bounds and cut.window.object == object
 
 
+def _sees_rows(cut: LeafCut, object: str, map: Map) -> bool:
+    """Tell whether a window counts, or looks for, snapshots that the map may drop.
+
+    Or restarts at other times than at those of the map's object.
+    """
+    if not isinstance(cut, CutWindow) or object not in cut.window.objects:
+        return False
+    window = cut.window
+    if isinstance(window.limit, Since):
+        return window.limit.object == object or map.offset != 0
+    return window.look is not None or isinstance(window.limit, LastRows)
+
+
 def _elements(cuts: tuple[Cut, ...]) -> Iterator[Expr]:
     """Yield the elements of all windows that cut."""
     return (cut.element for cut in leaf_cuts(cuts) if isinstance(cut, CutWindow))
 
 
 def _shift_window(window: Window, map: Map) -> Window:
-    start, end = window.start + map.offset, window.end + map.offset
-    return replace(window, object=map.object, start=start, end=end)
+    return replace(window.shift_by(map.offset), object=map.object)
 
 
 def _map_element(element: Expr, map: Map, *, counted: bool) -> Expr:

@@ -17,6 +17,7 @@ from tiltpy.ir.nodes import (
     Const,
     CutPoint,
     Element,
+    ElementStart,
     EventBound,
     Exists,
     Expr,
@@ -65,7 +66,9 @@ def never_phi(expr: Expr, locals: Mapping[str, bool] | None = None) -> bool:
     """Tell whether an expression surely has a value at every time."""
     known = locals or {}
     match expr:
-        case Const() | Time() | Exists() | MakeStruct() | Element():
+        case Const() | Time() | Exists() | MakeStruct():
+            return True
+        case Element() | ElementStart():
             return True
         case Phi() | At() | EventBound() | Field():
             return False
@@ -104,7 +107,7 @@ def _analyse(
             )
         case At() | EventBound():
             return _same(frozenset({CutPoint(expr.object, expr.offset)}))
-        case Time() | Element() | Reduce() | MakeStruct():
+        case Time() | Element() | ElementStart() | Reduce() | MakeStruct():
             return _same(NONE)
         case Local():
             return locals.get(expr.name, _same(NONE))

@@ -38,6 +38,8 @@ def edge_scan(facts: LoopFacts, operands: Operands) -> EdgeScan | Refusal:
             return Refusal(f"~{point.object} may be null, or overlaps")
     for window, plan in operands.windows:
         name = window.object
+        if not window.is_fixed:
+            return Refusal(f"a window of ~{name} is of no fixed length")
         if plan is not WindowPlan.TWO_STACK or not facts.objects[name].disjoint:
             return Refusal(f"events of ~{name} overlap")
         if facts.ranks(window):
@@ -53,6 +55,8 @@ def prefers_edges(
     if definition.tdom.precision != 1 or points or len(windows) != 1:
         return False
     (window,) = windows
+    if not window.is_fixed:
+        return True
     layout = layouts.get(window.object)
     irregular = TimeLayout.CONTIGUOUS, TimeLayout.INTERVALS
     if layout is None or layout.time not in irregular or any(layout.nullable):

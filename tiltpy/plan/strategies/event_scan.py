@@ -51,6 +51,8 @@ def event_scan(facts: LoopFacts, operands: Operands) -> EventScan | Refusal:
     if not facts.windows:
         return Refusal("it has no windows")
     for window, plan in operands.windows:
+        if not window.is_fixed:
+            return Refusal(f"a window of ~{window.object} is of no fixed length")
         if plan is not WindowPlan.TWO_STACK:
             return Refusal(f"events of ~{window.object} end in any order")
         if facts.ranks(window):

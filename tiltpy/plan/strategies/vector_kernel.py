@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from tiltpy.abi.layouts import Layout, SamplingGrid
 from tiltpy.costs import Costs
 from tiltpy.emit.axes import Axis, common_low
-from tiltpy.emit.references import reductions
+from tiltpy.emit.references import reductions, references
 from tiltpy.ir.nodes import CutPoint, Query, TemporalExpr, Window
 from tiltpy.plan.cell_geometry import CellGeometry
 from tiltpy.plan.nodes import Refusal
@@ -55,6 +55,9 @@ def plan_vector(
 def _refuse_domains(geometry: CellGeometry) -> Refusal | None:
     """Refuse bounded objects, and what has no axis."""
     for definition in geometry.query.definitions:
+        for window in references(definition)[1]:
+            if not window.is_fixed:
+                return Refusal(f"a window of ~{window.object} is of no fixed length")
         if not definition.tdom.is_infinite:
             return Refusal(f"the time domain of ~{definition.name} is bounded")
         for name in geometry.objects(definition):

@@ -7,15 +7,18 @@ a user-defined reduction evicts exactly, merges states, or is computed anew.
 from collections.abc import Iterator
 
 from tiltpy.aggregates.user_defined import Slide, slide_of
-from tiltpy.ir.nodes import Reduce, Window
+from tiltpy.ir.nodes import LastRows, Reduce, Window
 from tiltpy.plan.loop_facts import LoopFacts
 from tiltpy.plan.nodes import DISABLED, Refusal, WindowChoice, WindowPlan
 from tiltpy.plan.strategies.tumbling_fold import tumbling_fold
+from tiltpy.types import ALL_PAST
 
 
 def plan_window(facts: LoopFacts, window: Window) -> WindowChoice:
     """Choose the algorithm of a window, with the reasons for refusing others."""
     rows = facts.objects[window.object]
+    if not window.is_fixed:
+        return WindowChoice(window, _plan_open(facts, window), ())
     refusals: list[tuple[str, Refusal]] = []
     if "tumbling_fold" in facts.disabled:
         fold: Refusal | None = DISABLED
@@ -32,6 +35,18 @@ def plan_window(facts: LoopFacts, window: Window) -> WindowChoice:
     for node in facts.over(window):
         refusals += _refuse_slides(facts, node)
     return WindowChoice(window, plan, tuple(dict.fromkeys(refusals)))
+
+
+def _plan_open(facts: LoopFacts, window: Window) -> WindowPlan:
+    """Choose the algorithm of a window whose left end is no distance."""
+    if window.look is not None:
+        return WindowPlan.LOOK
+    if window.start == ALL_PAST and not isinstance(window.limit, LastRows):
+        return WindowPlan.RUNNING
+    fifo = facts.objects[window.object].layout.fifo or window.edge == "start"
+    if window.start != ALL_PAST and not fifo:
+        return WindowPlan.REFOLDED
+    return WindowPlan.TWO_STACK
 
 
 def _refuse_slides(facts: LoopFacts, node: Reduce) -> Iterator[tuple[str, Refusal]]:

@@ -25,6 +25,7 @@ from tiltpy.runtime.execution.key_domains import EARLIEST, LATEST
 from tiltpy.runtime.execution.row_slices import RowSlices
 from tiltpy.runtime.execution.supports import FAR
 from tiltpy.runtime.execution.time_domain import Cells, Request
+from tiltpy.types import ALL_FUTURE, ALL_PAST, MAX_OFFSET
 
 
 class Extents(Generic[N]):
@@ -58,6 +59,7 @@ class Extents(Generic[N]):
         self.cells: Mapping[str, Cells[N]] = cells
         self.request = request
         self.support: Mapping[str, tuple[N | int, N | int]] = support
+        self._unbounded = any(loop.is_unbounded for loop in signature.loops)
         self.extents: dict[str, tuple[N, N]] = {}
         needs: dict[str, tuple[N, N]] = {}
         for loop in reversed(signature.loops):
@@ -97,7 +99,7 @@ class Extents(Generic[N]):
                 choose(exists, last, EARLIEST),
             )
         if needed is not None:
-            low, high = needed
+            low, high = self._near_rows(*needed)
             exists = low < high
             low, high = ceil_to(loop.tdom, low + 1), ceil_to(loop.tdom, high)
             first = least(first, choose(exists, low, LATEST))
@@ -115,6 +117,23 @@ class Extents(Generic[N]):
             first, last = most(first, begin), least(last, stop)
         exists = first <= last
         return choose(exists, first, 1), choose(exists, last, 0)
+
+    def _near_rows(self, low: N, high: N) -> tuple[N, N]:
+        """Limit what is needed of an object to the times near rows or cells.
+
+        Beyond them nothing has snapshots that a window without bounds may fold.
+        """
+        if not self._unbounded:
+            return low, high
+        bounds = [rows.buffer.bounds() for rows in self.rows.values()]
+        times = [time for bound in bounds if bound is not None for time in bound]
+        beyond = _look_around(self.signature)
+        first = self.zero + min(times, default=0)
+        last = self.zero + max(times, default=0)
+        for owned in self.cells.values():
+            first = least(first, choose(owned.some, owned.first, LATEST))
+            last = most(last, choose(owned.some, owned.last, EARLIEST))
+        return most(low, first - beyond), least(high, last + beyond)
 
     def rows_of(self, rows: RowCount, constant: int) -> N:
         """The values of a row count."""
@@ -164,12 +183,27 @@ class Extents(Generic[N]):
         return cells
 
 
+def _look_around(signature: Signature) -> int:
+    """Bound how far behind or ahead of all rows an object may have snapshots.
+
+    As far as all reads of a known distance reach together.
+    """
+    ticks = 0
+    for loop in signature.loops:
+        ticks += 2 * loop.tdom.precision
+        bounds = (bound for read in loop.reads for bound in (read.low, read.high))
+        near = [abs(bound) for bound in bounds if ALL_PAST < bound < ALL_FUTURE]
+        ticks += max(near, default=0)
+    return min(ticks, MAX_OFFSET)
+
+
 def _widen(known: tuple[N, N] | None, extent: tuple[N, N], read: Read) -> tuple[N, N]:
     """The time range that is needed of an object, with what a loop reads of it."""
     first, last = extent
     exists = first <= last
-    low = choose(exists, first + read.low, LATEST)
-    high = choose(exists, last + read.high, EARLIEST)
+    low = -FAR if read.low <= ALL_PAST else first + read.low
+    high = FAR if read.high >= ALL_FUTURE else last + read.high
+    low, high = choose(exists, low, LATEST), choose(exists, high, EARLIEST)
     if known is None:
         return low, high
     return least(known[0], low), most(known[1], high)

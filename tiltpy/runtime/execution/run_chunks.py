@@ -63,6 +63,9 @@ class RunChunks:
         """Find the times at which chunks begin and end."""
         edges = [] if self.vector is None else [self.vector.low, self.vector.high]
         every_cell = self._visits_every_cell(low, high)
+        if any(loop.is_unbounded for loop in self.signature.loops):
+            # Each chunk would fold all that was before it.
+            return np.array([low, high], np.int64)
         cuts = cut_chunks(
             low,
             high,

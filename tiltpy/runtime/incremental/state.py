@@ -20,7 +20,7 @@ from tiltpy.runtime.execution.stitch import Piece
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.incremental.concat import drop_before, gather
 from tiltpy.runtime.incremental.sources import EventSource
-from tiltpy.types import STRING, Boundary, Type, columns
+from tiltpy.types import ENDLESS, STRING, Boundary, Type, columns
 
 BOTH_TIMES = 16
 """The bytes of a start and an end."""
@@ -108,9 +108,11 @@ class OutputProgress:
 
     def needs_from(self, name: str, time: int) -> int:
         """The eviction horizon of an input once the output is done up to a time."""
-        tdom = self.definition.tdom
+        tdom, back = self.definition.tdom, self.reach[name].back
+        if back.is_unbounded:
+            return -ENDLESS
         seam = tdom.floor(time) - tdom.precision
-        return seam - self.reach[name].back.ticks - self.rounding
+        return seam - back.ticks - self.rounding
 
 
 def start_outputs(query: Query) -> dict[str, OutputProgress]:

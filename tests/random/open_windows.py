@@ -1,0 +1,104 @@
+"""Random queries some of whose windows have no fixed length.
+
+Windows of a random query get other left ends: all the past, the last rows, a restart.
+Some of those that take the first or the last value become as-of looks.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+
+from tests.random.queries import Case, random_case
+from tiltpy.errors import QueryError
+from tiltpy.ir.nodes import (
+    At,
+    Binary,
+    Const,
+    Edge,
+    Element,
+    Expr,
+    Input,
+    LastRows,
+    Limit,
+    Reduce,
+    Since,
+    TemporalExpr,
+    Window,
+)
+from tiltpy.ir.traversal import rewrite, source_cuts
+from tiltpy.passes.check_windows import check_windows
+from tiltpy.types import ALL_FUTURE, ALL_PAST, BOOL, Scalar, TDom
+
+
+def random_open_case(seed: int) -> Case | None:
+    """A random case with open windows; None where no window can be opened."""
+    case = random_case(seed, exact=True)
+    random = Random(f"open {seed}")  # noqa: S311 - tests, not secrets
+    conditions = [_condition(random, each) for each in case.query.inputs]
+    opener = _Opener(random, [c for c in conditions if c is not None])
+    definitions = tuple(map(opener.definition, case.query.definitions))
+    query = replace(case.query, definitions=(*opener.conditions, *definitions))
+    try:
+        check_windows(query)
+    except QueryError:
+        return None
+    return replace(case, query=query) if opener.opened else None
+
+
+def _condition(random: Random, declared: Input) -> TemporalExpr | None:
+    """An object of bools that is φ where the input is."""
+    if not isinstance(declared.type, Scalar) or declared.keys:
+        return None
+    value: Expr = At(declared.name, 0, declared.type)
+    if declared.type.is_number:
+        bound = random.choice((0, 1))
+        least = Const(float(bound) if declared.type.is_float else bound, declared.type)
+        value = Binary(">", value, least, BOOL)
+    elif declared.type != BOOL:
+        return None
+    name = f"restart_{declared.name}"
+    tdom = TDom(precision=random.choice((1, 1, 1, 2)))
+    return TemporalExpr(name, tdom, value, source_cuts(value))
+
+
+class _Opener:
+    def __init__(self, random: Random, conditions: Sequence[TemporalExpr]) -> None:
+        self.random = random
+        self.conditions = conditions
+        self.opened = False
+
+    def definition(self, definition: TemporalExpr) -> TemporalExpr:
+        """A definition with some of its windows opened."""
+        body = rewrite(definition.body, self.rule)
+        return replace(definition, body=body, cuts=source_cuts(body))
+
+    def rule(self, node: Expr) -> Expr:
+        if not isinstance(node, Reduce) or node.bounds or self.random.random() < 0.3:
+            return node
+        self.opened = True
+        if node.reduction in ("first", "last") and isinstance(node.element, Element):
+            return replace(node, window=self.look(node))
+        return replace(node, window=self.window(node.window))
+
+    def window(self, window: Window) -> Window:
+        """The window with another left end."""
+        kind = self.random.choice(("past", "rows", "since", "after"))
+        limit: Limit | None = None
+        if kind == "rows":
+            limit = LastRows(self.random.choice((1, 2, 3, 5)))
+        elif kind != "past" and self.conditions:
+            limit = Since(self.random.choice(self.conditions).name)
+        edge: Edge | None = "start" if kind == "after" and limit is not None else None
+        near = limit is not None and self.random.random() < 0.3
+        start = window.start if near else ALL_PAST
+        return replace(window, start=start, limit=limit, edge=edge)
+
+    def look(self, node: Reduce) -> Window:
+        """An as-of look in the direction of a reduction."""
+        window = node.window
+        near = self.random.random() < 0.5
+        if node.reduction == "last":
+            start = window.start if near else ALL_PAST
+            return replace(window, start=start, edge="start", look="last")
+        end = window.end if near else ALL_FUTURE
+        return replace(window, end=end, edge="start", look="next")

@@ -1,0 +1,95 @@
+"""Windows without a fixed length: all the past, last rows, restarts, as-of looks."""
+
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+import tiltpy as tilt
+from tests.compare import first_difference
+from tests.compiled import random_setting, run_compiled
+from tests.random.open_windows import random_open_case
+from tiltpy.frontend.parse import parse
+from tiltpy.interpreter.evaluate import interpret
+from tiltpy.ir.print.query import format_query
+
+CASES = 240
+BATCH = 30
+DEEPER = 12
+
+
+def check(seed: int) -> bool:
+    case = random_open_case(seed)
+    if case is None:
+        return False
+    text = format_query(case.query)
+    assert parse(text) == case.query, text
+    expected = interpret(
+        case.query, case.events, start=case.start, end=case.end, bounds=case.bounds
+    )
+    setting = random_setting(Random(seed), span=80)  # noqa: S311
+    results = run_compiled(case, setting)
+    for name in case.query.outputs:
+        difference = first_difference(
+            results[name], expected[name], case.query, name, exact=True
+        )
+        said = f"open seed {seed}, {setting}\n{difference}\n{text}"
+        assert difference is None, said
+    return True
+
+
+@pytest.mark.parametrize("batch", range(CASES // BATCH))
+def test_random_queries_with_open_windows(batch: int, *, deep: bool) -> None:
+    checked = 0
+    for first in range(batch * BATCH, CASES * (DEEPER if deep else 1), CASES):
+        checked += sum(map(check, range(first, first + BATCH)))
+    assert checked > BATCH // 5
+
+
+ROWS = {1: 4.0, 3: 1.0, 4: 6.0, 9: 2.0, 10: 5.0}
+HEAD = "unit s\ninput x : f64 point\n"
+EXPECTED: dict[str, list[tuple[int, int, object]]] = {
+    "~o[t] = start(~x[last : t])": [
+        (0, 2, 0), (2, 3, 2), (3, 8, 3), (8, 9, 8), (9, 10, 9)
+    ],
+    "~o[t] = ~x[t] - ~x[last : <t]": [
+        (2, 3, -3.0), (3, 4, 5.0), (8, 9, -4.0), (9, 10, 3.0)
+    ],
+    "~o[t] = ~x[t : next within 2]": [
+        (0, 1, 4.0), (1, 3, 1.0), (3, 4, 6.0), (6, 9, 2.0), (9, 10, 5.0)
+    ],
+    "~o[t] = ~x[t] != φ ? sum(~x[-∞ : t]) : φ": [
+        (0, 1, 4.0), (2, 3, 5.0), (3, 4, 11.0), (8, 9, 13.0), (9, 10, 18.0)
+    ],
+    "~o[t] = ~x[t] != φ ? mean(~x[last 2 : t]) : φ": [
+        (0, 1, 4.0), (2, 3, 2.5), (3, 4, 3.5), (8, 9, 4.0), (9, 10, 3.5)
+    ],
+    "~c[t] = ~x[t] > 5\n~o[t] = ~x[t] != φ ? count(~x[since ~c : t]) : φ": [
+        (0, 1, 0), (2, 3, 0), (3, 4, 1), (8, 9, 2), (9, 10, 3)
+    ],
+    "~c[t] = ~x[t] > 5\n~o[t] = ~x[t] != φ ? sum(~x[after ~c : t]) : φ": [
+        (8, 9, 2.0), (9, 10, 7.0)
+    ],
+    "~c[t] = ~x[t] > 99\n~o[t] = ~x[t] != φ ? count(~x[since ~c : t]) : φ": [
+        (0, 1, 0), (2, 3, 0), (3, 4, 0), (8, 9, 0), (9, 10, 0)
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", EXPECTED)
+def test_open_windows_by_hand(text: str) -> None:
+    query = tilt.parse(f"{HEAD}{text}\noutput ~o\n")
+    table = pa.table({"time": pa.array(ROWS, pa.timestamp("s")), "x": ROWS.values()})
+    result = query.run(x=table).to_arrow()
+    columns = [result["start"].cast("int64"), result["end"].cast("int64"), result["o"]]
+    got = list(zip(*(column.to_pylist() for column in columns), strict=True))
+    assert got == EXPECTED[text]
+
+
+def test_all_the_past_of_a_count_has_no_beginning() -> None:
+    text = "~n[t] = count(~x[t-5 : t])\n~o[t] = sum(~n[-∞ : t])\noutput ~o\n"
+    query = tilt.parse(HEAD + text)
+    table = pa.table({"time": pa.array(ROWS, pa.timestamp("s")), "x": ROWS.values()})
+    with pytest.raises(tilt.QueryError, match="before the first row") as caught:
+        query.run(x=table)
+    assert caught.value.code == "E0109"

@@ -1,0 +1,115 @@
+"""Left bounds of windows that a number of rows, or a restart, limits.
+
+Such a bound moves after the window's right one, which decides how many rows there are.
+"""
+
+from tiltpy.emit.builder import Block, KernelBuilder
+from tiltpy.ir.nodes import Window
+from tiltpy.loops.build import (
+    FALSE,
+    INF,
+    add,
+    conj,
+    convert,
+    disj,
+    i64,
+    le,
+    least,
+    lt,
+    negate,
+    select,
+    sub,
+)
+from tiltpy.loops.nodes import LExpr, While
+from tiltpy.lowering.sweep.restart import Restart
+from tiltpy.lowering.sweep.row_bounds import RowBound
+from tiltpy.types import ALL_PAST, I64
+
+
+class LimitedBound:
+    """The first row of a window: of its last `count` rows, or since its `restart`.
+
+    The window's distance limits it as well, if it has one.
+    """
+
+    def __init__(
+        self,
+        builder: KernelBuilder,
+        window: Window,
+        hi: RowBound,
+        *,
+        count: int | None,
+        restart: Restart | None,
+    ) -> None:
+        self.window = window
+        self.hi = hi
+        self.rows = hi.rows
+        self.count = count
+        self.restart = restart
+        self.row = builder.fresh(f"{self.rows.name}.first")
+        self.counted = builder.fresh(f"{self.rows.name}.counted")
+        self.size = builder.fresh(f"{self.rows.name}.size")
+        self.due: LExpr = INF
+
+    def start(self, block: Block) -> None:
+        """Move to before the first row."""
+        for position in (self.row, self.counted, self.size):
+            block.set(position, i64(0))
+        if self.restart is not None:
+            self.restart.start(block)
+
+    def run(self, block: Block, now: LExpr, passing: Block) -> None:
+        """Move past the rows that have left; `passing` runs before each move."""
+        leaves: list[LExpr] = []
+        if self.restart is not None:
+            leaves.append(negate(self._holds(self.restart.at)))
+        if self.window.start != ALL_PAST:
+            low = block.name("low", add(now, i64(self.window.start)))
+            leaves.append(negate(self._overlaps(low)))
+        if self.count is not None:
+            self._count_arrivals(block)
+            leaves.append(lt(i64(self.count), self.size))
+            if not self.rows.complete:
+                gone = self.rows.exists(self.row)
+                passing.set(self.size, sub(self.size, convert(gone, I64)))
+        passing.set(self.row, add(self.row, i64(1)))
+        if self.count is not None and self.rows.complete:
+            passing.set(self.size, sub(self.size, i64(1)))
+        more = lt(self.row, self.hi.row)
+        block.add(While(conj(more, disj(FALSE, *leaves)), passing.body()))
+        self.due = self._due(block)
+
+    def _count_arrivals(self, block: Block) -> None:
+        """Count the existing rows that the right bound has passed since."""
+        arriving = block.inner()
+        exists = self.rows.exists(self.counted)
+        arriving.set(self.size, add(self.size, convert(exists, I64)))
+        arriving.set(self.counted, add(self.counted, i64(1)))
+        block.add(While(lt(self.counted, self.hi.row), arriving.body()))
+
+    def _holds(self, restart: LExpr) -> LExpr:
+        row = self.rows.clamp(self.row)
+        if self.window.edge == "start":
+            return lt(restart, self.rows.start_at(row))
+        return lt(restart, self.rows.end_at(row))
+
+    def _overlaps(self, low: LExpr) -> LExpr:
+        row = self.rows.clamp(self.row)
+        if self.window.edge == "start":
+            return le(low, self.rows.start_at(row))
+        return lt(low, self.rows.end_at(row))
+
+    def _due(self, block: Block) -> LExpr:
+        """The first time of the loop at which its row may leave, but for new ones."""
+        times: list[LExpr] = []
+        if self.restart is not None:
+            times.append(self.restart.due)
+        if self.window.start != ALL_PAST:
+            row = self.rows.clamp(self.row)
+            edge = self.rows.end_at(row)
+            if self.window.edge == "start":
+                edge = add(self.rows.start_at(row), i64(1))
+            occupied = lt(self.row, self.hi.row)
+            leaving = sub(edge, i64(self.window.start))
+            times.append(select(occupied, leaving, INF))
+        return block.name("due", least(*times)) if times else INF

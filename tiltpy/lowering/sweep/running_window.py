@@ -1,0 +1,180 @@
+"""Windows that fold on: all the past, or since a restart.
+
+No row leaves such a window but at a restart, where it is folded anew from the rows that
+stay. So one running state serves every reduction, those without `merge` too, and each
+row is folded once, or twice where it overlaps a restart.
+"""
+
+from tiltpy.aggregates.built_in import COUNT
+from tiltpy.aggregates.finalize import finish
+from tiltpy.emit.builder import Block, KernelBuilder
+from tiltpy.emit.elements import element_of, row_value
+from tiltpy.emit.row_access import ObjectRows
+from tiltpy.emit.values import LoopValue
+from tiltpy.ir.nodes import Expr, Reduce, Window
+from tiltpy.loops.build import (
+    FALSE,
+    TRUE,
+    add,
+    conj,
+    disj,
+    i64,
+    lt,
+    negate,
+)
+from tiltpy.loops.nodes import For, LExpr, While
+from tiltpy.lowering.sweep.order_statistics import WholeWindow
+from tiltpy.lowering.sweep.ranking import Rankings
+from tiltpy.lowering.sweep.restart import Restart
+from tiltpy.lowering.sweep.row_bounds import RowBounds
+from tiltpy.lowering.sweep.window_elements import Track, aggregate_of
+from tiltpy.ops import WHOLE_WINDOW
+
+
+class RunningWindow:
+    """A window that no row leaves but at a `restart`, if it has one.
+
+    Its rows are from `lo` up to `hi`; of rows that end in any order some in between may
+    have left.
+    """
+
+    def __init__(
+        self,
+        builder: KernelBuilder,
+        bounds: RowBounds,
+        rows: ObjectRows,
+        window: Window,
+        restart: Restart | None,
+        *,
+        rankings: Rankings,
+    ) -> None:
+        self.builder = builder
+        self.rankings = rankings
+        self.rows = rows
+        self.window = window
+        self.restart = restart
+        self.tracks: dict[Expr, Track] = {}
+        self.wholes: dict[Expr, WholeWindow] = {}
+        self.lo = builder.fresh(f"{rows.name}.since")
+        self.hi = bounds.new_bound(rows, "start", window.end - 1)
+        self.now: LExpr = i64(0)
+
+    def reduce(self, node: Reduce) -> None:
+        """Add a reduction over the window."""
+        if node.reduction not in WHOLE_WINDOW:
+            self.track(node.element).reduce(node)
+            return
+        if node.element not in self.wholes:
+            ranking = self.rankings.of(self.rows, node.element)
+            self.wholes[node.element] = WholeWindow(self.builder, ranking)
+        self.wholes[node.element].reduce(node)
+
+    def track(self, element: Expr) -> Track:
+        """The track of an element."""
+        if element not in self.tracks:
+            self.tracks[element] = Track(
+                self.builder, self.rows, element, folds_on=True
+            )
+        return self.tracks[element]
+
+    def cut(self, element: Expr, *, bounds: bool) -> LExpr:
+        """Whether other snapshots contribute than at the visit before."""
+        assert not bounds, "the edges of a window that folds on cut no events"
+        return self.track(element).mark()
+
+    def start(self, block: Block) -> None:
+        """Start before the loop, before the first row."""
+        block.set(self.lo, i64(0))
+        self.hi.start(block)
+        if self.restart is not None:
+            self.restart.start(block)
+        self._reset(block)
+        for whole in self.wholes.values():
+            whole.start(block)
+
+    def _reset(self, block: Block) -> None:
+        for track in self.tracks.values():
+            track.reset(block)
+            for state in track.evictable.values():
+                state.reset(block)
+
+    def advance(self, block: Block, now: LExpr) -> None:
+        """Move to the loop's time."""
+        for track in self.tracks.values():
+            if track.changed is not None:
+                block.set(track.changed, FALSE)
+        if self.restart is not None:
+            self.restart.advance(block, now)
+            anew = block.inner()
+            self._restart(anew)
+            block.when(self.restart.moved, anew)
+        insertions = block.inner()
+        self._insert(insertions, self.hi.row)
+        self.hi.run(block, now, insertions)
+        self.now = now
+
+    def _insert(self, block: Block, row: LExpr) -> None:
+        inside: LExpr = TRUE
+        if self.restart is not None:
+            inside = block.name("in", self._holds(row, self.restart.at))
+        for track in self.tracks.values():
+            track.insert(block, row, inside)
+        for whole in self.wholes.values():
+            whole.insert(block, row, inside)
+
+    def _holds(self, row: LExpr, restart: LExpr) -> LExpr:
+        """Decide whether a row that has started is in the window since a restart."""
+        if self.window.edge == "start":
+            return lt(restart, self.rows.start_at(row))
+        return lt(restart, self.rows.end_at(row))
+
+    def _restart(self, block: Block) -> None:
+        """Drop the rows that leave at a restart, and fold the others anew."""
+        assert self.restart is not None
+        leaving = block.inner()
+        row = self.builder.fresh(f"{self.rows.name}.leaving")
+        stays = leaving.name("stays", self._holds(row, self.restart.at))
+        was = leaving.name("was", self._holds(row, self.restart.before))
+        gone = leaving.name("gone", conj(was, negate(stays)))
+        come = leaving.name("come", conj(negate(was), stays))  # at the first restart
+        for element, track in self.tracks.items():
+            if track.changed is not None:
+                value = element_of(leaving, self.rows, row, element)
+                changed = disj(track.changed, conj(disj(gone, come), value.valid))
+                leaving.set(track.changed, changed)
+        for whole in self.wholes.values():
+            whole.evict(leaving, row, gone)
+            whole.insert(leaving, row, come)
+        block.add(For(row, self.lo, self.hi.row, leaving.body()))
+        passing = block.inner()
+        passing.set(self.lo, add(self.lo, i64(1)))
+        passed = negate(self._holds(self.rows.clamp(self.lo), self.restart.at))
+        block.add(While(conj(lt(self.lo, self.hi.row), passed), passing.body()))
+        self._reset(block)
+        again = block.inner()
+        stayed = self.builder.fresh(f"{self.rows.name}.stayed")
+        inside = again.name("in", self._holds(stayed, self.restart.at))
+        for track in self.tracks.values():
+            track.insert(again, stayed, inside, marks=False)
+        block.add(For(stayed, self.lo, self.hi.row, again.body()))
+
+    def changes(self) -> list[LExpr]:
+        """The first times of the loop at which the window has other rows."""
+        restart = [] if self.restart is None else [self.restart.due]
+        return [self.hi.due, *restart]
+
+    def value(self, block: Block, node: Reduce) -> LoopValue:
+        """The value of a reduction over the window as it is now."""
+        if node.reduction in WHOLE_WINDOW:
+            return self.wholes[node.element].value(block, node)
+        track = self.track(node.element)
+        if node.reduction in track.evictable:
+            return track.evictable[node.reduction].value(block)
+        (count,) = track.running[COUNT]
+        occupied = block.name("some", lt(i64(0), count))
+        if node.reduction == "count":
+            return LoopValue(node.type, count, TRUE)
+        state = track.running[aggregate_of(self.builder, node)]
+        if node.reduction in ("first", "last"):
+            return row_value(block, self.rows, node, state[0], occupied)
+        return finish(block, node, state, count)

@@ -1,0 +1,80 @@
+"""Windows of all the past, over objects that go back without end.
+
+A count is 0, and `t` is a number, however far one goes back. What folds all of that
+needs a first snapshot: the start of a time domain. All other objects are φ before the
+first row of any input.
+"""
+
+from dataclasses import replace
+
+from tiltpy.errors import QueryError
+from tiltpy.ir.cuts import leaf_cuts
+from tiltpy.ir.nodes import (
+    At,
+    Const,
+    CutWindow,
+    EventBound,
+    Expr,
+    Phi,
+    Query,
+    Reduce,
+    Since,
+    TemporalExpr,
+    Window,
+)
+from tiltpy.ir.traversal import rewrite
+from tiltpy.passes.fold_constants import fold_constants
+from tiltpy.types import ALL_FUTURE, ALL_PAST, I64
+
+
+def check_windows(query: Query) -> None:
+    """Raise a QueryError if a window would fold snapshots without number."""
+    finite = {declared.name for declared in query.inputs}
+    for definition in query.definitions:
+        for cut in leaf_cuts(definition.cuts):
+            if isinstance(cut, CutWindow):
+                _check(cut.window, finite)
+        if _begins(query, definition, finite):
+            finite.add(definition.name)
+
+
+def _check(window: Window, finite: set[str]) -> None:
+    names = set()
+    if window.start == ALL_PAST or window.limit is not None:
+        names.add(window.object)
+    if isinstance(window.limit, Since):
+        names.add(window.limit.object)
+    endless = sorted(names - finite)
+    if endless:
+        name = endless[0]
+        raise QueryError(
+            "E0109",
+            f"~{name} has a value before the first row of any input, so this window "
+            "has no beginning",
+            window.span,
+            f"give the TDom of ~{name} a start, or make it φ where nothing is, like "
+            "~x[t] != φ ? ... : φ",
+        )
+
+
+def _begins(query: Query, definition: TemporalExpr, finite: set[str]) -> bool:
+    """Tell whether an object has no snapshot before all rows."""
+    if definition.tdom.start is not None:
+        return True
+
+    def rule(node: Expr) -> Expr:
+        match node:
+            case At() | EventBound() if node.object in finite:
+                return Phi(node.type, node.span)
+            case Reduce(window=window) if window.object in finite:
+                if window.end == ALL_FUTURE:
+                    return node
+                if node.reduction == "count":
+                    return Const(0, I64, node.span)
+                return Phi(node.type, node.span)
+            case _:
+                return node
+
+    before = replace(definition, body=rewrite(definition.body, rule))
+    (folded,) = fold_constants(replace(query, definitions=(before,))).definitions
+    return isinstance(folded.body, Phi)
