@@ -17,6 +17,7 @@ from tests.compiled import with_null_rows
 from tests.random.grids import random_grid_case
 from tests.random.key_columns import Family, random_family, written
 from tests.random.key_rows import KeyedInput, Row, RowWriter
+from tests.random.open_windows import random_open_case
 from tests.random.pane_folds import FoldWriter
 from tests.random.payloads import random_payload_case
 from tests.random.queries import Case, random_case
@@ -81,17 +82,24 @@ class KeyedCase:
 
 
 def random_keyed_case(
-    seed: int, *, exact: bool, specials: bool = False, grid: bool = False
+    seed: int,
+    *,
+    exact: bool,
+    specials: bool = False,
+    grid: bool = False,
+    open_windows: bool = False,
 ) -> KeyedCase:
     """A query and the rows of its inputs; the same for the same seed.
 
-    `grid`: of those that vector kernels are for, with few keys.
+    `grid`: of those that vector kernels are for, with few keys. `open_windows`: with
+    windows of no fixed length, where there can be any.
     """
     random = Random(f"keys {seed}")  # noqa: S311 - tests, not secrets
     draw = random_payload_case if random.random() < 0.25 else random_case
     if grid:
         draw = random_grid_case
-    case = draw(seed, exact=exact, specials=specials)
+    case = random_open_case(seed) if open_windows else None
+    case = case or draw(seed, exact=exact, specials=specials)
     keys = _key_sets(random, case.query)
     inputs = tuple(replace(one, keys=keys[one.name]) for one in case.query.inputs)
     families = {

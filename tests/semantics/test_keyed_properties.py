@@ -22,7 +22,14 @@ from tests.random.keyed_queries import (
 )
 
 BATCH = 10
-NUMBERS = {"plain": 140, "rounded": 20, "grids": 10, "regular": 20, "folds": 60}
+NUMBERS = {
+    "plain": 140,
+    "rounded": 20,
+    "open": 40,
+    "grids": 10,
+    "regular": 20,
+    "folds": 60,
+}
 DEEPER = 50
 
 Drawn = tuple[KeyedCase, KeyedSetting]
@@ -35,6 +42,11 @@ def plain(seed: int) -> Drawn:
 
 def rounded(seed: int) -> Drawn:
     case = random_keyed_case(seed, exact=False)
+    return case, random_keyed_setting(Random(seed))  # noqa: S311
+
+
+def open_windows(seed: int) -> Drawn:
+    case = random_keyed_case(seed, exact=True, open_windows=True)
     return case, random_keyed_setting(Random(seed))  # noqa: S311
 
 
@@ -70,6 +82,7 @@ def folds(seed: int) -> Drawn:
 CASES: dict[str, Callable[[int], Drawn]] = {
     "plain": plain,
     "rounded": rounded,
+    "open": open_windows,
     "grids": grids,
     "regular": regular,
     "folds": folds,

@@ -27,6 +27,7 @@ from tiltpy.lowering.sweep.cursors import PointRead, ScanCursor
 from tiltpy.lowering.sweep.event_vectors import EventVectors
 from tiltpy.lowering.sweep.fifo_window import SlidingWindow
 from tiltpy.lowering.sweep.operands import SweepOperands
+from tiltpy.lowering.sweep.running_window import RunningWindow
 from tiltpy.plan.nodes import Advance, EventScan
 from tiltpy.types import I64
 
@@ -92,6 +93,7 @@ class EventLoop:
         vectors.add(While(whole, inner.body()))
         vectors.set(self.time, rows.end_at(sub(self.row, i64(1))))
         for window in windows:
+            assert isinstance(window, SlidingWindow), "lanes see fixed windows alone"
             window.jump(vectors, sub(self.row, i64(lanes.deepest + 1)))
             window.without_checks().advance(vectors, self.time)
         either.either(conj(le(i64(lanes.deepest), self.row), whole), vectors, visit)
@@ -115,9 +117,14 @@ class EventLoop:
         halve.set(high, select(before, high, middle))
         block.add(While(lt(low, high), halve.body()))
 
-    def _advance(self, block: Block, window: SlidingWindow) -> SlidingWindow:
+    def _advance(
+        self, block: Block, window: SlidingWindow | RunningWindow
+    ) -> SlidingWindow | RunningWindow:
         """Move a window to an event."""
         inside = window.without_checks()
+        if isinstance(inside, RunningWindow):
+            inside.take(block, self.time, self.row)
+            return inside
         match self.advances[window.window]:
             case Advance.INSERT:
                 inside.take(block, self.time, self.row)
@@ -127,12 +134,13 @@ class EventLoop:
                 inside.advance(block, self.time)
         return inside
 
-    def windows(self) -> list[SlidingWindow]:
+    def windows(self) -> list[SlidingWindow | RunningWindow]:
         """The windows of the loop."""
         windows = self.operands.windows.values()
-        return [window for window in windows if isinstance(window, SlidingWindow)]
+        kinds = SlidingWindow, RunningWindow
+        return [window for window in windows if isinstance(window, kinds)]
 
-    def _limit(self, window: SlidingWindow) -> LExpr:
+    def _limit(self, window: SlidingWindow | RunningWindow) -> LExpr:
         """The last time at which both bounds are a leap away from the last row."""
         rows = window.rows
         leap = i64(window.builder.costs.leap_rows)

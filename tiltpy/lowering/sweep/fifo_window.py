@@ -157,8 +157,8 @@ class SlidingWindow:
     def without_checks(self) -> "SlidingWindow":
         """A copy for visits at which its bounds stay inside the rows."""
         window = copy(self)
-        lo = self._distance_bound()
-        window.lo = replace(lo, rows=replace(lo.rows, in_bounds=True))
+        if isinstance(self.lo, RowBound):
+            window.lo = replace(self.lo, rows=replace(self.lo.rows, in_bounds=True))
         window.hi = replace(self.hi, rows=replace(self.hi.rows, in_bounds=True))
         return window
 
@@ -249,6 +249,22 @@ class SlidingWindow:
             self._flip(flip, self.hi.row)
             block.when(lt(self.middle, self.lo.row), flip)
 
+    def _take_limited(self, block: Block, now: LExpr, row: LExpr) -> None:
+        """Insert a row, and evict the one that it puts out of the window."""
+        for track in self.tracks.values():
+            track.insert(block, row, marks=False)
+        for whole in self.wholes.values():
+            whole.insert(block, row)
+        arrived = self.builder.fresh(f"{self.rows.name}.arrived")
+        block.set(arrived, row)
+        block.set(self.hi.row, add(row, i64(1)))
+        self._pass_limited(block, now, arrived)
+        if self._stacks():
+            flip = block.inner()
+            self._flip(flip, self.hi.row)
+            block.when(lt(self.middle, self.lo.row), flip)
+        self.now = now
+
     def _pass_limited(self, block: Block, now: LExpr, arrived: Var) -> None:
         """Move `lo` and evict the rows it passes.
 
@@ -273,6 +289,10 @@ class SlidingWindow:
     def take(self, block: Block, now: LExpr, row: LExpr) -> None:
         """Move to a time at which only this row, the next one, is inserted."""
         self.occupied = True
+        if isinstance(self.lo, LimitedBound):
+            block.set(self.hi.row, row)
+            self._take_limited(block, now, row)
+            return
         if any(track.sees_evictions for track in self.tracks.values()):
             self._pass(block, now)
         else:
@@ -297,8 +317,9 @@ class SlidingWindow:
 
     def settle(self, block: Block) -> None:
         """Restore the bounds after visits that moved them other than by `advance`."""
-        for bound in (self._distance_bound(), self.hi):
-            bound.set(block, bound.row)
+        if isinstance(self.lo, RowBound):
+            self.lo.set(block, self.lo.row)
+        self.hi.set(block, self.hi.row)
 
     def _pass(self, block: Block, now: LExpr) -> None:
         """Move `lo`, and evict the rows it passes from the tracks that need it."""

@@ -319,7 +319,7 @@ class SweepOperands:
             slide = slide_of(
                 reduction, in_order=rows.layout.fifo, disjoint=rows.disjoint
             )
-            if slide is Slide.RECOMPUTE:
+            if slide is Slide.RECOMPUTE and node.window.is_fixed:
                 reads[node.window] = Read(rows.name, node.window.start, node.window.end)
         return tuple(reads.values())
 

@@ -5,6 +5,9 @@ stay. So one running state serves every reduction, those without `merge` too, an
 row is folded once, or twice where it overlaps a restart.
 """
 
+from copy import copy
+from dataclasses import replace
+
 from tiltpy.aggregates.built_in import COUNT
 from tiltpy.aggregates.finalize import finish
 from tiltpy.emit.builder import Block, KernelBuilder
@@ -112,6 +115,22 @@ class RunningWindow:
         self._insert(insertions, self.hi.row)
         self.hi.run(block, now, insertions)
         self.now = now
+
+    def without_checks(self) -> "RunningWindow":
+        """A copy for visits at which its bound stays inside the rows."""
+        window = copy(self)
+        window.hi = replace(self.hi, rows=replace(self.hi.rows, in_bounds=True))
+        return window
+
+    def take(self, block: Block, now: LExpr, row: LExpr) -> None:
+        """Move to a time at which only this row, the next one, is inserted."""
+        self._insert(block, row)
+        block.set(self.hi.row, add(row, i64(1)))
+        self.now = now
+
+    def settle(self, block: Block) -> None:
+        """Restore the bound after visits that moved it other than by `advance`."""
+        self.hi.set(block, self.hi.row)
 
     def _insert(self, block: Block, row: LExpr) -> None:
         inside: LExpr = TRUE

@@ -14,7 +14,7 @@ from tiltpy.aggregates.central_moments import ORDERS
 from tiltpy.costs import Costs
 from tiltpy.emit.references import reductions, references, uses_time
 from tiltpy.ir.cuts import leaf_cuts
-from tiltpy.ir.nodes import CutWindow, EventBound, TemporalExpr, Window
+from tiltpy.ir.nodes import CutPoint, CutWindow, EventBound, Since, TemporalExpr, Window
 from tiltpy.ir.traversal import walk
 from tiltpy.ops import REDUCTIONS
 from tiltpy.plan.definedness import strict_points
@@ -27,6 +27,7 @@ from tiltpy.plan.nodes import (
     Refusal,
     WindowPlan,
 )
+from tiltpy.types import ALL_PAST
 
 DEEPEST = LANES
 """Rows before an event that may be in its windows, at most, for vectors of events."""
@@ -52,8 +53,10 @@ def event_scan(facts: LoopFacts, operands: Operands) -> EventScan | Refusal:
         return Refusal("it has no windows")
     for window, plan in operands.windows:
         if not window.is_fixed:
-            return Refusal(f"a window of ~{window.object} is of no fixed length")
-        if plan is not WindowPlan.TWO_STACK:
+            if not _takes_rows_in(point, window):
+                reason = "has no fixed length, and does not end with the event"
+                return Refusal(f"a window of ~{window.object} {reason}")
+        elif plan is not WindowPlan.TWO_STACK:
             return Refusal(f"events of ~{window.object} end in any order")
         if facts.ranks(window):
             return Refusal(f"a window of ~{window.object} is looked at as a whole")
@@ -66,6 +69,17 @@ def event_scan(facts: LoopFacts, operands: Operands) -> EventScan | Refusal:
     )
     advances = tuple((w, _advance(facts, operands, w)) for w in facts.windows)
     return EventScan(operands, point, advances, vectorized)
+
+
+def _takes_rows_in(point: CutPoint, window: Window) -> bool:
+    """Decide whether a window of no fixed length takes in each event, in order."""
+    return (
+        window.object == point.object
+        and window.end == point.offset
+        and window.look is None
+        and not isinstance(window.limit, Since)
+        and (window.start == ALL_PAST)
+    )
 
 
 def _advance(facts: LoopFacts, operands: Operands, window: Window) -> Advance:
@@ -100,6 +114,7 @@ def fits_vectors(definition: TemporalExpr) -> bool:
     return (
         all(point.offset == 0 for point in points)
         and len({p.object for p in points} | {w.object for w in windows}) == 1
+        and all(window.is_fixed for window in windows)
         and all(window.end <= 0 and depth(window) <= DEEPEST for window in windows)
         and names <= folds
         and not any(isinstance(node, EventBound) for node in walk(definition.body))
