@@ -18,14 +18,22 @@ def sma(x: Expression, w: Value) -> Expression:
     return call("sma", x, lift_time(w))
 
 
-def ema(x: Expression, alpha: Value, step: Value = 1) -> Expression:
-    """The exponential moving average of samples a step apart.
+def ema(x: Expression, alpha: Value) -> Expression:
+    """The exponential moving average of all rows so far.
 
     The newest has the weight alpha, each before it (1 - alpha) of its successor's.
-    Samples older than 1024 steps would have (1 - alpha)^1024, negligible in f64 for
-    alpha >= 0.04. Missing samples have no weight; φ where all are missing.
     """
-    return call("ema", x, lift_time(alpha), lift_time(step))
+    return call("ema", x, lift_time(alpha))
+
+
+def recursive_ema(x: Expression, alpha: Value) -> Expression:
+    """The recursive exponential average: alpha of a row, and the rest of the average before."""
+    return call("recursive_ema", x, lift_time(alpha))
+
+
+def wilder(x: Expression, n: Value) -> Expression:
+    """Wilder's average: the mean of the first n rows, then a recursive one by 1 / n."""
+    return call("wilder", x, lift_time(n))
 
 
 def time_mean(x: Expression, w: Value) -> Expression:
@@ -159,35 +167,23 @@ def increase(x: Expression, w: Value) -> Expression:
     return call("increase", x, lift_time(w))
 
 
-def rsi(x: Expression, w: Value) -> Expression:
+def rsi(x: Expression, n: Value) -> Expression:
     """The relative strength index: gains as a percentage of all absolute changes.
 
-    Changes are from each row's predecessor, which may lie up to w before the window, to
-    the row; 50 where nothing changed.
+    Both are Wilder's averages over n changes from row to row; 50 where nothing changed.
     """
-    return call("rsi", x, lift_time(w))
+    return call("rsi", x, lift_time(n))
 
 
 def macd(
-    x: Expression,
-    fast: Value = 12,
-    slow: Value = 26,
-    signal: Value = 9,
-    step: Value = 1,
+    x: Expression, fast: Value = 12, slow: Value = 26, signal: Value = 9
 ) -> Expression:
     """The convergence and divergence of moving averages.
 
     The line is the difference of two exponential averages, with the weights 2 / (n + 1)
-    for n steps, the signal the average of the line, the histogram line minus signal.
+    for n rows, the signal the average of the line, the histogram line minus signal.
     """
-    return call(
-        "macd",
-        x,
-        lift_time(fast),
-        lift_time(slow),
-        lift_time(signal),
-        lift_time(step),
-    )
+    return call("macd", x, lift_time(fast), lift_time(slow), lift_time(signal))
 
 
 def crossover(a: Expression, b: Expression, step: Value = 1) -> Expression:

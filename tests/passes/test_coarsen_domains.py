@@ -94,10 +94,9 @@ def test_random_queries_mean_the_same_over_coarser_domains(deep: bool) -> None:
 def test_samples_of_many_ticks_have_a_vector_kernel() -> None:
     """Whatever functions make of them: what these do is over ticks."""
     for call in (
-        "ema(~x, 0.25, step = 100)",
         "steady(~x[u] > 0, 2000)",
         "sma(~x[u] - ~x[u-100], 2000)",
-        "increase(~x, 2000) + rsi(~x, 1000)",
+        "increase(~x, 2000)",
         "zero_crossings(~x[u] - 3, 2000)",
     ):
         text = f"input x : f64\nu = TDom(-∞, ∞, 100)\n~o[u] = {call}\noutput ~o"

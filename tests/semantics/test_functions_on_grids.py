@@ -37,7 +37,7 @@ from tiltpy.ir.print.query import format_query
 from tiltpy.source import Source
 
 LIBRARY = {function.name.text: function for function in library_functions()}
-OF_MANY_OBJECTS = {"ema", "macd", "pan_tompkins"}
+OF_MANY_OBJECTS = {"pan_tompkins"}
 """A normal run has one case of each, and compiles none: their objects are fused, or
 kept, by what `test_library` compiles as well."""
 

@@ -138,27 +138,37 @@ def test_sma() -> None:
     same(per_tick(run("sma(~x, 7)", x=X)), over(7, np.mean))
 
 
+@pytest.mark.parametrize("name", ["ema", "recursive_ema"])
 @pytest.mark.parametrize("alpha", [0.05, 0.3, 1.0])
-def test_ema_is_that_of_pandas(alpha: float) -> None:
-    found = per_tick(run(f"ema(~x, {alpha})", x=CLEAN))
+def test_exponential_averages_are_those_of_pandas(name: str, alpha: float) -> None:
+    found = per_tick(run(f"{name}(~x, {alpha})", x=CLEAN))
     series = pd.Series(CLEAN, dtype=float)
-    expected = series.ewm(alpha=alpha, adjust=True, ignore_na=False).mean()
-    if alpha == 1.0:  # 0 weighs what was before: pandas holds it, here it is gone
-        expected = expected.where(series.notna())
+    adjust = name == "ema"
+    expected = series.ewm(alpha=alpha, adjust=adjust, ignore_na=True).mean()
     same(found, [None if math.isnan(v) else v for v in expected])
 
 
-def test_ema_of_the_last_1024_samples() -> None:
-    query = tilt.parse("input x : f64\n~o[t] = ema(~x, 0.001, 2)\noutput ~o")
-    values = np.arange(3000.0)
-    table = query.run(x=tilt.sampled(values, 0, 2)).to_arrow()
-    weights = 0.999 ** np.arange(1024)
-    for index in (0, 5, 1500, 2999):
-        last = values[max(0, index - 1023) : index + 1][::-1]
-        used = weights[: len(last)]
-        place = table["end"].to_pylist().index(2 * index + 2)
-        expected = (last * used).sum() / used.sum()
-        assert table["o"][place].as_py() == pytest.approx(expected, rel=1e-12)
+def by_row(fold: Callable[[Sequence[float]], Value]) -> list[Value]:
+    """A fold of all rows so far, at each tick."""
+    expected: list[Value] = []
+    for tick in TICKS:
+        rows = [value for value in CLEAN[:tick] if value is not None]
+        expected.append(fold(rows) if rows else None)
+    return expected
+
+
+def wilder(rows: Sequence[float], n: int) -> float | None:
+    """The mean of the first n rows, and then Wilder's recursion."""
+    if len(rows) < n:
+        return None
+    mean = float(np.mean(rows[:n]))
+    for value in rows[n:]:
+        mean = (mean * (n - 1) + value) / n
+    return mean
+
+
+def test_wilder() -> None:
+    same(per_tick(run("wilder(~x, 5)", x=CLEAN)), by_row(lambda rows: wilder(rows, 5)))
 
 
 def test_time_mean() -> None:
@@ -324,18 +334,17 @@ def test_increase() -> None:
 
 
 def test_rsi() -> None:
-    def index(moves: Sequence[float]) -> Value:
-        up = sum(v for v in moves if v > 0)
-        down = -sum(v for v in moves if v < 0)
-        if up == down == 0:
-            return 50.0
-        return 100 - 100 / (1 + divided(up, down)) if down else 100.0
+    def index(rows: Sequence[float]) -> Value:
+        moves = np.diff(rows)
+        up = wilder(np.maximum(moves, 0).tolist(), 14)
+        down = wilder(np.maximum(-moves, 0).tolist(), 14)
+        if up is None or down is None:
+            return None
+        return 100 * up / (up + down) if up + down else 50.0
 
-    moves = [np.diff(neighbours(CLEAN, tick, 14)) for tick in TICKS]
-    expected = [index(one.tolist()) if len(one) else None for one in moves]
-    same(per_tick(run("rsi(~x, 14)", x=CLEAN)), expected)
-    flat = per_tick(run("rsi(~x, 4)", x=CLEAN))
-    assert flat[37] == 50.0
+    same(per_tick(run("rsi(~x, 14)", x=CLEAN)), by_row(index))
+    flat = per_tick(run("rsi(~x, 3)", x=[5.0] * 9))
+    assert flat[:9] == [None] * 3 + [50.0] * 6
 
 
 def test_macd_is_that_of_pandas() -> None:

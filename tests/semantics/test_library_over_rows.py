@@ -47,15 +47,6 @@ def increase(rows: Rows, t: int, w: int) -> float | None:
     return sum(b if b < a else b - a for a, b in found) if found else None
 
 
-def rsi(rows: Rows, t: int, w: int) -> float | None:
-    found = neighbours(rows, t, w)
-    if not found:
-        return None
-    up = sum(max(b - a, 0.0) for a, b in found)
-    down = sum(max(a - b, 0.0) for a, b in found)
-    return 100 * up / (up + down) if up + down else 50.0
-
-
 def zero_crossings(rows: Rows, t: int, w: int) -> float | None:
     signed = [row for row in rows if row.value != 0]
     found = neighbours(signed, t, w) or []
@@ -86,7 +77,7 @@ def interpolate(rows: Rows, t: int, gap: int) -> float | None:
     return low + (high - low) * (t - begin) / (end - begin)
 
 
-LOOPS: tuple[Loop, ...] = (increase, rsi, zero_crossings, time_mean, age, interpolate)
+LOOPS: tuple[Loop, ...] = (increase, zero_crossings, time_mean, age, interpolate)
 
 
 def random_rows(random: Random, kind: str) -> list[Event]:
@@ -189,5 +180,3 @@ def test_of_rows_at_one_tick_the_last_one_counts(lifetime: str) -> None:
     stamps, numbers = [1, 1, 8, 8, 8, 20, 20], [9.0, 1.0, 4.0, 7.0, 5.0, 9.0, 6.0]
     assert every(text.format(call="increase"), stamps, numbers) == [4.0, 5.0, 1.0]
     assert every(text.format(call="zero_crossings"), stamps, numbers) == [0, 0, 0]
-    moved = every(text.format(call="rsi"), stamps, numbers)
-    assert moved == [100.0, 100.0, 100.0]
