@@ -39,6 +39,7 @@ from tiltpy.frontend.python.values import (
     struct,
     when,
 )
+from tiltpy.frontend.python.window_ends import after, last_rows, since, strict
 from tiltpy.inputs import bind, sampled
 from tiltpy.runtime.arrow.parquet_scan import ParquetScan, scan_parquet
 from tiltpy.runtime.results.result import OutputTable, Result
@@ -57,9 +58,10 @@ string, time = STRING, TIME
 __all__ = [
     "CompileOptions", "CompiledQuery", "DataError", "OutputTable", "ParquetScan",
     "QueryError", "Result", "Struct", "TDom", "TiltError", "TiltWarning",
-    "bind", "cast", "compile", "define", "duration", "end", "exists", "interval",
-    "library", "load", "parse", "phi", "point", "reduction", "sampled", "scan_parquet",
-    "source", "start", "struct", "until_next", "when",
+    "after", "bind", "cast", "compile", "define", "duration", "end", "exists",
+    "interval", "last_rows", "library", "load", "parse", "phi", "point", "reduction",
+    "sampled", "scan_parquet", "since", "source", "start", "strict", "struct",
+    "until_next", "when",
     "bool", "f32", "f64", "i16", "i32", "i64", "i8", "string", "time",
     "u16", "u32", "u64", "u8",
 ]  # fmt: skip

@@ -27,7 +27,7 @@ def ema(x: Expression, alpha: Value) -> Expression:
 
 
 def recursive_ema(x: Expression, alpha: Value) -> Expression:
-    """The recursive exponential average: alpha of a row, and the rest of the average before."""
+    """The recursive exponential average: alpha of a row, the rest of the one before."""
     return call("recursive_ema", x, lift_time(alpha))
 
 

@@ -93,3 +93,39 @@ def test_all_the_past_of_a_count_has_no_beginning() -> None:
     with pytest.raises(tilt.QueryError, match="before the first row") as caught:
         query.run(x=table)
     assert caught.value.code == "E0109"
+
+
+def test_open_windows_in_python() -> None:
+    x, t = tilt.source("x", tilt.f64, tilt.point()), tilt.TDom(precision="1s")
+    big = tilt.define("big", t, x[t] > 5)
+    values = {
+        "a": tilt.sum(x[:t]),
+        "b": tilt.mean(x[tilt.last_rows(3) : t - "2s"]),
+        "c": tilt.sum(x[tilt.since(big) : t]),
+        "d": tilt.count(x[tilt.after(big) : t : "5s"]),
+        "e": x["last":t],
+        "f": x[t:"next":"5m"],
+        "g": x["last" : tilt.strict(t)],
+        "h": tilt.start(x["last":t]),
+    }
+    objects = [tilt.define(name, t, value) for name, value in values.items()]
+    text = """unit s
+        input x : f64 point
+        ~big[t] = ~x[t] > 5
+        ~a[t] = sum(~x[-∞ : t])
+        ~b[t] = mean(~x[last 3 : t-2s])
+        ~c[t] = sum(~x[since ~big : t])
+        ~d[t] = count(~x[after ~big : t within 5s])
+        ~e[t] = ~x[last : t]
+        ~f[t] = ~x[t : next within 5m]
+        ~g[t] = ~x[last : <t]
+        ~h[t] = start(~x[last : t])
+        output ~a, ~b, ~c, ~d, ~e, ~f, ~g, ~h"""
+    made, parsed = tilt.compile(*objects).query, tilt.parse(text).query
+    assert set(made.definitions) == set(parsed.definitions)
+
+
+def test_since_takes_an_object_in_python() -> None:
+    x, t = tilt.source("x", tilt.f64), tilt.TDom()
+    with pytest.raises(tilt.QueryError, match="temporal object of bools"):
+        tilt.sum(x[tilt.since(x[t] > 5) : t])  # type: ignore[arg-type]

@@ -36,6 +36,7 @@ from tiltpy.frontend.python.expressions import (
 )
 from tiltpy.frontend.python.sharing import share
 from tiltpy.frontend.python.times import Length, lift_time, write_bound
+from tiltpy.frontend.python.window_ends import lift_end
 from tiltpy.frontend.surface import syntax
 from tiltpy.ir.nodes import Query
 from tiltpy.types import Unit
@@ -75,7 +76,9 @@ class TDom(Expression):
 class Object(Expression):
     """A temporal object: `x[t]` is its value at a time, `x[a:b]` its window `(a, b]`.
 
-    A window stands inside a reduction only, like `mean(x[t - "10s" : t])`.
+    A window stands inside a reduction only, like `mean(x[t - "10s" : t])`. Without a
+    start, `x[:t]`, it is all the past; see `last_rows`, `since` and `after`. As-of
+    looks are values: `x["last" : t]`, and `x[t : "next" : "5m"]` within 5 minutes.
     """
 
     def __init__(self, declared: Declaration) -> None:
@@ -98,16 +101,18 @@ class Object(Expression):
         if not isinstance(time, slice | tuple):
             at = lift_time(time)
             return combine(syntax.Ref(self.name, at.syntax, None, span), [self, at])
-        whole = isinstance(time, slice) and time.step is None
-        if not whole or time.start is None or time.stop is None:
+        if not isinstance(time, slice) or time.stop is None:
             raise QueryError(
                 "E0109",
-                "a window has a start and an end",
+                "a window has an end",
                 span,
                 'like x[t - "10s" : t]',
             )
-        bounds = lift_time(time.start), lift_time(time.stop)
-        node = syntax.Ref(self.name, bounds[0].syntax, bounds[1].syntax, span)
+        bounds = [lift_end(time.start, span), lift_end(time.stop, span)]
+        if time.step is not None:
+            bounds.append(lift_time(time.step))
+        nodes = [bound.syntax for bound in bounds]
+        node = syntax.Ref(self.name, nodes[0], nodes[1], span, *nodes[2:])
         return combine(node, [self, *bounds])
 
     def __repr__(self) -> str:

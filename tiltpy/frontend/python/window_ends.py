@@ -1,0 +1,68 @@
+"""Ends of windows in Python: all the past, the last rows, restarts, as-of looks.
+
+    x[:t]              x[tilt.last_rows(20) : t]     x[tilt.since(c) : t]
+    x["last" : t]      x[t : "next" : "5m"]          x["last" : tilt.strict(t)]
+
+A third part of a slice is the distance that `within` gives in a text.
+"""
+
+from typing import TYPE_CHECKING
+
+from tiltpy.errors import QueryError
+from tiltpy.frontend.python.caller_span import caller_span
+from tiltpy.frontend.python.expressions import Expression, Value, combine
+from tiltpy.frontend.python.times import lift_time
+from tiltpy.frontend.surface import syntax
+from tiltpy.source import Span
+
+if TYPE_CHECKING:
+    from tiltpy.frontend.python.builder import Object
+
+WORDS = "last", "next"
+"""The ends of as-of looks."""
+
+
+def last_rows(count: Value) -> Expression:
+    """Begin a window at the last `count` rows: `x[last_rows(20) : t]`."""
+    rows = lift_time(count)
+    return combine(syntax.RowsEnd(rows.syntax, caller_span()), [rows])
+
+
+def since(condition: "Object") -> Expression:
+    """Begin a window at the latest start of a true snapshot: `x[since(c) : t]`."""
+    return _restart(condition, after=False)
+
+
+def after(condition: "Object") -> Expression:
+    """Begin a window behind the latest start of a true snapshot: `x[after(c) : t]`."""
+    return _restart(condition, after=True)
+
+
+def _restart(condition: "Object", *, after: bool) -> Expression:
+    span = caller_span()
+    node = condition.syntax if isinstance(condition, Expression) else None
+    if not isinstance(node, syntax.Ref) or node.start is not None:
+        word = "after" if after else "since"
+        raise QueryError(
+            "E0201",
+            f"{word}() takes a temporal object of bools",
+            span,
+            'define one, like c = tilt.define("c", t, x[t] > 0)',
+        )
+    return combine(syntax.RestartEnd(node, after, span), [condition])
+
+
+def strict(time: Value) -> Expression:
+    """Leave a time itself out of an as-of look, as in `x["last" : strict(t)]`."""
+    bound = lift_time(time)
+    return combine(syntax.Strict(bound.syntax, caller_span()), [bound])
+
+
+def lift_end(bound: object, span: Span) -> Expression:
+    """Lift an end of a window: a time, or one of `WORDS`; None is -∞."""
+    if bound is None:
+        infinite = syntax.Number(float("inf"), span)
+        return Expression(syntax.PrefixOperation("-", infinite, span))
+    if isinstance(bound, str) and bound in WORDS:
+        return Expression(syntax.Name(bound, span))
+    return lift_time(bound)
