@@ -21,6 +21,7 @@ from tests.compiled import (
 )
 from tests.datasets import joined, prices
 from tests.random.key_rows import draw_lifetime
+from tests.random.open_windows import random_open_case
 from tests.random.queries import Case, random_case
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.compiler.query_kernels import Compiler
@@ -106,19 +107,32 @@ def run_streamed(
 def test_streamed_runs_equal_the_interpreter(batch: int, *, deep: bool) -> None:
     """Whatever the batches, the spans, the nulls and the kernels."""
     for seed in range(batch, 20_000 if deep else 200, 8):
-        case = random_case(seed, exact=True, specials=seed % 3 == 0)
-        random = Random(seed)  # noqa: S311
-        setting = random_setting(random, span=80)
-        expected = interpret(
-            case.query, case.events, start=case.start, end=case.end, bounds=case.bounds
+        check_streamed(random_case(seed, exact=True, specials=seed % 3 == 0), seed)
+
+
+def test_streams_with_open_windows_equal_the_interpreter(*, deep: bool) -> None:
+    checked = 0
+    for seed in range(20_000 if deep else 120):
+        case = random_open_case(seed)
+        if case is not None:
+            check_streamed(case, seed)
+            checked += 1
+    assert checked > 40
+
+
+def check_streamed(case: Case, seed: int) -> None:
+    random = Random(seed)  # noqa: S311
+    setting = random_setting(random, span=80)
+    expected = interpret(
+        case.query, case.events, start=case.start, end=case.end, bounds=case.bounds
+    )
+    found = run_streamed(case, setting, random)
+    for name in case.query.outputs:
+        difference = first_difference(
+            found[name], expected[name], case.query, name, exact=True
         )
-        found = run_streamed(case, setting, random)
-        for name in case.query.outputs:
-            difference = first_difference(
-                found[name], expected[name], case.query, name, exact=True
-            )
-            text = f"seed {seed}, {setting}, ~{name}: {difference}"
-            assert difference is None, f"{text}\n{format_query(case.query)}"
+        text = f"seed {seed}, {setting}, ~{name}: {difference}"
+        assert difference is None, f"{text}\n{format_query(case.query)}"
 
 
 @pytest.mark.parametrize("kind", LIFETIMES.values())
@@ -253,6 +267,36 @@ print(*peaks)
 
 
 # What comes out of nothing
+
+
+def test_windows_of_all_the_past_keep_states_and_no_rows() -> None:
+    """Rows that would not fit in memory, in states that go on from span to span."""
+    rows, batch = 2_000_000, 50_000
+
+    def batches() -> Iterator[pa.Table]:
+        for first in range(0, rows, batch):
+            stamps = np.arange(first, first + batch)
+            yield pa.table({"time": stamps * 3, "x": (stamps % 8) / 8})
+
+    query = tilt.parse(
+        "input x : f64 time time point\n"
+        "reduction halve(v: f64) { init = 0.0 acc = 0.5 * state + v result = state }\n"
+        "~c[t] = ~x[t] == 0\n"
+        "~o[t] = ~x[t] != φ ? { n = count(~x[-∞ : t]), s = sum(~x[since ~c : t]),\n"
+        "    h = halve(~x[-∞ : t]) } : φ\n"
+        "output ~o\n"
+    )
+    last: dict[str, object] = {}
+    for part in query.stream(x=batches(), memory="8MB"):
+        table = part["o"].to_arrow()
+        if table.num_rows:
+            last = table.slice(table.num_rows - 1).to_pylist()[0]
+    halves = 0.0
+    for value in [k / 8 for k in range(8)] * 20:
+        halves = 0.5 * halves + value
+    assert last["n"] == rows
+    assert last["s"] == sum(range(8)) / 8
+    assert last["h"] == pytest.approx(halves)
 
 
 def test_no_rows_still_have_a_schema() -> None:

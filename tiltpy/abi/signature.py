@@ -14,6 +14,12 @@ and every bit of a result, is the same on all of them.
 """
 
 
+CONTROL, LEFT, TAKEN_OVER = "control", 1, 2
+"""The name and the values of the controls among a kernel's states: a call leaves the
+states that follow, or takes over those of the call before and leaves its own. With 0 it
+does neither."""
+
+
 RowCount = tuple[tuple[str, int], ...]
 """A number of rows: for each named object, a factor of its rows."""
 
@@ -86,7 +92,8 @@ class Loop:
     point, the object is φ there. Where one of `skips` has none, a loop over every cell
     visits changes alone. Where `every_cell` is set because the edges of windows clip
     rows, these are in `cut`: elsewhere, too, it visits changes alone. At each visit it
-    reads all rows of the windows in `recomputed`.
+    reads all rows of the windows in `recomputed`. If it `resumes`, its state arrays
+    hold all that it knows of rows that only unbounded windows look at.
     """
 
     name: str
@@ -102,6 +109,7 @@ class Loop:
     skips: tuple[Read, ...] = ()
     cut: tuple[Read, ...] = ()
     recomputed: tuple[Read, ...] = ()
+    resumes: bool = False
 
     @property
     def is_unbounded(self) -> bool:
@@ -199,6 +207,20 @@ class Signature:
     outputs: tuple[str, ...]
     aligned_range: AlignedRange | None = None
     pane_aggregation: PaneAggregation | None = None
+    states: tuple[tuple[str, Scalar], ...] = ()
+    """The names and types of its state arrays, controls before those they control."""
     special: bool = False
     """Whether a sweep kernel has special loops, which pay off over many rows: then
     there is a baseline kernel as well."""
+
+    @property
+    def resumes(self) -> bool:
+        """Whether a call can go on from the states that the one before has left.
+
+        So it is where nothing reads an object whose windows fold on: it would be read
+        at times before.
+        """
+        far = [loop for loop in self.loops if loop.is_unbounded]
+        read = {read.object for loop in self.loops for read in loop.reads}
+        outputs = set(self.outputs) - read
+        return bool(far) and all(each.resumes and each.name in outputs for each in far)

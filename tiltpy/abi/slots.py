@@ -43,8 +43,8 @@ class SlotKind(StrEnum):
     SCRATCH = "scratch"
     """The address of scratch array number `column`."""
     STATE = "state"
-    """The address of state array number `column`: what a call leaves for the one whose
-    time range begins where its own ends. No lowering asks for one yet."""
+    """The address of state array number `column`, of one entry: what a call leaves for
+    the one whose time range begins where its own ends, as its `CONTROL` says."""
     KEYS = "keys"
     """Pre-aggregation: the input's key column, or a code for each row."""
     LEAST = "least"

@@ -29,6 +29,7 @@ class KernelBuilder:
         self.numbers: dict[Slot, Var] = {}
         self.arrays: dict[Slot, Array] = {}
         self.scratch: list[Scratch] = []
+        self.states: list[tuple[str, Scalar]] = []
         self._used: dict[str, int] = {}
 
     def fresh(self, name: str, scalar: Scalar = I64) -> Var:
@@ -88,6 +89,12 @@ class KernelBuilder:
         return self.array(
             SlotKind.SCRATCH, name, scalar, len(self.scratch) - 1, written=True
         )
+
+    def state(self, name: str, scalar: Scalar) -> Array:
+        """A new state array of one entry, which outlives the call."""
+        self.states.append((name, scalar))
+        column = len(self.states) - 1
+        return self.array(SlotKind.STATE, "", scalar, column, written=True)
 
 
 def _label(slot: Slot) -> str:

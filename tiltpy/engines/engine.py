@@ -6,11 +6,16 @@ stitches their seams. Results never depend on where ranges end.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+import numpy as np
+
+from tiltpy.abi.layouts import Layout
+from tiltpy.abi.signature import CONTROL, LEFT
+from tiltpy.errors import DataError
 from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
-from tiltpy.runtime.arrays.pool import Array
+from tiltpy.runtime.arrays.pool import Array, dtype_of
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.encode_strings import encode
 from tiltpy.runtime.execution.kernel import Kernels
@@ -26,6 +31,10 @@ from tiltpy.runtime.execution.time_run import TimeRun
 from tiltpy.runtime.execution.vector_range import VectorRange
 from tiltpy.runtime.execution.visit_warnings import Announcement
 from tiltpy.runtime.incremental.state import split_last
+from tiltpy.types import Scalar
+
+StateKinds = tuple[tuple[str, Scalar], ...]
+"""The names and types of a kernel's state arrays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +42,13 @@ class RunState:
     """What an evaluation leaves for the one whose ranges begin where its own end.
 
     `open`: of each output the snapshots that the next range may make longer. `arrays`:
-    those of the kernels' state slots, of which no kernel has any yet.
+    those of the kernel's state slots, of which a run that keeps them has any. They are
+    of a kernel whose states are `kinds`, and change with each evaluation.
     """
 
     open: Mapping[str, Piece] = field(default_factory=dict)
     arrays: tuple[Array, ...] = ()
+    kinds: StateKinds = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +100,7 @@ class Engine:
         """
         run, strings, vector, whole = None, NO_STRINGS, None, ranges is None
         if ranges is None or not all(range_.is_empty for range_ in ranges.values()):
-            run = self.plan(ranges, rows)
+            run = self.plan(ranges, rows, state)
             strings, vector = run.strings, run.vector
             ranges = run.ranges if ranges is None else ranges
         stitchers = {
@@ -112,14 +123,23 @@ class Engine:
                 complete.extend(closed)
             pieces[name] = complete
         seams = {n: s.carried for n, s in stitchers.items() if s.carried is not None}
-        return Evaluation(
-            pieces, seams, RunState(waiting, state.arrays), strings, vector
+        following = replace(state, open=waiting)
+        return Evaluation(pieces, seams, following, strings, vector)
+
+    def first_state(self, layouts: Mapping[str, Layout]) -> RunState:
+        """Make the state before any row, for evaluations that keep states."""
+        kinds = self.group.compile_for(layouts).sweep().signature.states
+        arrays = tuple(
+            np.full(1, LEFT if name == CONTROL else 0, dtype_of(scalar))
+            for name, scalar in kinds
         )
+        return RunState(arrays=arrays, kinds=kinds)
 
     def plan(
         self,
         ranges: Mapping[str, OutputRange] | None,
         rows: Mapping[str, SnapshotBuffer],
+        state: RunState = RunState(),
     ) -> TimeRun:
         """Plan a run over `ranges`, by default the outputs' whole domains."""
         coded, strings = encode(self.group.vocabulary, rows)
@@ -131,9 +151,23 @@ class Engine:
         wanted = {
             name: range_ for name, range_ in ranges.items() if not range_.is_empty
         }
-        return TimeRun(
-            kernels, coded, strings, self.request, self.options, wanted, whole=whole
+        run = TimeRun(
+            kernels,
+            coded,
+            strings,
+            self.request,
+            self.options,
+            wanted,
+            whole=whole,
+            states=state.arrays,
         )
+        if state.arrays and run.sweep.signature.states != state.kinds:
+            raise DataError(
+                "its rows lie otherwise than those before, which makes other states of "
+                "windows that fold on; run it over all rows at once",
+                input=next(iter(rows)),
+            )
+        return run
 
     def _announce(self, run: TimeRun, *, whole: bool) -> None:
         """Warn of many visits; those of ranges that are not `whole` add up."""

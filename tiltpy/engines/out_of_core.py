@@ -14,6 +14,7 @@ from tiltpy.abi.layouts import Layout
 from tiltpy.engines.engine import Engine, RunState
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query
+from tiltpy.passes import resolve_boundaries
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.pool import POOL
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
@@ -194,7 +195,15 @@ class _Stream:
         kernels = self.compile_for(
             {n: buffer.abi_layout() for n, buffer in rows.items()}
         )
-        loops = kernels.sweep().signature.loops
+        signature = kernels.sweep().signature
+        if signature.resumes:
+            layouts = {n: buffer.abi_layout() for n, buffer in rows.items()}
+            self.state = self.engine.first_state(layouts)
+            resumed = resolve_boundaries(self.query, resumed=True)
+            reach_of = dict(resumed.boundaries)
+            for name, output in self.outputs.items():
+                output.resumed_reach = dict(reach_of[name])
+        loops = signature.loops
         dense = [loop.tdom.precision for loop in loops if loop.every_cell]
         self.every_cell = min(dense, default=None)
 

@@ -28,9 +28,13 @@ Reaches = Mapping[str, Boundary]
 """The needs of an object, by input."""
 
 
-def resolve_boundaries(query: Query) -> Query:
-    """Fill in the boundaries of every output."""
-    reaches = _reaches(query)
+def resolve_boundaries(query: Query, *, resumed: bool = False) -> Query:
+    """Fill in the boundaries of every output.
+
+    In a run that is `resumed`, windows that fold on have states of all that was before,
+    so they look at what starts since alone.
+    """
+    reaches = _reaches(query, resumed=resumed)
     boundaries = tuple(
         (output, _order_by_input(query, reaches[output])) for output in query.outputs
     )
@@ -39,7 +43,7 @@ def resolve_boundaries(query: Query) -> Query:
 
 def boundary_of(query: Query, output: str) -> tuple[tuple[str, Boundary], ...]:
     """Return what one object needs of each input that it depends on."""
-    return _order_by_input(query, _reaches(query)[output])
+    return _order_by_input(query, _reaches(query, resumed=False)[output])
 
 
 def inputs_of(query: Query, output: str) -> tuple[str, ...]:
@@ -56,20 +60,22 @@ def _order_by_input(query: Query, reaches: Reaches) -> tuple[tuple[str, Boundary
     return tuple((name, reaches[name]) for name in names if name in reaches)
 
 
-def _reaches(query: Query) -> dict[str, Reaches]:
+def _reaches(query: Query, *, resumed: bool) -> dict[str, Reaches]:
     """Compute what every object needs; an input needs itself."""
     reaches: dict[str, Reaches] = {
         declared.name: {declared.name: Boundary()} for declared in query.inputs
     }
     for definition in query.definitions:
-        reaches[definition.name] = _reach(definition, reaches)
+        reaches[definition.name] = _reach(definition, reaches, resumed=resumed)
     return reaches
 
 
-def _reach(definition: TemporalExpr, known: Mapping[str, Reaches]) -> Reaches:
+def _reach(
+    definition: TemporalExpr, known: Mapping[str, Reaches], *, resumed: bool
+) -> Reaches:
     boundaries: dict[str, Boundary] = {}
     for cut in leaf_cuts(definition.cuts):
-        for seen, back, ahead in _direct(cut, definition.tdom.precision):
+        for seen, back, ahead in _direct(cut, definition.tdom.precision, resumed):
             for name, beyond in known[seen].items():
                 reach = Boundary(
                     _add(definition, name, "back", back, beyond.back),
@@ -79,7 +85,9 @@ def _reach(definition: TemporalExpr, known: Mapping[str, Reaches]) -> Reaches:
     return boundaries
 
 
-def _direct(cut: LeafCut, precision: int) -> Iterator[tuple[str, int, int]]:
+def _direct(
+    cut: LeafCut, precision: int, resumed: bool
+) -> Iterator[tuple[str, int, int]]:
     """Yield each object that a cut refers to, and how far back and ahead.
 
     Rows are no distance: the last of them, and restarts, may be anywhere in the past.
@@ -88,6 +96,9 @@ def _direct(cut: LeafCut, precision: int) -> Iterator[tuple[str, int, int]]:
     match cut:
         case CutPoint(object=seen, offset=offset):
             yield seen, max(0, -offset), max(0, offset + rounding)
+        case CutWindow(window=window) if resumed and not window.is_fixed:
+            for name in window.objects:
+                yield name, max(0, 1 - window.end), max(0, window.end + rounding)
         case CutWindow(window=window):
             # A window by starts holds those at its left bound, too.
             back = max(0, -window.start + (window.edge is not None))

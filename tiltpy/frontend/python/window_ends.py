@@ -53,7 +53,7 @@ def _restart(condition: "Object", *, after: bool) -> Expression:
 
 
 def strict(time: Value) -> Expression:
-    """Leave a time itself out of an as-of look, as in `x["last" : strict(t)]`."""
+    """Leave a time itself out of an as-of look: `x["last" : tilt.strict(t)]`."""
     bound = lift_time(time)
     return combine(syntax.Strict(bound.syntax, caller_span()), [bound])
 

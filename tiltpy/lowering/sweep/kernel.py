@@ -57,7 +57,14 @@ def lower(
     arrays = tuple(builder.arrays.values())
     kernel = LoopKernel(builder.slot_numbers(), arrays, block.body())
     slots, scratch = tuple(builder.slots), tuple(builder.scratch)
-    signature = Signature(slots, tuple(loops), scratch, query.outputs, special=special)
+    signature = Signature(
+        slots,
+        tuple(loops),
+        scratch,
+        query.outputs,
+        states=tuple(builder.states),
+        special=special,
+    )
     return LoweredKernel(kernel, signature)
 
 

@@ -126,6 +126,9 @@ class Sweep:
         block.set(self.now, first)
         self.operands.start(block, first)
         block.add(While(le(self.now, last), body.body(), head.body()))
+        behind = block.inner()
+        self.operands.finish(behind, last)
+        block.when(le(first, last), behind)
         return count if store is None else store.finish(block)
 
     def _output_index(
@@ -233,6 +236,7 @@ class Sweep:
             skips=tuple(map(_read, self.strict)),
             cut=() if self.every_cell else self.operands.cut_windows(),
             recomputed=self.operands.recomputed_windows(),
+            resumes=self.operands.resumes,
         )
 
     def _strict(self) -> tuple[Read, ...]:

@@ -209,6 +209,27 @@ class SweepOperands:
         for slide in (*self.windows.values(), *self.clipped.values()):
             slide.start(block)
 
+    def finish(self, block: Block, last: LExpr) -> None:
+        """Leave the states that the next call takes over, behind the loop."""
+        for slide in self._running_windows():
+            slide.finish(block, last)
+
+    def _running_windows(self) -> Iterator[RunningWindow]:
+        for slide in self.windows.values():
+            if isinstance(slide, RunningWindow):
+                yield slide
+
+    @property
+    def resumes(self) -> bool:
+        """Whether states hold all that it knows of rows that only they have seen."""
+        open_windows = [w for w in self.windows.values() if not w.window.is_fixed]
+        return all(
+            isinstance(w, RunningWindow)
+            and not isinstance(w, RefoldedWindow)
+            and w.resumes
+            for w in open_windows
+        )
+
     def advance(self, block: Block, settled: Points) -> list[LExpr]:
         """Bring every reference up to date but the `settled` ones.
 

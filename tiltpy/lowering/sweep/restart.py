@@ -2,8 +2,8 @@
 
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.row_access import ObjectRows
-from tiltpy.loops.build import INF, conj, lt, ne
-from tiltpy.loops.nodes import LExpr
+from tiltpy.loops.build import INF, conj, i64, lt, ne, sub
+from tiltpy.loops.nodes import LExpr, Var
 from tiltpy.lowering.sweep.row_bounds import RowBound, RowBounds
 from tiltpy.types import BOOL
 
@@ -35,6 +35,16 @@ class Restart:
         self.bound.start(block)
         block.set(self.at, INF)
         block.set(self.before, INF)
+
+    @property
+    def variables(self) -> tuple[Var, ...]:
+        """The variables that the next call takes over."""
+        return (self.at,)
+
+    def resume(self, block: Block, reached: LExpr) -> None:
+        """Pass over the rows that started before a time, which `at` knows."""
+        block.set(self.before, self.at)
+        self.bound.run(block, sub(reached, i64(self.bound.offset + 1)))
 
     def advance(self, block: Block, now: LExpr) -> None:
         """Move to the loop's time."""

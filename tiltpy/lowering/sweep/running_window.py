@@ -8,7 +8,7 @@ row is folded once, or twice where it overlaps a restart.
 from copy import copy
 from dataclasses import replace
 
-from tiltpy.aggregates.built_in import COUNT
+from tiltpy.aggregates.built_in import COUNT, FIRST, LAST
 from tiltpy.aggregates.finalize import finish
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import element_of, row_value
@@ -20,18 +20,23 @@ from tiltpy.loops.build import (
     TRUE,
     add,
     conj,
+    convert,
     disj,
     i64,
     lt,
+    ne,
     negate,
+    sub,
 )
-from tiltpy.loops.nodes import For, LExpr, While
+from tiltpy.loops.nodes import For, LExpr, Var, While
+from tiltpy.lowering.sweep.lasting_states import LastingStates
 from tiltpy.lowering.sweep.order_statistics import WholeWindow
 from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.lowering.sweep.restart import Restart
 from tiltpy.lowering.sweep.row_bounds import RowBounds
 from tiltpy.lowering.sweep.window_elements import Track, aggregate_of
 from tiltpy.ops import WHOLE_WINDOW
+from tiltpy.types import ENDLESS, I64, STRING
 
 
 class RunningWindow:
@@ -61,6 +66,29 @@ class RunningWindow:
         self.lo = builder.fresh(f"{rows.name}.since")
         self.hi = bounds.new_bound(rows, "start", window.end - 1)
         self.now: LExpr = i64(0)
+        self.reached = builder.fresh(f"{rows.name}.reached")
+        self.lasting = LastingStates(builder, rows.name)
+
+    @property
+    def resumes(self) -> bool:
+        """Whether its states are all that a later call needs of rows before.
+
+        Rows that a state numbers, and structures of all values, are not.
+        """
+        states = {each for track in self.tracks.values() for each in track.running}
+        codes = any(variable.type == STRING for variable in self._variables())
+        return not (codes or self.wholes or states & {FIRST, LAST})
+
+    def _variables(self) -> list[Var]:
+        """The variables that the next call takes over, in an order of the query."""
+        restart = () if self.restart is None else self.restart.variables
+        variables = [self.reached, *restart]
+        for track in self.tracks.values():
+            for state in track.running.values():
+                variables.extend(state)
+            for evictable in track.evictable.values():
+                variables += [evictable.count, *evictable.state]
+        return variables
 
     def reduce(self, node: Reduce) -> None:
         """Add a reduction over the window."""
@@ -83,7 +111,9 @@ class RunningWindow:
     def cut(self, element: Expr, *, bounds: bool) -> LExpr:
         """Whether other snapshots contribute than at the visit before."""
         assert not bounds, "the edges of a window that folds on cut no events"
-        return self.track(element).mark()
+        track = self.track(element)
+        track.add(COUNT)
+        return track.mark()
 
     def start(self, block: Block) -> None:
         """Start before the loop, before the first row."""
@@ -94,6 +124,27 @@ class RunningWindow:
         self._reset(block)
         for whole in self.wholes.values():
             whole.start(block)
+        block.set(self.reached, i64(-ENDLESS))
+        if self.resumes:
+            self._resume(block)
+
+    def _resume(self, block: Block) -> None:
+        """Take over what a call before has left, and pass over its rows."""
+        self.lasting.add(self._variables())
+        behind = block.inner()
+        self.hi.run(behind, sub(self.reached, i64(self.window.end)))
+        if self.restart is not None:
+            self.restart.resume(behind, self.reached)
+            behind.set(self.lo, i64(0))
+        self.lasting.take_over(block, behind)
+
+    def finish(self, block: Block, last: LExpr) -> None:
+        """Move to the loop's last time, and leave what the next call takes over."""
+        if self.resumes:
+            behind = block.inner()
+            self.advance(behind, last)
+            behind.set(self.reached, add(last, i64(self.window.end)))
+            self.lasting.leave(block, behind)
 
     def _reset(self, block: Block) -> None:
         for track in self.tracks.values():
@@ -154,17 +205,26 @@ class RunningWindow:
         row = self.builder.fresh(f"{self.rows.name}.leaving")
         stays = leaving.name("stays", self._holds(row, self.restart.at))
         was = leaving.name("was", self._holds(row, self.restart.before))
-        gone = leaving.name("gone", conj(was, negate(stays)))
+        both = leaving.name("both", conj(was, stays))
         come = leaving.name("come", conj(negate(was), stays))  # at the first restart
-        for element, track in self.tracks.items():
-            if track.changed is not None:
-                value = element_of(leaving, self.rows, row, element)
-                changed = disj(track.changed, conj(disj(gone, come), value.valid))
-                leaving.set(track.changed, changed)
+        marked = [track for track in self.tracks.values() if track.changed is not None]
+        remaining = [self.builder.fresh(f"{self.rows.name}.stay") for _ in marked]
+        for track, count in zip(marked, remaining, strict=True):
+            assert track.changed is not None
+            block.set(count, i64(0))
+            value = element_of(leaving, self.rows, row, track.element)
+            leaving.set(track.changed, disj(track.changed, conj(come, value.valid)))
+            stayed = convert(conj(both, value.valid), I64)
+            leaving.set(count, add(count, stayed))
         for whole in self.wholes.values():
-            whole.evict(leaving, row, gone)
+            whole.evict(leaving, row, leaving.name("gone", conj(was, negate(stays))))
             whole.insert(leaving, row, come)
         block.add(For(row, self.lo, self.hi.row, leaving.body()))
+        for track, count in zip(marked, remaining, strict=True):
+            assert track.changed is not None
+            # Rows that have left memory were in the window, too.
+            left = ne(count, track.count())
+            block.set(track.changed, disj(track.changed, left))
         passing = block.inner()
         passing.set(self.lo, add(self.lo, i64(1)))
         passed = negate(self._holds(self.rows.clamp(self.lo), self.restart.at))

@@ -118,6 +118,12 @@ class Track:
             for t in aggregate.types
         )
 
+    def count(self) -> Var:
+        """The number of snapshots in the running states."""
+        if COUNT in self.running:
+            return self.running[COUNT][0]
+        return next(iter(self.evictable.values())).count
+
     @property
     def sees_evictions(self) -> bool:
         """Whether it must see each row that leaves."""

@@ -159,8 +159,9 @@ class CallTable:
             numbers[index] = answer if isinstance(answer, int) else address(answer)
         for index, slot in self.map.numbers:
             numbers[index] = ranges.number(slot.kind, slot.object, slot.column)
+        states = self.states or self._no_states()
         for index, column in self.map.states:
-            numbers[index] = address(self.states[column])
+            numbers[index] = address(states[column])
         name = "" if self.kernel.signature.aligned_range is None else "vector"
         for index, column, scratch in self.map.scratch:
             size = greatest(ranges.rows_of(scratch.rows, scratch.constant))
@@ -173,6 +174,14 @@ class CallTable:
                 self.slots[:, index] = number
         for output in self._appended:
             self.slots[0, output.index] += address(self.arrays[output.key].array)
+
+    def _no_states(self) -> Sequence[Array]:
+        """States whose control says that nothing is taken over, and nothing left."""
+        self.states = [
+            np.zeros(1, memory.dtype_of(scalar))
+            for _, scalar in self.kernel.signature.states
+        ]
+        return self.states
 
     def take_scratch(self, memory: ScratchArrays) -> None:
         """Have all calls use the scratch of a thread."""

@@ -1,6 +1,6 @@
 """Chunks that a sweep kernel computes: a call for each."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from tiltpy.abi.layouts import TimeLayout
 from tiltpy.abi.signature import Loop, Shape
 from tiltpy.abi.slots import SlotKind
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
+from tiltpy.runtime.arrays.pool import Array
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.call_batches import Done
 from tiltpy.runtime.execution.call_numbers import item, total
@@ -23,7 +24,11 @@ class SweepChunks:
     """Chunks as calls of a sweep kernel, each over what `coverage` says."""
 
     def __init__(
-        self, kernel: Kernel, coverage: Coverage[Any], strings: Strings = NO_STRINGS
+        self,
+        kernel: Kernel,
+        coverage: Coverage[Any],
+        strings: Strings = NO_STRINGS,
+        states: Sequence[Array] = (),
     ) -> None:
         coverage.check_ranked()
         self.kernel = kernel
@@ -31,6 +36,7 @@ class SweepChunks:
         self.coverage = coverage
         self.count = coverage.count
         self.strings = strings
+        self.states = states
         self._table: CallTable | None = None
 
     @property
@@ -40,7 +46,9 @@ class SweepChunks:
 
     def table(self) -> CallTable:
         """The calls, prepared."""
-        table = self._table = CallTable(self.kernel, self.coverage, self.strings)
+        table = self._table = CallTable(
+            self.kernel, self.coverage, self.strings, self.states
+        )
         for slot in table.map.outputs:
             if slot.loop.name in self.signature.outputs:
                 table.put_apart(slot)

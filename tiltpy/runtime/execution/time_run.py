@@ -12,7 +12,7 @@ from tiltpy.ir.nodes import TemporalExpr
 from tiltpy.plan.nodes import Refusal
 from tiltpy.plan.run_plan import RunFacts, needs_threads, plan_run, refuse_vector
 from tiltpy.runtime.arrays.dictionary import Strings
-from tiltpy.runtime.arrays.pool import ScratchArrays
+from tiltpy.runtime.arrays.pool import Array, ScratchArrays
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.execution.call_batches import (
@@ -58,8 +58,10 @@ class TimeRun:
         ranges: Mapping[str, OutputRange],
         *,
         whole: bool = False,
+        states: Sequence[Array] = (),
     ) -> None:
         self.kernels = kernels
+        self.states = states
         self.rows = rows
         self.strings = strings
         self.request = request
@@ -222,7 +224,7 @@ class TimeRun:
     def _task(self, chunks: Chunks) -> ChunkTask:
         """Make the calls that compute chunks."""
         if isinstance(chunks, Coverage):
-            return SweepChunks(self.sweep, chunks, self.strings)
+            return SweepChunks(self.sweep, chunks, self.strings, self.states)
         assert self.vector is not None
         low, high = chunks
         kernel = self.vector.kernel

@@ -83,6 +83,8 @@ class OutputProgress:
     """Where its domain starts; None while nobody knows."""
     done: int = 0
     finished: bool = False
+    resumed_reach: Mapping[str, Boundary] | None = None
+    """What it needs of each input once there are states of all before, if there are."""
 
     def find_start(
         self, bounds: Iterable[tuple[int, int] | None], request: Request
@@ -108,7 +110,10 @@ class OutputProgress:
 
     def needs_from(self, name: str, time: int) -> int:
         """The eviction horizon of an input once the output is done up to a time."""
-        tdom, back = self.definition.tdom, self.reach[name].back
+        tdom, reach = self.definition.tdom, self.reach
+        if self.resumed_reach is not None and self.start is not None:
+            reach = self.resumed_reach if self.done > self.start else reach
+        back = reach[name].back
         if back.is_unbounded:
             return -ENDLESS
         seam = tdom.floor(time) - tdom.precision
