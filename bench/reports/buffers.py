@@ -26,7 +26,7 @@ from tiltpy.runtime.execution.call_batches import ChunkTask
 from tiltpy.runtime.execution.call_queue import CallQueue
 from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.row_slices import RowSlices
-from tiltpy.runtime.execution.supports import support_of
+from tiltpy.runtime.execution.supports import changes_of, support_of
 from tiltpy.runtime.execution.sweep_calls import SweepChunks
 from tiltpy.runtime.execution.time_domain import Request, cells_of, output_domain
 from tiltpy.runtime.execution.vector_calls import VectorChunks, call_over
@@ -143,6 +143,7 @@ class Kernels:
             {self.output: cells_of(self.tdom, self.domain, starts, starts + ticks)},
             request,
             support_of(kernel.signature, self.rows, request),
+            changes_of(kernel.signature, self.rows, request),
         )
         return kernel, [SweepChunks(kernel, coverage)], ticks
 

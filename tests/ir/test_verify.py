@@ -132,7 +132,7 @@ UNSOUND: tuple[tuple[Expr, str], ...] = (
     (replace(mean(ELEMENT, WINDOW), type=F32), "result of mean is f32, expected f64"),
     (Reduce("any", WINDOW, ELEMENT, BOOL), "any of f64"),
     (Reduce("sum", Window("s", -1, 0), Element(TICK), F64), "sum of { price"),
-    (EventBound("end", "o", 0, I64), "which is no input"),
+    (EventBound("end", "o", 0, I64), "neither an input nor distinct"),
     (EventBound("end", "m", 0, F64), "expected i64"),
     (Const(1.0, FLOAT_LITERAL), "type float literal in a finished query"),
     (Phi(PHI), "type phi in a finished query"),

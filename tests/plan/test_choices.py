@@ -48,6 +48,10 @@ QUERIES = {
     "deacc = v > 0 ? state - 1 : state result = state }\n"
     + ONE
     + "~o[t] = rises(~x[t-40 : t])",
+    "distinct": ONE + "distinct ~o[t] = ~x[t] > 0 ? ~x[t] : φ",
+    "distinct_joined": TWO + "distinct ~o[t] = ~x[t] > ~y[t]",
+    "distinct_rolling": ONE + "distinct ~o[t] = mean(~x[t-20 : t]) > 1",
+    "distinct_read": ONE + "distinct ~d[t] = ~x[t] > 0\n~o[t] = start(~d[t])",
     "merge_less": "reduction r(v: f64) { init = 0.0 acc = state * 0.5 + v "
     "result = state }\n" + ONE + "~o[t] = r(~x[t-40 : t])",
 }

@@ -38,7 +38,7 @@ _LOOKS_LIKE_ONE = re.compile(
 _BLOCK = re.compile(r"(?:^\n)?((?:^ {4}.*\n(?:^\n)*)+)", re.MULTILINE)
 _INPUT = re.compile(r"^input\s+~?(\w+)", re.MULTILINE)
 _ROWS = re.compile(r"# rows: (.*)")
-_IS = re.compile(r"^~([\w']+).*# is (.*)")
+_IS = re.compile(r"^(?:distinct )?~([\w']+).*# is (.*)")
 _ERROR = re.compile(r"# is (E\d{4})$")
 _OVER = re.compile(r"# over \((-?\d+), (-?\d+)\]$")
 
@@ -163,7 +163,10 @@ def _domain(line: str) -> tuple[int, int]:
 
 def _completed(text: str) -> tuple[str, dict[str, list[Row]]]:
     """A text with the stated objects that it uses, and their rows."""
-    own = {*_INPUT.findall(text), *re.findall(r"^~([\w']+)\[", text, re.MULTILINE)}
+    own = {
+        *_INPUT.findall(text),
+        *re.findall(r"^(?:distinct )?~([\w']+)\[", text, re.MULTILINE),
+    }
     used = [
         name
         for name in stated()

@@ -12,6 +12,7 @@ import tiltpy as tilt
 from tests.compare import TOLERANCE, is_rough, same_number
 from tests.compiled import table_of
 from tests.random.queries import Case, random_case
+from tests.random.timelines import with_distinct
 from tiltpy.api import CompiledQuery
 from tiltpy.compiler.options import CompileOptions
 from tiltpy.ir.nodes import Input
@@ -20,7 +21,7 @@ from tiltpy.lifetimes import Interval
 from tiltpy.spark import apply_all, tilt_transform
 from tiltpy.types import Scalar, Struct, Type
 
-CASES = 6
+CASES, DISTINCT = 6, 4
 DEEP_CASES = 200
 KEYS = ("a", "b", None)
 IN_ORDER = ("key", "start", "end")
@@ -141,6 +142,14 @@ def test_random_queries_give_what_local_runs_give(
 ) -> None:
     for seed, case in cases(DEEP_CASES if deep else CASES):
         check(spark, seed, case, by_key=by_key)
+
+
+@pytest.mark.parametrize("by_key", [False, True])
+def test_distinct_objects_give_what_local_runs_give(
+    spark: SparkSession, *, by_key: bool, deep: bool
+) -> None:
+    for seed, case in cases(DEEP_CASES if deep else DISTINCT):
+        check(spark, seed, with_distinct(case, seed), by_key=by_key)
 
 
 def test_sums_round_as_in_local_runs_of_the_same_chunks(spark: SparkSession) -> None:

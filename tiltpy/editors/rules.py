@@ -65,6 +65,7 @@ def rules() -> tuple[Rule, ...]:
             "declaration", _words(word for word in keywords() if word not in RESERVED)
         ),
         Rule("keyword", _words(word for word in keywords() if word in RESERVED)),
+        Rule("keyword", rf"(?<![\w.']){patterns['DISTINCT']}(?=[ \t]+~)"),
         Rule("constant", f"{_words(CONSTANTS)}|{patterns['INFINITY']}"),
         Rule("type", _words(NAMED)),
         Rule("builtin", _words(BUILT_IN) + r"(?=[ \t]*\()"),

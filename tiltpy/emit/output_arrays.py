@@ -63,6 +63,7 @@ class OutputArrays:
             self.ends,
             self.values,
             tuple(None if v is None else (v, i64(0)) for v in self.validity),
+            derived=True,
         )
 
 

@@ -1,6 +1,9 @@
 """References of an object that its loop follows: points, windows, reductions."""
 
-from tiltpy.ir.cuts import expressions, leaf_cuts
+from collections.abc import Container
+from typing import Literal
+
+from tiltpy.ir.cuts import event_bounds, expressions, leaf_cuts
 from tiltpy.ir.nodes import (
     At,
     CutPoint,
@@ -42,6 +45,14 @@ def reductions(definition: TemporalExpr) -> list[Reduce]:
     """The distinct reductions of an object's body and cuts."""
     nodes = (node for expr in expressions(definition) for node in walk(expr))
     return list(dict.fromkeys(node for node in nodes if isinstance(node, Reduce)))
+
+
+def derived_bounds(
+    definition: TemporalExpr, inputs: Container[str]
+) -> tuple[tuple[str, Literal["start", "end"]], ...]:
+    """The derived objects of which it sees where snapshots start, or where they end."""
+    nodes = (n for n in event_bounds(definition) if n.object not in inputs)
+    return tuple(dict.fromkeys((node.object, node.which) for node in nodes))
 
 
 def uses_time(definition: TemporalExpr) -> bool:

@@ -36,7 +36,8 @@ LINE = 8
 class ObjectRows:
     """The rows of an object: their number, times, values and nulls.
 
-    `in_bounds`: no row past the last is asked for.
+    `in_bounds`: no row past the last is asked for. `derived`: an earlier loop wrote
+    them, and the first may have held since ever.
     """
 
     name: str
@@ -51,6 +52,7 @@ class ObjectRows:
     values: tuple[Array, ...]
     validity: tuple[tuple[Array, LExpr] | None, ...]
     in_bounds: bool = False
+    derived: bool = False
 
     @property
     def disjoint(self) -> bool:

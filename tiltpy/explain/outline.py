@@ -132,8 +132,11 @@ def find_reaches(query: Query) -> Iterator[OutputReach]:
     for output, inputs in query.boundaries:
         for name, boundary in inputs:
             back, ahead = boundary.back.ticks, boundary.ahead.ticks
-            words = [f"back {printer.ticks(back)}"] if back else []
-            words += [f"ahead {printer.ticks(ahead)}"] if ahead else []
+            words = [
+                f"{side} {'without bound' if reach.is_unbounded else ticks}"
+                for side, reach in (("back", boundary.back), ("ahead", boundary.ahead))
+                if reach.ticks and (ticks := printer.ticks(reach.ticks))
+            ]
             text = " and ".join(words) or "at its own time"
             yield OutputReach(output, name, back, ahead, text)
 

@@ -97,6 +97,8 @@ def _boundaries(query: Query) -> Iterator[str]:
 def _time(name: str, boundary: Boundary, direction: int) -> str:
     reach = boundary.back if direction < 0 else boundary.ahead
     sign = "-" if direction < 0 else "+"
+    if reach.is_unbounded:
+        return "-∞" if direction < 0 else "∞"
     return f"{name} {sign} {reach.ticks}" if reach.ticks else name
 
 

@@ -176,12 +176,14 @@ def _objects_of(cuts: tuple[Cut, ...]) -> Iterator[str]:
 def _horizon(
     query: Query, events: Mapping[str, Sequence[Event]], bounds: Mapping[str, int]
 ) -> tuple[int, int]:
-    """Bound the times at which objects have snapshots: near events and domains' ends.
+    """Bound the times at which objects change: near events and domains' ends.
 
-    As far from these as all references together look ahead or back.
+    As far from these as all references together look ahead or back. What a last row
+    that holds without end is cut to is taken to go on as it is.
     """
     seen = [event for rows in events.values() for event in rows]
-    times = [t for event in seen for t in (event.start, event.domain_end)]
+    times = [event.start for event in seen]
+    times += [e.domain_end if e.end == FOREVER else e.end for e in seen]
     margin = 1
     for definition in query.definitions:
         limits = definition.tdom.start, definition.tdom.end

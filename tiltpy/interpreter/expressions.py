@@ -7,9 +7,7 @@ from typing import assert_never
 from tiltpy import string_predicates as patterns
 from tiltpy.interpreter import scalars as numbers
 from tiltpy.interpreter.objects import (
-    FOREVER,
     EvaluationScope,
-    InputObject,
     Meaning,
     Value,
 )
@@ -88,14 +86,10 @@ def evaluate_expression(
         case Time():
             return scope.time + expr.offset
         case EventBound():
-            source = meaning.objects[expr.object]
-            assert isinstance(source, InputObject), "start() and end() are of inputs"
-            event = source.event_at(scope.time + expr.offset)
-            if event is None:
+            bounds = meaning.objects[expr.object].bounds_at(scope.time + expr.offset)
+            if bounds is None:
                 return None
-            if expr.which == "start":
-                return event.start
-            return None if event.end == FOREVER else event.end
+            return bounds[0] if expr.which == "start" else bounds[1]
         case In():
             value = meaning.evaluate(expr.operand, scope)
             if value is None:

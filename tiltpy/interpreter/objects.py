@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
-from tiltpy.interpreter.scalars import Atom
+from tiltpy.interpreter.scalars import Atom, identical, unsign_zero
 from tiltpy.ir.nodes import Cut, Expr, TemporalExpr, UserReduction
 
 Value = Atom | Mapping[str, Any]
@@ -64,6 +64,11 @@ class EvaluationScope:
     element_start: int | None = None
 
 
+Bounds = tuple[int | None, int | None]
+"""The start and the end of a snapshot; None where it has held since ever, or holds
+without end."""
+
+
 class Meaning(Protocol):
     """Evaluation of a query's expressions over its objects."""
 
@@ -96,6 +101,10 @@ class TemporalObject(ABC):
     @abstractmethod
     def window(self, start: int, end: int) -> Sequence[Snapshot | Event]:
         """Find what a window `(start, end]` holds, in order."""
+
+    @abstractmethod
+    def bounds_at(self, time: int) -> Bounds | None:
+        """Find the bounds of what a point reference sees; None in a gap."""
 
     def at(self, time: int) -> Value | None:
         """Evaluate it at a time; None where it has no snapshot."""
@@ -132,12 +141,12 @@ class InputObject(TemporalObject):
     def window(self, start: int, end: int) -> list[Event]:
         return [e for e in self.events if e.start < end and start < e.end]
 
-    def event_at(self, time: int) -> Event | None:
-        """Find the event that a point reference sees."""
+    def bounds_at(self, time: int) -> Bounds | None:
         run = bisect_right(self.starts, time - 1) - 1
         if run < 0 or self.runs[run][1] < time:
             return None
-        return self.runs[run][2]
+        event = self.runs[run][2]
+        return event.start, None if event.end == FOREVER else event.end
 
 
 def _split_by_top(events: Sequence[Event]) -> Iterator[tuple[int, int, Event]]:
@@ -159,7 +168,10 @@ def _split_by_top(events: Sequence[Event]) -> Iterator[tuple[int, int, Event]]:
 
 
 class DerivedObject(TemporalObject):
-    """A temporal expression over its grid, cut to its domain's finite bounds."""
+    """A temporal expression over its grid, cut to its domain's finite bounds.
+
+    Of a distinct one neighbours with identical values are one snapshot.
+    """
 
     def __init__(
         self,
@@ -189,7 +201,8 @@ class DerivedObject(TemporalObject):
             cell = Snapshot(max(g - tdom.precision, start), min(g, end), value)
             last = snapshots[-1] if snapshots else None
             if last and last.end == cell.start and self.continues(g):
-                assert repr(last.value) == repr(value), f"a cut is missing at {g}"
+                same = self.definition.distinct or repr(last.value) == repr(value)
+                assert same, f"a cut is missing at {g}"
                 snapshots[-1] = last._replace(end=cell.end)
             else:
                 snapshots.append(cell)
@@ -202,14 +215,55 @@ class DerivedObject(TemporalObject):
         """Evaluate `F(g)`, which holds over the cell `(g-p, g]`."""
         if g not in self.values:
             body = self.definition.body
-            self.values[g] = self.meaning.evaluate(body, EvaluationScope(g))
+            value = self.meaning.evaluate(body, EvaluationScope(g))
+            self.values[g] = unsign_zero(value) if self.definition.distinct else value
         return self.values[g]
 
     def continues(self, g: int) -> bool:
-        """Tell whether every cut sees the same at `g` as one grid point before."""
+        """Tell whether every cut sees the same at `g` as one grid point before.
+
+        Of a distinct object the values decide alone.
+        """
         if g not in self.seams:
             before = g - self.definition.tdom.precision
-            self.seams[g] = all(
-                self.meaning.sees_same(cut, before, g) for cut in self.definition.cuts
-            )
+            if self.definition.distinct:
+                self.seams[g] = identical(self.value(before), self.value(g))
+            else:
+                self.seams[g] = all(
+                    self.meaning.sees_same(cut, before, g)
+                    for cut in self.definition.cuts
+                )
         return self.seams[g]
+
+    # The bounds of the snapshots of a distinct object
+
+    def bounds_at(self, time: int) -> Bounds | None:
+        assert self.definition.distinct, "start() and end() of an object that has none"
+        if not self.snapshots(time - 1, time):
+            return None
+        tdom = self.definition.tdom
+        low, high = self.meaning.horizon
+        first = last = tdom.ceil(time)
+        while self.start is None or first - tdom.precision > self.start:
+            if not self.continues(first):
+                break
+            if self.start is None and first <= low:
+                return None, self._end(last, high)
+            first -= tdom.precision
+        start = first - tdom.precision
+        begun = start if self.start is None else max(start, self.start)
+        return begun, self._end(last, high)
+
+    def _end(self, last: int, high: int) -> int | None:
+        """Find the end of the snapshot that holds the grid point `last`.
+
+        Nothing changes after `high`.
+        """
+        precision = self.definition.tdom.precision
+        while self.end is None or last < self.end:
+            if not self.continues(last + precision):
+                break
+            if self.end is None and last - precision >= high:
+                return None
+            last += precision
+        return last if self.end is None else min(last, self.end)

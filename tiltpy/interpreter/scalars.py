@@ -7,7 +7,7 @@ Strings are Python's own, and stand in the order of their UTF-8 bytes.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from ctypes import c_float
 from fractions import Fraction
 from typing import Any
@@ -20,6 +20,25 @@ from tiltpy.types import DURATION, F32, F64, Scalar, int_range
 Number = bool | int | float
 Atom = Number | str
 """The value of a scalar."""
+
+
+def identical(a: object, b: object) -> bool:
+    """Tell whether two values, or φ, are identical.
+
+    All NaNs are one value, both zeros are one, and structs are compared field by field.
+    """
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return all(identical(a[name], b[name]) for name in a)
+    if isinstance(a, float) and isinstance(b, float) and math.isnan(a):
+        return math.isnan(b)
+    return a == b
+
+
+def unsign_zero(value: Any) -> Any:
+    """Replace each zero in a value by `+0.0`."""
+    if isinstance(value, Mapping):
+        return {name: unsign_zero(field) for name, field in value.items()}
+    return value + 0.0 if isinstance(value, float) else value
 
 
 def fit(value: Number, scalar: Scalar) -> Number:

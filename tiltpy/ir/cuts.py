@@ -76,6 +76,14 @@ def expressions(definition: TemporalExpr) -> Iterator[Expr]:
     yield from inlined_values(definition.cuts)
 
 
+def event_bounds(definition: TemporalExpr) -> Iterator[EventBound]:
+    """Yield the places where a definition sees where snapshots start or end."""
+    for expr in expressions(definition):
+        for node in walk(expr):
+            if isinstance(node, EventBound):
+                yield node
+
+
 def reads(definition: TemporalExpr) -> tuple[str, ...]:
     """Name the objects that a definition's body or cuts refer to, each once."""
     names: dict[str, None] = {}

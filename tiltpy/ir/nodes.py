@@ -91,9 +91,9 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class EventBound:
-    """`start(~object[t + offset])` or `end(...)`, of inputs only.
+    """`start(~object[t + offset])` or `end(...)`, of inputs and of distinct objects.
 
-    A number (i64 ticks), or of type `time`.
+    A number (i64 ticks), or of type `time`; φ where the snapshot has no such bound.
     """
 
     which: Literal["start", "end"]
@@ -436,12 +436,18 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class TemporalExpr:
-    """`~name[t] = body` over a time domain."""
+    """`~name[t] = body` over a time domain.
+
+    With `distinct` snapshots that touch and have identical values are one, whatever
+    cuts them: all NaNs are one value, so are both zeros (which become `+0.0`), and a
+    field that is φ is identical to another.
+    """
 
     name: str
     tdom: TDom
     body: Expr
     cuts: tuple[Cut, ...]
+    distinct: bool = False
     span: Span = _span()
 
     @property

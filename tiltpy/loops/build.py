@@ -28,6 +28,9 @@ TRUE, FALSE = Num(True, BOOL), Num(False, BOOL)
 INF = Num(ENDLESS, I64)
 """Later than every time; adding an offset to it cannot wrap."""
 
+NEVER = Num(-ENDLESS, I64)
+"""Earlier than every time; subtracting an offset from it cannot wrap."""
+
 
 def i64(value: int) -> Num:
     """A 64-bit integer."""

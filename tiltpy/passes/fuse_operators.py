@@ -118,7 +118,7 @@ class _Fusion:
     def step(self, reader: TemporalExpr) -> TemporalExpr | None:
         for name in reads(reader):
             source = self.fused.get(name)
-            if source is None:
+            if source is None or source.distinct:  # its reader sees it joined
                 continue
             self.tried += _size(reader)
             if self.tried > MAX_FUSED:

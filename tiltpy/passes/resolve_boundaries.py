@@ -12,7 +12,8 @@ After, beside the query:
 A point `~x[t+d]` in an object of precision `p` needs `~x` over `(Ts + d, Te + p-1 + d]`
 (the cell that holds `Te` is evaluated at its own grid point), a window `~x[t+a : t+b]`
 over `(Ts + a, Te + p-1 + b]`; through other objects these add up. What cuts counts,
-too: a cut may refer to what the body no longer does.
+too: a cut may refer to what the body no longer does. `start(~x[t])` of a distinct
+object looks back without bound, `end(~x[t])` ahead.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +21,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from tiltpy.errors import QueryError
-from tiltpy.ir.cuts import LeafCut, leaf_cuts
+from tiltpy.ir.cuts import LeafCut, event_bounds, leaf_cuts
 from tiltpy.ir.nodes import CutPoint, CutTime, CutWindow, Query, Since, TemporalExpr
 from tiltpy.types import ALL_FUTURE, MAX_OFFSET, Boundary, Reach
 
@@ -74,8 +75,12 @@ def _reach(
     definition: TemporalExpr, known: Mapping[str, Reaches], *, resumed: bool
 ) -> Reaches:
     boundaries: dict[str, Boundary] = {}
+    bounds = {(node.object, node.which) for node in event_bounds(definition)}
     for cut in leaf_cuts(definition.cuts):
-        for seen, back, ahead in _direct(cut, definition.tdom.precision, resumed):
+        for seen, near, far in _direct(cut, definition.tdom.precision, resumed):
+            derived = seen not in known[seen]  # rows of inputs have their bounds
+            back = ALL_FUTURE if derived and (seen, "start") in bounds else near
+            ahead = ALL_FUTURE if derived and (seen, "end") in bounds else far
             for name, beyond in known[seen].items():
                 reach = Boundary(
                     _add(definition, name, "back", back, beyond.back),

@@ -84,12 +84,12 @@ def plan_loops(
 def _choose(facts: LoopFacts) -> LoopChoice:
     windows = tuple(plan_window(facts, window) for window in facts.windows)
     operands = plan_operands(facts, windows)
-    name = facts.definition.name
+    name, distinct = facts.definition.name, facts.definition.distinct
     refusals: list[tuple[str, Refusal]] = []
     for strategy, plan_loop in LOOP_STRATEGIES.items():
         disabled = strategy in facts.disabled
         plan = DISABLED if disabled else plan_loop(facts, operands)
         if not isinstance(plan, Refusal):
-            return LoopChoice(name, plan, tuple(refusals), windows)
+            return LoopChoice(name, plan, tuple(refusals), windows, distinct)
         refusals.append((strategy, plan))
-    return LoopChoice(name, SweepScan(operands), tuple(refusals), windows)
+    return LoopChoice(name, SweepScan(operands), tuple(refusals), windows, distinct)

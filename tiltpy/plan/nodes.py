@@ -78,7 +78,8 @@ class Operands:
     `skipped` are the points at whose gaps there is no visit, `one_tick` the one among
     them, if any, whose events last a tick. With `stepped` the loop visits every change,
     and whatever follows it moves by one row at most. With `always_cuts` each visit
-    starts a new snapshot, so that none need be compared. `clipped` are windows with a
+    starts a new snapshot, so that none need be compared, or the object is distinct, and
+    snapshots are joined afterwards. `clipped` are windows with a
     user-defined reduction that sees where their edges cut events.
     """
 
@@ -158,13 +159,15 @@ Scan = MergeScan | EventScan | EdgeScan | SweepScan
 class LoopChoice:
     """The plan of one object's loop, and why each more special one was refused.
 
-    `windows` has the choice for each window of a scan.
+    `windows` has the choice for each window of a scan. The snapshots of a `distinct`
+    object are joined after the visits.
     """
 
     name: str
     plan: LoopPlan
     refusals: tuple[tuple[str, Refusal], ...]
     windows: tuple[WindowChoice, ...] = ()
+    distinct: bool = False
 
     @property
     def is_special(self) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import assert_never
 
+from tiltpy.ir.cuts import leaf_cuts
 from tiltpy.ir.nodes import (
     Cut,
     CutPoint,
@@ -30,13 +31,20 @@ def plan_operands(facts: LoopFacts, choices: Iterable[WindowChoice]) -> Operands
         skipped,
         one_tick,
         stepped,
-        one_tick in facts.definition.cuts
+        (facts.definition.distinct and not _sees_bounds(facts))
+        or one_tick in facts.definition.cuts
         or (
             stepped
             and all(_starts_snapshot(facts, windows, c) for c in facts.definition.cuts)
         ),
         tuple(window for window in windows if window in clipped),
     )
+
+
+def _sees_bounds(facts: LoopFacts) -> bool:
+    """Decide whether windows change at every tick at which their edges cut rows."""
+    cuts = leaf_cuts(facts.definition.cuts)
+    return any(isinstance(cut, CutWindow) and cut.bounds for cut in cuts)
 
 
 def _points_to_skip(facts: LoopFacts) -> tuple[CutPoint, ...]:

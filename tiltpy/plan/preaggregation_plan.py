@@ -238,6 +238,8 @@ class PaneAggregationPlan:
 def _check(definition: TemporalExpr, query: Query) -> None:
     """Refuse what reads anything but windows of one input, folded by merging."""
     name = definition.name
+    if definition.distinct:
+        raise Misfit(f"~{name} is distinct")
     if not definition.cuts:
         raise Misfit(f"~{name} refers to nothing")
     objects: set[str] = set()

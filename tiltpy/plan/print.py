@@ -50,7 +50,8 @@ def describe_plan(plan: LoopPlan) -> str:
 
 
 def _choice(choice: LoopChoice, printer: ExprPrinter) -> Iterator[str]:
-    yield f"~{choice.name}: {describe_plan(choice.plan)}"
+    joins = ", then joins identical neighbours" if choice.distinct else ""
+    yield f"~{choice.name}: {describe_plan(choice.plan)}{joins}"
     if not isinstance(choice.plan, RowMap):
         for line in (
             *_points(choice.plan.operands, printer),

@@ -18,7 +18,7 @@ def can_cross_seams(
 
     It cannot where it is φ whenever some object is whose snapshots have one grid point
     at most: two cells then see different ones. So it is with all that is computed at
-    the rows of a stream of points.
+    the rows of a stream of points. Snapshots of distinct objects may be joined.
     """
     longest: dict[str, int] = {}
     """The length in ticks of an object's snapshots, where there is a limit."""
@@ -28,6 +28,8 @@ def can_cross_seams(
     for definition in query.definitions:
         step = definition.tdom.precision
         seen = (longest.get(point.object) for point in strict_in(definition.body))
+        if definition.distinct:
+            continue
         if any(length is not None and length <= step for length in seen):
             longest[definition.name] = step
     return output not in longest

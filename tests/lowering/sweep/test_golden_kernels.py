@@ -26,6 +26,8 @@ UNORDERED = Layout(TimeLayout.OVERLAPPING, (False,), fifo=False)
 POINTS = Layout(TimeLayout.INTERVALS, (False,), points=True)
 
 WHERE = "input m : f64\n~o[t] = ~m[t] > 0 ? ~m[t] + 1 : φ"
+DISTINCT = "input m : f64\ndistinct ~o[t] = ~m[t] > 0 ? ~m[t] + 1 : φ"
+BOUNDS = "input m : f64\ndistinct ~d[t] = ~m[t] > 0\n~o[t] = t - start(~d[t])"
 JOIN = "input m : f64\ninput n : f64\n~o[t] = ~m[t] + ~n[t-1]"
 SLIDE = "input m : i32\n~o[t] = sum(~m[t-3:t])"
 SMOOTH = "input m : f32\n~o[t] = max(v for v in ~m[t-3:t] if v != 0)"
@@ -45,6 +47,8 @@ TEMPORARY = (
 
 CASES = {
     "where_intervals": (WHERE, {"m": INTERVALS}),
+    "distinct_intervals": (DISTINCT, {"m": INTERVALS}),
+    "distinct_bounds": (BOUNDS, {"m": POINTS}),
     "where_nullable": (WHERE, {"m": NULLABLE}),
     "where_overlapping": (WHERE, {"m": OVERLAPPING}),
     "join_contiguous": (JOIN, {"m": CONTIGUOUS, "n": CONTIGUOUS}),

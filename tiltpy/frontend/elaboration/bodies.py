@@ -100,8 +100,16 @@ def _define_object(
     alias = Alias(None)
     try:
         if time == scope.time or tdom is not None:
-            body, span = node.body, name.span
-            alias = Alias(_add_object(elaborator, stem, body, span, level + 3, inner))
+            made = _add_object(
+                elaborator,
+                stem,
+                node.body,
+                name.span,
+                level + 3,
+                inner,
+                distinct=node.distinct,
+            )
+            alias = Alias(made)
     except (QueryError, Poison) as error:
         elaborator.report(error)
     elaborator.scope = scope.with_object(name.text, alias)
@@ -114,6 +122,8 @@ def _add_object(
     span: Span,
     level: int,
     scope: Scope,
+    *,
+    distinct: bool = False,
 ) -> str:
     """Add an object to the query, over the domain of a scope, and return its name.
 
@@ -128,7 +138,8 @@ def _add_object(
     expr = elaborate_body(inner, f"~{stem}", node, level)
     if len(elaborator.errors) > before:
         raise Poison
-    return elaborator.objects.define(stem, scope.tdom, expr, span)
+    objects = elaborator.objects
+    return objects.define(stem, scope.tdom, expr, span, distinct=distinct)
 
 
 # -- calls of functions ---------------------------------------------------------------

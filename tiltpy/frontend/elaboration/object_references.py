@@ -105,7 +105,7 @@ def _read_alive(elaborator: Elaborator, ref: syntax.Ref) -> Window:
 
 
 def elaborate_event_bound(elaborator: Elaborator, call: syntax.CallExpression) -> Expr:
-    """Elaborate `start(ref)` or `end(ref)` of a point reference to an input."""
+    """Elaborate `start(ref)` or `end(ref)` of an input or of a distinct object."""
     which = "start" if call.callee.text == "start" else "end"
     time = elaborator.scope.time
     ref = strip_parens(call.arguments[0])
@@ -115,22 +115,48 @@ def elaborate_event_bound(elaborator: Elaborator, call: syntax.CallExpression) -
     if isinstance(ref, syntax.Ref) and is_as_of(ref):
         return elaborate_look_start(elaborator, ref, which, call.span)
     if not isinstance(ref, syntax.Ref) or ref.start is None or ref.stop is not None:
+        name = _distinct_object(elaborator, ref)
         raise QueryError(
             "E0112",
-            f"{which}() takes a point reference of an input",
+            f"{which}() takes a point reference "
+            + ("of an input" if name is None else f"to all of ~{name}, at one time"),
             ref.span,
-            f"write {which}(~x[{time}])",
+            f"write {which}(~{name or 'x'}[{time}])",
         )
-    if ref.object not in elaborator.objects.lifetimes:
+    if not elaborator.objects.has_bounds(ref.object):
         raise QueryError(
             "E0112",
-            f"~{ref.object} is no input; only their events have bounds",
+            f"~{ref.object} is neither an input nor distinct, so its snapshots have no "
+            "bounds of their own",
             ref.span,
-            "refer to the input itself",
+            general.hint_bounds(ref.object),
         )
     ticks = read_offset(ref.start, time, elaborator.scope.times)
     return EventBound(
         "start" if which == "start" else "end", ref.object, ticks, I64, call.span
+    )
+
+
+def _distinct_object(elaborator: Elaborator, node: syntax.Expr) -> str | None:
+    """Find the distinct object that an expression refers to, or a field of one."""
+    while isinstance(node, syntax.Member):
+        node = strip_parens(node.operand)
+    if not isinstance(node, syntax.Ref) or node.object in elaborator.objects.lifetimes:
+        return None
+    return node.object if elaborator.objects.has_bounds(node.object) else None
+
+
+def endless_bound(node: EventBound) -> QueryError:
+    """Make the error for a bound that may be infinitely far away."""
+    starts = node.which == "start"
+    domain = "TDom(0, ∞, 1)" if starts else "TDom(-∞, 1000, 1)"
+    return QueryError(
+        "E0111",
+        f"~{node.object} changes with the time itself, so its snapshots may "
+        + ("start infinitely early" if starts else "end infinitely late"),
+        node.span,
+        f"define it over a domain with {'a start' if starts else 'an end'}, like "
+        f"h = {domain}",
     )
 
 

@@ -64,26 +64,34 @@ class Objects:
     lifetimes: Mapping[str, Lifetime | None]
     poisoned: set[str]
     taken: set[str] = field(default_factory=set)
-    local_names: dict[tuple[TDom, str], str] = field(default_factory=dict)
+    local_names: dict[tuple[TDom, bool, str], str] = field(default_factory=dict)
     definitions: list[TemporalExpr] = field(default_factory=list)
     expansion: Expansion = field(default_factory=Expansion)
+
+    def has_bounds(self, name: str) -> bool:
+        """Tell whether `start` and `end` of an object are defined."""
+        distinct = (d.name == name and d.distinct for d in self.definitions)
+        return name in self.lifetimes or any(distinct)
 
     def in_text(self) -> list[str]:
         """List the objects that have a name in the query's text."""
         local_names = set(self.local_names.values())
         return [name for name in self.types if name not in local_names]
 
-    def define(self, name: str, tdom: TDom, body: Expr, span: Span) -> str:
+    def define(
+        self, name: str, tdom: TDom, body: Expr, span: Span, *, distinct: bool
+    ) -> str:
         """Define an object inside of a body, and return its name.
 
         Equal bodies over one domain are one object.
         """
-        key = tdom, format_expr(body)
+        key = tdom, distinct, format_expr(body)
         if key not in self.local_names:
             fresh = fresh_name(name, self.taken)
             self.taken.add(fresh)
             self.local_names[key] = fresh
-            self.add(TemporalExpr(fresh, tdom, body, source_cuts(body), span))
+            cuts = source_cuts(body)
+            self.add(TemporalExpr(fresh, tdom, body, cuts, distinct, span))
         return self.local_names[key]
 
     def add(self, definition: TemporalExpr) -> None:

@@ -30,6 +30,7 @@ from tiltpy.frontend.elaboration.definition_order import (
 from tiltpy.frontend.elaboration.expressions import open_body
 from tiltpy.frontend.elaboration.library import Functions
 from tiltpy.frontend.elaboration.library_reductions import LibraryReductions
+from tiltpy.frontend.elaboration.object_references import endless_bound
 from tiltpy.frontend.elaboration.objects import Expansion, Objects
 from tiltpy.frontend.elaboration.outputs import drop_unused_objects, read_outputs
 from tiltpy.frontend.elaboration.poison import ErrorLog, Poison
@@ -39,6 +40,7 @@ from tiltpy.frontend.elaboration.time_domains import read_domain
 from tiltpy.frontend.elaboration.user_reductions import read_reduction
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.size_limits import check_statements
+from tiltpy.ir.endless import endless_bounds
 from tiltpy.ir.nodes import Const, Input, Query, TemporalExpr, UserReduction
 from tiltpy.ir.traversal import source_cuts
 from tiltpy.limits import MAX_ERRORS
@@ -225,7 +227,9 @@ class _QueryElaborator:
             definition = self.log.attempt(f"~{node.name.text}", make)
             if definition is not None:
                 objects.add(definition)
-        return drop_unused_objects(objects)
+        remaining = drop_unused_objects(objects)
+        self.log.errors.extend(map(endless_bound, endless_bounds(remaining)))
+        return remaining
 
     def _elaborate_definition(
         self,
@@ -244,7 +248,8 @@ class _QueryElaborator:
         expr = elaborate_body(body, f"~{name}", node.body)
         if tdom is None or len(self.log.errors) > before:
             raise Poison
-        return TemporalExpr(name, tdom, expr, source_cuts(expr), node.name.span)
+        cuts, span = source_cuts(expr), node.name.span
+        return TemporalExpr(name, tdom, expr, cuts, node.distinct, span)
 
     def _find_domain(
         self, node: syntax.ObjectDefinition, times: Times, domains: dict[str, TDom]

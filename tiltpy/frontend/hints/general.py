@@ -61,6 +61,14 @@ def hint_shift(expr: syntax.Expr, time: str) -> str:
             return f"write {time}, or {time} - 10"
 
 
+def hint_bounds(name: str) -> str:
+    """Hint how the snapshots of a derived object get a start and an end."""
+    return (
+        f"write distinct ~{name}[t] = ..., whose snapshots last as long as its value, "
+        "or define it over Rows(~x), or refer to the input itself"
+    )
+
+
 def hint_constant(expr: syntax.Expr) -> str:
     """Hint at constants, where there is no time variable either."""
     if isinstance(expr, syntax.Text):

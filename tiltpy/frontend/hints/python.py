@@ -11,6 +11,7 @@ from tiltpy.source import Span
 _CHAIN = re.compile(r"[^<>=!&|]+(<=?|>=?)[^<>=!&|]+(<=?|>=?)[^<>=!&|]+")
 _TYPES = {float: "tilt.f64", int: "tilt.i64", bool: "tilt.bool"}
 _TRANSLATIONS = (
+    (r"distinct ~(\w+)\[\w+\] = \.\.\.", r'define("\1", t, ..., distinct=True)'),
     (r"~(\w+)\[\w+\] = \.\.\.", r'define("\1", t, ...)'),
     (r"~(?=\w)", ""),
     (r"\b([iuf]\d\d?|bool)\((\w+|\.\.\.|φ)\)", r"cast(\2, \1)"),

@@ -16,6 +16,7 @@ from tiltpy.frontend.hints.other_languages import (
     SYMBOLS_ELSEWHERE,
 )
 from tiltpy.frontend.hints.parse_position import ParsePosition
+from tiltpy.frontend.hints.timelines import hint_distinct
 from tiltpy.ops import FUNCTIONS, REDUCTIONS, STRING_TESTS
 from tiltpy.types import NANOSECONDS
 
@@ -254,6 +255,7 @@ _RULES: tuple[Callable[[ParsePosition], str], ...] = (
     _quote,
     _comment,
     hint_keys,
+    hint_distinct,
     hint_declaration,
     _call,
     _restart,

@@ -145,13 +145,18 @@ def source(
     return Object(Declaration(next(SERIALS), node, frozenset()))
 
 
-def define(name: str, t: TDom, value: Value) -> Object:
-    """Define the temporal object `~name[t] = value` over a time domain."""
+def define(name: str, t: TDom, value: Value, *, distinct: bool = False) -> Object:
+    """Define the temporal object `~name[t] = value` over a time domain.
+
+    With `distinct` snapshots that touch and have identical values are one, so that
+    `start` and `end` of it are defined.
+    """
     span = caller_span()
     body = lift(value)
     if not isinstance(t, TDom):
         message = "an object is defined over a time domain"
         raise QueryError("E0107", message, span, "give define a TDom")
+    check_argument("distinct", distinct, bool, "True or False")
     (domain,) = t.provenance.domains
     if body.provenance.domains - {domain}:
         raise QueryError(
@@ -161,7 +166,11 @@ def define(name: str, t: TDom, value: Value) -> Object:
             "write all its references relative to the TDom that define is given",
         )
     node = syntax.ObjectDefinition(
-        check_name(name, span), syntax.Word(_TIME, span), share(body.syntax), domain
+        check_name(name, span),
+        syntax.Word(_TIME, span),
+        share(body.syntax),
+        domain,
+        distinct,
     )
     return Object(Declaration(next(SERIALS), node, body.provenance.objects))
 

@@ -18,7 +18,8 @@ CODES = {
     "E0109": "a window that is empty, reversed or infinite",
     "E0110": "a duration that is not a whole number of ticks, or has no unit",
     "E0111": "an invalid time domain",
-    "E0112": "`start()`, `end()` or an `_active` reduction of anything but an input",
+    "E0112": "`start()` or `end()` of what has no bounds, or an `_active` reduction of "
+    "anything but an input",
     "E0113": "not allowed inside a reduction",
     "E0114": "an invalid output",
     "E0115": "an invalid parameter value",

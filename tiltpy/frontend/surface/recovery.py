@@ -22,13 +22,14 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _HEAD = re.compile(
-    r"""(?P<keyword>unit|param|input|output|def|reduction|function|func|fn)(?![\w'])(?!\s*=)
+    r"""(?:distinct[ \t]+)?(?:
+        (?P<keyword>unit|param|input|output|def|reduction|function|func|fn)(?![\w'])(?!\s*=)
         (?:[ \t]+~?(?P<subject>\w+'*))?
       | (?P<name>[^\W\d]\w*'*)\s*=(?!=)
       | ~(?P<object>[^\W\d]\w*'*)\s*(?:
             (?:\[[^\]\n]*\]?)?\s*=(?!=)
           | \[[^\]\n]*\][ \t]*(?!(?:with|if|for|in)\b)[~\w({]
-        )
+        ))
     """,
     re.VERBOSE,
 )

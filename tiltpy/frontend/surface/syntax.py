@@ -333,12 +333,16 @@ class TimeDomain:
 
 @dataclass(frozen=True, slots=True)
 class ObjectDefinition:
-    """`~name[time] = body`; `domain` is given where it has no name (from Python)."""
+    """`~name[time] = body`; `domain` is given where it has no name (from Python).
+
+    `distinct`: snapshots that touch and have identical values are one.
+    """
 
     name: Word
     time: Word
     body: Expr | BlockBody
     domain: TimeDomain | None = None
+    distinct: bool = False
 
 
 @dataclass(frozen=True, slots=True)

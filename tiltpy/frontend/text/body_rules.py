@@ -67,8 +67,8 @@ def _read_local_object(
 
 
 def make_definition(reader: TreeReader, nodes: list[Any]) -> syntax.ObjectDefinition:
-    """Make `~name[time] = body` of its name, time and body."""
-    name, time, body = reader.word(nodes[0]), nodes[1], nodes[2]
+    """Make `~name[time] = body` of its name, time and body, distinct or not."""
+    name, time, body = reader.word(nodes[1]), nodes[2], nodes[3]
     match time:
         case syntax.Name(text, span):
             over = syntax.Word(text, span)
@@ -88,7 +88,8 @@ def make_definition(reader: TreeReader, nodes: list[Any]) -> syntax.ObjectDefini
                 time.span,
                 f"write ~{name.text}[t] = ... and shift the references instead",
             )
-    return syntax.ObjectDefinition(name, over, body)
+    distinct = nodes[0] is not None
+    return syntax.ObjectDefinition(name, over, body, distinct=distinct)
 
 
 def _read_binding(reader: TreeReader, _: Meta, nodes: list[Any]) -> syntax.NamedValue:

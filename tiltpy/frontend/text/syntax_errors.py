@@ -115,6 +115,8 @@ def _error_at(
         wanted = "a statement"
     elif position.words[:-1] == ["input"]:
         wanted = "`by` or `:`"
+    elif position.words[-1:] == ["distinct"] and "OBJECT" in expected:
+        wanted = "a temporal object"
     elif not position.complete:
         wanted = _describe_expected(expected)
     else:

@@ -123,7 +123,9 @@ def _payload(payload: Type) -> str:
 
 
 def _definition(definition: TemporalExpr, printer: ExprPrinter) -> str:
-    return f"~{definition.name}[{printer.time}] = " + _body(definition.body, printer)
+    head = "distinct " if definition.distinct else ""
+    head += f"~{definition.name}[{printer.time}] = "
+    return head + _body(definition.body, printer)
 
 
 def _body(body: Expr, printer: ExprPrinter, indent: str = "") -> str:

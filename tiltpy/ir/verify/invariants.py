@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from tiltpy.ir.cuts import leaf_cuts
+from tiltpy.ir.endless import endless_bounds
 from tiltpy.ir.keys import object_keys
 from tiltpy.ir.nodes import (
     At,
@@ -60,7 +61,7 @@ def verify(query: Query) -> None:
         assert declared.name not in objects, f"~{declared.name} is declared twice"
         objects[declared.name] = declared.type
         _verify_keys(declared)
-    inputs = frozenset(objects)
+    bounded = set(objects)
     reductions: dict[str, UserReduction] = {}
     for reduction in query.reductions:
         assert reduction.name not in reductions, f"{reduction.name} is defined twice"
@@ -68,8 +69,10 @@ def verify(query: Query) -> None:
         reductions[reduction.name] = reduction
     for definition in query.definitions:
         assert definition.name not in objects, f"~{definition.name} is defined twice"
-        _verify_definition(definition, objects, inputs, reductions)
+        _verify_definition(definition, objects, frozenset(bounded), reductions)
         objects[definition.name] = definition.type
+        if definition.distinct:
+            bounded.add(definition.name)
     for output in query.outputs:
         assert query.definition(output) is not None, f"output ~{output} is undefined"
     assert len(set(query.outputs)) == len(query.outputs), "an output is listed twice"
@@ -77,7 +80,7 @@ def verify(query: Query) -> None:
     for output, boundaries in query.boundaries:
         assert output in query.outputs, f"boundaries of ~{output}, which is no output"
         for name, _ in boundaries:
-            assert name in inputs, f"boundaries of ~{output} name ~{name}, no input"
+            assert query.input(name), f"boundaries of ~{output} name ~{name}, no input"
 
 
 def verify_source(query: Query) -> None:
@@ -87,6 +90,8 @@ def verify_source(query: Query) -> None:
         assert definition.cuts == source_cuts(definition.body), (
             f"~{definition.name} ({definition.span}): its cuts are not its references"
         )
+    endless = next(endless_bounds(query.definitions), None)
+    assert endless is None, f"{endless} may be infinitely far away"
     keys = object_keys(query.inputs, query.definitions)
     for definition in query.definitions:
         if definition.name in query.outputs:
@@ -98,13 +103,14 @@ def verify_source(query: Query) -> None:
 class _VerifyScope:
     """The names that an expression may refer to. `bound` collects those of its Lets.
 
+    `bounded` are the objects whose snapshots have bounds: inputs and distinct objects.
     An element is a closed expression: its names are its own, and may recur in another
     copy of the same element.
     """
 
     where: str
     objects: dict[str, Type]
-    inputs: frozenset[str]
+    bounded: frozenset[str]
     locals: dict[str, Type]
     bound: set[str]
     element: Type | None = None
@@ -146,11 +152,11 @@ def _verify_reduction(reduction: UserReduction) -> None:
 def _verify_definition(
     definition: TemporalExpr,
     objects: dict[str, Type],
-    inputs: frozenset[str],
+    bounded: frozenset[str],
     reductions: Mapping[str, UserReduction],
 ) -> None:
     where = f"~{definition.name}"
-    scope = _VerifyScope(where, objects, inputs, {}, set(), reductions=reductions)
+    scope = _VerifyScope(where, objects, bounded, {}, set(), reductions=reductions)
     _verify_tdom(definition.tdom, scope)
     _verify_body(definition.body, scope)
     _verify_cuts(definition.cuts, scope)
@@ -222,8 +228,9 @@ def _verify_reference(expr: Expr, scope: _VerifyScope) -> None:
             fault = f"~{expr.object} is {known_type}, used as {expr.type}"
             scope.require(known_type == expr.type, fault, expr)
         case EventBound():
-            known = expr.object in scope.inputs
-            scope.require(known, f"bounds of ~{expr.object}, which is no input", expr)
+            known = expr.object in scope.bounded
+            fault = f"bounds of ~{expr.object}, neither an input nor distinct"
+            scope.require(known, fault, expr)
         case _:
             pass
 

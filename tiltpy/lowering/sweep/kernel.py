@@ -5,7 +5,7 @@ readers need, into scratch arrays of the chunk's size. The plan says how each lo
 visits time (`plan.nodes`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from tiltpy.abi.layouts import Layout
 from tiltpy.abi.signature import Signature
@@ -13,10 +13,22 @@ from tiltpy.abi.slots import SlotKind
 from tiltpy.costs import Costs
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.output_arrays import OutputArrays, output_arrays
+from tiltpy.emit.references import derived_bounds
 from tiltpy.emit.row_access import ObjectRows, input_rows
 from tiltpy.ir.cuts import reads
 from tiltpy.ir.nodes import Query, TemporalExpr
-from tiltpy.loops.build import greatest, i64, least, load, lt, sub
+from tiltpy.loops.build import (
+    INF,
+    NEVER,
+    greatest,
+    i64,
+    le,
+    least,
+    load,
+    lt,
+    select,
+    sub,
+)
 from tiltpy.loops.nodes import LExpr, LoopKernel, Store, WriteSlot
 from tiltpy.lowering.lowered import LoweredKernel
 from tiltpy.lowering.sweep.loop import Sweep
@@ -41,6 +53,7 @@ def lower(
         if declared.name in used
     }
     rankings = Rankings(builder)
+    seen = {bound for d in query.definitions for bound in derived_bounds(d, layouts)}
     loops = []
     special = False
     for definition, choice in zip(query.definitions, choices, strict=True):
@@ -51,7 +64,9 @@ def lower(
                 loop = RowLoop(builder, definition, objects)
             case scan:
                 loop = Sweep(builder, definition, objects, rankings, scan)
-        objects[definition.name] = _append(builder, block, loop, definition)
+        rows = _append(builder, block, loop, definition)
+        _unbind(builder, block, rows, definition, seen)
+        objects[definition.name] = rows
         loops.append(loop.describe())
         special |= choice.is_special
     arrays = tuple(builder.arrays.values())
@@ -81,6 +96,35 @@ def _append(
     slot = builder.slot(SlotKind.OUT_COUNT, definition.name)
     block.add(WriteSlot(slot, count))
     return out.rows(block, count)
+
+
+def _unbind(
+    builder: KernelBuilder,
+    block: Block,
+    rows: ObjectRows,
+    definition: TemporalExpr,
+    seen: Collection[tuple[str, str]],
+) -> None:
+    """Take the bounds off the snapshots that have held since ever, or hold for ever.
+
+    Where a bound is `seen` the loop begins before anything changes, and ends after. So
+    these are the snapshots that begin or end with it, unless the domain cuts them.
+    """
+    inner, name = block.inner(), definition.name
+    assert rows.starts is not None
+    assert rows.ends is not None
+    if (name, "start") in seen and definition.tdom.start is None:
+        first = sub(
+            builder.number(SlotKind.FIRST, name), i64(definition.tdom.precision)
+        )
+        start = load(rows.starts, i64(0))
+        since_ever = select(le(start, first), NEVER, start)
+        inner.add(Store(rows.starts, i64(0), since_ever))
+    if (name, "end") in seen and definition.tdom.end is None:
+        last, end = builder.number(SlotKind.LAST, name), load(rows.ends, rows.last)
+        for_ever = select(le(last, end), INF, end)
+        inner.add(Store(rows.ends, rows.last, for_ever))
+    block.when(lt(i64(0), rows.count), inner)
 
 
 def _clip(

@@ -16,6 +16,7 @@ from typing import assert_never
 from tiltpy.abi.signature import Loop, Read, RowCount, Shape
 from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.builder import Block, KernelBuilder
+from tiltpy.emit.join_snapshots import join_snapshots
 from tiltpy.emit.output_arrays import OutputArrays, write_snapshot
 from tiltpy.emit.references import uses_time
 from tiltpy.emit.row_access import ObjectRows
@@ -129,7 +130,11 @@ class Sweep:
         behind = block.inner()
         self.operands.finish(behind, last)
         block.when(le(first, last), behind)
-        return count if store is None else store.finish(block)
+        if store is not None:
+            return store.finish(block)
+        if self.definition.distinct:
+            join_snapshots(block, out, count)
+        return count
 
     def _output_index(
         self, block: Block, value: LoopValue, count: Var, exists: Var, begin: Var
@@ -227,7 +232,7 @@ class Sweep:
             self.tdom,
             self.definition.type,
             Shape.ROW_PANES if folds_rows(self.plan) else Shape.SWEEP,
-            reads,
+            (*reads, *self.operands.bound_reads()),
             self._changes(reads),
             self.every_cell or bool(self.operands.cut_windows()),
             implicit_times=False,

@@ -76,7 +76,11 @@ class MergeLoop:
         if self.lanes is None:
             return None
         store = StreamStore(
-            block.builder, out.name, out.arrays(), 2 * (self.run + LANES)
+            block.builder,
+            out.name,
+            out.arrays(),
+            2 * (self.run + LANES),
+            out if self.operands.definition.distinct else None,
         )
         store.start(block, self.lanes.rows.count)
         return store

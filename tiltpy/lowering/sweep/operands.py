@@ -7,7 +7,8 @@ from tiltpy.abi.layouts import TimeLayout
 from tiltpy.abi.signature import Read
 from tiltpy.aggregates.user_defined import Slide, slide_of
 from tiltpy.emit.builder import Block, KernelBuilder
-from tiltpy.emit.references import reductions
+from tiltpy.emit.join_snapshots import unsign_zeros
+from tiltpy.emit.references import derived_bounds, reductions
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import Leaf, LoopValue, Reading, lower_expr
 from tiltpy.ir.cuts import leaf_cuts
@@ -30,7 +31,7 @@ from tiltpy.ir.nodes import (
     UserReduction,
     Window,
 )
-from tiltpy.loops.build import FALSE, INF, TRUE, add, conj, disj, i64, lt
+from tiltpy.loops.build import FALSE, INF, NEVER, TRUE, add, conj, disj, i64, lt
 from tiltpy.loops.nodes import Lane, LExpr, Var
 from tiltpy.lowering.sweep.clipped_window import ClippedWindow
 from tiltpy.lowering.sweep.cursors import (
@@ -50,7 +51,7 @@ from tiltpy.lowering.sweep.running_window import RunningWindow
 from tiltpy.lowering.sweep.tumbling_rows import TumblingWindow
 from tiltpy.lowering.sweep.unordered_window import UnorderedWindow
 from tiltpy.plan.nodes import CursorPlan, Operands, WindowPlan
-from tiltpy.types import ALL_PAST, BOOL, I64
+from tiltpy.types import ALL_FUTURE, ALL_PAST, BOOL, I64
 
 Points = dict[CutPoint, PointRead]
 LoopWindow = (
@@ -90,7 +91,7 @@ class SweepOperands:
             for cut in leaf_cuts(definition.cuts):
                 if isinstance(cut, CutWindow):
                     self.windows[cut.window].cut(cut.element, bounds=cut.bounds)
-        elif plan.one_tick not in definition.cuts:
+        elif plan.one_tick not in definition.cuts and not definition.distinct:
             for direct in definition.cuts:
                 if isinstance(direct, CutWindow):
                     window = self.windows[direct.window]
@@ -256,7 +257,8 @@ class SweepOperands:
     ) -> LoopValue:
         """The object's value at the visit, or with other points and windows."""
         leaf = self._leaf(block, points, windows)
-        return lower_expr(block, leaf, self.definition.body)
+        value = lower_expr(block, leaf, self.definition.body)
+        return unsign_zeros(block, value) if self.definition.distinct else value
 
     def _leaf(
         self,
@@ -350,6 +352,13 @@ class SweepOperands:
         windows = (read for window in self.windows for read in window_reads(window))
         return (*points, *windows)
 
+    def bound_reads(self) -> tuple[Read, ...]:
+        """The time ranges in which snapshots have bounds that it sees."""
+        return tuple(
+            Read(name, ALL_PAST, 0) if which == "start" else Read(name, -1, ALL_FUTURE)
+            for name, which in derived_bounds(self.definition, self.builder.layouts)
+        )
+
 
 def window_reads(window: Window) -> Iterator[Read]:
     """Yield the time ranges that a window reads, of its object and of restarts."""
@@ -370,10 +379,13 @@ def bound_of(
 ) -> LoopValue:
     """`start(~x[t])` or `end(~x[t])` of the row that the reference reads.
 
-    An infinite end is φ.
+    An infinite bound is φ.
     """
     if node.which == "start":
-        return LoopValue(node.type, rows.start_at(row), exists)
+        start = rows.start_at(row)
+        if not rows.derived:
+            return LoopValue(node.type, start, exists)
+        return LoopValue(node.type, start, conj(exists, lt(NEVER, start)))
     end = rows.end_at(row)
     if rows.layout.time is TimeLayout.SAMPLED:
         return LoopValue(node.type, end, exists)

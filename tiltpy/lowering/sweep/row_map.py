@@ -9,6 +9,7 @@ from tiltpy.abi.signature import LANES, Loop, Read, Shape
 from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import CellIndex, cells_of
+from tiltpy.emit.join_snapshots import unsign_zeros
 from tiltpy.emit.output_arrays import (
     OutputArrays,
     pack_snapshots,
@@ -53,14 +54,15 @@ class RowLoop:
         row = self.builder.fresh("row")
         body = block.inner()
         value = self._value(body, row, self.rows.value(row, self.rows.exists(row)))
-        self.implicit = value.valid == TRUE
+        self.implicit = value.valid == TRUE and not self.definition.distinct
         if self.implicit:
             write_value(body, out, sub(row, first), value)
             block.add(For(row, first, last, body.body()))
             count = self.builder.fresh(f"{name}.count")
             block.set(count, sub(last, first))
             return count
-        store = StreamStore(self.builder, name, out.arrays())
+        distinct = out if self.definition.distinct else None
+        store = StreamStore(self.builder, name, out.arrays(), distinct=distinct)
         store.start(block, sub(last, first))
         staged, count = out.with_arrays(store.staged), store.count
         begin, end = self.rows.start_at(row), self.rows.end_at(row)
@@ -84,7 +86,8 @@ class RowLoop:
                 return bound_of(self.rows, node, row, payload.valid)
             return payload
 
-        return lower_expr(block, leaf, self.definition.body)
+        value = lower_expr(block, leaf, self.definition.body)
+        return unsign_zeros(block, value) if self.definition.distinct else value
 
     def _pack(self, block: Block, out: OutputArrays, count: Var, row: Var) -> None:
         """Pack the snapshots of a vector of rows, not the first."""

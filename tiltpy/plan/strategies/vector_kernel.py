@@ -60,6 +60,8 @@ def _refuse_domains(geometry: CellGeometry) -> Refusal | None:
                 return Refusal(f"a window of ~{window.object} is of no fixed length")
         if not definition.tdom.is_infinite:
             return Refusal(f"the time domain of ~{definition.name} is bounded")
+        if definition.distinct:
+            return Refusal(f"~{definition.name} is distinct")
         for name in geometry.objects(definition):
             if name not in geometry.axes:
                 return Refusal(f"~{name} is neither regular nor of short rows")

@@ -25,7 +25,7 @@ from tiltpy.runtime.execution.key_domains import EARLIEST, LATEST
 from tiltpy.runtime.execution.row_slices import RowSlices
 from tiltpy.runtime.execution.supports import FAR
 from tiltpy.runtime.execution.time_domain import Cells, Request
-from tiltpy.types import ALL_FUTURE, ALL_PAST, MAX_OFFSET
+from tiltpy.types import ALL_FUTURE, ALL_PAST
 
 
 class Extents(Generic[N]):
@@ -35,7 +35,8 @@ class Extents(Generic[N]):
     are those that calls may see of each input, of which they get what they need; an
     input's rows in `whole` they get as they are. `cells` are what calls own of the
     outputs. `support`: between which grid points objects may have snapshots at all, for
-    loops that visit every cell.
+    loops that visit every cell. `changes`: between which grid points objects change at
+    all, for kernels with reads without bound.
 
     `extents` are the grid points that loops visit, from the first to the last, none
     where the first is beyond the last. `capacity` bounds the visits of each loop, and
@@ -50,6 +51,7 @@ class Extents(Generic[N]):
         cells: Mapping[str, Cells[N]],
         request: Request,
         support: Mapping[str, tuple[N | int, N | int]],
+        changes: Mapping[str, tuple[N | int, N | int]],
         whole: Mapping[str, RowSlices[N]] | None = None,
     ) -> None:
         self.signature = signature
@@ -59,7 +61,10 @@ class Extents(Generic[N]):
         self.cells: Mapping[str, Cells[N]] = cells
         self.request = request
         self.support: Mapping[str, tuple[N | int, N | int]] = support
-        self._unbounded = any(loop.is_unbounded for loop in signature.loops)
+        self.changes: Mapping[str, tuple[N | int, N | int]] = changes
+        reads = [read for loop in signature.loops for read in loop.reads]
+        self._past = {read.object for read in reads if read.low <= ALL_PAST}
+        self._future = {read.object for read in reads if read.high >= ALL_FUTURE}
         self.extents: dict[str, tuple[N, N]] = {}
         needs: dict[str, tuple[N, N]] = {}
         for loop in reversed(signature.loops):
@@ -68,10 +73,15 @@ class Extents(Generic[N]):
             for read in loop.reads:
                 needs[read.object] = _widen(needs.get(read.object), extent, read)
         nothing = zero, zero
-        self.slices: dict[str, RowSlices[N]] = {
-            name: slices.narrow(*needs.get(name, nothing))
-            for name, slices in rows.items()
-        }
+        self.slices: dict[str, RowSlices[N]] = {}
+        for name, slices in rows.items():
+            low, high = needs.get(name, nothing)
+            exists = low < high
+            if name in self._past:
+                low = choose(exists, -FAR, low)
+            if name in self._future:
+                high = choose(exists, FAR, high)
+            self.slices[name] = slices.narrow(low, high)
         if whole is not None:
             self.slices.update(whole)
             self.rows = {**rows, **whole}
@@ -99,11 +109,23 @@ class Extents(Generic[N]):
                 choose(exists, last, EARLIEST),
             )
         if needed is not None:
-            low, high = self._near_rows(*needed)
+            low, high = needed
             exists = low < high
             low, high = ceil_to(loop.tdom, low + 1), ceil_to(loop.tdom, high)
             first = least(first, choose(exists, low, LATEST))
             last = most(last, choose(exists, high, EARLIEST))
+        support = self.support.get(loop.name, (EARLIEST, LATEST))
+        begin: N = self.zero + support[0]
+        stop: N = self.zero + support[1]
+        if loop.name in self.changes:
+            low, high = (self.zero + time for time in self.changes[loop.name])
+            exists = first <= last
+            if loop.name in self._past:
+                begin = least(begin, low)
+                first = choose(exists, least(first, low), first)
+            if loop.name in self._future:
+                stop = most(stop, high)
+                last = choose(exists, most(last, high), last)
         start = self.request.resolve(loop.tdom.start)
         end = self.request.resolve(loop.tdom.end)
         if start is not None:
@@ -113,27 +135,9 @@ class Extents(Generic[N]):
         if start is not None and end is not None and start >= end:
             return nothing
         if loop.every_cell:  # others pass over what is empty in one visit
-            begin, stop = self.support[loop.name]
             first, last = most(first, begin), least(last, stop)
         exists = first <= last
         return choose(exists, first, 1), choose(exists, last, 0)
-
-    def _near_rows(self, low: N, high: N) -> tuple[N, N]:
-        """Limit what is needed of an object to the times near rows or cells.
-
-        Beyond them nothing has snapshots that a window without bounds may fold.
-        """
-        if not self._unbounded:
-            return low, high
-        bounds = [rows.buffer.bounds() for rows in self.rows.values()]
-        times = [time for bound in bounds if bound is not None for time in bound]
-        beyond = _look_around(self.signature)
-        first = self.zero + min(times, default=0)
-        last = self.zero + max(times, default=0)
-        for owned in self.cells.values():
-            first = least(first, choose(owned.some, owned.first, LATEST))
-            last = most(last, choose(owned.some, owned.last, EARLIEST))
-        return most(low, first - beyond), least(high, last + beyond)
 
     def rows_of(self, rows: RowCount, constant: int) -> N:
         """The values of a row count."""
@@ -183,26 +187,16 @@ class Extents(Generic[N]):
         return cells
 
 
-def _look_around(signature: Signature) -> int:
-    """Bound how far behind or ahead of all rows an object may have snapshots.
-
-    As far as all reads of a known distance reach together.
-    """
-    ticks = 0
-    for loop in signature.loops:
-        ticks += 2 * loop.tdom.precision
-        bounds = (bound for read in loop.reads for bound in (read.low, read.high))
-        near = [abs(bound) for bound in bounds if ALL_PAST < bound < ALL_FUTURE]
-        ticks += max(near, default=0)
-    return min(ticks, MAX_OFFSET)
-
-
 def _widen(known: tuple[N, N] | None, extent: tuple[N, N], read: Read) -> tuple[N, N]:
-    """The time range that is needed of an object, with what a loop reads of it."""
+    """The time range that is needed of an object, with what a loop reads of it.
+
+    Of a read without bound on a side it is a tick beside the other one.
+    """
     first, last = extent
     exists = first <= last
-    low = -FAR if read.low <= ALL_PAST else first + read.low
-    high = FAR if read.high >= ALL_FUTURE else last + read.high
+    near = read.high - 1 if read.low <= ALL_PAST else read.low
+    far = read.low + 1 if read.high >= ALL_FUTURE else read.high
+    low, high = first + near, last + far
     low, high = choose(exists, low, LATEST), choose(exists, high, EARLIEST)
     if known is None:
         return low, high

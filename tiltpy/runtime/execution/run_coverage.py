@@ -11,7 +11,7 @@ from tiltpy.runtime.arrays.dtypes import I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.call_numbers import N, least, most
 from tiltpy.runtime.execution.row_slices import RowSlices
-from tiltpy.runtime.execution.supports import support_of
+from tiltpy.runtime.execution.supports import changes_of, support_of
 from tiltpy.runtime.execution.time_domain import Cells, OutputRange, Request, cells_of
 from tiltpy.runtime.execution.visit_bounds import Coverage
 from tiltpy.types import TDom
@@ -38,6 +38,7 @@ class RunCoverage:
         self.at_once = costs.round_chunks // 2
         """Chunks that are prepared together, at most."""
         self._support = support_of(signature, rows, request)
+        self._changes = changes_of(signature, rows, request)
         self._known: dict[tuple[int, int], Coverage[int]] = {}
         self._known_columns: list[tuple[Times, Times, Coverage[I64Array]]] = []
 
@@ -120,7 +121,13 @@ class RunCoverage:
             if not isinstance(owned.some, bool) or owned.some
         }
         return Coverage(
-            self._signature, zero, rows, cells, self._request, self._support
+            self._signature,
+            zero,
+            rows,
+            cells,
+            self._request,
+            self._support,
+            self._changes,
         )
 
     def _cells(self, low: N, high: N) -> dict[str, Cells[N]]:

@@ -1,4 +1,4 @@
-"""Between which grid points temporal objects may have snapshots at all."""
+"""Between which grid points temporal objects may have snapshots, or change at all."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ from tiltpy.runtime.execution.key_domains import RowsByKey
 from tiltpy.runtime.execution.row_slices import TimeRanges
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.ingest.keys import Groups
-from tiltpy.types import MAX_TIME
+from tiltpy.types import ALL_FUTURE, ALL_PAST, MAX_TIME
 
 FAR = MAX_TIME + MAX_TIME // 2
 """Later than all times; a whole lookback away from it still has 64 bits."""
@@ -65,6 +65,73 @@ def support_by_key(
         return {}
     bounds = {name: _bounds(rows, keys) for name, rows in inputs.items()}
     return _supports(signature, bounds, request, len(keys))
+
+
+def changes_by_key(
+    signature: Signature,
+    inputs: Mapping[str, RowsByKey],
+    keys: I64Array,
+    request: Request,
+) -> Mapping[str, TimeRanges]:
+    """The grid points between which the objects of each key change at all.
+
+    Each object is the same at all grid points up to the first, and at all from the last
+    on; `(FAR, -FAR)` where it never changes. Only kernels with reads without bound
+    must know.
+    """
+    if not any(loop.is_unbounded for loop in signature.loops):
+        return {}
+    count = len(keys)
+    ranges = {name: _changes_of(rows, keys) for name, rows in inputs.items()}
+    for loop in signature.loops:
+        low, high = np.full(count, FAR), np.full(count, -FAR)
+        for read in loop.reads:
+            begin, stop = ranges[read.object]
+            some = begin <= stop
+            # Rows without bound never leave, or are never yet to come.
+            near = read.high if read.low <= ALL_PAST else read.low
+            far = read.low if read.high >= ALL_FUTURE else read.high
+            np.minimum(low, begin - far, out=low, where=some)
+            np.maximum(high, stop - near, out=high, where=some)
+        bounds = map(request.resolve, (loop.tdom.start, loop.tdom.end))
+        for bound in (bound for bound in bounds if bound is not None):
+            low, high = np.minimum(low, bound), np.maximum(high, bound)
+        some = low <= high
+        low = np.where(some, floor_to(loop.tdom, low), FAR)
+        ranges[loop.name] = low, np.where(some, ceil_to(loop.tdom, high), -FAR)
+    return ranges
+
+
+def changes_of(
+    signature: Signature, rows: Mapping[str, SnapshotBuffer], request: Request
+) -> dict[str, tuple[int, int]]:
+    """The grid points between which the objects of one run change at all."""
+    ranges = changes_by_key(signature, rows, np.zeros(1, np.int64), request)
+    return {name: (int(low[0]), int(high[0])) for name, (low, high) in ranges.items()}
+
+
+def _changes_of(rows: RowsByKey, keys: I64Array) -> TimeRanges:
+    """The first start and the last end of each key's rows.
+
+    A last row that holds without end changes nothing but where it starts.
+    """
+    low, high = _bounds(rows, keys)
+    buffer = rows.buffer if isinstance(rows, Groups) else rows
+    if buffer.domain_end is None:
+        return low, high
+    if isinstance(rows, Groups):
+        stop, held = rows.offsets[keys + 1], rows.lasts[keys]
+        count = stop - rows.offsets[keys]
+    else:
+        _, last = rows.bounds() or (FAR, -FAR)
+        stop = count = np.full(len(keys), rows.n)
+        held = np.full(len(keys), last)
+    if buffer.ends is not None:
+        ends = buffer.ends[np.maximum(stop - 1, 0)]
+    else:
+        ends = low + count * min(buffer.period, MAX_TIME)
+    held = np.where(ends < MAX_TIME, np.maximum(held, ends), held)
+    return low, np.where(low <= high, held, -FAR)
 
 
 def _bounds(rows: RowsByKey, keys: I64Array) -> TimeRanges:

@@ -179,7 +179,12 @@ class TimeRun:
 
     def describe(self) -> Iterator[str]:
         """Say which kernels compute the run, a line each."""
-        return self.plan.describe()
+        yield from self.plan.describe()
+        loops = self.sweep.signature.loops
+        reads = {r.object for loop in loops for r in loop.reads if r.is_unbounded}
+        if reads:
+            names = ", ".join(f"~{name}" for name in sorted(reads))
+            yield f"one chunk: all of {names} may matter at any time"
 
     def may_visit(self, most: int) -> bool:
         """Whether a loop may go beyond its rows, and make more visits than `most`.

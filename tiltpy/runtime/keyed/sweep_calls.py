@@ -18,7 +18,7 @@ from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.key_domains import EARLIEST, LATEST, RowsByKey
 from tiltpy.runtime.execution.row_slices import row_times, slice_by_key
 from tiltpy.runtime.execution.slot_map import TIMES
-from tiltpy.runtime.execution.supports import support_by_key
+from tiltpy.runtime.execution.supports import changes_by_key, support_by_key
 from tiltpy.runtime.execution.time_domain import Cells, Request
 from tiltpy.runtime.execution.visit_bounds import Coverage
 from tiltpy.runtime.ingest.keys import Groups
@@ -48,6 +48,7 @@ class SweepBatch:
         self.cells = cells
         self.strings = strings
         support = support_by_key(signature, inputs, keys, request)
+        changes = changes_by_key(signature, inputs, keys, request)
         rows = {name: slice_by_key(slices, keys) for name, slices in inputs.items()}
         # To find rows takes longer than a key's own take.
         whole = {
@@ -58,7 +59,7 @@ class SweepBatch:
         others = {name: slices for name, slices in rows.items() if name not in whole}
         zero = np.zeros(len(keys), np.int64)
         self.coverage = Coverage(
-            signature, zero, others, cells, request, support, whole
+            signature, zero, others, cells, request, support, changes, whole
         )
 
     def run(self, kernel: Kernel, scratch: ScratchArrays) -> dict[str, KeyedSnapshots]:
