@@ -13,6 +13,7 @@ from tests.keyed import check_keyed, random_keyed_setting
 from tests.random.grids import random_grid_case, random_grid_setting
 from tests.random.held_rows import with_held_rows
 from tests.random.keyed_queries import random_keyed_case
+from tests.random.open_windows import random_open_case
 from tests.random.queries import Case, random_case
 from tests.random.timelines import distinct_query, with_distinct
 from tests.semantics.test_properties import check
@@ -21,7 +22,7 @@ from tiltpy.interpreter.evaluate import Event, Snapshot, Value, interpret
 from tiltpy.ir.print.query import format_query
 
 BATCH = 30
-CASES, GRIDS, KEYED, STREAMS = 240, 60, 60, 60
+CASES, GRIDS, KEYED, STREAMS, OPEN = 240, 60, 60, 60, 60
 DEEPER = 15
 
 
@@ -30,6 +31,26 @@ def random_timelines(seed: int) -> Case:
     if seed % 4 == 1:
         case = with_held_rows(case, seed)
     return with_distinct(case, seed)
+
+
+def check_open_case(seed: int) -> bool:
+    """Fold all the past of distinct objects, or since them."""
+    case = random_open_case(seed)
+    if case is None:
+        return False
+    case = with_distinct(case, seed)
+    setting = random_setting(Random(seed), span=80)  # noqa: S311 - tests, not secrets
+    difference = check(case, setting, exact=True)
+    assert difference is None, f"open seed {seed}, {setting}\n{difference}"
+    return True
+
+
+@pytest.mark.parametrize("batch", range(OPEN // BATCH))
+def test_open_windows_equal_the_interpreter(batch: int, *, deep: bool) -> None:
+    checked = 0
+    for first in range(batch * BATCH, OPEN * (DEEPER if deep else 1), OPEN):
+        checked += sum(map(check_open_case, range(first, first + BATCH)))
+    assert checked > BATCH // 5
 
 
 def check_keyed_case(seed: int) -> None:

@@ -241,29 +241,34 @@ class DerivedObject(TemporalObject):
         assert self.definition.distinct, "start() and end() of an object that has none"
         if not self.snapshots(time - 1, time):
             return None
-        tdom = self.definition.tdom
-        low, high = self.meaning.horizon
-        first = last = tdom.ceil(time)
-        while self.start is None or first - tdom.precision > self.start:
-            if not self.continues(first):
-                break
-            if self.start is None and first <= low:
-                return None, self._end(last, high)
-            first -= tdom.precision
-        start = first - tdom.precision
-        begun = start if self.start is None else max(start, self.start)
-        return begun, self._end(last, high)
+        g = self.definition.tdom.ceil(time)
+        return self._start(g), self._end(g)
 
-    def _end(self, last: int, high: int) -> int | None:
-        """Find the end of the snapshot that holds the grid point `last`.
+    def _start(self, g: int) -> int | None:
+        """Find the start of the snapshot that holds a grid point.
 
-        Nothing changes after `high`.
+        Nothing changes up to the horizon.
         """
         precision = self.definition.tdom.precision
-        while self.end is None or last < self.end:
-            if not self.continues(last + precision):
+        while self.start is None or g - precision > self.start:
+            if not self.continues(g):
                 break
-            if self.end is None and last - precision >= high:
+            if self.start is None and g <= self.meaning.horizon[0]:
                 return None
-            last += precision
-        return last if self.end is None else min(last, self.end)
+            g -= precision
+        start = g - precision
+        return start if self.start is None else max(start, self.start)
+
+    def _end(self, g: int) -> int | None:
+        """Find the end of the snapshot that holds a grid point.
+
+        Nothing changes behind the horizon.
+        """
+        precision = self.definition.tdom.precision
+        while self.end is None or g < self.end:
+            if not self.continues(g + precision):
+                break
+            if self.end is None and g - precision >= self.meaning.horizon[1]:
+                return None
+            g += precision
+        return g if self.end is None else min(g, self.end)

@@ -176,6 +176,13 @@ def _states(events: int, random: np.random.Generator) -> Inputs:
     return {"x": Rows("until_next", values, stamps(events, random))}
 
 
+def _episodes(events: int, random: np.random.Generator) -> Inputs:
+    """States `x`, each until the next, that last for 20 events on average."""
+    lengths = random.integers(1, 40, 1 + events // 10)
+    values = np.repeat(numbers(len(lengths), random), lengths)[:events]
+    return {"x": Rows("until_next", {"x": values}, stamps(events, random))}
+
+
 def _overlapping(events: int, random: np.random.Generator) -> Inputs:
     """Intervals `x` in order of their starts, of which 20 are alive at a time."""
     starts = stamps(events, random)
@@ -191,6 +198,12 @@ STATES = (
         "~out[t] = ~a[t] * ~b[t]",
         _intervals,
         inputs="\n".join(f"input {n} : f64 interval (start, end)" for n in "ab"),
+    ),
+    workload(
+        "state timeline",
+        "distinct ~out[t] = ~x[t] > 0",
+        _episodes,
+        inputs="input x : f64 time ts until_next",
     ),
     workload(
         "time-weighted mean of 60",

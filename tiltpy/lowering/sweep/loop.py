@@ -232,7 +232,7 @@ class Sweep:
             self.tdom,
             self.definition.type,
             Shape.ROW_PANES if folds_rows(self.plan) else Shape.SWEEP,
-            (*reads, *self.operands.bound_reads()),
+            (*reads, *self.operands.further_reads()),
             self._changes(reads),
             self.every_cell or bool(self.operands.cut_windows()),
             implicit_times=False,

@@ -352,12 +352,20 @@ class SweepOperands:
         windows = (read for window in self.windows for read in window_reads(window))
         return (*points, *windows)
 
-    def bound_reads(self) -> tuple[Read, ...]:
-        """The time ranges in which snapshots have bounds that it sees."""
-        return tuple(
-            Read(name, ALL_PAST, 0) if which == "start" else Read(name, -1, ALL_FUTURE)
-            for name, which in derived_bounds(self.definition, self.builder.layouts)
-        )
+    def further_reads(self) -> Iterator[Read]:
+        """Yield the time ranges in which other times than the loop's own matter.
+
+        Those of snapshots whose bounds it sees, and those by which rows leave a window
+        that is limited by their number, or by restarts, too.
+        """
+        for name, which in derived_bounds(self.definition, self.builder.layouts):
+            if which == "start":
+                yield Read(name, ALL_PAST, 0)
+            else:
+                yield Read(name, -1, ALL_FUTURE)
+        for window in self.windows:
+            if window.limit is not None and window.start > ALL_PAST:
+                yield Read(window.object, window.start - 1, window.end)
 
 
 def window_reads(window: Window) -> Iterator[Read]:

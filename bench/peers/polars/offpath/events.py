@@ -48,6 +48,15 @@ def _bars(frames: Frames) -> pl.DataFrame:
     )
 
 
+def _timeline(frames: Frames) -> pl.DataFrame:
+    """Make a row of each run of equal states, up to the first stamp of the next."""
+    runs = frames["x"].select(out=(X > 0).rle()).unnest("out")
+    first = runs["len"].cum_sum() - runs["len"]
+    start = frames["x"]["ts"].gather(first) - 1
+    end = start.shift(-1, fill_value=frames["x"]["ts"][-1])
+    return pl.DataFrame({"start": start, "end": end, "out": runs["value"]})
+
+
 def _windows_of_trades(frames: Frames) -> pl.DataFrame:
     rolled = []
     for seconds in (1, 2, 5):
@@ -101,6 +110,7 @@ IRREGULAR: dict[str, Ask] = {
         PRICE.rolling_median_by("ts", f"{10 * SECOND}i"), of="trade"
     ),
     "12 windows of trades": _windows_of_trades,
+    "state timeline": _timeline,
 }
 
 MEANS_BY_KEY = {

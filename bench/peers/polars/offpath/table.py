@@ -39,6 +39,12 @@ def peer(workload: OffPath, inputs: Inputs) -> Peer | None:
 
 def _outcome(workload: OffPath, inputs: Inputs, found: pl.DataFrame) -> Outcome:
     rows = next(iter(inputs.values()))
+    if "start" in found.columns:
+        return Table(
+            found["start"].to_numpy().astype(np.int64),
+            found["end"].to_numpy().astype(np.int64),
+            (found["out"].to_numpy(),),
+        )
     if "ts" not in found.columns and "row" not in found.columns:
         there = found.to_series(0).is_not_null().to_numpy()
         payload = tuple(column.to_numpy() for column in found)
