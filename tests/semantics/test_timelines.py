@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from tests.compare import differences
-from tests.compiled import random_setting
+from tests.compiled import Setting, random_setting
 from tests.engines.test_out_of_core import run_streamed
 from tests.keyed import check_keyed, random_keyed_setting
 from tests.random.grids import random_grid_case, random_grid_setting
@@ -221,3 +221,32 @@ def test_the_start_of_a_run_moves_no_start() -> None:
     )
     found = meaning(text, EVENTS, start=8, end=9)
     assert found == {"o": [(8, 9, 6)], "d": [(8, 9, True)]}
+
+
+BODIES = (
+    "~x[t]",
+    "~x[t] > 1",
+    "~x[t] > 1 ? ~x[t] : φ",
+    "{ a = ~x[t], b = ~x[t] // 3 }",
+)
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("gap", [0, 2])
+@pytest.mark.parametrize("special", [True, False])
+def test_snapshots_are_joined_over_seams(body: str, gap: int, *, special: bool) -> None:
+    """Rows in runs of equal values, cut into chunks at any of them."""
+    random = Random(gap)  # noqa: S311 - tests, not secrets
+    rows, time = [], 0
+    for number in range(60):
+        value = random.choice((0, 2, 5))
+        for _ in range(random.choice((1, 2, 9))):
+            length = random.randint(1, 4)
+            rows.append(Event(time, time + length, value))
+            time += length
+        time += gap * (number % 2)
+    query = parse(f"input x : i64\ndistinct ~o[t] = {body}")
+    case = Case(query, {"x": rows}, None, None)
+    for chunk in (None, 1, 2, 5, 7, 64, 100):
+        setting = Setting(chunk, 2, special_shapes=special, small=True)
+        assert check(case, setting, exact=True) is None, setting

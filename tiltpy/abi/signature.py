@@ -92,8 +92,9 @@ class Loop:
     point, the object is φ there. Where one of `skips` has none, a loop over every cell
     visits changes alone. Where `every_cell` is set because the edges of windows clip
     rows, these are in `cut`: elsewhere, too, it visits changes alone. At each visit it
-    reads all rows of the windows in `recomputed`. If it `resumes`, its state arrays
-    hold all that it knows of rows that only unbounded windows look at.
+    reads all rows of the windows in `recomputed`. A `distinct` one joins its snapshots:
+    over rows, too, it starts at the seam cell. If it `resumes`, its state arrays hold
+    all that it knows of rows that only unbounded windows look at.
     """
 
     name: str
@@ -110,6 +111,7 @@ class Loop:
     cut: tuple[Read, ...] = ()
     recomputed: tuple[Read, ...] = ()
     resumes: bool = False
+    distinct: bool = False
 
     @property
     def is_unbounded(self) -> bool:

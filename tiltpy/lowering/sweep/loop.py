@@ -242,6 +242,7 @@ class Sweep:
             cut=() if self.every_cell else self.operands.cut_windows(),
             recomputed=self.operands.recomputed_windows(),
             resumes=self.operands.resumes,
+            distinct=self.definition.distinct,
         )
 
     def _strict(self) -> tuple[Read, ...]:

@@ -224,6 +224,8 @@ class SweepOperands:
     def resumes(self) -> bool:
         """Whether states hold all that it knows of rows that only they have seen."""
         open_windows = [w for w in self.windows.values() if not w.window.is_fixed]
+        if any(derived_bounds(self.definition, self.builder.layouts)):
+            return False
         return all(
             isinstance(w, RunningWindow)
             and not isinstance(w, RefoldedWindow)

@@ -111,4 +111,5 @@ class RowLoop:
             ((self.rows.name, 1),),
             every_cell=False,
             implicit_times=self.implicit,
+            distinct=self.definition.distinct,
         )

@@ -101,7 +101,7 @@ class Extents(Generic[N]):
         else:
             first, last = owned.first, owned.last
             exists = owned.some
-            if loop.shape is not Shape.ROWS:
+            if loop.shape is not Shape.ROWS or loop.distinct:
                 seam: N = choose(owned.seam, loop.tdom.precision, 0)
                 first = first - seam
             first, last = (

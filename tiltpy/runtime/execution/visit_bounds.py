@@ -118,6 +118,8 @@ class Coverage(Extents[N]):
         if owned is None:
             return self.zero, self.zero
         low = owned.first - 1
+        if loop.distinct:
+            low = low - choose(owned.seam, loop.tdom.precision, 0)
         rows = self.slices[loop.reads[0].object]
         row_range = rows.find(low, choose(owned.some, owned.last, low))
         self._row_ranges[loop.name] = row_range
