@@ -9,7 +9,19 @@ from tiltpy.costs import DEFAULT_COSTS, Costs
 from tiltpy.ir.nodes import UserReduction
 from tiltpy.loops.build import TRUE
 from tiltpy.loops.nodes import Array, Assign, Branch, For, LExpr, Num, Stmt, Var
-from tiltpy.types import I64, Scalar
+from tiltpy.types import I64, NANOSECONDS, Scalar, Unit
+
+
+def block_ticks(unit: Unit | None) -> int:
+    """Choose the ticks of a block in which windows that fold on add floats up.
+
+    The power of two next to an hour, or 4,096 ticks. It decides how sums associate, so
+    it follows from the query alone.
+    """
+    if unit is None:
+        return 1 << 12
+    ticks = NANOSECONDS["h"] // NANOSECONDS[unit]
+    return 1 << max(12, ticks.bit_length())
 
 
 class KernelBuilder:
@@ -30,6 +42,7 @@ class KernelBuilder:
         self.arrays: dict[Slot, Array] = {}
         self.scratch: list[Scratch] = []
         self.states: list[tuple[str, Scalar]] = []
+        self.block_ticks = block_ticks(None)
         self._used: dict[str, int] = {}
 
     def fresh(self, name: str, scalar: Scalar = I64) -> Var:

@@ -11,7 +11,7 @@ from tiltpy.abi.layouts import Layout
 from tiltpy.abi.signature import Signature
 from tiltpy.abi.slots import SlotKind
 from tiltpy.costs import Costs
-from tiltpy.emit.builder import Block, KernelBuilder
+from tiltpy.emit.builder import Block, KernelBuilder, block_ticks
 from tiltpy.emit.output_arrays import OutputArrays, output_arrays
 from tiltpy.emit.references import derived_bounds
 from tiltpy.emit.row_access import ObjectRows, input_rows
@@ -45,6 +45,7 @@ def lower(
 ) -> LoweredKernel:
     """Lower a query to the kernel for any rows of these layouts, as planned."""
     builder = KernelBuilder(layouts, query.reductions, costs)
+    builder.block_ticks = block_ticks(query.unit)
     block = Block(builder)
     used = {name for d in query.definitions for name in reads(d)}
     objects = {

@@ -23,12 +23,14 @@ from tiltpy.loops.build import (
     convert,
     disj,
     i64,
+    le,
     lt,
+    mul,
     ne,
     negate,
     sub,
 )
-from tiltpy.loops.nodes import For, LExpr, Var, While
+from tiltpy.loops.nodes import Bin, For, LExpr, Var, While
 from tiltpy.lowering.sweep.lasting_states import LastingStates
 from tiltpy.lowering.sweep.order_statistics import WholeWindow
 from tiltpy.lowering.sweep.ranking import Rankings
@@ -66,6 +68,7 @@ class RunningWindow:
         self.lo = builder.fresh(f"{rows.name}.since")
         self.hi = bounds.new_bound(rows, "start", window.end - 1)
         self.now: LExpr = i64(0)
+        self.block_end = builder.fresh(f"{rows.name}.block")
         self.reached = builder.fresh(f"{rows.name}.reached")
         self.lasting = LastingStates(builder, rows.name)
 
@@ -82,10 +85,11 @@ class RunningWindow:
     def _variables(self) -> list[Var]:
         """The variables that the next call takes over, in an order of the query."""
         restart = () if self.restart is None else self.restart.variables
-        variables = [self.reached, *restart]
+        variables = [self.reached, self.block_end, *restart]
         for track in self.tracks.values():
-            for state in track.running.values():
-                variables.extend(state)
+            for states in (track.running, track.blocks):
+                for state in states.values():
+                    variables.extend(state)
             for evictable in track.evictable.values():
                 variables += [evictable.count, *evictable.state]
         return variables
@@ -147,6 +151,7 @@ class RunningWindow:
             self.lasting.leave(block, behind)
 
     def _reset(self, block: Block) -> None:
+        block.set(self.block_end, i64(-ENDLESS))
         for track in self.tracks.values():
             track.reset(block)
             for state in track.evictable.values():
@@ -187,6 +192,7 @@ class RunningWindow:
         inside: LExpr = TRUE
         if self.restart is not None:
             inside = block.name("in", self._holds(row, self.restart.at))
+        self._begin_block(block, row)
         for track in self.tracks.values():
             track.insert(block, row, inside)
         for whole in self.wholes.values():
@@ -197,6 +203,20 @@ class RunningWindow:
         if self.window.edge == "start":
             return lt(restart, self.rows.start_at(row))
         return lt(restart, self.rows.end_at(row))
+
+    def _begin_block(self, block: Block, row: LExpr) -> None:
+        """Close the running block if a row starts behind it."""
+        tracks = [track for track in self.tracks.values() if track.blocks]
+        if not tracks:
+            return
+        start = block.name("start", self.rows.start_at(row))
+        ticks = i64(self.builder.block_ticks)
+        close = block.inner()
+        for track in tracks:
+            track.close_block(close)
+        number = Bin("//", start, ticks, I64)
+        close.set(self.block_end, mul(add(number, i64(1)), ticks))
+        block.when(le(self.block_end, start), close)
 
     def _restart(self, block: Block) -> None:
         """Drop the rows that leave at a restart, and fold the others anew."""
@@ -233,6 +253,7 @@ class RunningWindow:
         again = block.inner()
         stayed = self.builder.fresh(f"{self.rows.name}.stayed")
         inside = again.name("in", self._holds(stayed, self.restart.at))
+        self._begin_block(again, stayed)
         for track in self.tracks.values():
             track.insert(again, stayed, inside, marks=False)
         block.add(For(stayed, self.lo, self.hi.row, again.body()))
@@ -253,7 +274,7 @@ class RunningWindow:
         occupied = block.name("some", lt(i64(0), count))
         if node.reduction == "count":
             return LoopValue(node.type, count, TRUE)
-        state = track.running[aggregate_of(self.builder, node)]
+        state = track.running_state(block, aggregate_of(self.builder, node))
         if node.reduction in ("first", "last"):
             return row_value(block, self.rows, node, state[0], occupied)
         return finish(block, node, state, count)

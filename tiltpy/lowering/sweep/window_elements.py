@@ -86,6 +86,7 @@ class Track:
         self.filtered = folds_on or is_filtered(builder, rows, element)
         self.running: dict[Aggregate, tuple[Var, ...]] = {}
         self.front: dict[Aggregate, tuple[Array, ...]] = {}
+        self.blocks: dict[Aggregate, tuple[Var, ...]] = {}
         self.evictable: dict[str, EvictableState] = {}
         self.changed: Var | None = None
 
@@ -111,6 +112,9 @@ class Track:
             return
         label, fresh = f"{self.rows.name}.{aggregate.name}", self.builder.fresh
         self.running[aggregate] = tuple(fresh(label, t) for t in aggregate.types)
+        if self.folds_on and any(scalar.is_float for scalar in aggregate.types):
+            label = f"{label}.blocks"
+            self.blocks[aggregate] = tuple(fresh(label, t) for t in aggregate.types)
         if self.folds_on:
             return
         self.front[aggregate] = tuple(
@@ -137,8 +141,28 @@ class Track:
 
     def reset(self, block: Block) -> None:
         """Set the running states to their identity."""
-        for aggregate, state in self.running.items():
-            assign_state(block, state, aggregate.identity)
+        for states in (self.running, self.blocks):
+            for aggregate, state in states.items():
+                assign_state(block, state, aggregate.identity)
+
+    def close_block(self, block: Block) -> None:
+        """Add the running states to those of the blocks before, and begin anew."""
+        for aggregate, state in self.blocks.items():
+            running = self.running[aggregate]
+            assign_state(block, state, aggregate.combine(block, state, running))
+            assign_state(block, running, aggregate.identity)
+
+    def running_state(self, block: Block, aggregate: Aggregate) -> State:
+        """The state of all rows of a window that folds on.
+
+        Floats are added up in blocks of time, and the running one last, so that a sum
+        does not depend on where a run began.
+        """
+        running = self.running[aggregate]
+        if aggregate not in self.blocks:
+            return running
+        state = aggregate.combine(block, self.blocks[aggregate], running)
+        return name_state(block, "w", state)
 
     def begin(self, block: Block, first: LExpr, stop: LExpr) -> None:
         """Insert the rows that are in the window before the loop into what evicts."""
