@@ -1,5 +1,6 @@
 """Random queries over Spark, with keys and without, and sums that round."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
@@ -11,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 import tiltpy as tilt
 from tests.compare import TOLERANCE, is_rough, same_number
 from tests.compiled import table_of
+from tests.random.open_windows import random_open_case
 from tests.random.queries import Case, random_case
 from tests.random.timelines import with_distinct
 from tiltpy.api import CompiledQuery
@@ -21,7 +23,7 @@ from tiltpy.lifetimes import Interval
 from tiltpy.spark import apply_all, tilt_transform
 from tiltpy.types import Scalar, Struct, Type
 
-CASES, DISTINCT = 6, 4
+CASES, DISTINCT, OPEN = 6, 4, 5
 DEEP_CASES = 200
 KEYS = ("a", "b", None)
 IN_ORDER = ("key", "start", "end")
@@ -34,14 +36,22 @@ def has_unsigned(of: Type) -> bool:
     return isinstance(of, Scalar) and of.kind == "uint"
 
 
-def cases(count: int) -> list[tuple[int, Case]]:
+def exact_case(seed: int) -> Case:
+    return random_case(seed, exact=True, specials=seed % 3 == 0)
+
+
+def cases(
+    count: int, draw: Callable[[int], Case | None] = exact_case
+) -> list[tuple[int, Case]]:
     """Cases whose inputs have types of Spark's, with their seeds."""
     found: list[tuple[int, Case]] = []
     seed = 7000
     while len(found) < count:
         seed += 1
-        case = random_case(seed, exact=True, specials=seed % 3 == 0)
-        if not any(has_unsigned(one.type) for one in case.query.inputs):
+        case = draw(seed)
+        if case is not None and not any(
+            has_unsigned(one.type) for one in case.query.inputs
+        ):
             found.append((seed, case))
     return found
 
@@ -150,6 +160,14 @@ def test_distinct_objects_give_what_local_runs_give(
 ) -> None:
     for seed, case in cases(DEEP_CASES if deep else DISTINCT):
         check(spark, seed, with_distinct(case, seed), by_key=by_key)
+
+
+@pytest.mark.parametrize("by_key", [False, True])
+def test_open_windows_give_what_local_runs_give(
+    spark: SparkSession, *, by_key: bool, deep: bool
+) -> None:
+    for seed, case in cases(DEEP_CASES if deep else OPEN, random_open_case):
+        check(spark, seed, case, by_key=by_key)
 
 
 def test_sums_round_as_in_local_runs_of_the_same_chunks(spark: SparkSession) -> None:
