@@ -77,7 +77,9 @@ class _Opener:
             return node
         self.opened = True
         if node.reduction in ("first", "last") and isinstance(node.element, Element):
-            return replace(node, window=self.look(node))
+            window = self.look(node)
+            name = "first" if window.look == "next" else "last"
+            return replace(node, window=window, reduction=name)
         return replace(node, window=self.window(node.window))
 
     def window(self, window: Window) -> Window:
@@ -97,6 +99,20 @@ class _Opener:
         """An as-of look in the direction of a reduction."""
         window = node.window
         near = self.random.random() < 0.5
+        if self.random.random() < 0.3:
+            reach = self.random.choice((0, 1, 3, 8))
+            center = window.end
+            start, end = ALL_PAST, ALL_FUTURE
+            if near:
+                start, end = center - reach - 1, center + reach
+            return replace(
+                window,
+                start=start,
+                end=end,
+                edge="start",
+                look="nearest",
+                center=center,
+            )
         if node.reduction == "last":
             start = window.start if near else ALL_PAST
             return replace(window, start=start, edge="start", look="last")

@@ -43,8 +43,12 @@ def contributes_same(meaning: Meaning, cut: CutWindow, early: int, late: int) ->
     match cut.window.look:
         case "last":
             return seen[0][-1:] == seen[1][-1:]
-        case "next":
-            early_row, late_row = (_next_row(rows, each) for each in seen)
+        case "next" | "nearest":
+            times = early, late
+            early_row, late_row = (
+                _looked_at(cut.window, rows, [index for index, *_ in each], time)
+                for each, time in zip(seen, times, strict=True)
+            )
             return early_row == late_row
         case None:
             return seen[0] == seen[1]
@@ -52,14 +56,24 @@ def contributes_same(meaning: Meaning, cut: CutWindow, early: int, late: int) ->
             assert_never(cut.window.look)
 
 
-def _next_row(
-    rows: Sequence[Snapshot | Event], members: Sequence[tuple[int, ...]]
+def _looked_at(
+    window: Window, rows: Sequence[Snapshot | Event], members: Sequence[int], time: int
 ) -> int | None:
-    """Find the row that a look ahead sees: of the least stamp the last in tie order."""
+    """Find the row that a look ahead or around sees, of one stamp the last."""
     if not members:
         return None
-    start = rows[members[0][0]].start
-    return max(index for index, *_ in members if rows[index].start == start)
+    stamps = {i: _stamp(window, rows[i]) for i in members}
+    if window.look == "nearest":
+        target = time + window.center
+        stamp = min(stamps.values(), key=lambda each: (abs(each - target), each))
+    else:
+        stamp = min(stamps.values())
+    return max(i for i in members if stamps[i] == stamp)
+
+
+def _stamp(window: Window, row: Snapshot | Event) -> int:
+    """Find the tick of a row by which looks go: its first one, or its last."""
+    return row.end if window.edge == "end" else row.start + 1
 
 
 def _element(
@@ -138,9 +152,13 @@ def reduce_window(
             low,
             high,
         )
-    if expr.window.look == "next" and rows:
-        rows = [row for row in rows if row.start == rows[0].start]
-        return _element(meaning, expr.element, rows[-1], time)
+    if expr.window.look in ("next", "nearest"):
+        index = _looked_at(expr.window, rows, range(len(rows)), time)
+        return (
+            None
+            if index is None
+            else _element(meaning, expr.element, rows[index], time)
+        )
     values = [_element(meaning, expr.element, row, time) for row in rows]
     present = [value for value in values if value is not None]
     if expr.reduction == "count":

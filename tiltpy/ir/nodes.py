@@ -124,8 +124,9 @@ Limit = Since | LastRows
 """What limits a window on its left beside a distance."""
 Edge = Literal["start", "end"]
 """The edge of a snapshot that lies in a window: its first tick, or its last."""
-Look = Literal["last", "next"]
-"""The snapshot of a window that an as-of look sees: the last one, or the first."""
+Look = Literal["last", "next", "nearest"]
+"""The snapshot of a window that an as-of look sees: the last one, the first, or the one
+whose stamp is closest to a time, the earlier of two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,8 @@ class Window:
     A start of `ALL_PAST` is -∞, an end of `ALL_FUTURE` is ∞. With a `limit` it begins
     there if that is later. It holds what overlaps it, or with an `edge` only what has
     this edge in it: the first tick or the last one. An as-of `look` sees one snapshot
-    of those. Not an expression: it stands inside a `Reduce` (or a cut) only.
+    of those, by its distance to `t + center` if it looks for the nearest. Not an
+    expression: it stands inside a `Reduce` (or a cut) only.
     """
 
     object: str
@@ -144,6 +146,7 @@ class Window:
     limit: Limit | None = None
     edge: Edge | None = None
     look: Look | None = None
+    center: int = 0
     span: Span = _span()
 
     @property
@@ -163,7 +166,8 @@ class Window:
         """The window at `t + ticks`."""
         start = self.start if self.start == ALL_PAST else self.start + ticks
         end = self.end if self.end == ALL_FUTURE else self.end + ticks
-        return replace(self, start=start, end=end)
+        center = self.center + ticks if self.look == "nearest" else 0
+        return replace(self, start=start, end=end, center=center)
 
 
 @dataclass(frozen=True, slots=True)

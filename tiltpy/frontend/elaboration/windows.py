@@ -199,16 +199,11 @@ def elaborate_as_of(elaborator: Elaborator, ref: syntax.Ref, payload: Type) -> E
             ref.span,
             f"reduce a window, like ~{ref.object}[{time} - 10 : {time}]",
         )
-    if isinstance(ref.start, syntax.Nearest):
-        raise QueryError(
-            "E0003",
-            "`nearest` is not in this version",
-            ref.start.span,
-            f"compare start(~x[last : {time}]) with start(~x[{time} : next])",
-        )
     length = None
     if ref.within is not None:
         length = _read_length(elaborator, ref.within)
+    if isinstance(ref.start, syntax.Nearest):
+        return _elaborate_nearest(elaborator, ref, payload, length)
     back = _is_word(ref.start, LAST)
     bound = ref.stop if back else ref.start
     if bound is None or (back and _is_word(ref.stop, NEXT)):
@@ -239,9 +234,34 @@ def elaborate_as_of(elaborator: Elaborator, ref: syntax.Ref, payload: Type) -> E
         check_range(ticks, ref.span)
     edge = _stamped_edge(elaborator, ref.object)
     look: Look = "last" if back else "next"
-    window = Window(ref.object, start, stop, None, edge, look, ref.span)
+    window = Window(ref.object, start, stop, None, edge, look, span=ref.span)
     reduction = "last" if back else "first"
     return Reduce(reduction, window, Element(payload, ref.span), payload, span=ref.span)
+
+
+def _elaborate_nearest(
+    elaborator: Elaborator, ref: syntax.Ref, payload: Type, length: int | None
+) -> Expr:
+    """Elaborate `~x[nearest t within length]`."""
+    assert isinstance(ref.start, syntax.Nearest)
+    if ref.stop is not None:
+        raise QueryError(
+            "E0109",
+            "`nearest` looks to both sides, and has no other end",
+            ref.stop.span,
+            f"write ~{ref.object}[nearest {elaborator.scope.time}]",
+        )
+    center = _offset(elaborator, ref.start.time)
+    start, stop = ALL_PAST, ALL_FUTURE
+    if length is not None:
+        start, stop = center - length - 1, center + length
+        for ticks in (start, stop):
+            check_range(ticks, ref.span)
+    edge = _stamped_edge(elaborator, ref.object)
+    window = Window(
+        ref.object, start, stop, None, edge, "nearest", center, span=ref.span
+    )
+    return Reduce("last", window, Element(payload, ref.span), payload, span=ref.span)
 
 
 def elaborate_look_start(

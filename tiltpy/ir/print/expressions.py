@@ -115,6 +115,11 @@ class ExprPrinter:
         within = ""
         if window.start != ALL_PAST and window.end != ALL_FUTURE:
             within = f" within {self.ticks(window.end - window.start - 1)}"
+        if window.look == "nearest":
+            if within:
+                within = f" within {self.ticks(window.end - window.center)}"
+            time = self.format_time(window.center)
+            return f"~{window.object}[nearest {time}{within}]"
         if window.look == "last":
             return f"~{window.object}[last : {self.format_time(window.end)}{within}]"
         start = self.format_time(window.start + 1)

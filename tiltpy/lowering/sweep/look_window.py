@@ -4,6 +4,8 @@ A row is followed, nothing is folded: the last one whose stamp the loop has pass
 the first one that it has not. Null rows are passed over.
 """
 
+from dataclasses import replace
+
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import row_value
 from tiltpy.emit.row_access import ObjectRows
@@ -15,6 +17,7 @@ from tiltpy.loops.build import (
     TRUE,
     add,
     conj,
+    disj,
     eq,
     greatest,
     i64,
@@ -25,9 +28,9 @@ from tiltpy.loops.build import (
     select,
     sub,
 )
-from tiltpy.loops.nodes import LExpr, While
+from tiltpy.loops.nodes import Bin, LExpr, While
 from tiltpy.lowering.sweep.row_bounds import RowBounds
-from tiltpy.types import ALL_FUTURE, ALL_PAST, BOOL
+from tiltpy.types import ALL_FUTURE, ALL_PAST, BOOL, I64
 
 
 class LookWindow:
@@ -112,6 +115,11 @@ class LookWindow:
         same = eq(self._edge(self.rows.clamp(tie)), stamp)
         block.add(While(conj(lt(tie, self.rows.count), same), follow.body()))
 
+    def stamp_now(self) -> LExpr:
+        """The stamp of the row, or of any if there is none."""
+        edge = self._edge(self.rows.clamp(greatest(self.row, i64(0))))
+        return add(edge, i64(self.delay))
+
     def _is_row(self) -> LExpr:
         if self.back:
             return le(i64(0), self.row)
@@ -144,6 +152,78 @@ class LookWindow:
     def changes(self) -> list[LExpr]:
         """The first times of the loop at which the look may see another row."""
         return [self.bound.due, self.due]
+
+    def cut(self, element: Expr, *, bounds: bool) -> LExpr:
+        """Whether another row is seen than at the visit before."""
+        del element, bounds
+        return self.changed
+
+    def value(self, block: Block, node: Reduce) -> LoopValue:
+        """The element of the row."""
+        return row_value(block, self.rows, node, self.row, self.exists)
+
+    def reduce(self, node: Reduce) -> None:
+        """Add nothing: one row serves all elements."""
+
+
+class NearestLook:
+    """The row whose stamp is closest to a time: that of a look back, or of one ahead.
+
+    It turns from the one to the other half way between their stamps.
+    """
+
+    def __init__(
+        self,
+        builder: KernelBuilder,
+        bounds: RowBounds,
+        rows: ObjectRows,
+        window: Window,
+    ) -> None:
+        self.rows = rows
+        self.window = window
+        self.wholes: dict[Expr, object] = {}
+        center = window.center
+        back = replace(window, end=center, look="last")
+        ahead = replace(window, start=center - 1, look="next")
+        self.looks = tuple(
+            LookWindow(builder, bounds, rows, each) for each in (back, ahead)
+        )
+        self.row = builder.fresh(f"{rows.name}.nearest")
+        self.before = builder.fresh(f"{rows.name}.before")
+        self.exists = builder.fresh(f"{rows.name}.near", BOOL)
+        self.changed = builder.fresh(f"{rows.name}.turned", BOOL)
+        self.due: LExpr = INF
+
+    def start(self, block: Block) -> None:
+        """Start before the loop."""
+        for look in self.looks:
+            look.start(block)
+        block.set(self.row, i64(0))
+        block.set(self.exists, FALSE)
+
+    def advance(self, block: Block, now: LExpr) -> None:
+        """Move to the loop's time."""
+        block.set(self.before, select(self.exists, self.row, i64(-1)))
+        for look in self.looks:
+            look.advance(block, now)
+        back, ahead = self.looks
+        early, late = (block.name("stamp", look.stamp_now()) for look in self.looks)
+        time = add(now, i64(self.window.center))
+        closer = le(sub(time, early), sub(late, time))
+        both = conj(back.exists, ahead.exists)
+        takes_back = block.name("back", select(both, closer, back.exists))
+        block.set(self.row, select(takes_back, back.row, ahead.row))
+        block.set(self.exists, disj(back.exists, ahead.exists))
+        middle = Bin("//", add(early, late), i64(2), I64)
+        turn = sub(add(middle, i64(1)), i64(self.window.center))
+        turns = conj(both, takes_back, lt(early, late))
+        self.due = block.name("due", select(turns, turn, INF))
+        seen = select(self.exists, self.row, i64(-1))
+        block.set(self.changed, ne(seen, self.before))
+
+    def changes(self) -> list[LExpr]:
+        """The first times of the loop at which another row may be nearest."""
+        return [self.due, *(due for look in self.looks for due in look.changes())]
 
     def cut(self, element: Expr, *, bounds: bool) -> LExpr:
         """Whether another row is seen than at the visit before."""

@@ -42,7 +42,7 @@ from tiltpy.lowering.sweep.cursors import (
     StepCursor,
 )
 from tiltpy.lowering.sweep.fifo_window import SlidingWindow
-from tiltpy.lowering.sweep.look_window import LookWindow
+from tiltpy.lowering.sweep.look_window import LookWindow, NearestLook
 from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.lowering.sweep.refolded_window import RefoldedWindow
 from tiltpy.lowering.sweep.restart import Restart
@@ -55,7 +55,12 @@ from tiltpy.types import ALL_FUTURE, ALL_PAST, BOOL, I64
 
 Points = dict[CutPoint, PointRead]
 LoopWindow = (
-    SlidingWindow | UnorderedWindow | TumblingWindow | RunningWindow | LookWindow
+    SlidingWindow
+    | UnorderedWindow
+    | TumblingWindow
+    | RunningWindow
+    | LookWindow
+    | NearestLook
 )
 Windows = Mapping[Window, LoopWindow]
 
@@ -132,6 +137,8 @@ class SweepOperands:
                     rankings=self.rankings,
                 )
             case WindowPlan.LOOK:
+                if window.look == "nearest":
+                    return NearestLook(self.builder, self.bounds, rows, window)
                 return LookWindow(self.builder, self.bounds, rows, window)
             case WindowPlan.TWO_STACK:
                 return SlidingWindow(
@@ -329,7 +336,7 @@ class SweepOperands:
         return tuple(
             f"~{whole.ranking.rows.name}: {whole.describe()}"
             for window in self.windows.values()
-            if not isinstance(window, TumblingWindow | LookWindow)
+            if not isinstance(window, TumblingWindow | LookWindow | NearestLook)
             for whole in window.wholes.values()
         )
 
@@ -375,6 +382,9 @@ def window_reads(window: Window) -> Iterator[Read]:
     match window.limit:
         case None:
             low = window.start - (window.edge is not None)
+            if window.look == "nearest":  # a read has a bound on one side
+                yield Read(window.object, low, window.center)
+                low = window.center - 2
             yield Read(window.object, low, window.end)
         case LastRows() | Since():
             yield Read(window.object, ALL_PAST, window.end)
