@@ -256,7 +256,6 @@ UNTYPED: Callable[..., Object] = define
         (lambda: phi, "E0204", ""),
         (lambda: tilt.mean(m[t]), "E0113", "m[t]"),
         (lambda: tilt.sum(tilt.mean(m[t - 1 : t])), "E0113", "tilt.mean(m[t - 1 : t])"),
-        (lambda: tilt.sum(m[t - 1 : t] * m[t]), "E0113", "m[t]"),
         (lambda: cast(m[t], "float"), "E0207", 'cast(m[t], "float")'),
         (lambda: m[t] + 10**400, "E0203", "m[t] + 10**400"),
         (deep, "E0301", "value + 1"),

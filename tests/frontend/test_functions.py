@@ -228,8 +228,11 @@ def codes(text: str) -> list[str]:
         ("def f(~v) = low\n~a[t] = { low = ~x[t] return f(~x) }", "E0102"),
         ("def f(~v) = ~d[t]\n~a[t] = { ~d[t] = ~x[t] return f(~x) }", "E0101"),
         ("def f(v) = e + v\n~a[t] = sum(f(e) for e in ~x[t-9 : t])", "E0102"),
-        ("def f(v) = v\n~a[t] = sum(e + f(~y[t]) for e in ~x[t-9 : t])", "E0113"),
-        ("def f(v) = sum(e + v for e in ~x[t-9 : t])\n~a[t] = f(~y[t])", "E0113"),
+        (
+            "def f(v) = sum(e + v for e in ~x[t-9 : t])\n"
+            "~a[t] = sum(f(w) for w in ~x[t-9 : t])",
+            "E0113",
+        ),
         ("~a[t] = { ~d[t] = ~x[t] return ~d[t] }\n~b[t] = ~d[t]", "E0101"),
         ("~a[t] = { ~d[t] = ~x[t] return ~d[t] }\n~b[t] = ~a_d[t]", "E0101"),
         ("def f(~v) = ~a[t]\n~a[t] = f(~x)", "E0105"),

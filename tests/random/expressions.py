@@ -324,8 +324,12 @@ class ExpressionWriter:
         if self.chance(0.25) and grade.level < Level.ROUGH:
             value, grade = self.number(value.type, 1)
         if self.chance(0.25):
-            return If(self.condition(1), value, Phi(value.type)), grade
+            value = self.filtered(value)
         return value, grade
+
+    def filtered(self, value: Expr) -> Expr:
+        """`value` under an `if`."""
+        return If(self.condition(1), value, Phi(value.type))
 
     # Scalars
 

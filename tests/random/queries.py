@@ -175,14 +175,21 @@ class QueryWriter(ExpressionWriter):
 # Cases
 
 
-def random_case(seed: int, *, exact: bool, specials: bool = False) -> Case:
+def random_case(
+    seed: int,
+    *,
+    exact: bool,
+    specials: bool = False,
+    writes: type[QueryWriter] = QueryWriter,
+) -> Case:
     """A query and its streams; the same for the same seed.
 
-    `specials` mixes NaN, -0.0, infinities and the ends of integer types into payloads.
+    `writes` is what writes the definitions. `specials` mixes NaN, -0.0, infinities and
+    the ends of integer types into payloads.
     """
     random = Random(seed)  # noqa: S311 - tests, not secrets
     maker = StreamMaker(random, exact=exact, specials=specials)
-    writer = QueryWriter(random, exact=exact)
+    writer = writes(random, exact=exact)
     inputs, events = [], {}
     for name in "mnk"[: random.choice((1, 1, 2, 2, 3))]:
         payload = random_payload(random)

@@ -5,7 +5,7 @@ state of its own; they are combined at the end, so that no addition waits for an
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tiltpy.abi.signature import LANES
 from tiltpy.aggregates.aggregate import Aggregate, State, name_state
@@ -42,13 +42,15 @@ Lift = Callable[[Block, CellIndex, LExpr], State]
 class Pane:
     """A range of cells of an object: `cells` of them from `base` on.
 
-    For a window over rows their number is a variable.
+    For a window over rows their number is a variable. `names` are the values of the
+    element's free names.
     """
 
     source: CellArrays
     element: Expr
     base: LExpr
     cells: int | Var
+    names: Mapping[str, LoopValue] = field(default_factory=dict, compare=False)
 
     @property
     def size(self) -> LExpr:
@@ -77,7 +79,7 @@ class Pane:
             assert isinstance(node, Element)
             return snapshot
 
-        value = lower_expr(block, leaf, self.element)
+        value = lower_expr(block, leaf, self.element, self.names)
         begins: LExpr = TRUE
         if self.source.begins is not None:
             first = eq(Bin("+", where.base, Lane(I64), I64), self.base)

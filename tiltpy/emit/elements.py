@@ -1,19 +1,40 @@
 """The elements of windows: what an event contributes to a reduction."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.row_access import ObjectRows
-from tiltpy.emit.values import LoopValue, Reading, lower_expr
-from tiltpy.ir.nodes import Element, ElementStart, Expr, Reduce
+from tiltpy.emit.values import Leaf, LoopValue, Reading, lower_expr
+from tiltpy.ir.nodes import (
+    Const,
+    Element,
+    ElementStart,
+    Expr,
+    Let,
+    Local,
+    Phi,
+    Reduce,
+)
+from tiltpy.ir.traversal import children, with_children
 from tiltpy.loops.build import TRUE, conj, i64, select
 from tiltpy.loops.nodes import LExpr
 
+Names = Mapping[str, LoopValue]
+"""The values of an element's free names."""
 
-def element_of(block: Block, rows: ObjectRows, row: LExpr, element: Expr) -> LoopValue:
+
+def element_of(
+    block: Block,
+    rows: ObjectRows,
+    row: LExpr,
+    element: Expr,
+    names: Names | None = None,
+) -> LoopValue:
     """Evaluate a window's element at an existing row; φ where it does not contribute.
 
-    A null row never does, even if the element does not look at it.
+    A null row never does, even if the element does not look at it. `names` are the
+    constants of the fold (see `FoldedElement`).
     """
     exists = rows.exists(row)
 
@@ -23,7 +44,7 @@ def element_of(block: Block, rows: ObjectRows, row: LExpr, element: Expr) -> Loo
         assert isinstance(node, Element), "an element reads its snapshot alone"
         return rows.value(row, exists)
 
-    value = lower_expr(block, leaf, element)
+    value = lower_expr(block, leaf, element, names)
     return replace(value, valid=conj(exists, value.valid))
 
 
@@ -33,9 +54,97 @@ def is_filtered(builder: KernelBuilder, rows: ObjectRows, element: Expr) -> bool
 
 
 def row_value(
-    block: Block, rows: ObjectRows, node: Reduce, row: LExpr, exists: LExpr
+    block: Block,
+    rows: ObjectRows,
+    node: Reduce,
+    row: LExpr,
+    exists: LExpr,
 ) -> LoopValue:
     """Evaluate the element at a row for a `first` or `last`; φ unless `exists`."""
     readable = block.name("row", select(exists, row, i64(0)))
     value = element_of(block, rows, readable, node.element)
     return replace(value, valid=exists)
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedElement:
+    """An element apart from its constants: whatever of it does not see the snapshot.
+
+    `element` has them as free names. Each of the `constants` may use those before it.
+    """
+
+    element: Expr
+    constants: tuple[tuple[str, Expr], ...]
+
+    @staticmethod
+    def of(element: Expr) -> "FoldedElement":
+        """Take the largest constants out of an element."""
+        constants = _Constants()
+        rest = constants.take(element, {}, frozenset())
+        return FoldedElement(rest, tuple((n, e) for e, n in constants.names.items()))
+
+    def values(self, block: Block, leaf: Leaf) -> dict[str, LoopValue]:
+        """Compute the constants, once for a fold, of what `leaf` reads at `t`."""
+        values: dict[str, LoopValue] = {}
+        for name, expr in self.constants:
+            values[name] = _in_variables(block, lower_expr(block, leaf, expr, values))
+        return values
+
+
+@dataclass(frozen=True, slots=True)
+class _Constants:
+    """The constants of an element found so far, by their names."""
+
+    names: dict[Expr, str] = field(default_factory=dict)
+
+    def take(
+        self, expr: Expr, known: Mapping[str, Expr], varying: frozenset[str]
+    ) -> Expr:
+        """Replace what does not depend on the element by names.
+
+        `known` are the names of the element whose values are constants, `varying` those
+        of others.
+        """
+        match expr:
+            case Const() | Phi() | Element() | ElementStart():
+                return expr
+            case Local(name=name):
+                return known.get(name, expr)
+            case Let(name=name):
+                value = self.take(expr.value, known, varying)
+                if not _varies(value, varying):
+                    return self.take(expr.body, {**known, name: value}, varying)
+                body = self.take(expr.body, known, varying | {name})
+                return replace(expr, value=value, body=body)
+            case Reduce():
+                return self._name(expr)
+            case _:
+                parts = tuple(
+                    self.take(each, known, varying) for each in children(expr)
+                )
+                whole = with_children(expr, parts)
+                return whole if _varies(whole, varying) else self._name(whole)
+
+    def _name(self, expr: Expr) -> Local:
+        name = self.names.setdefault(expr, f"constant {len(self.names)}")
+        return Local(name, expr.type, expr.span)
+
+
+def _varies(expr: Expr, varying: frozenset[str]) -> bool:
+    """Decide whether an expression depends on the element."""
+    match expr:
+        case Element() | ElementStart():
+            return True
+        case Local(name=name):
+            return name in varying
+        case Reduce():
+            return False
+        case _:
+            return any(_varies(each, varying) for each in children(expr))
+
+
+def _in_variables(block: Block, value: LoopValue) -> LoopValue:
+    """Assign a value to variables, so that no loop computes it again."""
+    number = None if value.value is None else block.name("c", value.value)
+    fields = tuple(_in_variables(block, each) for each in value.fields)
+    return LoopValue(value.type, number, block.name("ok", value.valid), fields)

@@ -1,6 +1,6 @@
 """References of an object that its loop follows: points, windows, reductions."""
 
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from typing import Literal
 
 from tiltpy.ir.cuts import event_bounds, expressions, leaf_cuts
@@ -10,41 +10,80 @@ from tiltpy.ir.nodes import (
     CutTime,
     CutWindow,
     EventBound,
+    Expr,
     Reduce,
     TemporalExpr,
     Window,
 )
-from tiltpy.ir.traversal import walk
+from tiltpy.ir.traversal import children, sees_present, walk
 
 
 def references(definition: TemporalExpr) -> tuple[list[CutPoint], list[Window]]:
-    """The distinct points and windows of an object's body and cuts."""
+    """The distinct points and windows of an object's body and cuts.
+
+    Not the windows that only have elements that see the present (`present_folds`).
+    """
     points: dict[CutPoint, None] = {}
     windows: dict[Window, None] = {}
-    for expr in expressions(definition):
-        for node in walk(expr):
-            match node:
-                case At() | EventBound():
-                    points.setdefault(CutPoint(node.object, node.offset))
-                case Reduce():
-                    windows.setdefault(node.window)
-                case _:
-                    pass
+    for node in _nodes(definition):
+        match node:
+            case At() | EventBound():
+                points.setdefault(CutPoint(node.object, node.offset))
+            case Reduce() if not sees_present(node.element):
+                windows.setdefault(node.window)
+            case _:
+                pass
     for cut in leaf_cuts(definition.cuts):
         match cut:
             case CutPoint():
                 points.setdefault(cut)
             case CutWindow():
-                windows.setdefault(cut.window)
+                if not sees_present(cut.element):
+                    windows.setdefault(cut.window)
             case CutTime():
                 pass
     return list(points), list(windows)
 
 
 def reductions(definition: TemporalExpr) -> list[Reduce]:
-    """The distinct reductions of an object's body and cuts."""
-    nodes = (node for expr in expressions(definition) for node in walk(expr))
-    return list(dict.fromkeys(node for node in nodes if isinstance(node, Reduce)))
+    """The distinct reductions whose elements see their snapshots alone."""
+    return [node for node in _reductions(definition) if not sees_present(node.element)]
+
+
+def present_reductions(definition: TemporalExpr) -> list[Reduce]:
+    """The distinct reductions whose elements see the present."""
+    return [node for node in _reductions(definition) if sees_present(node.element)]
+
+
+def present_folds(definition: TemporalExpr) -> list[tuple[Window, Expr]]:
+    """The windows that are reduced by an element that sees the present.
+
+    Those whose results another element sees come first.
+    """
+    folds: dict[tuple[Window, Expr], None] = {}
+
+    def collect(expr: Expr) -> None:
+        for child in children(expr):
+            collect(child)
+        if isinstance(expr, Reduce) and sees_present(expr.element):
+            folds.setdefault((expr.window, expr.element))
+
+    for expr in expressions(definition):
+        collect(expr)
+    for cut in leaf_cuts(definition.cuts):
+        if isinstance(cut, CutWindow) and sees_present(cut.element):
+            folds.setdefault((cut.window, cut.element))
+    return list(folds)
+
+
+def _reductions(definition: TemporalExpr) -> dict[Reduce, None]:
+    nodes = _nodes(definition)
+    return dict.fromkeys(node for node in nodes if isinstance(node, Reduce))
+
+
+def _nodes(definition: TemporalExpr) -> Iterator[Expr]:
+    """Yield the nodes of an object's body and cuts, those in elements among them."""
+    return (node for expr in expressions(definition) for node in walk(expr))
 
 
 def derived_bounds(

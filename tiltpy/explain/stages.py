@@ -7,10 +7,10 @@ from typing import assert_never
 
 from tiltpy.abi.layouts import SamplingGrid, TimeLayout
 from tiltpy.abi.signature import LANES, Loop, Shape
-from tiltpy.aggregates.user_defined import slide_of
+from tiltpy.aggregates.user_defined import Slide, slide_of
 from tiltpy.compiler.lazy_code import LazyCode
 from tiltpy.compiler.query_kernels import Compiler, QueryKernels
-from tiltpy.emit.references import reductions
+from tiltpy.emit.references import present_reductions, reductions
 from tiltpy.ir.nodes import Query
 from tiltpy.ir.print.query import by, format_query
 from tiltpy.loops.printer import format_kernel
@@ -122,9 +122,12 @@ def _plan(
 
 
 def _explain_user_reductions(compiled: QueryKernels) -> Iterator[str]:
-    """Say how each use of a user-defined reduction follows its window."""
+    """Say how reductions that are user-defined, or see the present, follow windows."""
     user_defined = {each.name: each for each in compiled.query.reductions}
     for definition in compiled.query.definitions:
+        for node in present_reductions(definition):
+            anew = f"{node.reduction} of ~{node.window.object} {Slide.RECOMPUTE.value}"
+            yield f"~{definition.name}: {anew}: its element sees the present"
         for node in reductions(definition):
             if node.reduction in user_defined:
                 name = node.window.object

@@ -151,6 +151,7 @@ def reduce_window(
             rows,
             low,
             high,
+            time,
         )
     if expr.window.look in ("next", "nearest"):
         index = _looked_at(expr.window, rows, range(len(rows)), time)
@@ -187,15 +188,19 @@ def fold_user_reduction(
     rows: Sequence[Snapshot | Event],
     start: float,
     end: float,
+    time: int,
 ) -> Value | None:
-    """Fold the `rows` of `(start, end]` by `acc` alone, with `element` of each."""
+    """Fold the `rows` of `(start, end]` by `acc` alone, with `element` of each.
+
+    `time` is the present, to which elements may refer.
+    """
 
     def evaluate(expr: Expr, names: Mapping[str, Value | None]) -> Value | None:
-        return meaning.evaluate(expr, EvaluationScope(0, names))
+        return meaning.evaluate(expr, EvaluationScope(time, names))
 
     state, is_empty = whole_state(evaluate(reduction.init, {}), reduction.state), True
     for row in rows:
-        value = _element(meaning, element, row, 0)
+        value = _element(meaning, element, row, time)
         if value is None:
             continue
         first, last = cut_to(row, start, end)

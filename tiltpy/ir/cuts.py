@@ -16,7 +16,7 @@ from tiltpy.ir.nodes import (
     Reduce,
     TemporalExpr,
 )
-from tiltpy.ir.traversal import walk
+from tiltpy.ir.traversal import sees_present, walk
 
 LeafCut = CutPoint | CutWindow | CutTime
 """A cut that is no `InlinedCut`."""
@@ -71,9 +71,15 @@ def map_definition(
 
 
 def expressions(definition: TemporalExpr) -> Iterator[Expr]:
-    """Yield the body, and the values carried only to cut like inlined objects."""
+    """Yield the body, and what is carried only to cut.
+
+    The values of inlined objects, and elements that see the present.
+    """
     yield definition.body
     yield from inlined_values(definition.cuts)
+    for cut in leaf_cuts(definition.cuts):
+        if isinstance(cut, CutWindow) and sees_present(cut.element):
+            yield cut.element
 
 
 def event_bounds(definition: TemporalExpr) -> Iterator[EventBound]:

@@ -193,8 +193,10 @@ class ElementStart:
 class Reduce:
     """`⊕(reduction, element for each snapshot of window)`, skipping φ elements.
 
-    `element` is an expression over `Element` alone: no points, times or reductions in
-    it. A condition (`... if c`) is written as `If(c, element, Phi)`. `ddof` is 0 but
+    `element` is a closed expression over `Element`. Whatever else it refers to, points
+    and times and reductions, it sees at the present `t`: constants of the fold, which
+    cut like the references of the body. A condition (`... if c`) is written as
+    `If(c, element, Phi)`. `ddof` is 0 but
     for `var` and `std`. `parameter` is the `q` of `quantile`, the `n` of `topk`, whose
     result is a struct, and None for all others. `reduction` is built in or
     user-defined; `bounds` says whether it sees where snapshots start and end.
@@ -384,8 +386,8 @@ class CutWindow:
     """A window: cuts where the snapshots whose `element` is not φ are others.
 
     `window.span` takes no part. `element` is `Element` itself where every snapshot
-    contributes. With `bounds` it cuts as well where one of those snapshots starts or
-    ends elsewhere, cut to the window.
+    contributes; what it sees of the present has cuts of its own. With `bounds` it cuts
+    as well where one of those snapshots starts or ends elsewhere, cut to the window.
     """
 
     window: Window

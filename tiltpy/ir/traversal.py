@@ -90,6 +90,20 @@ def rewrite(expr: Expr, rule: Callable[[Expr], Expr]) -> Expr:
     return rule(with_children(expr, new))
 
 
+def rewrite_element(element: Expr, rule: Callable[[Expr], Expr]) -> Expr:
+    """Apply a rule to every node of an element, but not to those of other windows."""
+    if isinstance(element, Reduce):
+        return element
+    new = tuple(rewrite_element(child, rule) for child in children(element))
+    return rule(with_children(element, new))
+
+
+def sees_present(element: Expr) -> bool:
+    """Tell whether an element refers to more than its snapshot: to what is at `t`."""
+    present = At | EventBound | Time | Reduce
+    return any(isinstance(node, present) for node in walk(element))
+
+
 def walk(expr: Expr) -> Iterator[Expr]:
     """Yield every node, each before its subexpressions."""
     stack = [expr]
@@ -120,7 +134,8 @@ def shift_cut(cut: Cut, ticks: int) -> Cut:
         case CutPoint():
             return replace(cut, offset=cut.offset + ticks)
         case CutWindow(window=window):
-            return replace(cut, window=window.shift_by(ticks))
+            element = shift(cut.element, ticks) if ticks else cut.element
+            return replace(cut, window=window.shift_by(ticks), element=element)
         case CutTime():
             return cut
         case InlinedCut():

@@ -24,7 +24,7 @@ from tiltpy.ir.nodes import (
     TemporalExpr,
     Window,
 )
-from tiltpy.ir.traversal import walk
+from tiltpy.ir.traversal import sees_present, walk
 from tiltpy.loops.build import FALSE, TRUE
 from tiltpy.loops.nodes import Var
 from tiltpy.types import BOOL, Struct, Type
@@ -61,7 +61,7 @@ def is_phi_without_reads(definition: TemporalExpr) -> bool:
 
 def cuts_at_each_row(cut: Cut) -> bool:
     """Decide whether an object is cut where any row comes into a window, or leaves."""
-    if not isinstance(cut, CutWindow) or cut.bounds:
+    if not isinstance(cut, CutWindow) or cut.bounds or sees_present(cut.element):
         return False
     value = lower_expr(trial_block(), lambda node: _present(node.type), cut.element)
     return value.valid == TRUE

@@ -5,10 +5,16 @@ from dataclasses import dataclass
 
 from tiltpy.aggregates.user_defined import Slide, slide_of
 from tiltpy.costs import Costs
-from tiltpy.emit.references import reductions, references, uses_time
+from tiltpy.emit.references import (
+    present_folds,
+    reductions,
+    references,
+    uses_time,
+)
 from tiltpy.forks import cached_property
 from tiltpy.ir.nodes import (
     CutPoint,
+    Expr,
     Reduce,
     TemporalExpr,
     UserReduction,
@@ -65,8 +71,20 @@ class LoopFacts:
 
     @cached_property
     def windows(self) -> tuple[Window, ...]:
-        """The window references."""
+        """The window references, but for `present`."""
         return tuple(references(self.definition)[1])
+
+    @cached_property
+    def present(self) -> tuple[tuple[Window, Expr], ...]:
+        """The windows that are reduced by an element that sees the present."""
+        return tuple(present_folds(self.definition))
+
+    @property
+    def present_refusal(self) -> Refusal | None:
+        """Why no scan serves that folds windows as they move."""
+        if not self.present:
+            return None
+        return Refusal(f"elements of ~{self.present[0][0].object} see the present")
 
     @cached_property
     def reductions(self) -> tuple[Reduce, ...]:

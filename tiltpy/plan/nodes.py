@@ -8,7 +8,7 @@ over them.
 from dataclasses import dataclass
 from enum import Enum
 
-from tiltpy.ir.nodes import CutPoint, Reduce, Window
+from tiltpy.ir.nodes import CutPoint, Expr, Reduce, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,9 @@ class Operands:
     them, if any, whose events last a tick. With `stepped` the loop visits every change,
     and whatever follows it moves by one row at most. With `always_cuts` each visit
     starts a new snapshot, so that none need be compared, or the object is distinct, and
-    snapshots are joined afterwards. `clipped` are windows with a
-    user-defined reduction that sees where their edges cut events.
+    snapshots are joined afterwards. `clipped` are windows with a user-defined reduction
+    that sees where their edges cut events. Those in `present` have an element that sees
+    the present: all of their rows are folded at each visit.
     """
 
     points: tuple[tuple[CutPoint, CursorPlan], ...]
@@ -90,6 +91,7 @@ class Operands:
     stepped: bool
     always_cuts: bool
     clipped: tuple[Window, ...]
+    present: tuple[tuple[Window, Expr], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

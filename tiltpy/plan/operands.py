@@ -12,6 +12,7 @@ from tiltpy.ir.nodes import (
     InlinedCut,
     Window,
 )
+from tiltpy.ir.traversal import sees_present
 from tiltpy.plan.loop_facts import LoopFacts
 from tiltpy.plan.nodes import CursorPlan, Operands, WindowChoice, WindowPlan
 
@@ -38,6 +39,7 @@ def plan_operands(facts: LoopFacts, choices: Iterable[WindowChoice]) -> Operands
             and all(_starts_snapshot(facts, windows, c) for c in facts.definition.cuts)
         ),
         tuple(window for window in windows if window in clipped),
+        facts.present,
     )
 
 
@@ -82,6 +84,8 @@ def _starts_snapshot(
         case CutPoint(object=name):
             return facts.objects[name].disjoint and facts.objects[name].complete
         case CutWindow(bounds=True):
+            return False
+        case CutWindow(element=element) if sees_present(element):
             return False
         case CutWindow(window=window, element=element):
             in_order = windows[window] is WindowPlan.TWO_STACK and window.is_fixed

@@ -38,7 +38,7 @@ from tiltpy.ir.nodes import (
     Time,
     Window,
 )
-from tiltpy.ir.traversal import walk
+from tiltpy.ir.traversal import sees_present, walk
 from tiltpy.loops.build import TRUE, i64
 from tiltpy.loops.nodes import Array, LExpr
 from tiltpy.ops import WHOLE_WINDOW
@@ -267,6 +267,8 @@ def _check(definition: TemporalExpr, query: Query) -> None:
 
 
 def _check_reduction(node: Reduce, query: Query) -> None:
+    if sees_present(node.element):
+        raise Misfit(f"elements of ~{node.window.object} see the present")
     if node.reduction in WHOLE_WINDOW:
         raise Misfit(refuse_whole_window(node).reason)
     user_defined = next((r for r in query.reductions if r.name == node.reduction), None)

@@ -56,6 +56,7 @@ def _choice(choice: LoopChoice, printer: ExprPrinter) -> Iterator[str]:
         for line in (
             *_points(choice.plan.operands, printer),
             *_windows(choice.windows, printer),
+            *_present(choice.plan.operands, printer),
         ):
             yield f"    {line}"
     for name, refusal in choice.refusals:
@@ -67,6 +68,11 @@ def _points(operands: Operands, printer: ExprPrinter) -> Iterator[str]:
         skips = ", without a visit in its gaps" if point in operands.skipped else ""
         name = f"~{point.object}[{printer.format_time(point.offset)}]"
         yield f"{name} {cursor.value}{skips}"
+
+
+def _present(operands: Operands, printer: ExprPrinter) -> Iterator[str]:
+    for window in dict.fromkeys(window for window, _ in operands.present):
+        yield f"{printer.window(window)} folds its rows anew: elements see the present"
 
 
 def _windows(choices: Iterable[WindowChoice], printer: ExprPrinter) -> Iterator[str]:

@@ -155,11 +155,15 @@ def expand_call(
     elaborator.objects.expansion.count_call(node.span)
     scope = _bind_arguments(elaborator, function, node, level)
     before, outer = len(elaborator.errors), elaborator.scope
+    frame = elaborator.frame
+    misplaced = None if frame is None else frame.misplaced
     elaborator.scope = scope
     try:
         result = _elaborate_block(elaborator, function.body, level + 1)
-        if elaborator.frame is not None:
+        if frame is not None:
             check_size(result, function.body.span)
+            if misplaced is None and frame.misplaced is not None:
+                add_call_note(frame.misplaced, function, node.span)
     except QueryError as error:
         add_call_note(error, function, node.span)
         raise

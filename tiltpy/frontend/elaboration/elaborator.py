@@ -31,8 +31,14 @@ class ReductionFrame:
     """The inside of a reduction, and its window once that is known."""
 
     active: bool
-    """Whether it reduces the events that are alive at a point."""
+    """Whether a point reference stands for the events that are alive there."""
     window: Window | None = None
+    misplaced: QueryError | None = None
+    """The error of the first reference to the present, if there is no window."""
+
+    def see_present(self, error: QueryError) -> None:
+        """Note a reference to the present, which is an error unless a window stands."""
+        self.misplaced = self.misplaced or error
 
 
 class Elaborator:

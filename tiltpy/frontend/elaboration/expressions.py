@@ -141,8 +141,12 @@ def _elaborate_call(
         case Callee.REDUCTION:
             return elaborate_reduction(elaborator, node, level)
         case Callee.EVENT_BOUND:
-            if elaborator.frame is not None:
-                raise inside_reduction(node.span, f"{name}()")
+            frame = elaborator.frame
+            if frame is not None:
+                inside = inside_reduction(node.span, f"{name}()")
+                if frame.active:
+                    raise inside
+                frame.see_present(inside)
             return elaborate_event_bound(elaborator, node)
         case Callee.EXISTS:
             operand = elaborate_expression(elaborator, node.arguments[0], level)

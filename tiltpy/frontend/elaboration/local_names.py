@@ -28,7 +28,7 @@ from tiltpy.frontend.surface.names import fresh_name
 from tiltpy.ir.construct.ticks import ticks_const
 from tiltpy.ir.construct.widening import finish, is_untyped
 from tiltpy.ir.nodes import At, Const, EventBound, Expr, Let, Local, Phi, Time
-from tiltpy.ir.traversal import children, names
+from tiltpy.ir.traversal import children, names, rewrite
 from tiltpy.limits import MAX_DEPTH, MAX_ELEMENT
 from tiltpy.source import Span
 from tiltpy.types import DURATION, I64, INT_LITERAL
@@ -141,7 +141,8 @@ def elaborate_name(elaborator: Elaborator, name: syntax.Name, level: int) -> Exp
         return _elaborate_local(elaborator, name, scope.names[text], level + 2)
     if text == scope.time:
         if elaborator.frame is not None:
-            raise inside_reduction(name.span, f"the time `{text}`")
+            inside = inside_reduction(name.span, f"the time `{text}`")
+            elaborator.frame.see_present(inside)
         return Time(0, I64, name.span)
     match scope.times.params.get(text):
         case Const(value=value, type=scalar):
@@ -153,9 +154,20 @@ def elaborate_name(elaborator: Elaborator, name: syntax.Name, level: int) -> Exp
 
 
 def _elaborate_local(
-    elaborator: Elaborator, name: syntax.Name, local: LocalBinding | Expr, level: int
+    elaborator: Elaborator,
+    name: syntax.Name,
+    local: LocalBinding | Expr | None,
+    level: int,
 ) -> Expr:
-    """Elaborate a local name, which must be of this time and not inside a reduction."""
+    """Elaborate a local name, which must be of this time; written out in an element."""
+    if local is None:
+        raise QueryError(
+            "E0113",
+            f"`{name.text}` is an element of the reduction around this one",
+            name.span,
+            "a reduction inside an element is the same for all elements: it sees the "
+            f"time `{elaborator.scope.time}`, and elements of its own window",
+        )
     if isinstance(local, LocalBinding):
         value = _elaborate_binding(elaborator, local, level)
         moved = local.scope.points != elaborator.scope.points
@@ -175,8 +187,24 @@ def _elaborate_local(
             "write it out here, or make an object of it",
         )
     if outside and elaborator.frame is not None:
-        raise inside_reduction(name.span, f"the name `{name.text}`")
+        inside = inside_reduction(name.span, f"the name `{name.text}`")
+        elaborator.frame.see_present(inside)
+        return _write_out(elaborator, value, name.span)
     return value
+
+
+def _write_out(elaborator: Elaborator, value: Expr, span: Span) -> Expr:
+    """Replace the names of the body in a value: no `let` reaches into a reduction."""
+    values: dict[str, Expr] = {}
+
+    def rule(node: Expr) -> Expr:
+        return values.get(node.name, node) if isinstance(node, Local) else node
+
+    for bound, expr, _ in elaborator.lets:
+        values[bound] = rewrite(expr, rule)
+    written = rewrite(value, rule)
+    check_size(written, span)
+    return written
 
 
 def _unknown_name(elaborator: Elaborator, name: syntax.Name) -> QueryError | Poison:

@@ -44,17 +44,33 @@ def elaborate_reference(elaborator: Elaborator, ref: syntax.Ref) -> Expr:
         value = elaborate_as_of(elaborator, target, payload)
     elif ref.stop is not None or (frame is not None and frame.active):
         value = _elaborate_element(elaborator, target, payload)
-    elif frame is not None:
-        raise QueryError(
-            "E0113",
-            f"~{ref.object} at one point stands inside a reduction",
-            ref.span,
-            general.hint_window(ref, time),
-        )
     else:
-        ticks = read_offset(ref.start, time, elaborator.scope.times)
+        if frame is not None:
+            frame.see_present(_one_point(ref, time))
+        ticks = _read_point(elaborator, ref.start)
         value = At(target.object, ticks, payload, ref.span)
     return elaborate_fields(elaborator, value, fields)
+
+
+def _one_point(ref: syntax.Ref, time: str) -> QueryError:
+    """Make the error that a reduction has a point reference instead of a window."""
+    return QueryError(
+        "E0113",
+        f"~{ref.object} at one point stands inside a reduction",
+        ref.span,
+        general.hint_window(ref, time),
+    )
+
+
+def _read_point(elaborator: Elaborator, time: syntax.Expr) -> int:
+    """Read the offset of a point; a mistake in a reduction may be a missing window."""
+    frame = elaborator.frame
+    try:
+        return read_offset(time, elaborator.scope.time, elaborator.scope.times)
+    except QueryError:
+        if frame is not None and frame.window is None and frame.misplaced is not None:
+            raise frame.misplaced from None
+        raise
 
 
 def _elaborate_element(elaborator: Elaborator, ref: syntax.Ref, payload: Type) -> Expr:

@@ -36,23 +36,28 @@ def elaborate_reduction(
         ddof, constant = read_extra_arguments(node)
     else:
         name, active, ddof, constant = callee, False, 0, None
-    if elaborator.frame is not None:
-        raise inside_reduction(node.span, "another reduction")
+    outer, scope = elaborator.frame, elaborator.scope
+    if outer is not None:
+        outer.see_present(inside_reduction(node.span, "another reduction"))
     parameter = None
     if constant is not None:
         value = elaborator.expression(constant, level)
         parameter = read_parameter(name, value)
     argument = node.arguments[0]
     elaborator.frame = frame = ReductionFrame(active)
+    if outer is not None:
+        elaborator.scope = scope.without_elements()
     try:
         if isinstance(argument, syntax.Comprehension):
             element = _elaborate_comprehension(elaborator, argument, frame, level)
         else:
             element = elaborator.expression(argument, level)
     finally:
-        elaborator.frame = None
+        elaborator.frame, elaborator.scope = outer, scope
     if frame.window is None:
-        time = elaborator.scope.time
+        if frame.misplaced is not None:
+            raise frame.misplaced
+        time = scope.time
         example = f"~x[{time}]" if active else _example_window(time)
         raise QueryError(
             "E0113",
@@ -81,7 +86,8 @@ def _elaborate_comprehension(
 ) -> Expr:
     """Elaborate `element for name in window if condition`.
 
-    The element is φ where the condition is not true.
+    The element is φ where the condition is not true. Point references in both are to
+    the present.
     """
     window = strip_parens(node.window)
     point = isinstance(window, syntax.Ref) and window.stop is None
@@ -93,6 +99,7 @@ def _elaborate_comprehension(
             f"like {_example_window(elaborator.scope.time)}",
         )
     value, outer = elaborate_reference(elaborator, window), elaborator.scope
+    frame.active = False
     for word, field in node.names:
         local = replace(value, span=word.span)
         if field is not None:

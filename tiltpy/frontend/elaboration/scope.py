@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from tiltpy.frontend.elaboration.library import Functions
 from tiltpy.frontend.elaboration.tick_constants import Ticks, Times
 from tiltpy.frontend.surface import syntax
-from tiltpy.ir.nodes import Const, Expr
+from tiltpy.ir.nodes import Const, Element, Expr
+from tiltpy.ir.traversal import walk
 from tiltpy.types import TDom
 
 
@@ -50,7 +51,8 @@ class Scope:
     a function and in an argument of one.
 
     A name stands for a `LocalBinding`, or for a value: the element of a reduction, or a
-    field of it. `domains` are the time domains that blocks declare, None where one was
+    field of it; None for an element that a reduction inside that one does not see.
+    `domains` are the time domains that blocks declare, None where one was
     wrong. A `closed` scope does not see the objects of the query.
     """
 
@@ -60,7 +62,7 @@ class Scope:
     tdom: TDom = field(default_factory=TDom)
     points: TDom = field(default_factory=TDom)
     within: str = ""
-    names: Mapping[str, LocalBinding | Expr] = field(default_factory=dict)
+    names: Mapping[str, LocalBinding | Expr | None] = field(default_factory=dict)
     objects: Mapping[str, Alias] = field(default_factory=dict)
     domains: Mapping[str, TDom | None] = field(default_factory=dict)
     closed: bool = False
@@ -77,6 +79,16 @@ class Scope:
         times = replace(self.times, params=params)
         return replace(self, names={**self.names, name: value}, times=times)
 
+    def without_elements(self) -> "Scope":
+        """Hide the elements of the reductions around: the scope inside another one."""
+        names = {
+            name: value
+            if isinstance(value, LocalBinding) or not _varies(value)
+            else None
+            for name, value in self.names.items()
+        }
+        return replace(self, names=names)
+
     def with_ticks(self, name: str, ticks: int) -> "Scope":
         """Extend the scope by the name of a duration."""
         names = {key: value for key, value in self.names.items() if key != name}
@@ -92,3 +104,8 @@ class Scope:
     def with_object(self, name: str, alias: Alias) -> "Scope":
         """Extend the scope by `~name`, an object."""
         return replace(self, objects={**self.objects, name: alias})
+
+
+def _varies(value: Expr | None) -> bool:
+    """Tell whether a value is made of an element of a reduction."""
+    return value is None or any(isinstance(node, Element) for node in walk(value))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from tiltpy.ir.cuts import leaf_cuts
+from tiltpy.ir.cuts import leaf_cuts, map_cuts
 from tiltpy.ir.endless import endless_bounds
 from tiltpy.ir.keys import object_keys
 from tiltpy.ir.nodes import (
@@ -188,7 +188,6 @@ def _verify_expr(expr: Expr, scope: _VerifyScope) -> None:
             inner = {**scope.locals, expr.name: expr.value.type}
             _verify_expr(expr.body, replace(scope, locals=inner))
         case Reduce():
-            _require_outside_element(expr, scope)
             _verify_window(expr.window, scope)
             _verify_element(expr.window, expr.element, scope)
         case _:
@@ -208,7 +207,6 @@ def _type_fault(expr: Expr, scope: _VerifyScope) -> str | None:
 def _verify_reference(expr: Expr, scope: _VerifyScope) -> None:
     match expr:
         case At() | EventBound() | Time():
-            _require_outside_element(expr, scope)
             _verify_offset(expr.offset, scope)
         case Local():
             known_type = scope.locals.get(expr.name)
@@ -233,11 +231,6 @@ def _verify_reference(expr: Expr, scope: _VerifyScope) -> None:
             scope.require(known, fault, expr)
         case _:
             pass
-
-
-def _require_outside_element(expr: Expr, scope: _VerifyScope) -> None:
-    fault = f"{type(expr).__name__} inside an element"
-    scope.require(scope.element is None, fault, expr)
 
 
 def _verify_object(name: str, scope: _VerifyScope) -> None:
@@ -294,7 +287,7 @@ def _verify_cuts(cuts: tuple[Cut, ...], scope: _VerifyScope) -> None:
 
 def _verify_covered(expr: Expr, cuts: tuple[Cut, ...], scope: _VerifyScope) -> None:
     """Check that all a result sees cuts it; a cut may outlive its reference."""
-    covered = set(leaf_cuts(cuts))
+    covered = set(leaf_cuts(map_cuts(cuts, drop_unused)))
     for node in walk(drop_unused(expr)):
         match node:
             case At() | EventBound():

@@ -8,7 +8,7 @@ from tiltpy.abi.signature import Read
 from tiltpy.aggregates.user_defined import Slide, slide_of
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.join_snapshots import unsign_zeros
-from tiltpy.emit.references import derived_bounds, reductions
+from tiltpy.emit.references import derived_bounds, present_reductions, reductions
 from tiltpy.emit.row_access import ObjectRows
 from tiltpy.emit.values import Leaf, LoopValue, Reading, lower_expr
 from tiltpy.ir.cuts import leaf_cuts
@@ -43,6 +43,7 @@ from tiltpy.lowering.sweep.cursors import (
 )
 from tiltpy.lowering.sweep.fifo_window import SlidingWindow
 from tiltpy.lowering.sweep.look_window import LookWindow, NearestLook
+from tiltpy.lowering.sweep.present_window import PresentWindow
 from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.lowering.sweep.refolded_window import RefoldedWindow
 from tiltpy.lowering.sweep.restart import Restart
@@ -87,15 +88,27 @@ class SweepOperands:
         self.bounds = RowBounds(builder)
         self.cursors = {p: self._cursor(p, how) for p, how in plan.points}
         self.windows = {w: self._window(w, how) for w, how in plan.windows}
+        self.present = {
+            (window, element): PresentWindow(
+                builder,
+                objects[window.object],
+                window,
+                element,
+                definition.tdom.precision,
+            )
+            for window, element in plan.present
+        }
         self.clipped: dict[Window, ClippedWindow] = {}
         for node in reductions(definition):
             self._reduce(node)
+        for node in present_reductions(definition):
+            self.present[node.window, node.element].reduce(node)
         self.points: Points = {}
         self.flags: list[Var] = []
         if not plan.always_cuts:
             for cut in leaf_cuts(definition.cuts):
                 if isinstance(cut, CutWindow):
-                    self.windows[cut.window].cut(cut.element, bounds=cut.bounds)
+                    self._cut_window(cut)
         elif plan.one_tick not in definition.cuts and not definition.distinct:
             for direct in definition.cuts:
                 if isinstance(direct, CutWindow):
@@ -190,6 +203,12 @@ class SweepOperands:
             return None
         return reduction
 
+    def _cut_window(self, cut: CutWindow) -> LExpr:
+        present = self.present.get((cut.window, cut.element))
+        if present is not None:
+            return present.cut(bounds=cut.bounds)
+        return self.windows[cut.window].cut(cut.element, bounds=cut.bounds)
+
     def cut_windows(self) -> tuple[Read, ...]:
         """The windows whose edges may clip rows, which point rows do not allow.
 
@@ -216,6 +235,8 @@ class SweepOperands:
             cursor.start(block)
         for slide in (*self.windows.values(), *self.clipped.values()):
             slide.start(block)
+        for present in self.present.values():
+            present.start(block)
 
     def finish(self, block: Block, last: LExpr) -> None:
         """Leave the states that the next call takes over, behind the loop."""
@@ -256,6 +277,10 @@ class SweepOperands:
             changes.extend(slide.changes())
         for clipped in self.clipped.values():
             clipped.advance(block, self.now)
+        leaf = self._leaf(block)
+        for present in self.present.values():
+            present.advance(block, self.now, leaf)
+            changes.extend(present.changes())
         return list(dict.fromkeys(changes))
 
     def value(
@@ -293,6 +318,9 @@ class SweepOperands:
                     return LoopValue(node.type, add(self.now, i64(offset)), TRUE)
                 case Reduce():
                     reduction = self._clipping_reduction(node)
+                    present = self.present.get((node.window, node.element))
+                    if present is not None:
+                        return present.value(block, node)
                     if reduction is not None:
                         return self.clipped[node.window].value(block, reduction, node)
                     return states[node.window].value(block, node)
@@ -312,8 +340,8 @@ class SweepOperands:
         match cut:
             case CutPoint():
                 return moved[cut]
-            case CutWindow(window=window, element=element, bounds=bounds):
-                return self.windows[window].cut(element, bounds=bounds)
+            case CutWindow():
+                return self._cut_window(cut)
             case CutTime():
                 return TRUE
             case InlinedCut(value=value, cuts=cuts):
@@ -341,8 +369,8 @@ class SweepOperands:
         )
 
     def recomputed_windows(self) -> tuple[Read, ...]:
-        """The windows that user-defined reductions recompute at each visit."""
-        reads = {}
+        """The windows that are recomputed at each visit."""
+        reads = {w: Read(w.object, w.start, w.end) for w, _ in self.present}
         for node in reductions(self.definition):
             reduction = self.builder.user_reductions.get(node.reduction)
             rows = self.objects[node.window.object]
@@ -358,7 +386,9 @@ class SweepOperands:
     def reads(self) -> tuple[Read, ...]:
         """The time ranges that the loop reads of each object."""
         points = (Read(p.object, p.offset - 1, p.offset) for p in self.cursors)
-        windows = (read for window in self.windows for read in window_reads(window))
+        folded = (window for window, _ in self.present)
+        every = dict.fromkeys((*self.windows, *folded))
+        windows = (read for window in every for read in window_reads(window))
         return (*points, *windows)
 
     def further_reads(self) -> Iterator[Read]:

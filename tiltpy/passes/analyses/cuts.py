@@ -7,7 +7,7 @@ whose cells differ underneath, so the cuts travel with the value (`InlinedCut`).
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tiltpy.ir.cuts import leaf_cuts
 from tiltpy.ir.nodes import Cut, CutPoint, CutWindow, Expr, InlinedCut, Since
@@ -69,6 +69,7 @@ def inline_cuts(
     the object as seen from each offset.
     """
     replaced: dict[Cut, None] = {}
+    bodies = {offset: source.value for offset, source in inlined.items()}
     for cut in cuts:
         match cut:
             case CutPoint() if cut.object == object:
@@ -77,10 +78,12 @@ def inline_cuts(
                     replaced.update(dict.fromkeys(source.cuts))
                 else:
                     replaced.setdefault(InlinedCut(source.value, source.cuts))
+            case CutWindow():
+                element = inline_points(cut.element, object, bodies)
+                replaced.setdefault(replace(cut, element=element))
             case InlinedCut():
                 inner_strict = strict | strict_in(cut.value)
                 inner = inline_cuts(cut.cuts, inner_strict, object, inlined)
-                bodies = {offset: source.value for offset, source in inlined.items()}
                 value = inline_points(cut.value, object, bodies)
                 replaced.setdefault(InlinedCut(value, inner))
             case _:

@@ -29,7 +29,7 @@ from tiltpy.ir.nodes import (
     TemporalExpr,
     Window,
 )
-from tiltpy.ir.traversal import rewrite, walk
+from tiltpy.ir.traversal import rewrite, rewrite_element, walk
 from tiltpy.passes.analyses.strictness import never_phi, strict_in
 from tiltpy.passes.analyses.substitution import (
     access,
@@ -123,12 +123,12 @@ def see_through(reader: TemporalExpr, object: str, map: Map) -> TemporalExpr | N
 
     def map_cut(cut: Cut) -> Cut:
         match cut:
-            case CutWindow() if cut.window.object == object:
-                window, element = (
-                    _shift_window(cut.window, map),
-                    map_element(cut.element),
-                )
-                return replace(cut, window=window, element=element)
+            case CutWindow():
+                element = rewrite(cut.element, rule)
+                if cut.window.object != object:
+                    return replace(cut, element=element)
+                window = _shift_window(cut.window, map)
+                return replace(cut, window=window, element=map_element(element))
             case InlinedCut():
                 inner = tuple(map_cut(each) for each in cut.cuts)
                 return InlinedCut(rewrite(cut.value, rule), inner)
@@ -189,4 +189,4 @@ def _is_strict_in_element(element: Expr) -> bool:
     def rule(node: Expr) -> Expr:
         return At("", 0, node.type) if isinstance(node, Element) else node
 
-    return CutPoint("", 0) in strict_in(rewrite(element, rule))
+    return CutPoint("", 0) in strict_in(rewrite_element(element, rule))

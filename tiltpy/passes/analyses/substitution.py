@@ -5,7 +5,7 @@ what is left is a small pattern of `If`, `MakeStruct` and names that each field 
 sees through.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tiltpy.ir.nodes import (
@@ -23,7 +23,7 @@ from tiltpy.ir.nodes import (
     Reduce,
     Time,
 )
-from tiltpy.ir.traversal import children, rewrite, walk, with_children
+from tiltpy.ir.traversal import children, rewrite_element, walk, with_children
 from tiltpy.ops import FUNCTIONS, REDUCTIONS
 from tiltpy.types import BOOL, Struct
 
@@ -94,6 +94,8 @@ def expand_lets(expr: Expr, locals: Mapping[str, Expr] | None = None) -> Expr:
     match expr:
         case Local():
             return known.get(expr.name, expr)
+        case Reduce():  # its element is closed
+            return with_children(expr, (expand_lets(expr.element),))
         case Let():
             value = expand_lets(expr.value, known)
             return expand_lets(expr.body, {**known, expr.name: value})
@@ -173,12 +175,12 @@ def access(expr: Field) -> Expr:
 
 
 def inline_points(expr: Expr, object: str, bodies: Mapping[int, Expr]) -> Expr:
-    """Replace `~object[t+d]` by `bodies[d]`, each bound once."""
+    """Replace `~object[t+d]` by `bodies[d]`, each bound once; in elements apart."""
     names = Names.of(expr)
     bindings: list[Binding] = []
     patterns: dict[int, Expr] = {}
     for offset, body in bodies.items():
-        uses = sum(_is_point(node, object, offset) for node in walk(expr))
+        uses = sum(_is_point(node, object, offset) for node in _walk_outside(expr))
         if uses == 0:
             continue
         apart = rename_apart(body, names)
@@ -192,8 +194,9 @@ def inline_points(expr: Expr, object: str, bodies: Mapping[int, Expr]) -> Expr:
         match node:
             case At() if node.object == object and node.offset in patterns:
                 return patterns[node.offset]
-            case Reduce():
-                return node  # no points in it, and it must stay as its cut is
+            case Reduce():  # alone, so that the element stays as its cut's is
+                element = inline_points(node.element, object, bodies)
+                return with_children(node, (element,))
             case _:
                 new = tuple(replace_points(child) for child in children(node))
                 node = with_children(node, new)
@@ -217,7 +220,7 @@ def inline_element(element: Expr, value: Expr, *, counted: bool) -> Expr:
             case _:
                 return node
 
-    combined = rewrite(expand_lets(element), rule)
+    combined = rewrite_element(expand_lets(element), rule)
     struct = isinstance(combined.type, Struct) and not isinstance(combined, Element)
     return presence(combined) if struct and counted else combined
 
@@ -235,6 +238,14 @@ def presence(expr: Expr) -> Expr:
         case _:
             exists = Exists(expr, BOOL, expr.span)
             return If(exists, Const(True, BOOL), Phi(BOOL), expr.span)
+
+
+def _walk_outside(expr: Expr) -> Iterator[Expr]:
+    """Yield every node but those inside elements."""
+    yield expr
+    if not isinstance(expr, Reduce):
+        for child in children(expr):
+            yield from _walk_outside(child)
 
 
 def _is_point(node: Expr, object: str, offset: int) -> bool:

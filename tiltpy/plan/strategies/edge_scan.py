@@ -25,6 +25,8 @@ def edge_scan(facts: LoopFacts, operands: Operands) -> EdgeScan | Refusal:
     """Serve windows over rows in order, where each visit is a snapshot of its own."""
     if facts.grid_refusal is not None:
         return facts.grid_refusal
+    if facts.present_refusal is not None:
+        return facts.present_refusal
     if not facts.windows:
         return Refusal("it has no windows")
     if not operands.stepped:

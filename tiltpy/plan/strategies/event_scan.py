@@ -37,6 +37,8 @@ def event_scan(facts: LoopFacts, operands: Operands) -> EventScan | Refusal:
     """Serve an object that sees one point stream at its events, and windows."""
     if facts.grid_refusal is not None:
         return facts.grid_refusal
+    if facts.present_refusal is not None:
+        return facts.present_refusal
     point = operands.one_tick
     if point is None:
         return Refusal("no event of one tick decides where it is")

@@ -14,6 +14,8 @@ def merge_scan(facts: LoopFacts, operands: Operands) -> MergeScan | Refusal:
     """Serve an object that sees points alone, each of whose bounds cuts it."""
     if facts.grid_refusal is not None:
         return facts.grid_refusal
+    if facts.present_refusal is not None:
+        return facts.present_refusal
     if facts.windows:
         return Refusal("it has windows")
     if not operands.always_cuts:

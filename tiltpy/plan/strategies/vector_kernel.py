@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from tiltpy.abi.layouts import Layout, SamplingGrid
 from tiltpy.costs import Costs
 from tiltpy.emit.axes import Axis, common_low
-from tiltpy.emit.references import reductions, references
+from tiltpy.emit.references import present_folds, reductions, references
 from tiltpy.ir.nodes import CutPoint, Query, TemporalExpr, Window
 from tiltpy.plan.cell_geometry import CellGeometry
 from tiltpy.plan.nodes import Refusal
@@ -69,7 +69,10 @@ def _refuse_domains(geometry: CellGeometry) -> Refusal | None:
 
 
 def _refuse_reductions(query: Query) -> Refusal | None:
-    """Refuse user-defined reductions that do not combine the states of cells."""
+    """Refuse reductions that do not combine the states of cells."""
+    for definition in query.definitions:
+        for window, _ in present_folds(definition):
+            return Refusal(f"elements of ~{window.object} see the present")
     used = {n.reduction for d in query.definitions for n in reductions(d)}
     for reduction in query.reductions:
         if reduction.name in used and reduction.bounds:

@@ -2,8 +2,9 @@
 
 A loop goes from change to change of what it sees, so its visits are as many as rows.
 But where `t` is used as a number, or a reduction sees where the edges of its window cut
-rows, each cell is a snapshot of its own; and a reduction without `merge` goes through
-its window again at each visit. That is announced where it takes long.
+rows, each cell is a snapshot of its own; and a reduction without `merge`, or whose
+element sees the present, goes through its window again at each visit. That is announced
+where it takes long.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +16,7 @@ from tiltpy.costs import RunCosts
 from tiltpy.errors import warn
 from tiltpy.ir.cuts import expressions, reads
 from tiltpy.ir.nodes import Phi, Query, Reduce, TemporalExpr, Time
-from tiltpy.ir.traversal import walk
+from tiltpy.ir.traversal import sees_present, walk
 from tiltpy.runtime.concurrency.offload import in_caller
 from tiltpy.runtime.execution.visit_bounds import MAX_CELLS
 from tiltpy.source import UNKNOWN, Span
@@ -23,6 +24,12 @@ from tiltpy.source import UNKNOWN, Span
 FEWER = (
     "to make fewer, give it a coarser grid (`h = TDom(-∞, ∞, 1s)`) or the query a "
     "coarser `unit`, or cut the run with start= and end="
+)
+
+MERGING = "give the reduction a `merge`"
+SHORTER = (
+    "give it a shorter window, or reduce an object that does not see the time `t` of "
+    "its reader"
 )
 
 
@@ -121,7 +128,7 @@ def _time(source: Query, name: str) -> Span:
 
 
 def _reduction(source: Query, name: str) -> Reduce | None:
-    """The query's own reduction that an object depends on."""
+    """The reduction that an object depends on and that goes through its window."""
     user_defined = {
         reduction.name
         for reduction in source.reductions
@@ -130,7 +137,9 @@ def _reduction(source: Query, name: str) -> Reduce | None:
     for definition in _upstream(source, name):
         for expr in expressions(definition):
             for node in walk(expr):
-                if isinstance(node, Reduce) and node.reduction in user_defined:
+                if isinstance(node, Reduce) and (
+                    node.reduction in user_defined or sees_present(node.element)
+                ):
                     return node
     return None
 
@@ -163,7 +172,9 @@ class Announcement:
         why = "; ".join(_reasons(self._source, loop))
         what = "visits of rows in windows" if loop.recomputed else "visits"
         each = f", one for {_each(loop)}" if loop.every_cell else ""
-        remedy = (
-            "to make fewer, give the reduction a `merge`" if loop.recomputed else FEWER
-        )
+        remedy = FEWER
+        if loop.recomputed:
+            node = _reduction(self._source, loop.name)
+            present = node is not None and sees_present(node.element)
+            remedy = f"to make fewer, {SHORTER if present else MERGING}"
         return f"~{loop.name} may make {visits:,} {what}{each}: {why}; {remedy}"
