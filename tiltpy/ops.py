@@ -265,3 +265,37 @@ MOST_TOP = 64
 
 REDUCTION_SYMBOLS = {rule.symbol: rule.name for rule in _REDUCTION_RULES if rule.symbol}
 """The paper's operator spellings inside `⊕(...)`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairRule:
+    """A reduction of two expressions of elements, of those where neither is φ.
+
+    Those that `pick` return the first expression of an element that the second chooses;
+    the others are fields of the library's reduction `pairs`, of numbers as f64.
+    """
+
+    name: str
+    parameters: tuple[str, str]
+    doc: str
+    pick: bool = False
+
+
+PAIRS = {
+    rule.name: rule
+    for rule in (
+        PairRule("cov", ("y", "x"),
+            "The covariance of two expressions, the population's."),
+        PairRule("corr", ("y", "x"),
+            "Pearson's correlation of two expressions; φ where one does not vary."),
+        PairRule("slope", ("y", "x"),
+            "The slope of y over x by least squares; φ where x does not vary."),
+        PairRule("intercept", ("y", "x"),
+            "The value at x = 0 of the line of y over x by least squares."),
+        PairRule("argmax", ("x", "key"),
+            "The value where the key is greatest, of several the earliest.", pick=True),
+        PairRule("argmin", ("x", "key"),
+            "The value where the key is least, of several the earliest.", pick=True),
+    )
+}  # fmt: skip
+"""Reductions of pairs. Functions and reductions of a query may have their names."""

@@ -7,7 +7,14 @@
 from collections.abc import Iterable
 from textwrap import fill
 
-from tiltpy.ops import FUNCTIONS, REDUCTIONS, FunctionRule, ReductionRule
+from tiltpy.ops import (
+    FUNCTIONS,
+    PAIRS,
+    REDUCTIONS,
+    FunctionRule,
+    PairRule,
+    ReductionRule,
+)
 
 _FUNCTIONS_HEAD = '''"""Math functions for queries in Python, named as in the language.
 
@@ -22,14 +29,15 @@ from tiltpy.frontend.python.expressions import Expression, Value, call
 _REDUCTIONS_HEAD = '''"""Reductions for queries in Python, named as in the language.
 
 Each takes a window, like `x[t - "10s" : t]`, or an expression of a window's element,
-like `w.price * w.size`; `where` is a condition over the same element. Over no snapshot
-the result is φ. Those of the events alive at a time take a point reference of an input,
-like `sum_active(x[t])`, or an expression of it. This file is written from the table in
-`tiltpy/ops.py` by `pytest --update-golden tests/frontend/test_python_functions.py`.
+like `w.price * w.size`; `where` is a condition over the same element. Those of pairs
+take two expressions of one window. Over no snapshot the result is φ. Those of the
+events alive at a time take a point reference of an input, like `sum_active(x[t])`, or
+an expression of it. This file is written from the tables in `tiltpy/ops.py` by
+`pytest --update-golden tests/frontend/test_python_functions.py`.
 """
 
 from tiltpy.frontend.python.expressions import Expression, Value
-from tiltpy.frontend.python.windows import reduce_or_call, reduce_window
+from tiltpy.frontend.python.windows import reduce_or_call, reduce_pair, reduce_window
 '''
 
 
@@ -44,7 +52,9 @@ def reductions_module() -> str:
     """The text of `reductions.py`."""
     rules = REDUCTIONS.values()
     names = [rule.name for rule in rules] + [f"{rule.name}_active" for rule in rules]
+    names += PAIRS
     functions = [*map(_reduction, rules), *map(_active_reduction, rules)]
+    functions += map(_pair, PAIRS.values())
     return _module(_REDUCTIONS_HEAD, names, functions)
 
 
@@ -68,6 +78,13 @@ def _reduction(rule: ReductionRule) -> str:
         value = f'reduce_or_call("{rule.name}", x, y, where)'
         return _definition(rule.name, taken, rule.doc, value)
     return _definition(rule.name, _taken(rule), rule.doc, _reduced(rule, rule.name))
+
+
+def _pair(rule: PairRule) -> str:
+    taken = ", ".join(f"{name}: Value" for name in rule.parameters)
+    taken += ", where: Value | None = None"
+    value = f'reduce_pair("{rule.name}", {", ".join(rule.parameters)}, where)'
+    return _definition(rule.name, taken, rule.doc, value)
 
 
 def _active_reduction(rule: ReductionRule) -> str:

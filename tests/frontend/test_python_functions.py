@@ -7,7 +7,7 @@ import pytest
 import tiltpy as tilt
 from tests.frontend.functions_in_python import functions_module, reductions_module
 from tiltpy.frontend.python import functions, reductions
-from tiltpy.ops import FUNCTIONS, REDUCTIONS
+from tiltpy.ops import FUNCTIONS, PAIRS, REDUCTIONS
 
 MODULES = {functions.__file__: functions_module, reductions.__file__: reductions_module}
 
@@ -23,7 +23,12 @@ def test_the_files_are_what_the_tables_give(path: str, *, update_golden: bool) -
 def test_all_names_are_public(*, update_golden: bool) -> None:
     if update_golden:
         pytest.skip("the modules were imported before they were written")
-    named = {*FUNCTIONS, *REDUCTIONS, *(f"{name}_active" for name in REDUCTIONS)}
+    named = {
+        *FUNCTIONS,
+        *REDUCTIONS,
+        *PAIRS,
+        *(f"{name}_active" for name in REDUCTIONS),
+    }
     assert named <= set(tilt.__all__)
     assert all(callable(getattr(tilt, name)) for name in named)
     assert len(set(tilt.__all__)) == len(tilt.__all__)

@@ -61,7 +61,7 @@ SETTINGS = (
     Setting(chunk=7, workers=2, special_shapes=False, optimize=False),
     Setting(disabled_passes=frozenset({"fuse_operators"}), points=True, optimize=False),
 )
-RANDOM, BATCH, DEEPER = 300, 50, 10
+RANDOM, BATCH, DEEPER = 150, 50, 20
 
 
 def mean(values: list[float]) -> float:

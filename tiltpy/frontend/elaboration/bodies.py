@@ -184,7 +184,7 @@ def _bind_arguments(
     outer = elaborator.scope
     home = elaborator.home
     if in_library(function):
-        home = library_scope(outer.times.unit, outer.functions.library)
+        home = library_scope(outer.times.unit, outer.functions)
     name = function.name.text
     home = replace(home, within=name, tdom=TDom(), points=outer.points)
     scope = home

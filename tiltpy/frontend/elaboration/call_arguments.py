@@ -1,6 +1,6 @@
 """Calls of functions that are written in the language: what each parameter is given."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend.elaboration.call_targets import is_built_in
@@ -8,7 +8,6 @@ from tiltpy.frontend.elaboration.library import Functions, library_source
 from tiltpy.frontend.elaboration.scope import Scope
 from tiltpy.frontend.elaboration.tick_constants import Times
 from tiltpy.frontend.surface import syntax
-from tiltpy.ir.nodes import UserReduction
 from tiltpy.source import Span
 from tiltpy.types import Unit
 
@@ -95,9 +94,10 @@ def add_call_note(
         error.notes = (*error.notes, (call, f"in this call of {function.name.text}"))
 
 
-def library_scope(unit: Unit | None, reductions: Mapping[str, UserReduction]) -> Scope:
+def library_scope(unit: Unit | None, known: Functions) -> Scope:
     """Make the scope around the library's functions: each other, and its reductions."""
-    functions = Functions(reductions=reductions, library=reductions)
+    library, picks = known.library, known.picks
+    functions = Functions(reductions=library, library=library, picks=picks)
     return Scope("t", Times(unit, {}, frozenset(), set()), functions, closed=True)
 
 

@@ -11,7 +11,14 @@ from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.names import nearest
 from tiltpy.ir.nodes import Const, Expr
 from tiltpy.ir.print.literals import literal
-from tiltpy.ops import FUNCTIONS, MOST_TOP, REDUCTIONS, STRING_TESTS, StringTest
+from tiltpy.ops import (
+    FUNCTIONS,
+    MOST_TOP,
+    PAIRS,
+    REDUCTIONS,
+    STRING_TESTS,
+    StringTest,
+)
 from tiltpy.types import NAMED
 
 _OTHERS = ("exists", "start", "end", "TDom")
@@ -21,6 +28,7 @@ class Callee(Enum):
     """The kinds of callees."""
 
     REDUCTION = auto()
+    PAIR = auto()
     EVENT_BOUND = auto()
     EXISTS = auto()
     CAST = auto()
@@ -59,6 +67,9 @@ def find_callee(call: syntax.CallExpression, functions: Functions) -> Callee:
     if reduction in REDUCTIONS and not twofold:
         _check_window(call)
         return Callee.REDUCTION
+    if name in PAIRS:
+        _check_pair(call)
+        return Callee.PAIR
     if name in ("start", "end"):
         return _check_single(call, Callee.EVENT_BOUND)
     if name == "exists":
@@ -168,6 +179,22 @@ def _check_window(call: syntax.CallExpression) -> None:
     _check_count(call, 1, f"{wanted} and `{parameter}`" if parameter else wanted)
 
 
+def _check_pair(call: syntax.CallExpression) -> None:
+    """Check that a reduction of pairs has two expressions."""
+    name = call.callee.text
+    first, second = PAIRS[name].parameters
+    example = (
+        f"{name}({first}, {second} for {{a: {first}, b: {second}}} in ~x[t - 10 : t])"
+    )
+    if len(call.arguments) != 2:
+        message = (
+            f"{name} takes two expressions of one window, `{first}` and `{second}`"
+        )
+        given = f", not {len(call.arguments)}"
+        raise QueryError("E0206", message + given, call.span, f"like {example}")
+    _reject_named(call)
+
+
 def _check_single(call: syntax.CallExpression, callee: Callee) -> Callee:
     _check_count(call, 1, "one argument")
     _reject_named(call)
@@ -208,7 +235,7 @@ def _unknown_callee(call: syntax.CallExpression, functions: Functions) -> QueryE
             span,
             "name it before the definitions, like t = TDom(-∞, ∞, 1)",
         )
-    known = [*FUNCTIONS, *STRING_TESTS, *REDUCTIONS, *NAMED, *_OTHERS]
+    known = [*FUNCTIONS, *STRING_TESTS, *REDUCTIONS, *PAIRS, *NAMED, *_OTHERS]
     known += functions.known_names()
     hint = hint_callee(call, known) or f"define it, like def {name}(~x) = ..."
     return QueryError("E0207", f"unknown function `{name}`", span, hint)

@@ -17,7 +17,7 @@ from tiltpy.frontend.elaboration.object_references import (
 )
 from tiltpy.frontend.elaboration.objects import Objects
 from tiltpy.frontend.elaboration.poison import Poison
-from tiltpy.frontend.elaboration.reductions import elaborate_reduction
+from tiltpy.frontend.elaboration.reductions import elaborate_pair, elaborate_reduction
 from tiltpy.frontend.elaboration.scope import Scope
 from tiltpy.frontend.elaboration.tick_constants import to_ticks
 from tiltpy.frontend.hints.misplaced import inside_reduction, misplaced_node, too_deep
@@ -140,6 +140,8 @@ def _elaborate_call(
     match callee:
         case Callee.REDUCTION:
             return elaborate_reduction(elaborator, node, level)
+        case Callee.PAIR:
+            return elaborate_pair(elaborator, node, level)
         case Callee.EVENT_BOUND:
             frame = elaborator.frame
             if frame is not None:

@@ -5,7 +5,7 @@ queries do without. So are the library's reductions, which only its functions se
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal, cast
@@ -16,6 +16,7 @@ from tiltpy.frontend.text.statement_rules import RULES
 from tiltpy.frontend.text.tree_reader import TreeReader
 from tiltpy.ir.nodes import UserReduction
 from tiltpy.source import Source
+from tiltpy.types import Type
 
 _HEAD = re.compile(r"^(def|reduction) (\w+)", re.MULTILINE)
 
@@ -26,14 +27,16 @@ class Functions:
 
     `user_defined` are the query's functions, `reductions` its reductions; `poisoned`
     has the names of those that were wrong. `library` are the reductions that only the
-    library sees. The library calls itself only: nothing that a query defines changes
-    what its functions mean.
+    library sees; `picks` makes those that pick an element, by name and type. The
+    library calls itself only: nothing that a query defines changes what its functions
+    mean.
     """
 
     user_defined: Mapping[str, syntax.FunctionDefinition] = field(default_factory=dict)
     poisoned: frozenset[str] = frozenset()
     reductions: Mapping[str, UserReduction] = field(default_factory=dict)
     library: Mapping[str, UserReduction] = field(default_factory=dict)
+    picks: Callable[[str, Type], UserReduction] | None = None
 
     def find(self, name: str) -> syntax.FunctionDefinition | None:
         """Find the function of that name; the query's hide the library's."""
@@ -60,7 +63,7 @@ def library_function(name: str) -> syntax.FunctionDefinition | None:
     """Find the library's function of that name, or None."""
     if name not in _heads("def"):
         return None
-    function = _read(*_heads("def")[name])
+    function = _read(library_source(), *_heads("def")[name])
     assert isinstance(function, syntax.FunctionDefinition)
     return function
 
@@ -68,7 +71,7 @@ def library_function(name: str) -> syntax.FunctionDefinition | None:
 @cache
 def library_reduction(name: str) -> syntax.ReductionDefinition:
     """Find the library's reduction of that name."""
-    reduction = _read(*_heads("reduction")[name])
+    reduction = _read(library_source(), *_heads("reduction")[name])
     assert isinstance(reduction, syntax.ReductionDefinition)
     return reduction
 
@@ -86,9 +89,15 @@ def library_reductions() -> tuple[str, ...]:
     return tuple(_heads("reduction"))
 
 
-def _read(start: int, end: int) -> syntax.Statement:
+def read_reduction_text(text: str) -> syntax.ReductionDefinition:
+    """Read a reduction that the frontend wrote."""
+    statement = _read(Source("picks", text), 0, len(text))
+    assert isinstance(statement, syntax.ReductionDefinition)
+    return statement
+
+
+def _read(source: Source, start: int, end: int) -> syntax.Statement:
     """Parse the statement between two offsets."""
-    source = library_source()
     reader = TreeReader(source, start)
     tree = parser().parse(source.text[start:end], start="start")
     (statement,) = reader.apply(RULES, tree)

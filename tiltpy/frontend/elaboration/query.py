@@ -92,6 +92,7 @@ class _QueryElaborator:
             reductions=reductions,
             poisoned=functions.poisoned | self.log.poisoned_callees(),
             library=library,
+            picks=library.pick,
         )
         scope = Scope("t", times, functions)
         definitions = self._elaborate_definitions(scope, inputs, domains)

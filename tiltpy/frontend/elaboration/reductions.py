@@ -1,6 +1,7 @@
 """Reductions: an element for each snapshot of a window, reduced to one value."""
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend.elaboration.call_targets import (
@@ -19,10 +20,28 @@ from tiltpy.frontend.elaboration.object_references import (
 )
 from tiltpy.frontend.hints.misplaced import inside_reduction
 from tiltpy.frontend.surface import syntax
-from tiltpy.ir.construct.operators import conditional
+from tiltpy.ir.construct.functions import cast
+from tiltpy.ir.construct.operators import binary, conditional, exists
 from tiltpy.ir.construct.reductions import reduce, reduce_user_defined
+from tiltpy.ir.construct.structs import field, make_struct
 from tiltpy.ir.construct.widening import finish
-from tiltpy.ir.nodes import Expr, Phi
+from tiltpy.ir.nodes import Expr, Phi, UserReduction, Window
+from tiltpy.messages import article
+from tiltpy.ops import PAIRS
+from tiltpy.source import Span
+from tiltpy.types import BOOL, F64, Scalar, Struct, Type, is_nested
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """The expressions of a window's elements that a reduction folds.
+
+    They contribute where the `condition` is true, if there is one.
+    """
+
+    window: Window
+    values: list[Expr]
+    condition: Expr | None
 
 
 def elaborate_reduction(
@@ -36,58 +55,169 @@ def elaborate_reduction(
         ddof, constant = read_extra_arguments(node)
     else:
         name, active, ddof, constant = callee, False, 0, None
+    parameter = None
+    if constant is not None:
+        parameter = read_parameter(name, elaborator.expression(constant, level))
+    arguments = node.arguments[:1]
+    elements = elaborate_elements(elaborator, node, arguments, level, active=active)
+    (element,) = elements.values
+    if elements.condition is not None:
+        element = _where(elements.condition, finish(element, "the element"), node.span)
+    if user_defined is not None:
+        _check_bounds(user_defined, elements.window, node)
+        return reduce_user_defined(user_defined, elements.window, element, node.span)
+    if name in ("first", "last") and isinstance(element.type, Struct):
+        return _pick(elaborator, name, elements.window, element, None, node.span)
+    return reduce(name, elements.window, element, node.span, ddof, parameter)
+
+
+def _check_bounds(
+    reduction: UserReduction, window: Window, node: syntax.CallExpression
+) -> None:
+    """Check that a reduction that sees where its window cuts has a fixed one."""
+    if reduction.bounds and not window.is_fixed:
+        raise QueryError(
+            "E0113",
+            f"{reduction.name} sees where its window cuts snapshots, and this window "
+            "has no fixed length",
+            node.arguments[0].span,
+            "give it two times, like ~x[t - 10 : t]",
+        )
+
+
+def elaborate_pair(
+    elaborator: Elaborator, node: syntax.CallExpression, level: int
+) -> Expr:
+    """Elaborate a reduction of two expressions: of elements that have both."""
+    rule = PAIRS[node.callee.text]
+    elements = elaborate_elements(elaborator, node, node.arguments, level)
+    first, second = (
+        finish(value, f"`{name}`")
+        for name, value in zip(rule.parameters, elements.values, strict=True)
+    )
+    span = node.span
+    if rule.pick:
+        element = _pair(_by_key(node, second), first, ("key", "value"), elements)
+        window = elements.window
+        return _pick(elaborator, rule.name, window, element, first.type, span)
+    first, second = _number(node, first), _number(node, second)
+    element = _pair(first, second, ("y", "x"), elements)
+    pairs = elaborator.scope.functions.library["pairs"]
+    made = reduce_user_defined(pairs, elements.window, element, span)
+    return field(made, rule.name, span, node.callee.span)
+
+
+def _pair(
+    first: Expr, second: Expr, names: tuple[str, str], elements: Elements
+) -> Expr:
+    """Make a struct of two expressions, φ where one is or the condition is not true."""
+    span = first.span.join(second.span)
+    pair = make_struct(names, [first, second], span)
+    both = binary("&&", exists(first, span), exists(second, span), span)
+    if elements.condition is not None:
+        both = binary("&&", both, elements.condition, span)
+    return _where(both, pair, span)
+
+
+def _where(condition: Expr, element: Expr, span: Span) -> Expr:
+    return conditional(condition, element, Phi(element.type, span), span)
+
+
+def _number(node: syntax.CallExpression, value: Expr) -> Expr:
+    if isinstance(value.type, Scalar) and value.type.is_number:
+        return cast(value, F64, value.span)
+    name = node.callee.text
+    message = f"{name} takes numbers, not {value.type}"
+    hint = "take one of its fields" if isinstance(value.type, Struct) else "cast it"
+    raise QueryError("E0201", message, value.span, f"{hint}, like f64(...)")
+
+
+def _by_key(node: syntax.CallExpression, key: Expr) -> Expr:
+    if isinstance(key.type, Scalar) and key.type != BOOL:
+        return key
+    message = f"the key of {node.callee.text} is {article(key.type)}"
+    hint = "give it a number, a string or a time to compare elements by"
+    raise QueryError("E0201", message, key.span, hint)
+
+
+def _pick(
+    elaborator: Elaborator,
+    name: str,
+    window: Window,
+    element: Expr,
+    value: Type | None,
+    span: Span,
+) -> Expr:
+    """Make a reduction that picks an element; `value` is what it picks by a key."""
+    if is_nested(element.type if value is None else value):
+        message = f"{name} of a struct with a struct in it"
+        hint = "give each of its fields a name of its own"
+        raise QueryError("E0201", message, span, hint)
+    pick = elaborator.scope.functions.picks
+    assert pick is not None, "a reduction inside a clause of a reduction"
+    return reduce_user_defined(pick(name, element.type), window, element, span)
+
+
+def elaborate_elements(
+    elaborator: Elaborator,
+    node: syntax.CallExpression,
+    arguments: Sequence[syntax.Expr],
+    level: int,
+    *,
+    active: bool = False,
+) -> Elements:
+    """Elaborate the arguments of a reduction over one window: its elements.
+
+    The last one may be a comprehension, whose names the others see as well.
+    """
     outer, scope = elaborator.frame, elaborator.scope
     if outer is not None:
         outer.see_present(inside_reduction(node.span, "another reduction"))
-    parameter = None
-    if constant is not None:
-        value = elaborator.expression(constant, level)
-        parameter = read_parameter(name, value)
-    argument = node.arguments[0]
-    elaborator.frame = frame = ReductionFrame(active)
-    if outer is not None:
         elaborator.scope = scope.without_elements()
+    elaborator.frame = frame = ReductionFrame(active)
+    condition: Expr | None = None
+    *others, last = arguments
     try:
-        if isinstance(argument, syntax.Comprehension):
-            element = _elaborate_comprehension(elaborator, argument, frame, level)
+        if isinstance(last, syntax.Comprehension):
+            _bind_elements(elaborator, last, frame)
+            operands = [*others, last.element]
+            if last.condition is not None:
+                operands.append(last.condition)
+            values = elaborator.expressions(operands, level)
+            condition = values.pop() if last.condition is not None else None
         else:
-            element = elaborator.expression(argument, level)
+            values = elaborator.expressions(arguments, level)
     finally:
         elaborator.frame, elaborator.scope = outer, scope
-    if frame.window is None:
-        if frame.misplaced is not None:
-            raise frame.misplaced
-        time = scope.time
-        example = f"~x[{time}]" if active else _example_window(time)
-        raise QueryError(
-            "E0113",
-            f"{callee} has no window to reduce",
-            argument.span,
-            f"give it one, like {example}",
-        )
-    if user_defined is not None:
-        if user_defined.bounds and not frame.window.is_fixed:
-            raise QueryError(
-                "E0113",
-                f"{callee} sees where its window cuts snapshots, and this window has "
-                "no fixed length",
-                argument.span,
-                "give it two times, like " + _example_window(elaborator.scope.time),
-            )
-        return reduce_user_defined(user_defined, frame.window, element, node.span)
-    return reduce(name, frame.window, element, node.span, ddof, parameter)
+    if frame.window is not None:
+        if frame.misplaced is not None and not frame.window.is_fixed:
+            raise _open_window(frame.window, elaborator.scope.time)
+        return Elements(frame.window, values, condition)
+    if frame.misplaced is not None:
+        raise frame.misplaced
+    example = f"~x[{scope.time}]" if active else _example_window(scope.time)
+    message = f"{node.callee.text} has no window to reduce"
+    hint = f"give it one, like {example}"
+    raise QueryError("E0113", message, arguments[0].span, hint)
 
 
-def _elaborate_comprehension(
-    elaborator: Elaborator,
-    node: syntax.Comprehension,
-    frame: ReductionFrame,
-    level: int,
-) -> Expr:
-    """Elaborate `element for name in window if condition`.
+def _open_window(window: Window, time: str) -> QueryError:
+    """Make the error that elements see the present in a window without a length."""
+    return QueryError(
+        "E0113",
+        "the elements of this window see the present, and it has no fixed length",
+        window.span,
+        f"give it two times, like {_example_window(time)}: it is folded anew at each "
+        "time",
+    )
 
-    The element is φ where the condition is not true. Point references in both are to
-    the present.
+
+def _bind_elements(
+    elaborator: Elaborator, node: syntax.Comprehension, frame: ReductionFrame
+) -> None:
+    """Bind the names of `for name in window` to its element.
+
+    From then on point references are to the present.
     """
     window = strip_parens(node.window)
     point = isinstance(window, syntax.Ref) and window.stop is None
@@ -98,23 +228,13 @@ def _elaborate_comprehension(
             window.span,
             f"like {_example_window(elaborator.scope.time)}",
         )
-    value, outer = elaborate_reference(elaborator, window), elaborator.scope
+    value = elaborate_reference(elaborator, window)
     frame.active = False
-    for word, field in node.names:
+    for word, name in node.names:
         local = replace(value, span=word.span)
-        if field is not None:
-            local = elaborate_field(elaborator, local, field, word.span)
+        if name is not None:
+            local = elaborate_field(elaborator, local, name, word.span)
         elaborator.scope = elaborator.scope.with_name(word.text, local, None)
-    try:
-        if node.condition is None:
-            return elaborator.expression(node.element, level)
-        operands = (node.element, node.condition)
-        element, condition = elaborator.expressions(operands, level)
-    finally:
-        elaborator.scope = outer
-    element = finish(element, "the element")
-    phi = Phi(element.type, node.span)
-    return conditional(condition, element, phi, node.span)
 
 
 def _example_window(time: str) -> str:

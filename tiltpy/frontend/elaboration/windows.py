@@ -193,12 +193,13 @@ def elaborate_as_of(elaborator: Elaborator, ref: syntax.Ref, payload: Type) -> E
     """Elaborate an as-of look: the snapshot of the nearest stamp on one side."""
     time = elaborator.scope.time
     if elaborator.frame is not None:
-        raise QueryError(
+        inside = QueryError(
             "E0113",
             f"an as-of look at ~{ref.object} stands inside a reduction",
             ref.span,
             f"reduce a window, like ~{ref.object}[{time} - 10 : {time}]",
         )
+        elaborator.frame.see_present(inside)
     length = None
     if ref.within is not None:
         length = _read_length(elaborator, ref.within)

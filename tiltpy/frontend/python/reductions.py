@@ -1,14 +1,15 @@
 """Reductions for queries in Python, named as in the language.
 
 Each takes a window, like `x[t - "10s" : t]`, or an expression of a window's element,
-like `w.price * w.size`; `where` is a condition over the same element. Over no snapshot
-the result is φ. Those of the events alive at a time take a point reference of an input,
-like `sum_active(x[t])`, or an expression of it. This file is written from the table in
-`tiltpy/ops.py` by `pytest --update-golden tests/frontend/test_python_functions.py`.
+like `w.price * w.size`; `where` is a condition over the same element. Those of pairs
+take two expressions of one window. Over no snapshot the result is φ. Those of the
+events alive at a time take a point reference of an input, like `sum_active(x[t])`, or
+an expression of it. This file is written from the tables in `tiltpy/ops.py` by
+`pytest --update-golden tests/frontend/test_python_functions.py`.
 """
 
 from tiltpy.frontend.python.expressions import Expression, Value
-from tiltpy.frontend.python.windows import reduce_or_call, reduce_window
+from tiltpy.frontend.python.windows import reduce_or_call, reduce_pair, reduce_window
 
 __all__ = [
     "sum", "product", "count", "mean", "var", "std", "min", "max", "first", "last",
@@ -17,6 +18,7 @@ __all__ = [
     "std_active", "min_active", "max_active", "first_active", "last_active",
     "any_active", "all_active", "rms_active", "skew_active", "kurtosis_active",
     "median_active", "quantile_active", "mode_active", "nunique_active", "topk_active",
+    "cov", "corr", "slope", "intercept", "argmax", "argmin",
 ]  # fmt: skip
 
 
@@ -218,3 +220,33 @@ def nunique_active(x: Value, where: Value | None = None) -> Expression:
 def topk_active(x: Value, n: Value, where: Value | None = None) -> Expression:
     """The `n` greatest values of the events alive at a time, as `top1`, `top2`, ..."""
     return reduce_window("topk_active", x, where, n)
+
+
+def cov(y: Value, x: Value, where: Value | None = None) -> Expression:
+    """The covariance of two expressions, the population's."""
+    return reduce_pair("cov", y, x, where)
+
+
+def corr(y: Value, x: Value, where: Value | None = None) -> Expression:
+    """Pearson's correlation of two expressions; φ where one does not vary."""
+    return reduce_pair("corr", y, x, where)
+
+
+def slope(y: Value, x: Value, where: Value | None = None) -> Expression:
+    """The slope of y over x by least squares; φ where x does not vary."""
+    return reduce_pair("slope", y, x, where)
+
+
+def intercept(y: Value, x: Value, where: Value | None = None) -> Expression:
+    """The value at x = 0 of the line of y over x by least squares."""
+    return reduce_pair("intercept", y, x, where)
+
+
+def argmax(x: Value, key: Value, where: Value | None = None) -> Expression:
+    """The value where the key is greatest, of several the earliest."""
+    return reduce_pair("argmax", x, key, where)
+
+
+def argmin(x: Value, key: Value, where: Value | None = None) -> Expression:
+    """The value where the key is least, of several the earliest."""
+    return reduce_pair("argmin", x, key, where)

@@ -65,3 +65,8 @@ def filter_element(name: str, x: Value, where: Value | None) -> Expression:
             "define an object for what is used many times, and reduce its window",
         )
     return element
+
+
+def reduce_pair(name: str, x: Value, y: Value, where: Value | None) -> Expression:
+    """Call a reduction of two expressions of one window's elements."""
+    return call(name, filter_element(name, x, where), y)

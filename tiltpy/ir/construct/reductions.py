@@ -46,7 +46,7 @@ def _no_reduction(reduction: str, element: Expr) -> QueryError:
         name = element.type.fields[0][0]
         return QueryError(
             "E0201",
-            f"{reduction} of the struct {element.type}; only count takes structs",
+            f"{reduction} of the struct {element.type}; count, first and last take one",
             element.span,
             f"reduce one field, like .{name}",
         )
