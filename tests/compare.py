@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 from tiltpy.interpreter.evaluate import Snapshot, Value
 from tiltpy.interpreter.scalars import Atom
 from tiltpy.ir.nodes import At, Call, Query, Reduce
 from tiltpy.ir.print.query import format_query
+from tiltpy.ir.reductions import clauses
 from tiltpy.ir.traversal import walk
 from tiltpy.ops import FUNCTIONS, REDUCTIONS
 from tiltpy.types import F32, Scalar, columns
@@ -117,10 +119,13 @@ def is_rough(query: Query, name: str) -> bool:
     if definition is None:
         return False
     nodes = list(walk(definition.body))
+    used = {node.reduction for node in nodes if isinstance(node, Reduce)}
+    own = (reduction for reduction in query.reductions if reduction.name in used)
+    inside = (node for each in own for _, c in clauses(each) for node in walk(c))
     return any(
         (isinstance(node, Reduce) and node.reduction in ROUGH_REDUCTIONS)
         or (isinstance(node, Call) and node.function in LIBRARY_FUNCTIONS)
-        for node in nodes
+        for node in chain(nodes, inside)
     ) or any(is_rough(query, other) for other in _objects(nodes))
 
 

@@ -294,3 +294,45 @@ def pan_tompkins(
         lift_time(step),
         lift_time(minutes),
     )
+
+
+def rank(x: Expression, w: Value) -> Expression:
+    """The rank of the value among those within the last w: 1 is the least.
+
+    Equal values have the least rank of theirs; φ where there is no value.
+    """
+    return call("rank", x, lift_time(w))
+
+
+def mad(x: Expression, w: Value) -> Expression:
+    """The median of the distances from the median within the last w."""
+    return call("mad", x, lift_time(w))
+
+
+def mean_deviation(x: Expression, w: Value) -> Expression:
+    """The mean of the distances from the mean within the last w."""
+    return call("mean_deviation", x, lift_time(w))
+
+
+def clip(v: Value, low: Value, high: Value) -> Expression:
+    """A value, but `low` where it is less, and `high` where it is greater."""
+    return call("clip", lift_time(v), lift_time(low), lift_time(high))
+
+
+def ewm_var(x: Expression, alpha: Value, step: Value = 1) -> Expression:
+    """The exponentially weighted variance of samples a step apart, the population's.
+
+    Weights are those of `ema`: the newest has 1, each before it 1 - alpha of its
+    successor's, whether there is one or not, up to 1024 steps back.
+    """
+    return call("ewm_var", x, lift_time(alpha), lift_time(step))
+
+
+def rate(x: Expression, w: Value, second: Value = "1s") -> Expression:
+    """The growth of a counter by second within the last w, by Prometheus' rule.
+
+    Extrapolated: from the first and the last sample it goes on to the window's edge, if
+    that is no further than 1.1 times the mean distance of samples, else half of that;
+    back to where the counter would have been 0 at most. Of points; φ for less than two.
+    """
+    return call("rate", x, lift_time(w), lift_time(second))

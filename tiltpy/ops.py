@@ -7,7 +7,7 @@ Python has (`frontend/python/functions.py`, `reductions.py`) are written from th
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 ARITHMETIC = ("+", "-", "*", "/", "//", "%")
 COMPARISON = ("==", "!=", "<", "<=", ">", ">=")
@@ -259,6 +259,11 @@ takes any payload and is 0 over no snapshot, where every other reduction is φ."
 
 WHOLE_WINDOW = frozenset(rule.name for rule in _REDUCTION_RULES if rule.whole)
 """The holistic aggregates, whose state has no bounded size."""
+
+QuantileMethod = Literal["linear", "lower", "higher", "nearest", "midpoint"]
+QUANTILE_METHODS: tuple[QuantileMethod, ...] = get_args(QuantileMethod)
+"""What a quantile between two values is, as NumPy calls it; `linear` if none is named.
+Of values that are equally near the one at an even position is the nearest."""
 
 MOST_TOP = 64
 """The greatest `n` of `topk`: how many fields its result has, at most."""

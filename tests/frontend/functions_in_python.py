@@ -16,6 +16,7 @@ from tiltpy.ops import (
     ReductionRule,
 )
 
+WIDTH = 88
 _FUNCTIONS_HEAD = '''"""Math functions for queries in Python, named as in the language.
 
 Functions of integers compute in f64 and return it (f32 stays f32), but for `abs` and
@@ -95,14 +96,19 @@ def _active_reduction(rule: ReductionRule) -> str:
 def _taken(rule: ReductionRule) -> str:
     parameter = f"{rule.parameter}: Value, " if rule.parameter else ""
     ddof = ", ddof: int = 0" if rule.ddof else ""
-    return f"x: Value, {parameter}where: Value | None = None{ddof}"
+    method = ', method: str = "linear"' if rule.parameter == "q" else ""
+    return f"x: Value, {parameter}where: Value | None = None{ddof}{method}"
 
 
 def _reduced(rule: ReductionRule, name: str) -> str:
     parameter = f", {rule.parameter}" if rule.parameter else ""
     ddof = ", ddof=ddof" if rule.ddof else ""
-    return f'reduce_window("{name}", x, where{parameter}{ddof})'
+    method = ", method=method" if rule.parameter == "q" else ""
+    return f'reduce_window("{name}", x, where{parameter}{ddof}{method})'
 
 
 def _definition(name: str, taken: str, doc: str, value: str) -> str:
-    return f'def {name}({taken}) -> Expression:\n    """{doc}"""\n    return {value}\n'
+    head = f"def {name}({taken}) -> Expression:"
+    if len(head) > WIDTH:
+        head = f"def {name}(\n    {taken}\n) -> Expression:"
+    return f'{head}\n    """{doc}"""\n    return {value}\n'

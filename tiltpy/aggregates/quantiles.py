@@ -4,11 +4,22 @@
 """
 
 from math import floor
+from typing import assert_never
 
 from tiltpy.emit.builder import Block
 from tiltpy.emit.floats import times
 from tiltpy.ir.nodes import Reduce
-from tiltpy.loops.build import conj, eq, f64, greatest, least, negate, select
+from tiltpy.loops.build import (
+    conj,
+    disj,
+    eq,
+    f64,
+    greatest,
+    least,
+    lt,
+    negate,
+    select,
+)
 from tiltpy.loops.nodes import Bin, CallFn, LExpr
 from tiltpy.types import BOOL, F64
 
@@ -22,6 +33,38 @@ def quantile_position(count: int, share: float) -> tuple[int, float]:
     """The position of a quantile among sorted values, whole and fractional."""
     position = share * (count - 1)
     return floor(position), position - floor(position)
+
+
+def between(
+    block: Block,
+    node: Reduce,
+    low: LExpr,
+    high: LExpr,
+    fraction: LExpr,
+    is_even: LExpr,
+) -> LExpr:
+    """The quantile between two values, by the method of a reduction.
+
+    `fraction` is 0 at `low`, which is the result there, and `is_even` says whether
+    `low` is at an even position. A zero is +0.
+    """
+    whole, half = eq(fraction, f64(0.0)), eq(fraction, f64(0.5))
+    match node.method:
+        case "linear":
+            return interpolate(block, low, high, fraction)
+        case "lower":
+            chosen = low
+        case "higher":
+            chosen = select(whole, low, high)
+        case "nearest":
+            is_low = disj(lt(fraction, f64(0.5)), conj(half, is_even))
+            chosen = select(is_low, low, high)
+        case "midpoint":
+            middle = interpolate(block, low, high, f64(0.5))
+            chosen = select(whole, low, middle)
+        case _:
+            assert_never(node.method)
+    return Bin("+", chosen, f64(0.0), F64)
 
 
 def interpolate(block: Block, low: LExpr, high: LExpr, fraction: LExpr) -> LExpr:

@@ -9,16 +9,22 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tiltpy.interpreter.scalars import Atom, Number
+from tiltpy.ops import QuantileMethod
 
 
-def reduce(name: str, values: Sequence[Atom], parameter: float | None) -> Atom:
+def reduce(
+    name: str,
+    values: Sequence[Atom],
+    parameter: float | None,
+    method: QuantileMethod = "linear",
+) -> Atom:
     """Reduce one value or more, none of them φ."""
     match name:
         case "median":
             return quantile(_numbers(values), 0.5)
         case "quantile":
             assert parameter is not None
-            return quantile(_numbers(values), parameter)
+            return quantile(_numbers(values), parameter, method)
         case "mode":
             return mode(values)
         case "nunique":
@@ -27,11 +33,14 @@ def reduce(name: str, values: Sequence[Atom], parameter: float | None) -> Atom:
             raise AssertionError(f"no reduction {name} of whole windows")
 
 
-def quantile(values: Sequence[Number], q: float) -> float:
+def quantile(
+    values: Sequence[Number], q: float, method: QuantileMethod = "linear"
+) -> float:
     """Find the value at `q * (n - 1)` of those in order, counted from 0, as f64.
 
     Between two of them it is on the line from one to the other, never beyond either,
-    and in the middle their mean. NaN if a value is; a zero is +0.
+    and in the middle their mean; or what another `method` says. NaN if a value is; a
+    zero is +0.
     """
     if any(map(_is_nan, values)):
         return math.nan
@@ -43,6 +52,18 @@ def quantile(values: Sequence[Number], q: float) -> float:
     if share == 0:
         return low + 0.0
     high = float(ordered[below + 1])
+    match method:
+        case "lower":
+            return low + 0.0
+        case "higher":
+            return high + 0.0
+        case "nearest":
+            is_low = share < 0.5 or (share == 0.5 and below % 2 == 0)
+            return (low if is_low else high) + 0.0
+        case "midpoint":
+            share = 0.5
+        case "linear":
+            pass
     between = low + (high - low) * share
     if share == 0.5 or not math.isfinite(high - low):
         between = low * (1 - share) + high * share

@@ -172,7 +172,9 @@ def reduce_window(
         names = [name for name, _ in expr.type.fields]
         return dict(zip(names, orders.top(_atoms(present), len(names)), strict=True))
     if expr.reduction in WHOLE_WINDOW:
-        statistic = orders.reduce(expr.reduction, _atoms(present), expr.parameter)
+        statistic = orders.reduce(
+            expr.reduction, _atoms(present), expr.parameter, expr.method
+        )
         temporal = expr.type.is_temporal
         return numbers.ticks(number_of(statistic)) if temporal else statistic
     if expr.type == STRING:

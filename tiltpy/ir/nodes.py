@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tiltpy.lifetimes import Lifetime
-from tiltpy.ops import BinaryOp, StringTest, UnaryOp
+from tiltpy.ops import BinaryOp, QuantileMethod, StringTest, UnaryOp
 from tiltpy.source import UNKNOWN, Span
 from tiltpy.types import (
     ALL_FUTURE,
@@ -196,9 +196,9 @@ class Reduce:
     `element` is a closed expression over `Element`. Whatever else it refers to, points
     and times and reductions, it sees at the present `t`: constants of the fold, which
     cut like the references of the body. A condition (`... if c`) is written as
-    `If(c, element, Phi)`. `ddof` is 0 but
-    for `var` and `std`. `parameter` is the `q` of `quantile`, the `n` of `topk`, whose
-    result is a struct, and None for all others. `reduction` is built in or
+    `If(c, element, Phi)`. `ddof` is 0 but for `var` and `std`. `parameter` is the `q`
+    of `quantile`, the `n` of `topk`, whose result is a struct, and None for all others;
+    `method` is `linear` for all but `quantile`. `reduction` is built in or
     user-defined; `bounds` says whether it sees where snapshots start and end.
     """
 
@@ -209,6 +209,7 @@ class Reduce:
     ddof: int = 0
     parameter: float | int | None = None
     bounds: bool = False
+    method: QuantileMethod = "linear"
     span: Span = _span()
 
 

@@ -1,5 +1,6 @@
 """Targets of calls: reductions, casts and functions, and whether arguments fit."""
 
+from dataclasses import dataclass
 from enum import Enum, auto
 
 from tiltpy.errors import QueryError
@@ -15,8 +16,10 @@ from tiltpy.ops import (
     FUNCTIONS,
     MOST_TOP,
     PAIRS,
+    QUANTILE_METHODS,
     REDUCTIONS,
     STRING_TESTS,
+    QuantileMethod,
     StringTest,
 )
 from tiltpy.types import NAMED
@@ -93,30 +96,56 @@ def find_string_test(call: syntax.CallExpression) -> StringTest:
     return next(test for test in STRING_TESTS if test == call.callee.text)
 
 
-def read_extra_arguments(call: syntax.CallExpression) -> tuple[int, syntax.Expr | None]:
-    """Read what a built-in reduction takes besides a window: `ddof`, its parameter.
+@dataclass(frozen=True, slots=True)
+class ExtraArguments:
+    """What a built-in reduction takes besides a window.
 
-    The parameter is `q` or `n`, with its name or without; None if it has none.
+    `parameter` is `q` or `n`, with its name or without; None if it has none.
     """
+
+    ddof: int = 0
+    parameter: syntax.Expr | None = None
+    method: QuantileMethod = "linear"
+
+
+def read_extra_arguments(call: syntax.CallExpression) -> ExtraArguments:
+    """Read what a built-in reduction takes besides a window."""
     name, active = split_active(call.callee.text)
     rule = REDUCTIONS[name]
-    ddof = 0
+    ddof, method = 0, QUANTILE_METHODS[0]
     parameters = list(call.arguments[1:])
+    if rule.parameter == "q" and len(parameters) == 2:
+        method = _read_method(parameters.pop())
     for binding in call.named:
         if rule.ddof and binding.name.text == "ddof":
             ddof = _read_ddof(binding.value)
+        elif rule.parameter == "q" and binding.name.text == "method":
+            method = _read_method(binding.value)
         elif binding.name.text == rule.parameter:
             parameters.append(binding.value)
         else:
             raise _unknown_argument(call, binding.name)
     if len(parameters) == bool(rule.parameter):
-        return ddof, parameters[0] if parameters else None
+        return ExtraArguments(ddof, parameters[0] if parameters else None, method)
     reference = "~x[t]" if active else "~x[t - 10 : t]"
     value = "0.9" if rule.parameter == "q" else "3"
     example = f"{call.callee.text}({reference}, {value})"
     fault = "no" if not parameters else "more than one"
     message = f"{call.callee.text} is given {fault} `{rule.parameter}`"
     raise QueryError("E0206", message, call.span, f"write {example}")
+
+
+def _read_method(value: syntax.Expr) -> QuantileMethod:
+    names = ", ".join(QUANTILE_METHODS)
+    for method in QUANTILE_METHODS:
+        if isinstance(value, syntax.Text) and value.value == method:
+            return method
+    if isinstance(value, syntax.Text):
+        hint = nearest(value.value, QUANTILE_METHODS)
+        message = f'there is no quantile method "{value.value}", but {names}'
+        raise QueryError("E0206", message, value.span, hint)
+    message = f"the method of a quantile is the name of one: {names}"
+    raise QueryError("E0206", message, value.span, 'like method = "lower"')
 
 
 def _read_ddof(value: syntax.Expr) -> int:
@@ -167,8 +196,9 @@ def _check_window(call: syntax.CallExpression) -> None:
     """Check that a reduction has one window, and its parameter if it takes one."""
     name, active = split_active(call.callee.text)
     parameter = REDUCTIONS[name].parameter
-    if parameter and len(call.arguments) == 2:
-        first, second = call.arguments
+    most = 3 if parameter == "q" else 2
+    if parameter and 2 <= len(call.arguments) <= most:
+        first, second = call.arguments[:2]
         if isinstance(first, syntax.Number) and isinstance(second, syntax.Ref):
             message = f"the window of {call.callee.text} stands first"
             hint = f"write {call.callee.text}({quote(second)}, {quote(first)})"

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from tiltpy.errors import QueryError
 from tiltpy.frontend.elaboration.call_targets import (
+    ExtraArguments,
     read_extra_arguments,
     read_parameter,
     split_active,
@@ -52,12 +53,13 @@ def elaborate_reduction(
     user_defined = elaborator.scope.functions.reductions.get(callee)
     if user_defined is None:
         name, active = split_active(callee)
-        ddof, constant = read_extra_arguments(node)
+        extra = read_extra_arguments(node)
     else:
-        name, active, ddof, constant = callee, False, 0, None
+        name, active, extra = callee, False, ExtraArguments()
     parameter = None
-    if constant is not None:
-        parameter = read_parameter(name, elaborator.expression(constant, level))
+    if extra.parameter is not None:
+        constant = elaborator.expression(extra.parameter, level)
+        parameter = read_parameter(name, constant)
     arguments = node.arguments[:1]
     elements = elaborate_elements(elaborator, node, arguments, level, active=active)
     (element,) = elements.values
@@ -68,7 +70,8 @@ def elaborate_reduction(
         return reduce_user_defined(user_defined, elements.window, element, node.span)
     if name in ("first", "last") and isinstance(element.type, Struct):
         return _pick(elaborator, name, elements.window, element, None, node.span)
-    return reduce(name, elements.window, element, node.span, ddof, parameter)
+    ddof, method = extra.ddof, extra.method
+    return reduce(name, elements.window, element, node.span, ddof, parameter, method)
 
 
 def _check_bounds(

@@ -102,9 +102,11 @@ def median(x: Value, where: Value | None = None) -> Expression:
     return reduce_window("median", x, where)
 
 
-def quantile(x: Value, q: Value, where: Value | None = None) -> Expression:
+def quantile(
+    x: Value, q: Value, where: Value | None = None, method: str = "linear"
+) -> Expression:
     """The value below which a share `q` of [0, 1] lies, interpolated, as f64."""
-    return reduce_window("quantile", x, where, q)
+    return reduce_window("quantile", x, where, q, method=method)
 
 
 def mode(x: Value, where: Value | None = None) -> Expression:
@@ -202,9 +204,11 @@ def median_active(x: Value, where: Value | None = None) -> Expression:
     return reduce_window("median_active", x, where)
 
 
-def quantile_active(x: Value, q: Value, where: Value | None = None) -> Expression:
+def quantile_active(
+    x: Value, q: Value, where: Value | None = None, method: str = "linear"
+) -> Expression:
     """The value below which a share `q` of the events alive at a time lies, as f64."""
-    return reduce_window("quantile_active", x, where, q)
+    return reduce_window("quantile_active", x, where, q, method=method)
 
 
 def mode_active(x: Value, where: Value | None = None) -> Expression:

@@ -15,15 +15,23 @@ from tiltpy.ops import REDUCTIONS
 
 
 def reduce_window(
-    name: str, x: Value, where: Value | None, *parameter: Value, ddof: int = 0
+    name: str,
+    x: Value,
+    where: Value | None,
+    *parameter: Value,
+    ddof: int = 0,
+    method: str = "linear",
 ) -> Expression:
     """Call a reduction of a window or its element `x`, with a condition `where`.
 
-    `parameter` is what it takes besides the window, `ddof` that of variances.
+    `parameter` is what it takes besides the window, `ddof` that of variances,
+    `method` that of quantiles.
     """
     element = filter_element(name, x, where)
     if ddof:
         return call(name, element, ddof=ddof)
+    if method != "linear":
+        return call(name, element, *parameter, method=method)
     return call(name, element, *parameter)
 
 

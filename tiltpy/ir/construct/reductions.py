@@ -20,7 +20,7 @@ from tiltpy.ir.nodes import (
     Window,
 )
 from tiltpy.ir.verify.types import reduction_type
-from tiltpy.ops import REDUCTIONS
+from tiltpy.ops import REDUCTIONS, QuantileMethod
 from tiltpy.source import Span
 from tiltpy.types import STRING, Scalar, Struct, Type
 
@@ -32,13 +32,16 @@ def reduce(
     span: Span,
     ddof: int = 0,
     parameter: float | None = None,
+    method: QuantileMethod = "linear",
 ) -> Expr:
     """Make `⊕(reduction, element for each snapshot of window)`."""
     element = finish(element, "the element")
     result = reduction_type(reduction, element.type, parameter)
     if result is None:
         raise _no_reduction(reduction, element)
-    return Reduce(reduction, window, element, result, ddof, parameter, span=span)
+    return Reduce(
+        reduction, window, element, result, ddof, parameter, method=method, span=span
+    )
 
 
 def _no_reduction(reduction: str, element: Expr) -> QueryError:

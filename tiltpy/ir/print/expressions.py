@@ -284,6 +284,8 @@ class ExprPrinter:
         extra = f", ddof={expr.ddof}" if expr.ddof else ""
         if expr.parameter is not None:
             extra = f", {expr.parameter!r}"
+        if expr.method != "linear":
+            extra += f", method={quote_string(expr.method)}"
         return (
             f"{expr.reduction}({self.format_element(expr.window, expr.element)}{extra})"
         )

@@ -263,6 +263,8 @@ def _reduce_fault(expr: Reduce) -> str | None:
         return f"Reduce: {rule.name} does not see bounds"
     if expr.ddof and not rule.ddof:
         return f"Reduce: {rule.name} takes no ddof"
+    if expr.method != "linear" and rule.parameter != "q":
+        return f"Reduce: {rule.name} takes no method"
     if not _sound_parameter(rule.parameter, expr.parameter):
         return f"Reduce: {rule.name} with the parameter {expr.parameter!r}"
     expected = reduction_type(rule.name, expr.element.type, expr.parameter)

@@ -10,7 +10,7 @@ greatest values. NaNs are counted apart.
 from collections.abc import Callable
 
 from tiltpy.abi.signature import LANES
-from tiltpy.aggregates.quantiles import interpolate, quantile_share
+from tiltpy.aggregates.quantiles import between, quantile_share
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.floats import times
 from tiltpy.emit.values import LoopValue
@@ -171,7 +171,8 @@ class CountTree:
             block.name("value", convert(self.ranking.value_at(rank), F64))
             for rank in ranks
         )
-        result = interpolate(block, low, high, fraction)
+        is_even = eq(Bin("%", first, i64(2), I64), i64(0))
+        result = between(block, node, low, high, fraction, is_even)
         occupied = lt(i64(0), add(self.size, self.nans))
         if self.ranking.nan is not None:
             result = select(lt(i64(0), self.nans), f64(float("nan")), result)

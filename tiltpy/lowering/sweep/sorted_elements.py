@@ -5,7 +5,7 @@ on when they are looked at. So those that contribute are written down with their
 and a Shell sort puts them in order: by key, then in order of time.
 """
 
-from tiltpy.aggregates.quantiles import interpolate, quantile_share
+from tiltpy.aggregates.quantiles import between, quantile_share
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.elements import Names, element_of
 from tiltpy.emit.floats import times
@@ -136,7 +136,8 @@ class SortedElements:
             block.name("value", convert(self._at(block, place, names), F64))
             for place in (first, least(add(first, i64(1)), last))
         )
-        result = interpolate(block, low, high, fraction)
+        is_even = eq(Bin("%", first, i64(2), I64), i64(0))
+        result = between(block, node, low, high, fraction, is_even)
         nan = conj(self._is_occupied, self._is_nan(last))
         result = select(nan, f64(float("nan")), result)
         return LoopValue(node.type, block.name("q", result), self._is_occupied)

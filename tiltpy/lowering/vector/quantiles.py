@@ -5,7 +5,7 @@ exchange is two instructions for `LANES` windows. Where every cell has a value, 
 the fastest way up to some fifty of them; others keep counts (`count_tree`).
 """
 
-from tiltpy.aggregates.quantiles import interpolate, quantile_position, quantile_share
+from tiltpy.aggregates.quantiles import between, quantile_position, quantile_share
 from tiltpy.emit.values import LoopValue
 from tiltpy.ir.nodes import Reduce
 from tiltpy.loops.build import (
@@ -50,7 +50,8 @@ def lower_order(view: LaneView, node: Reduce, newest: int, cells: int) -> LoopVa
     first, second = (
         block.name("value", convert(values[at], F64)) for at in (below, above)
     )
-    point = interpolate(block, first, second, f64(fraction))
+    is_even = TRUE if below % 2 == 0 else FALSE
+    point = between(block, node, first, second, f64(fraction), is_even)
     quantile = select(nan, f64(float("nan")), point)
     return LoopValue(node.type, block.name("q", quantile), TRUE)
 
