@@ -319,13 +319,13 @@ def clip(v: Value, low: Value, high: Value) -> Expression:
     return call("clip", lift_time(v), lift_time(low), lift_time(high))
 
 
-def ewm_var(x: Expression, alpha: Value, step: Value = 1) -> Expression:
-    """The exponentially weighted variance of samples a step apart, the population's.
+def ewm_var(x: Expression, alpha: Value) -> Expression:
+    """The exponentially weighted variance of all rows so far, the population's.
 
-    Weights are those of `ema`: the newest has 1, each before it 1 - alpha of its
-    successor's, whether there is one or not, up to 1024 steps back.
+    With the weights of `ema`: the newest has alpha, each before it (1 - alpha) of its
+    successor's.
     """
-    return call("ewm_var", x, lift_time(alpha), lift_time(step))
+    return call("ewm_var", x, lift_time(alpha))
 
 
 def rate(x: Expression, w: Value, second: Value = "1s") -> Expression:

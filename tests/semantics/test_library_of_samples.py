@@ -48,7 +48,7 @@ def test_clip() -> None:
 @pytest.mark.parametrize("alpha", [0.05, 0.3, 0.9])
 def test_ewm_var_is_that_of_pandas(alpha: float) -> None:
     series = pd.Series(CLEAN, dtype=float)
-    expected = series.ewm(alpha=alpha, adjust=True, ignore_na=False).var(bias=True)
+    expected = series.ewm(alpha=alpha, adjust=True, ignore_na=True).var(bias=True)
     found = per_tick(run(f"ewm_var(~x, {alpha})", x=CLEAN))
     nothing = per_tick(run("ewm_var(~x, 0.5)", x=[None] * len(CLEAN)))
     assert nothing == [None] * len(CLEAN)

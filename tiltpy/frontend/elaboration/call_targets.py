@@ -222,6 +222,9 @@ def _check_pair(call: syntax.CallExpression) -> None:
         )
         given = f", not {len(call.arguments)}"
         raise QueryError("E0206", message + given, call.span, f"like {example}")
+    if isinstance(call.arguments[0], syntax.Comprehension):
+        message = f"both expressions of {name} stand before `for`"
+        raise QueryError("E0206", message, call.arguments[0].span, f"like {example}")
     _reject_named(call)
 
 

@@ -129,16 +129,30 @@ def _where(condition: Expr, element: Expr, span: Span) -> Expr:
 def _number(node: syntax.CallExpression, value: Expr) -> Expr:
     if isinstance(value.type, Scalar) and value.type.is_number:
         return cast(value, F64, value.span)
-    name = node.callee.text
-    message = f"{name} takes numbers, not {value.type}"
-    hint = "take one of its fields" if isinstance(value.type, Struct) else "cast it"
-    raise QueryError("E0201", message, value.span, f"{hint}, like f64(...)")
+    message = f"{node.callee.text} takes numbers, not {_kind(value.type)}"
+    raise QueryError("E0201", message, value.span, _hint_number(value.type))
+
+
+def _kind(type: Type) -> str:  # noqa: A002 - the word for it
+    return f"the struct {type}" if isinstance(type, Struct) else article(type)
+
+
+def _hint_number(type: Type) -> str:  # noqa: A002 - the word for it
+    match type:
+        case Struct(fields=((name, _), *_)):
+            return f"take one of its fields, like .{name}"
+        case Scalar(kind="bool"):
+            return "write b ? 1.0 : 0.0 for a number"
+        case Scalar() if type.is_temporal:
+            return "cast it, like f64(...)"
+        case _:
+            return "take a field that is a number"
 
 
 def _by_key(node: syntax.CallExpression, key: Expr) -> Expr:
     if isinstance(key.type, Scalar) and key.type != BOOL:
         return key
-    message = f"the key of {node.callee.text} is {article(key.type)}"
+    message = f"the key of {node.callee.text} is {_kind(key.type)}"
     hint = "give it a number, a string or a time to compare elements by"
     raise QueryError("E0201", message, key.span, hint)
 
