@@ -40,6 +40,7 @@ from tiltpy.frontend.python.values import (
     when,
 )
 from tiltpy.frontend.python.window_ends import after, last_rows, since, strict
+from tiltpy.frontend.python.windows import convolve
 from tiltpy.inputs import bind, sampled
 from tiltpy.runtime.arrow.parquet_scan import ParquetScan, scan_parquet
 from tiltpy.runtime.results.result import OutputTable, Result
@@ -58,10 +59,10 @@ string, time = STRING, TIME
 __all__ = [
     "CompileOptions", "CompiledQuery", "DataError", "OutputTable", "ParquetScan",
     "QueryError", "Result", "Struct", "TDom", "TiltError", "TiltWarning",
-    "after", "bind", "cast", "compile", "define", "duration", "end", "exists",
-    "interval", "last_rows", "library", "load", "parse", "phi", "point", "reduction",
-    "sampled", "scan_parquet", "since", "source", "start", "strict", "struct",
-    "until_next", "when",
+    "after", "bind", "cast", "compile", "convolve", "define", "duration", "end",
+    "exists", "interval", "last_rows", "library", "load", "parse", "phi", "point",
+    "reduction", "sampled", "scan_parquet", "since", "source", "start", "strict",
+    "struct", "until_next", "when",
     "bool", "f32", "f64", "i16", "i32", "i64", "i8", "string", "time",
     "u16", "u32", "u64", "u8",
 ]  # fmt: skip

@@ -49,6 +49,9 @@ MAX_NODES = 50_000
 MAX_ELEMENT = 10_000
 """Nodes of the element of a reduction, where no name stands for what is used twice."""
 
+MAX_WEIGHTS = 512
+"""Weights of a convolution, each a point reference."""
+
 MAX_LAST_ROWS = 1 << 31
 """Rows of a window of `last n`."""
 

@@ -304,3 +304,5 @@ PAIRS = {
     )
 }  # fmt: skip
 """Reductions of pairs. Functions and reductions of a query may have their names."""
+CONVOLVE = "convolve"
+"""The weighted sum of a window's samples; a query may use this name as well."""

@@ -12,7 +12,7 @@ from typing import Literal
 
 from tiltpy.frontend.surface.names import RESERVED
 from tiltpy.frontend.text.grammar import terminals
-from tiltpy.ops import FUNCTIONS, REDUCTIONS, STRING_TESTS
+from tiltpy.ops import CONVOLVE, FUNCTIONS, PAIRS, REDUCTIONS, STRING_TESTS
 from tiltpy.types import NAMED
 
 Kind = Literal[
@@ -44,7 +44,7 @@ class Rule:
 
 
 CONSTANTS = ("true", "false", "phi", "φ", "inf", "nan")
-BUILT_IN = (*FUNCTIONS, *REDUCTIONS, *STRING_TESTS, "TDom")
+BUILT_IN = (*FUNCTIONS, *REDUCTIONS, *PAIRS, CONVOLVE, *STRING_TESTS, "TDom")
 BRACKETS = frozenset("()[]{},;:.=")
 _KEYWORD = re.compile(r"(\w+)\(\?!\[\\w'\]\)")
 """The grammar's form of a word that is no part of a longer one."""

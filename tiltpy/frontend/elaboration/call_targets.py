@@ -13,6 +13,7 @@ from tiltpy.frontend.surface.names import nearest
 from tiltpy.ir.nodes import Const, Expr
 from tiltpy.ir.print.literals import literal
 from tiltpy.ops import (
+    CONVOLVE,
     FUNCTIONS,
     MOST_TOP,
     PAIRS,
@@ -32,6 +33,7 @@ class Callee(Enum):
 
     REDUCTION = auto()
     PAIR = auto()
+    CONVOLUTION = auto()
     EVENT_BOUND = auto()
     EXISTS = auto()
     CAST = auto()
@@ -73,6 +75,9 @@ def find_callee(call: syntax.CallExpression, functions: Functions) -> Callee:
     if name in PAIRS:
         _check_pair(call)
         return Callee.PAIR
+    if name == CONVOLVE:
+        _reject_named(call)
+        return Callee.CONVOLUTION
     if name in ("start", "end"):
         return _check_single(call, Callee.EVENT_BOUND)
     if name == "exists":
@@ -268,7 +273,7 @@ def _unknown_callee(call: syntax.CallExpression, functions: Functions) -> QueryE
             span,
             "name it before the definitions, like t = TDom(-∞, ∞, 1)",
         )
-    known = [*FUNCTIONS, *STRING_TESTS, *REDUCTIONS, *PAIRS, *NAMED, *_OTHERS]
+    known = [*FUNCTIONS, *STRING_TESTS, *REDUCTIONS, *PAIRS, CONVOLVE, *NAMED, *_OTHERS]
     known += functions.known_names()
     hint = hint_callee(call, known) or f"define it, like def {name}(~x) = ..."
     return QueryError("E0207", f"unknown function `{name}`", span, hint)

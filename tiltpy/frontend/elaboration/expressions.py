@@ -8,6 +8,7 @@ from tiltpy.frontend.elaboration.call_targets import (
     find_string_test,
     is_built_in,
 )
+from tiltpy.frontend.elaboration.convolution import elaborate_convolution
 from tiltpy.frontend.elaboration.elaborator import Elaborator
 from tiltpy.frontend.elaboration.local_names import add_let, elaborate_name
 from tiltpy.frontend.elaboration.object_references import (
@@ -142,6 +143,8 @@ def _elaborate_call(
             return elaborate_reduction(elaborator, node, level)
         case Callee.PAIR:
             return elaborate_pair(elaborator, node, level)
+        case Callee.CONVOLUTION:
+            return elaborate_convolution(elaborator, node, level)
         case Callee.EVENT_BOUND:
             frame = elaborator.frame
             if frame is not None:

@@ -133,11 +133,11 @@ def _number(node: syntax.CallExpression, value: Expr) -> Expr:
     raise QueryError("E0201", message, value.span, _hint_number(value.type))
 
 
-def _kind(type: Type) -> str:  # noqa: A002 - the word for it
+def _kind(type: Type) -> str:
     return f"the struct {type}" if isinstance(type, Struct) else article(type)
 
 
-def _hint_number(type: Type) -> str:  # noqa: A002 - the word for it
+def _hint_number(type: Type) -> str:
     match type:
         case Struct(fields=((name, _), *_)):
             return f"take one of its fields, like .{name}"

@@ -26,6 +26,13 @@ def misplaced_node(node: syntax.Expr) -> QueryError:
                 node.span,
                 "like ~x[last 20 : t]",
             )
+        case syntax.ListLiteral():
+            return QueryError(
+                "E0206",
+                "a list stands behind a window in a convolution only",
+                node.span,
+                "like convolve(~x[t - 3 : t], [0.25, 0.5, 0.25])",
+            )
         case _:
             return QueryError(
                 "E0113",

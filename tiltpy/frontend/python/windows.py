@@ -1,5 +1,7 @@
 """Calls of reductions: the window or its element, a condition, and parameters."""
 
+from collections.abc import Sequence
+
 from tiltpy.errors import QueryError
 from tiltpy.frontend.python.caller_span import caller_span
 from tiltpy.frontend.python.expressions import (
@@ -11,7 +13,7 @@ from tiltpy.frontend.python.expressions import (
 )
 from tiltpy.frontend.surface import syntax
 from tiltpy.limits import MAX_ELEMENT
-from tiltpy.ops import REDUCTIONS
+from tiltpy.ops import CONVOLVE, REDUCTIONS
 
 
 def reduce_window(
@@ -78,3 +80,18 @@ def filter_element(name: str, x: Value, where: Value | None) -> Expression:
 def reduce_pair(name: str, x: Value, y: Value, where: Value | None) -> Expression:
     """Call a reduction of two expressions of one window's elements."""
     return call(name, filter_element(name, x, where), y)
+
+
+def convolve(x: Value, weights: Sequence[float]) -> Expression:
+    """The weighted sum of a window's samples, the first weight that of the newest.
+
+    As many samples as weights divide the window among them; φ where one is missing.
+    """
+    span = caller_span()
+    values = [lift(weight) for weight in weights]
+    listed = syntax.ListLiteral(tuple(value.syntax for value in values), span)
+    window = lift(x)
+    node = syntax.CallExpression(
+        syntax.Word(CONVOLVE, span), (window.syntax, listed), (), span
+    )
+    return combine(node, [window, *values])

@@ -205,6 +205,14 @@ class Comprehension:
 
 
 @dataclass(frozen=True, slots=True)
+class ListLiteral:
+    """`[a, b, c]`, an argument of a call."""
+
+    values: tuple["Expr", ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class StructValue:
     """`{ a = ..., b = ... }`."""
 
@@ -250,6 +258,7 @@ Expr = (
     | Conditional
     | CallExpression
     | Comprehension
+    | ListLiteral
     | StructValue
     | With
     | Member
@@ -480,6 +489,8 @@ def operands(node: Expr) -> tuple[Expr, ...]:
         case Comprehension():
             condition = () if node.condition is None else (node.condition,)
             return (node.window, node.element, *condition)
+        case ListLiteral():
+            return node.values
         case StructValue():
             return tuple(field.value for field in node.fields)
         case With():

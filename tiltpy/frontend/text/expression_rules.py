@@ -168,6 +168,11 @@ def _read_comprehension(
     return syntax.Comprehension(element, names, window, condition, reader.span(meta))
 
 
+def _read_list(reader: TreeReader, meta: Meta, nodes: list[Any]) -> syntax.Expr:
+    values = tuple(node for node in nodes if node is not None)
+    return syntax.ListLiteral(values, reader.span(meta))
+
+
 def _read_pattern(
     reader: TreeReader, _: Meta, nodes: list[Any]
 ) -> tuple[tuple[syntax.Word, syntax.Word | None], ...]:
@@ -201,6 +206,7 @@ EXPRESSION_RULES: Mapping[str, Rule] = {
     "reduction": _read_reduction,
     "reducer": _read_reducer,
     "comprehension": _read_comprehension,
+    "list": _read_list,
     "pattern": _read_pattern,
     "pattern_field": _read_pattern_field,
 }
