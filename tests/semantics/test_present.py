@@ -9,6 +9,8 @@ from math import isclose
 from random import Random
 from statistics import median
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
@@ -202,3 +204,53 @@ def test_random_elements_see_the_same(batch: int, *, deep: bool) -> None:
             setting = random_setting(Random(seed), span=80)  # noqa: S311
             difference = check(case, setting, exact=exact)
             assert difference is None, f"seed {seed}, {setting}\n{difference}"
+
+
+ENGINES = """
+    ~o[t] = ~x[t] != φ ? {
+        rank = count(v for v in ~x[t-9s : t] if v.p < ~x[t].p),
+        alike = count(v for v in ~x[t-9s : t] if v.z == ~x[t].z),
+        far = median(abs(v.p - ~x[t].p) for v in ~x[t-9s : t]),
+        top = argmax(v.z, v.p for v in ~x[t-9s : t])
+    } : φ
+"""
+
+
+def trades(rows: int) -> pa.Table:
+    """Trades of four symbols, at distinct times."""
+    random = np.random.default_rng(5)
+    stamps = random.permutation(2 * rows)[:rows]
+    columns = {
+        "time": pa.array(np.sort(stamps), pa.timestamp("s")),
+        "k": pa.array(random.integers(0, 4, rows)),
+        "p": pa.array(random.integers(-9, 9, rows) / 4),
+        "z": pa.array(random.integers(0, 3, rows)),
+    }
+    return pa.table(columns)
+
+
+def test_by_key_as_in_runs_of_each_key() -> None:
+    fields = "{ k: i64, p: f64, z: i64 } time time point"
+    table = trades(600)
+    keyed = tilt.parse(f"unit s\ninput x by k : {fields}\n{ENGINES}").run(x=table)
+    alone = tilt.parse(f"unit s\ninput x : {fields}\n{ENGINES}")
+    found = keyed.to_arrow()
+    for key in range(4):
+        of_key = table.filter(pa.array(np.array(table["k"]) == key))
+        rows = found.filter(pa.array(np.array(found["k"]) == key)).drop(["k"])
+        assert rows.to_pylist() == alone.run(x=of_key).to_arrow().to_pylist()
+
+
+def test_streams_end_as_runs_do() -> None:
+    fields = "{ k: i64, p: f64, z: i64 } time time point"
+    query, table = tilt.parse(f"unit s\ninput x : {fields}\n{ENGINES}"), trades(900)
+    batches = (table.slice(start, 100) for start in range(0, 900, 100))
+    streamed = [batch.to_arrow() for batch in query.stream(x=batches)]
+    assert pa.concat_tables(streamed).equals(query.run(x=table).to_arrow())
+
+
+def test_explain_says_that_windows_are_folded_anew() -> None:
+    text = "input x : f64 point\n~o[t] = count(v for v in ~x[t-5 : t] if v < ~x[t])"
+    shown = tilt.parse(text).explain()
+    assert "count of ~x folds its window anew at each visit" in shown
+    assert "not merge_scan: elements of ~x see the present" in shown

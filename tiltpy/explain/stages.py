@@ -49,8 +49,9 @@ def explain(
     sections = [("query", format_query(source)), *_passes(source, compiled)]
     sections.append(("boundaries", "\n".join(_boundaries(compiled.query))))
     sections.append(("layouts", "\n".join(_layouts(source, compiled))))
-    if compiled.query.reductions:
-        sections.append(("reductions", "\n".join(_explain_user_reductions(compiled))))
+    slides = list(_explain_reductions(compiled))
+    if slides:
+        sections.append(("reductions", "\n".join(slides)))
     refusal = (
         None if sampling_grids is None else compiled.vector_refusal(sampling_grids)
     )
@@ -121,7 +122,7 @@ def _plan(
     yield format_choices(compiled.choices, compiled.query.unit)
 
 
-def _explain_user_reductions(compiled: QueryKernels) -> Iterator[str]:
+def _explain_reductions(compiled: QueryKernels) -> Iterator[str]:
     """Say how reductions that are user-defined, or see the present, follow windows."""
     user_defined = {each.name: each for each in compiled.query.reductions}
     for definition in compiled.query.definitions:

@@ -208,6 +208,7 @@ WHOLE = (
     ),
     workload("median 15", "~out[t] = median(~x[t-15 : t])"),
     workload("median 101", "~out[t] = median(~x[t-101 : t])", events=MILLION // 2),
+    workload("rank in 100", "~out[t] = rank(~x, 100)", events=MILLION),
     workload(
         "quantile 0.9 of 1000",
         "~out[t] = quantile(~x[t-1000 : t], 0.9)",
