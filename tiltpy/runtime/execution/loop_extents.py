@@ -182,7 +182,10 @@ class Extents(Generic[N]):
             return self.zero + FAR
         rows, (first, last) = self.rows[read.object], self.extents[loop.name]
         begin, stop = rows.find(first + read.low, last + read.high)
-        ticks = ticks_of(rows.buffer, rows.first + begin, rows.first + stop)
+        if rows.buffer.layout is TimeLayout.CONTIGUOUS:
+            ticks = rows.cover(begin, stop)
+        else:
+            ticks = ticks_of(rows.buffer, rows.first + begin, rows.first + stop)
         cells: N = ticks // loop.tdom.precision + stop - begin
         return cells
 

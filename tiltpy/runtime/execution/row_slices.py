@@ -13,6 +13,7 @@ from tiltpy.runtime.arrays.views import address
 from tiltpy.runtime.execution.call_numbers import N, choose, least, most
 from tiltpy.runtime.execution.key_domains import RowsByKey
 from tiltpy.runtime.ingest.keys import Groups
+from tiltpy.types import ENDLESS
 
 TimeRanges = tuple[Times, Times]
 """The bounds `(low[k], high[k]]` of a time range of each call; empty where the first is
@@ -84,6 +85,19 @@ class RowSlices(Generic[N]):
         stop = choose(exists, least(stop, self.count), 0)
         return first, most(stop, first)
 
+    def cover(self, first: N, stop: N) -> N:
+        """Count the ticks that the rows `first` to `stop` of each slice cover.
+
+        The rows are contiguous within each slice. Of rows without end they are fewer.
+        """
+        ends = self.buffer.ends
+        assert ends is not None
+        last = most(least(self.first + stop, self.buffer.n) - 1, 0)
+        start = self._start_of(first)
+        end: N = int(ends[last]) if isinstance(last, int) else ends[last]
+        end = least(end, least(start, 0) + ENDLESS)  # so that the difference fits
+        return choose(first < stop, end - start, 0)
+
     def _search(self, times: Times, wanted: N, side: Literal["left", "right"]) -> N:
         """`searchsorted` of a time in the slice of each call."""
         if isinstance(self.first, int):
@@ -91,7 +105,7 @@ class RowSlices(Generic[N]):
             return int(times_of_slice.searchsorted(wanted, side))
         stop = self.first + self.count
         if self.keyed:
-            return _bisect(times, self.first, stop, wanted, side) - self.first
+            return search_slices(times, self.first, stop, wanted, side) - self.first
         rows: I64Array = times[: self.buffer.n].searchsorted(wanted, side)
         return most(least(rows, stop), self.first) - self.first
 
@@ -168,7 +182,7 @@ def slice_by_key(
     return RowSlices(rows.buffer, first, stop - first, rows.firsts[keys], keyed=True)
 
 
-def _bisect(
+def search_slices(
     times: Times,
     first: I64Array,
     stop: I64Array,
