@@ -190,7 +190,6 @@ class CompiledQuery:
         many there are, as far as tables and `scan_parquet` know. The rest is as in
         `run`; a warning comes after the last piece.
         """
-        self._refuse_keys("stream")
         request, frames = self._arguments.read(start, end, inputs, STREAM_ARGUMENTS)
         costs = self.options.costs
         options = read_options(
@@ -210,8 +209,8 @@ class CompiledQuery:
     ) -> Iterator[Result]:
         return stream(
             resolve_boundaries(self.query),
+            self._groups,
             self._bindings(frames),
-            self._compiler.compile_for,
             request,
             options,
             size_of(memory),
@@ -244,7 +243,6 @@ class CompiledQuery:
         else:
             known = ", ".join(f"'{name}'" for name in self.query.outputs)
             raise TiltError(f"the outputs are {known}; give a path for each by name")
-        self._refuse_keys("stream")
         request, frames = self._arguments.read(start, end, inputs, STREAM_ARGUMENTS)
         costs = self.options.costs
         options = read_options(
@@ -255,16 +253,6 @@ class CompiledQuery:
         counts = write_results(results, paths)
         _warn(hidden)
         return counts
-
-    def _refuse_keys(self, method: str) -> None:
-        """Refuse inputs by key, which `method` does not take."""
-        for declared in self.query.inputs:
-            if declared.keys:
-                raise TiltError(
-                    f"input '{declared.name}' is by key, and {method}() reads rows "
-                    "piece by piece, which takes inputs without keys only; use run(), "
-                    "which reads all of them, or Spark"
-                )
 
     def _bindings(self, frames: Mapping[str, object]) -> dict[str, InputBinding]:
         """Make a binding of each input's frame."""

@@ -237,9 +237,12 @@ def test_inputs_by_key(tilt: Tilt) -> None:
     code, out, err = tilt(*given)
     assert (code, err) == (0, "")
     assert out.replace(".000", "").split() == shown.split()
-    code, _, err = tilt(*given, "--memory", "1GB")
+    code, out, err = tilt(*given, "--memory", "1GB")
+    assert (code, err) == (0, "")
+    assert out.replace(".000", "").split() == shown.split()
+    code, _, err = tilt(*given, "--memory", "1GB", "--sort", "time")
     assert (code, err.count("\n")) == (2, 1)
-    assert "input 'm' is by key, and such inputs are not read piece by piece" in err
+    assert "--sort orders all rows at once; leave --memory out" in err
     code, _, err = tilt(*given[:-1], "m=sym")
     assert (code, err.count("\n")) == (1, 1)
     assert "the query declares the keys 'symbol', 'venue', but 'sym' are bound" in err

@@ -31,6 +31,7 @@ from tiltpy.interpreter.evaluate import Event, Snapshot, interpret
 from tiltpy.ir.print.query import format_query
 from tiltpy.lifetimes import LIFETIMES, Interval, Lifetime
 from tiltpy.passes import resolve_boundaries
+from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.ingest.binding import InputBinding
@@ -90,8 +91,8 @@ def run_streamed(
     found: dict[str, list[Snapshot]] = {name: [] for name in case.query.outputs}
     parts = stream(
         resolve_boundaries(case.query),
+        (OutputGroup(case.query, Compiler(case.query, options).compile_for),),
         bindings,
-        Compiler(case.query, options).compile_for,
         Request(case.start, case.end, case.bounds),
         run_options(setting),
         memory=16 * MB,
@@ -155,8 +156,8 @@ def test_streams_of_every_lifetime_equal_runs(kind: type[Lifetime]) -> None:
         expected = tilt.CompiledQuery(query).run(x=table)
         parts = stream(
             resolve_boundaries(query),
+            (OutputGroup(query, Compiler(query).compile_for),),
             {"x": InputBinding(in_batches(table, random))},
-            Compiler(query).compile_for,
             Request(),
             RunOptions(),
             memory=16 * MB,

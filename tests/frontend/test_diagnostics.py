@@ -18,6 +18,7 @@ from tiltpy.frontend.surface.names import RESERVED
 
 TEXTS = GOLDEN / "diagnostics"
 CASES = sorted(TEXTS.glob("*.tilt"))
+MISTAKES = sorted((GOLDEN / "mistakes").glob("in_*.txt"))
 MARK = "#=== errors\n"
 REFERENCE = ROOT / "grammar"
 
@@ -36,7 +37,8 @@ def test_errors_are_said_like_this(path: Path, update_golden: bool) -> None:
 
 
 def test_every_code_has_an_example() -> None:
-    said = set(re.findall(r"error\[(E\d+)\]", "".join(p.read_text() for p in CASES)))
+    texts = [path.read_text() for path in (*CASES, *MISTAKES)]
+    said = set(re.findall(r"error\[(E\d+)\]", "".join(texts)))
     assert said == set(CODES)
 
 

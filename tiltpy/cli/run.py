@@ -50,7 +50,7 @@ def add_run_arguments(parser: ArgumentParser) -> None:
         metavar="SIZE",
         help=f"read Parquet files piece by piece and hold no more than this, as in 2GB "
         f"(datasets of several files always are read so, by default with {MEMORY}, but "
-        "where an input is by key)",
+        "with --sort)",
     )
     parser.add_argument(
         "--check-reductions",
@@ -67,14 +67,13 @@ def run(args: Namespace) -> int:
     paths = input_paths(query, args)
     if args.engine == "spark":
         return run_on_spark(query, paths, _output_paths(query, paths, args), args)
-    inputs = query.query.inputs
-    keyed = next((declared.name for declared in inputs if declared.keys), None)
-    if keyed is not None and args.memory is not None:
+    if args.sort and args.memory is not None:
         raise ArgumentsError(
-            f"input '{keyed}' is by key, and such inputs are not read piece by piece; "
-            "leave --memory out"
+            "--sort orders all rows at once; leave --memory out, or leave --sort out: "
+            "the rows of each key come in order of time"
         )
-    streamed = keyed is None and must_stream(paths.values(), args.memory)
+    keyed = any(declared.keys for declared in query.query.inputs)
+    streamed = not args.sort and must_stream(paths.values(), args.memory)
     method = tilt.CompiledQuery.stream if streamed else tilt.CompiledQuery.run
     outputs = _output_paths(query, paths, args)
     options = read_run_options(query, paths, args, method, streamed=streamed)
@@ -83,7 +82,7 @@ def run(args: Namespace) -> int:
             "--check-reductions looks at all rows at once; leave --memory out, or try "
             "it over one file"
         )
-    if args.sort and keyed is None:
+    if args.sort and not keyed:
         raise ArgumentsError(
             "--sort is for outputs by key, and the query has no input by key; leave it "
             "out"

@@ -13,11 +13,12 @@ import numpy as np
 from tiltpy.abi.layouts import Layout
 from tiltpy.abi.signature import CONTROL, LEFT
 from tiltpy.errors import DataError
-from tiltpy.ir.nodes import TemporalExpr
+from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.pool import Array, dtype_of
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.encode_strings import encode
+from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
@@ -31,7 +32,8 @@ from tiltpy.runtime.execution.time_run import TimeRun
 from tiltpy.runtime.execution.vector_range import VectorRange
 from tiltpy.runtime.execution.visit_warnings import Announcement
 from tiltpy.runtime.incremental.state import split_last
-from tiltpy.types import Scalar
+from tiltpy.runtime.results.result import OutputTable
+from tiltpy.types import Scalar, Type
 
 StateKinds = tuple[tuple[str, Scalar], ...]
 """The names and types of a kernel's state arrays."""
@@ -67,6 +69,11 @@ class Evaluation:
     state: RunState
     strings: Strings = NO_STRINGS
     vector: VectorRange | None = None
+
+    def table(self, name: str, of: Type, stamp: OutputStamp) -> OutputTable:
+        """Make the table of an output."""
+        pieces = self.pieces.get(name, [])
+        return OutputTable(name, of, pieces, stamp, self.strings)
 
 
 class Engine:
@@ -104,7 +111,7 @@ class Engine:
             strings, vector = run.strings, run.vector
             ranges = run.ranges if ranges is None else ranges
         stitchers = {
-            name: Stitcher(self._definition(name).tdom, range_.domain)
+            name: Stitcher(definition_of(self.group.query, name).tdom, range_.domain)
             for name, range_ in ranges.items()
         }
         for name, stitcher in stitchers.items():
@@ -118,7 +125,7 @@ class Engine:
             complete = stitcher.finish()
             if complete and not ranges[name].final:
                 *complete, last = complete
-                of = self._definition(name).type
+                of = definition_of(self.group.query, name).type
                 closed, waiting[name] = split_last(last, of, strings)
                 complete.extend(closed)
             pieces[name] = complete
@@ -175,7 +182,9 @@ class Engine:
         if warning is not None and run.may_visit(warning.most if whole else 0):
             warning.expect(run.visits())
 
-    def _definition(self, name: str) -> TemporalExpr:
-        definition = self.group.query.definition(name)
-        assert definition is not None
-        return definition
+
+def definition_of(query: Query, name: str) -> TemporalExpr:
+    """Return the definition of an output."""
+    definition = query.definition(name)
+    assert definition is not None
+    return definition

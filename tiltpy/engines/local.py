@@ -2,22 +2,20 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from tiltpy.engines.engine import Engine
+from tiltpy.engines.engine import Engine, Evaluation
+from tiltpy.engines.keyed_engine import KeyedEngine, KeyedEvaluation, Rows
 from tiltpy.ir.nodes import Query
 from tiltpy.plan.nodes import Misfit
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.arrow.encode_strings import encode
 from tiltpy.runtime.arrow.timestamps import OutputStamp, StampType, output_stamp
 from tiltpy.runtime.execution.hidden_rows import HiddenRows
 from tiltpy.runtime.execution.kernel import Kernels
-from tiltpy.runtime.execution.key_domains import RowsByKey
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import TimeRun
 from tiltpy.runtime.execution.visit_warnings import Announcement
 from tiltpy.runtime.ingest.binding import InputBinding
-from tiltpy.runtime.ingest.keys import Groups, Keys, align
 from tiltpy.runtime.ingest.read_input import InputRows, ingest
 from tiltpy.runtime.keyed.keyed_run import KeyedRun
 from tiltpy.runtime.preaggregation.run import (
@@ -27,7 +25,7 @@ from tiltpy.runtime.preaggregation.run import (
     only_input,
 )
 from tiltpy.runtime.preaggregation.time_ordered_rows import read_in_time_order
-from tiltpy.runtime.results.key_columns import KeyColumns, Order
+from tiltpy.runtime.results.key_columns import Order
 from tiltpy.runtime.results.result import OutputTable, Result
 from tiltpy.types import Unit
 
@@ -136,24 +134,15 @@ def run(
     if stamp is None:
         stamp = output_stamp({n: i.stamps for n, i in inputs.items()}, query.unit)
     announcement = Announcement(query, options.costs.run)
-    by_key = _by_key(group, inputs, request, options)
-    if by_key is not None:
-        if by_key.beyond_rows:
-            announcement.expect(by_key.visits())
-        return _run_by_key(query, by_key, order, stamp)
-    rows = {declared.name: inputs[declared.name].buffer for declared in query.inputs}
-    evaluation = Engine(group, request, options, announcement).evaluate(None, rows)
+    evaluation: Evaluation | KeyedEvaluation
+    if _are_keyed(query):
+        keyed = KeyedEngine(group, request, options, announcement, order)
+        evaluation = keyed.evaluate(None, _rows_by_key(query, inputs))
+    else:
+        engine = Engine(group, request, options, announcement)
+        evaluation = engine.evaluate(None, _rows(query, inputs))
     return Result(
-        [
-            OutputTable(
-                name,
-                query.type_of(name),
-                evaluation.pieces.get(name, []),
-                stamp,
-                evaluation.strings,
-            )
-            for name in query.outputs
-        ]
+        [evaluation.table(name, query.type_of(name), stamp) for name in query.outputs]
     )
 
 
@@ -164,58 +153,24 @@ def plan_bound(
     options: RunOptions,
 ) -> KeyedRun | TimeRun:
     """Plan a run of a group over its bound inputs; nothing is computed."""
-    by_key = _by_key(group, inputs, request, options)
-    if by_key is not None:
-        return by_key
-    rows = {
-        declared.name: inputs[declared.name].buffer for declared in group.query.inputs
+    query = group.query
+    if _are_keyed(query):
+        keyed = KeyedEngine(group, request, options)
+        return keyed.plan(_rows_by_key(query, inputs))
+    return Engine(group, request, options).plan(None, _rows(query, inputs))
+
+
+def _are_keyed(query: Query) -> bool:
+    """Tell whether outputs, which have the same keys, have any."""
+    return any(declared.keys for declared in query.inputs)
+
+
+def _rows(query: Query, inputs: Mapping[str, InputRows]) -> dict[str, SnapshotBuffer]:
+    return {declared.name: inputs[declared.name].buffer for declared in query.inputs}
+
+
+def _rows_by_key(query: Query, inputs: Mapping[str, InputRows]) -> dict[str, Rows]:
+    return {
+        name: (inputs[name],) if inputs[name].keys is not None else buffer
+        for name, buffer in _rows(query, inputs).items()
     }
-    return Engine(group, request, options).plan(None, rows)
-
-
-def _by_key(
-    group: OutputGroup[Kernels],
-    inputs: Mapping[str, InputRows],
-    request: Request,
-    options: RunOptions,
-) -> KeyedRun | None:
-    """Make the run over inputs of which some are by key, if any is."""
-    rows: dict[str, SnapshotBuffer] = {}
-    by_key: dict[str, tuple[Keys, Groups]] = {}
-    for declared in group.query.inputs:
-        read = inputs[declared.name]
-        rows[declared.name] = read.buffer
-        if read.keys is not None and read.groups is not None:
-            by_key[declared.name] = read.keys, read.groups
-    if not by_key:
-        return None
-    keys, groups = align(by_key)
-    aligned = {name: read.buffer for name, read in groups.items()}
-    coded, strings = encode(group.vocabulary, {**rows, **aligned})
-    inputs_by_key = {
-        name: _with_rows(groups.get(name), read) for name, read in coded.items()
-    }
-    return KeyedRun(
-        group.query, group.compile_for, inputs_by_key, keys, strings, request, options
-    )
-
-
-def _run_by_key(
-    query: Query, run: KeyedRun, order: Order, stamp: OutputStamp
-) -> Result:
-    """The outputs where some of the inputs are by key."""
-    snapshots = run.run()
-    tables = []
-    for name in query.outputs:
-        pieces = [piece for task in snapshots[name] for piece in task.pieces]
-        columns = KeyColumns.of(run.keys, snapshots[name], order)
-        of = query.type_of(name)
-        tables.append(OutputTable(name, of, pieces, stamp, run.strings, columns))
-    return Result(tables)
-
-
-def _with_rows(groups: Groups | None, rows: SnapshotBuffer) -> RowsByKey:
-    """The same keys over rows with other codes of strings."""
-    if groups is None or groups.buffer is rows:
-        return groups or rows
-    return Groups(rows, groups.offsets, groups.firsts, groups.lasts)

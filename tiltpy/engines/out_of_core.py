@@ -6,18 +6,16 @@ like a whole run, by chunks. Its end is a seam as between chunks: the last snaps
 before it is carried into the next span, which may extend it.
 """
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from tiltpy.abi.layouts import Layout
-from tiltpy.engines.engine import Engine, RunState
+from tiltpy.engines.engine import Evaluation
+from tiltpy.engines.keyed_engine import KeyedEvaluation
+from tiltpy.engines.stream_parts import make_part
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query
-from tiltpy.passes import resolve_boundaries
-from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
 from tiltpy.runtime.arrays.pool import POOL
-from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrow.parquet_scan import rows_of
 from tiltpy.runtime.arrow.timestamps import OutputStamp, output_stamp
 from tiltpy.runtime.concurrency.offload import offload
@@ -25,7 +23,6 @@ from tiltpy.runtime.execution.hidden_rows import HiddenRows
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.execution.run_options import RunOptions
-from tiltpy.runtime.execution.stitch import Piece
 from tiltpy.runtime.execution.time_domain import (
     Domain,
     OutputRange,
@@ -37,20 +34,22 @@ from tiltpy.runtime.execution.visit_warnings import Announcement
 from tiltpy.runtime.incremental.sources import Reading, open_source
 from tiltpy.runtime.incremental.state import (
     InputBuffer,
+    InputSource,
+    KeyedInputBuffer,
+    input_bytes,
     row_bytes,
     start_outputs,
 )
 from tiltpy.runtime.ingest.binding import InputBinding
-from tiltpy.runtime.results.result import OutputTable, Result
+from tiltpy.runtime.ingest.read_input import InputRows
+from tiltpy.runtime.results.result import Result
 from tiltpy.types import ENDLESS
-
-Compile = Callable[[Mapping[str, Layout]], Kernels]
 
 
 def stream(
     query: Query,
+    groups: Sequence[OutputGroup[Kernels]],
     bindings: Mapping[str, InputBinding],
-    compile_for: Compile,
     request: Request,
     options: RunOptions,
     memory: int,
@@ -60,20 +59,20 @@ def stream(
 ) -> Generator[Result]:
     """The outputs of a query, with its boundaries, over its inputs, span by span.
 
-    One result at least. `memory` bounds what is held (bytes); where rows that are
-    needed at once do not fit, it is a `DataError`. `span`, the bytes of rows in a span,
-    follows from it where it is not given. `stamp` is as in `run`, `hidden` as in
-    `run_parts`.
+    `groups` are its outputs that have the same keys. One result at least. `memory`
+    bounds what is held (bytes); where rows that are needed at once do not fit, it is a
+    `DataError`. `span`, the bytes of rows in a span, follows from it where it is not
+    given. `stamp` is as in `run`, `hidden` as in `run_parts`.
     """
     run = _Stream(
-        query, bindings, compile_for, request, options, memory, span, stamp, hidden
+        query, groups, bindings, request, options, memory, span, stamp, hidden
     )
     return run.results()
 
 
-def _look(hidden: HiddenRows | None, name: str, rows: SnapshotBuffer) -> None:
+def _look(hidden: HiddenRows | None, name: str, rows: InputRows) -> None:
     if hidden is not None:
-        hidden.add(name, rows)
+        hidden.add(name, rows.buffer, rows.groups)
 
 
 class _Stream:
@@ -82,8 +81,8 @@ class _Stream:
     def __init__(
         self,
         query: Query,
+        groups: Sequence[OutputGroup[Kernels]],
         bindings: Mapping[str, InputBinding],
-        compile_for: Compile,
         request: Request,
         options: RunOptions,
         memory: int,
@@ -93,35 +92,42 @@ class _Stream:
     ) -> None:
         self.query = query
         self.request = request
-        self.compile_for = compile_for
         self.progress = options.progress
         self.costs = costs = options.costs.spans
-        self.engine = Engine(
-            OutputGroup(query, compile_for),
-            request,
-            replace(options, progress=None),
-            Announcement(query, options.costs.run),
-        )
-        self.state = RunState()
         self.memory = memory
         self.outputs = start_outputs(query)
-        widest = max((row_bytes(declared.type) for declared in query.inputs), default=1)
+        self.parts = [
+            make_part(
+                group,
+                request,
+                replace(options, progress=None),
+                Announcement(group.query, options.costs.run),
+            )
+            for group in groups
+        ]
+        self.part_of = {
+            name: part for part in self.parts for name in part.group.query.outputs
+        }
+        widest = max((input_bytes(declared) for declared in query.inputs), default=1)
         batch = memory // (8 * costs.row_copies * widest)
         batch = min(max(batch, 1), costs.batch_rows)
-        self.inputs = {}
+        self.inputs: dict[str, InputSource] = {}
         for declared in query.inputs:
             low = self._low(declared.name)
             reading = Reading(batch, query.unit, low)
             feed = open_source(declared, bindings[declared.name], reading)
             look = partial(_look, hidden, declared.name)
-            self.inputs[declared.name] = InputBuffer(declared.type, feed, look)
+            buffer = KeyedInputBuffer if declared.keys else InputBuffer
+            self.inputs[declared.name] = buffer(declared, feed, look)
+        for part in self.parts:
+            part.open(self.inputs)
         self.rows = 0
         """How many rows there are to read, of inputs that know."""
         if self.progress is not None:
             self.rows = sum(
                 rows_of(bindings[declared.name].frame) for declared in query.inputs
             )
-        stamps = {name: held.feed.stamps for name, held in self.inputs.items()}
+        stamps = {name: held.feed.nothing.stamps for name, held in self.inputs.items()}
         self.stamp = stamp or output_stamp(stamps, query.unit)
         self.fixed_span = span
         copies = costs.row_copies + costs.snapshot_copies
@@ -142,6 +148,7 @@ class _Stream:
             if not cut and self.fresh < self.span and self._pull():
                 self._tell()
                 continue
+            limit, cut = self._cut_broadcast(limit, cut=cut)
             ranges = self._ranges(limit)
             if ranges:
                 compute = partial(self._compute, ranges)
@@ -154,6 +161,8 @@ class _Stream:
             else:
                 pulled = self._pull()
                 assert pulled, "cells that need no more rows are not wanted"
+                for part in self.parts:
+                    part.absorb()
                 self._drop()
             self._tell()
         if not any_yet:
@@ -176,7 +185,7 @@ class _Stream:
         for output in self.outputs.values():
             if name in output.reach:
                 start = output.fixed_start(self.request)
-                if start is None:
+                if start is None or self.part_of[output.definition.name].needs_all_keys:
                     return None
                 times.append(output.needs_from(name, start))
         return min(times)
@@ -191,21 +200,9 @@ class _Stream:
         for output in self.outputs.values():
             bounds = (self.inputs[name].bounds for name in output.reach)
             output.find_start(bounds, self.request)
-        rows = {name: held.rows() for name, held in self.inputs.items()}
-        kernels = self.compile_for(
-            {n: buffer.abi_layout() for n, buffer in rows.items()}
-        )
-        signature = kernels.sweep().signature
-        if signature.resumes:
-            layouts = {n: buffer.abi_layout() for n, buffer in rows.items()}
-            self.state = self.engine.first_state(layouts)
-            resumed = resolve_boundaries(self.query, resumed=True)
-            reach_of = dict(resumed.boundaries)
-            for name, output in self.outputs.items():
-                output.resumed_reach = dict(reach_of[name])
-        loops = signature.loops
-        dense = [loop.tdom.precision for loop in loops if loop.every_cell]
-        self.every_cell = min(dense, default=None)
+        layouts = {name: held.layout() for name, held in self.inputs.items()}
+        dense = [part.begin(layouts, self.outputs) for part in self.parts]
+        self.every_cell = min((p for several in dense for p in several), default=None)
 
     def _open_frontiers(self) -> dict[str, int]:
         """For inputs with rows to come: up to when outputs have all that they need."""
@@ -243,13 +240,29 @@ class _Stream:
             limit = whole if whole > low else limit
         if self.every_cell is not None:
             widths = (
-                row_bytes(output.definition.type) for output in self.outputs.values()
+                row_bytes(output.definition.type) * self.part_of[name].count_keys()
+                for name, output in self.outputs.items()
             )
             cells = max(1, self.span // sum(widths))
             most = low + cells * self.every_cell
             if most < limit:
                 return most, True
         return limit, False
+
+    def _cut_broadcast(self, limit: int, *, cut: bool) -> tuple[int, bool]:
+        """Find the limit up to which rows that every key sees make few snapshots."""
+        copies = self.costs.row_copies + self.costs.snapshot_copies
+        room = self.fixed_span or self.memory // copies
+        for name, output in self.outputs.items():
+            part = self.part_of[name]
+            keys = part.count_keys()
+            if output.finished or keys == 1:
+                continue
+            snapshots = room // (row_bytes(output.definition.type) * keys)
+            most = part.find_broadcast(output, max(1, snapshots))
+            most = max(most, output.done + output.definition.tdom.precision)
+            limit, cut = (most, True) if most < limit else (limit, cut)
+        return limit, cut
 
     def _ranges(self, limit: int) -> dict[str, OutputRange]:
         """Find the cells of each output up to a limit.
@@ -265,6 +278,7 @@ class _Stream:
             inputs = [self.inputs[source] for source in output.reach]
             domain = output_domain(tdom, (i.bounds for i in inputs), self.request)
             fixed = output.has_fixed_end(self.request)
+            fixed &= not self.part_of[name].needs_all_keys
             known = fixed or all(held.feed.ended for held in inputs)
             end = tdom.ceil(domain.end)
             high = output.done if domain.is_empty else max(min(limit, end), output.done)
@@ -275,17 +289,23 @@ class _Stream:
         return ranges
 
     def _compute(self, ranges: Mapping[str, OutputRange]) -> Result:
-        rows = {name: held.rows() for name, held in self.inputs.items()}
-        evaluation = self.engine.evaluate(ranges, rows, self.state)
-        self.state = evaluation.state
-        if evaluation.vector is not None or any(
-            not r.is_empty for r in ranges.values()
-        ):
-            self.vector = evaluation.vector
+        evaluations = {}
+        for part in self.parts:
+            several = {
+                n: range_
+                for n, range_ in ranges.items()
+                if n in part.group.query.outputs
+            }
+            if several:
+                evaluation = part.evaluate(several)
+                evaluations.update(dict.fromkeys(part.group.query.outputs, evaluation))
+                moved = any(not range_.is_empty for range_ in several.values())
+                if isinstance(evaluation, Evaluation) and (evaluation.vector or moved):
+                    self.vector = evaluation.vector
         for name, range_ in ranges.items():
             output = self.outputs[name]
             output.done, output.finished = range_.high, range_.final
-        return self._result(evaluation.pieces, evaluation.strings)
+        return self._result(evaluations)
 
     def _go_on(self, result: Result, *, read: bool) -> None:
         """After a span: forget what is done, and say how much to read for the next."""
@@ -310,11 +330,16 @@ class _Stream:
         held_bytes = {}
         for name, held in self.inputs.items():
             times = [
-                output.needs_from(name, output.done)
+                output.needs_from(
+                    name, self.part_of[output.definition.name].find_done(output)
+                )
                 for output in self.outputs.values()
                 if name in output.reach and not output.finished
             ]
             held_bytes[name] = held.drop_before(min(times, default=None))
+        for part in self.parts:
+            for name, rows in part.held_rows().items():
+                held_bytes[name] += rows * self.inputs[name].row_bytes
         total = sum(held_bytes.values())
         if self.costs.held_copies * total > self.memory:
             raise DataError(
@@ -326,11 +351,10 @@ class _Stream:
         return total
 
     def _result(
-        self, pieces: Mapping[str, list[Piece]], strings: Strings = NO_STRINGS
+        self, evaluations: Mapping[str, Evaluation | KeyedEvaluation]
     ) -> Result:
         tables = []
         for name, output in self.outputs.items():
-            kind = output.definition.type
-            snapshots = pieces.get(name, [])
-            tables.append(OutputTable(name, kind, snapshots, self.stamp, strings))
+            evaluation = evaluations.get(name) or self.part_of[name].nothing()
+            tables.append(evaluation.table(name, output.definition.type, self.stamp))
         return Result(tables)

@@ -19,6 +19,7 @@ from tiltpy.errors import TiltError
 from tiltpy.passes import resolve_boundaries
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
 from tiltpy.runtime.arrays.views import values_of
+from tiltpy.runtime.execution.output_group import OutputGroup
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.spark.spill import BatchFiles, Share, collect_tables
 from tiltpy.spark.worker_task import (
@@ -45,6 +46,7 @@ def stream_keys(task: SparkTask, share: Share) -> Iterator[tuple[Key, pa.Table]]
     query, compiler = compiler_of(task.text, task.options, by_key=False)
     inputs = tuple(map(strip_declaration, query.inputs))
     query = resolve_boundaries(replace(query, inputs=inputs))
+    group = OutputGroup(query, compiler.compile_for)
     for key in _list_keys(share, task.slots):
         with TemporaryDirectory(prefix="tiltpy-") as folder:
             bindings = {
@@ -54,8 +56,8 @@ def stream_keys(task: SparkTask, share: Share) -> Iterator[tuple[Key, pa.Table]]
             try:
                 for result in stream(
                     query,
+                    (group,),
                     bindings,
-                    compiler.compile_for,
                     task.request,
                     task.run_options,
                     task.memory,

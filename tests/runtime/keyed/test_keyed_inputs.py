@@ -12,7 +12,7 @@ from pyarrow import csv
 
 import tiltpy as tilt
 from tiltpy.cli.main import main
-from tiltpy.errors import DataError, TiltError
+from tiltpy.errors import DataError
 
 Rows = list[tuple[Any, ...]]
 Typed = tuple[str, list[Any]]
@@ -320,17 +320,6 @@ def test_what_is_wrong_is_said(given: dict[str, Any], message: str) -> None:
     assert message in str(caught.value)
 
 
-def test_ways_to_run_that_take_no_keys(tmp_path: Path) -> None:
-    query = tilt.parse("unit s\ninput x by k : i64 time ts point\n~o[t] = ~x[t]")
-    table = frame(k=["a"], ts=[1], x=[1])
-    way_out = r"use run\(\), which reads all of them"
-    with pytest.raises(TiltError, match=way_out):
-        list(query.stream(x=table))
-    with pytest.raises(TiltError, match=way_out):
-        query.run_to(tmp_path / "o.parquet", x=table)
-    assert not list(tmp_path.iterdir())
-
-
 # Files
 
 
@@ -371,8 +360,8 @@ def test_the_command_line(files: Path, capsys: pytest.CaptureFixture[str]) -> No
         ((), "column 'symbol': there is no such column among"),
         (("--by", "ticker,price"), "the query declares the keys 'symbol', but"),
         (
-            ("--by", "ticker", "--memory", "1GB"),
-            "such inputs are not read piece by piece",
+            ("--by", "ticker", "--memory", "1GB", "--sort", "time"),
+            "--sort orders all rows at once",
         ),
         (("--by", "ticker", "--sort", "size"), "invalid choice: 'size'"),
     ],

@@ -7,8 +7,8 @@ import numpy as np
 
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
-from tiltpy.runtime.execution.call_numbers import ceil_to
-from tiltpy.runtime.execution.time_domain import Cells, Domain, Request
+from tiltpy.runtime.execution.call_numbers import ceil_to, floor_to
+from tiltpy.runtime.execution.time_domain import Cells, Domain, OutputRange, Request
 from tiltpy.runtime.ingest.keys import Groups
 from tiltpy.types import TDom
 
@@ -43,11 +43,44 @@ class Domains:
         return Domain(int(self.start[key]), int(self.end[key]))
 
 
-def cells_by_key(tdom: TDom, domains: Domains) -> Cells[I64Array]:
-    """All cells of an output over the domain of each key."""
-    first = ceil_to(tdom, domains.start + 1)
-    last = np.where(domains.wanted, ceil_to(tdom, domains.end), first - 1)
-    return Cells(first, last, np.zeros(len(first), np.bool_))
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyedRanges:
+    """What to compute of an output for each key: the columns of `OutputRange`.
+
+    Of key `k` the cells of its domain with grid points in `(low[k], high[k]]`.
+    """
+
+    domains: Domains
+    low: Times
+    high: Times
+
+    @staticmethod
+    def whole(tdom: TDom, domains: Domains) -> "KeyedRanges":
+        """All of every key's domain."""
+        return KeyedRanges(domains, domains.start, ceil_to(tdom, domains.end))
+
+    @property
+    def nonempty(self) -> BoolArray:
+        """Of which keys there is something to compute."""
+        return self.domains.wanted & (self.low < self.high)
+
+    def of(self, keys: I64Array) -> "KeyedRanges":
+        """Those of some keys."""
+        return KeyedRanges(self.domains.of(keys), self.low[keys], self.high[keys])
+
+    def of_key(self, key: int) -> OutputRange:
+        """That of a single key."""
+        domain = self.domains.one(key)
+        return OutputRange(domain, int(self.low[key]), int(self.high[key]))
+
+    def cells(self, tdom: TDom) -> Cells[I64Array]:
+        """The cells of each key; none of one of which nothing is wanted."""
+        begin = ceil_to(tdom, self.domains.start + 1)
+        first = np.maximum(ceil_to(tdom, self.low + 1), begin)
+        stop = ceil_to(tdom, self.domains.end)
+        last = np.minimum(floor_to(tdom, self.high), stop)
+        last = np.where(self.nonempty, last, first - 1)
+        return Cells(first, last, first > begin, ~self.nonempty | (last == stop))
 
 
 def key_domains(

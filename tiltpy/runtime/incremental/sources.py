@@ -15,22 +15,20 @@ from numpy.typing import NDArray
 from tiltpy.costs import DEFAULT_COSTS
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Input
-from tiltpy.lifetimes import Lifetime
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.arrays.views import integers_of
 from tiltpy.runtime.arrow.parquet_scan import ParquetScan, RowBatch, ScanRange
 from tiltpy.runtime.arrow.read_frame import flat_column, plain_type
 from tiltpy.runtime.arrow.select_columns import choose_columns
 from tiltpy.runtime.arrow.timestamps import (
-    StampType,
     TimeColumn,
     find_disorder,
     to_ticks,
 )
 from tiltpy.runtime.arrow.validation import check_columns, check_lengths
-from tiltpy.runtime.ingest.batches import read_batches
+from tiltpy.runtime.ingest.batches import no_table, read_batches
 from tiltpy.runtime.ingest.binding import InputBinding, SampleTimes, complete_input
-from tiltpy.runtime.ingest.read_input import ingest
+from tiltpy.runtime.ingest.read_input import InputRows, ingest
 from tiltpy.types import MAX_TIME, Unit
 
 
@@ -50,13 +48,15 @@ class Reading:
 class EventSource(Protocol):
     """An input's rows, a piece at a time."""
 
-    stamps: StampType
-    """What kind of times it came with."""
+    declared: Input
+    """The input, completed by what it is bound with."""
+    nothing: InputRows
+    """No rows, with the kind of times and the types of keys that it has."""
     watermark: int
     """No event that starts earlier will arrive."""
     ended: bool
 
-    def pull(self) -> SnapshotBuffer:
+    def pull(self) -> InputRows:
         """The next rows; none where they have to wait."""
 
 
@@ -88,23 +88,33 @@ class _SampleFeed:
         self.binding = binding
         self.unit = reading.unit
         self.period = samples.period
-        self.stamps = samples.stamps
         self.watermark = samples.start
         self.ended = False
         values = binding.frame
         several = values if isinstance(values, Iterator) else iter((values,))
         self._parts = _parts(declared.name, several, reading.rows)
+        self._ahead: list[Sequence[object]] = []
+        self.nothing = InputRows(SnapshotBuffer.empty(declared.type), samples.stamps)
+        if declared.keys:
+            first = next(self._parts, None)
+            if first is None:
+                raise no_table(declared.name)
+            self._ahead.append(first)
+            self.nothing = self._read(first[:0])
 
-    def pull(self) -> SnapshotBuffer:
-        values = next(self._parts, None)
+    def pull(self) -> InputRows:
+        values = self._ahead.pop() if self._ahead else next(self._parts, None)
         if values is None:
             self.ended = True
-            return SnapshotBuffer.empty(self.declared.type)
-        samples = SampleTimes(self.watermark, self.period, self.stamps)
-        bound = replace(self.binding, frame=values, samples=samples)
-        rows = ingest(self.declared, bound, unit=self.unit)
+            return self.nothing
+        rows = self._read(values)
         self.watermark += len(values) * self.period
-        return rows.buffer
+        return rows
+
+    def _read(self, values: Sequence[object]) -> InputRows:
+        samples = SampleTimes(self.watermark, self.period, self.nothing.stamps)
+        bound = replace(self.binding, frame=values, samples=samples)
+        return ingest(self.declared, bound, unit=self.unit)
 
 
 CAN_BE_CUT = np.ndarray | pa.Array | pa.ChunkedArray | pa.Table
@@ -153,27 +163,25 @@ class _RowSource:
         choice = choose_columns(declared, binding.column, schema)
         self.time, self.used, self.paths = choice.times[0], choice.columns, choice.paths
         if isinstance(scan, ParquetScan):
-            needed = time_range(declared.lifetime, self.time, reading)
+            needed = time_range(declared, self.time, reading)
             batches = scan.batches(self.used, reading.rows, needed)
         self._batches = batches
         kinds = [(name, plain_type(schema.field(name).type)) for name in self.used]
         empty = pa.schema(kinds).empty_table()
-        self.stamps = ingest(
-            declared, replace(binding, frame=empty), unit=self._unit
-        ).stamps
+        self.nothing = ingest(declared, replace(binding, frame=empty), unit=self._unit)
 
     @property
     def _unit(self) -> Unit | None:
         return self.reading.unit
 
-    def pull(self) -> SnapshotBuffer:
+    def pull(self) -> InputRows:
         batch = next(self._batches, None)
         if batch is None:
             self.ended = True
             waiting, self._waiting = self._waiting, []
             return self._read(waiting, _joined(waiting), None)
         if batch.table.num_rows == 0:
-            return SnapshotBuffer.empty(self.declared.type)
+            return self.nothing
         rows = replace(batch, table=batch.table.select(self.used))
         check_columns(self.declared.name, rows.table, self.paths)  # before it is joined
         batches = [*self._waiting, rows]
@@ -206,16 +214,20 @@ class _RowSource:
 
     def _read(
         self, batches: list[RowBatch], table: pa.Table | None, next_stamp: int | None
-    ) -> SnapshotBuffer:
-        """Read rows that are all there; a row with `next_stamp` follows, if any."""
+    ) -> InputRows:
+        """Read rows that are all there; a row with `next_stamp` follows, if any.
+
+        Of rows by key it is mostly another key's, which ends none of them.
+        """
         if table is None or table.num_rows == 0:
-            return SnapshotBuffer.empty(self.declared.type)
+            return self.nothing
+        if self.declared.keys:
+            next_stamp = None
         try:
             bound = replace(self.binding, frame=table)
-            rows = ingest(self.declared, bound, unit=self._unit, next_stamp=next_stamp)
+            return ingest(self.declared, bound, unit=self._unit, next_stamp=next_stamp)
         except DataError as error:
             raise self._placed(batches, error) from None
-        return rows.buffer
 
     def _disorder(self, row: int) -> DataError:
         return DataError(
@@ -253,11 +265,15 @@ class _RowSource:
             )
 
 
-def time_range(lifetime: Lifetime, column: str, reading: Reading) -> ScanRange:
-    """Which rows of an input are needed."""
+def time_range(declared: Input, column: str, reading: Reading) -> ScanRange:
+    """Find which rows of an input are needed."""
+    lifetime = declared.lifetime
+    assert lifetime is not None
     unit, low = reading.unit, reading.low
     end = lifetime.columns[1] if lifetime.columns else column
     held = lifetime.needs_next_row
+    if held and declared.keys:
+        low = None  # any row before may be the last one of its key
     return ScanRange(column, end, unit, lifetime.after, held=held, low=low)
 
 

@@ -4,14 +4,15 @@ An output is done up to some time. What an input must still have follows from ho
 the outputs that are not finished look back.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tiltpy.abi.layouts import TimeLayout
+from tiltpy.abi.layouts import Layout, TimeLayout
 from tiltpy.costs import DEFAULT_COSTS
-from tiltpy.ir.nodes import Query, TemporalExpr
+from tiltpy.ir.nodes import Input, Query, TemporalExpr
 from tiltpy.runtime.arrays.bitmap_snapshots import BitmapSnapshots
 from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.pool import dtype_of
@@ -20,40 +21,71 @@ from tiltpy.runtime.execution.stitch import Piece
 from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.incremental.concat import drop_before, gather
 from tiltpy.runtime.incremental.sources import EventSource
+from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.types import ENDLESS, STRING, Boundary, Type, columns
 
 BOTH_TIMES = 16
 """The bytes of a start and an end."""
+KEY_BYTES = 16
+"""The bytes that a value of a key column is taken to have."""
 
 
-class InputBuffer:
-    """An input: its feed, and the rows of it that are still needed."""
+Look = Callable[[InputRows], None]
+"""Called with the rows that came, all of each of their stamps."""
 
-    def __init__(
-        self, payload: Type, feed: EventSource, look: Callable[[SnapshotBuffer], None]
-    ) -> None:
-        self.payload = payload
+
+class InputSource(ABC):
+    """An input as it is read: up to when it has come, and over which times."""
+
+    def __init__(self, declared: Input, feed: EventSource, look: Look) -> None:
+        self.payload = declared.type
+        self.row_bytes = input_bytes(declared)
         self.feed = feed
         self.look = look
-        """Called with the rows that came, all of each of their stamps."""
         self.read = 0
         """How many rows have come."""
         self.bounds: tuple[int, int] | None = None
         """The first start and the greatest end of all events so far."""
-        self._rows = SnapshotBuffer.empty(payload)
-        self._fresh: list[SnapshotBuffer] = []
 
     def pull(self) -> int:
         """Read on; the bytes of the rows that came."""
-        piece = self.feed.pull()
-        self.read += piece.n
-        bounds = piece.bounds()
+        rows = self.feed.pull()
+        self.read += rows.buffer.n
+        bounds = rows.bounds()
         if bounds is not None:
-            self._fresh.append(piece)
-            self.look(piece)
+            self.look(rows)
             start, end = self.bounds or bounds
-            self.bounds = start, max(end, bounds[1])
-        return buffer_bytes(piece)
+            self.bounds = min(start, bounds[0]), max(end, bounds[1])
+        self.add(rows)
+        return buffer_bytes(rows.buffer)
+
+    @abstractmethod
+    def add(self, rows: InputRows) -> None:
+        """Take rows that came."""
+
+    @abstractmethod
+    def layout(self) -> Layout:
+        """Describe the rows that have come, to specialise a kernel for them."""
+
+    @abstractmethod
+    def drop_before(self, time: int | None) -> int:
+        """Forget events that end by a time, or all; the bytes of those that stay."""
+
+
+class InputBuffer(InputSource):
+    """An input without keys: its feed, and the rows of it that are still needed."""
+
+    def __init__(self, declared: Input, feed: EventSource, look: Look) -> None:
+        super().__init__(declared, feed, look)
+        self._rows = SnapshotBuffer.empty(declared.type)
+        self._fresh: list[SnapshotBuffer] = []
+
+    def add(self, rows: InputRows) -> None:
+        if rows.buffer.n:
+            self._fresh.append(rows.buffer)
+
+    def layout(self) -> Layout:
+        return self.rows().abi_layout()
 
     def rows(self) -> SnapshotBuffer:
         """All rows that are held, in one piece."""
@@ -62,13 +94,43 @@ class InputBuffer:
         return self._rows
 
     def drop_before(self, time: int | None) -> int:
-        """Forget events that end by a time, or all; the bytes of those that stay."""
         if time is None:
             self._fresh.clear()
             self._rows = SnapshotBuffer.empty(self.payload)
         else:
             self._rows = drop_before(self.rows(), time, self.payload)
         return buffer_bytes(self._rows)
+
+
+class KeyedInputBuffer(InputSource):
+    """An input by key: its feed, and what came since an engine took the rows before."""
+
+    def __init__(self, declared: Input, feed: EventSource, look: Look) -> None:
+        super().__init__(declared, feed, look)
+        self._fresh: list[InputRows] = []
+
+    def add(self, rows: InputRows) -> None:
+        if rows.buffer.n or rows.firsts is not None:
+            self._fresh.append(rows)
+
+    def layout(self) -> Layout:
+        rows = self._fresh[0] if self._fresh else self.feed.nothing
+        return rows.buffer.abi_layout()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether any rows have come."""
+        return bool(self._fresh)
+
+    def rows(self) -> list[InputRows]:
+        """Hand over what came, batch by batch."""
+        fresh, self._fresh = self._fresh, []
+        return fresh
+
+    def drop_before(self, time: int | None) -> int:
+        if time is None:
+            self._fresh.clear()
+        return sum(buffer_bytes(rows.buffer) for rows in self._fresh)
 
 
 @dataclass(slots=True)
@@ -137,6 +199,11 @@ def row_bytes(payload: Type) -> int:
     values = sum(dtype_of(scalar).itemsize for scalar in scalars)
     strings = DEFAULT_COSTS.spans.string_bytes * scalars.count(STRING)
     return BOTH_TIMES + values + strings
+
+
+def input_bytes(declared: Input) -> int:
+    """The bytes of a row of an input, with its key."""
+    return row_bytes(declared.type) + KEY_BYTES * len(declared.keys)
 
 
 def buffer_bytes(buffer: SnapshotBuffer) -> int:

@@ -24,11 +24,7 @@ def read_batches(
     if isinstance(frame, Iterator) and not isinstance(frame, pa.RecordBatchReader):
         first = next(frame, None)
         if first is None:
-            raise DataError(
-                "the iterator gave no table; give one at least, even without rows, to "
-                "say of what types the columns are",
-                input=input,
-            )
+            raise no_table(input)
         table = read_frame(input, first)
         return table.schema, _split_tables(input, _tables(input, table, frame), rows)
     package = type(frame).__module__.partition(".")[0]
@@ -44,6 +40,15 @@ def read_batches(
     except (pa.ArrowException, OSError, TypeError, ValueError) as error:
         raise unreadable(input, error) from error
     return reader.schema, _split_tables(input, _of_reader(input, reader), rows)
+
+
+def no_table(input: str) -> DataError:
+    """Make the error of an iterator without a table."""
+    return DataError(
+        "the iterator gave no table; give one at least, even without rows, to say of "
+        "what types the columns are",
+        input=input,
+    )
 
 
 def _tables(

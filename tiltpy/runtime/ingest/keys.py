@@ -187,18 +187,25 @@ def _concat_keys(name: str, columns_by_input: Mapping[str, pa.Array]) -> pa.Arra
     """Concatenate a key column of all inputs, in one type."""
     types = {source: column.type for source, column in columns_by_input.items()}
     kind = common_type(name, types)
-    columns = []
-    for source, column in columns_by_input.items():
-        try:
-            columns.append(column.cast(kind))
-        except pa.ArrowInvalid as error:
-            raise DataError(
-                f"its keys do not fit into {kind}, which holds those of the others: "
-                f"{error}",
-                input=source,
-                column=name,
-            ) from error
-    return pa.concat_arrays(columns)
+    return pa.concat_arrays(
+        [
+            cast_keys(source, name, column, kind)
+            for source, column in columns_by_input.items()
+        ]
+    )
+
+
+def cast_keys(input: str, name: str, column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Cast a key column of an input to the type of all, or raise `DataError`."""
+    try:
+        return column.cast(kind)
+    except pa.ArrowInvalid as error:
+        raise DataError(
+            f"its keys do not fit into {kind}, which holds those of the others: "
+            f"{error}",
+            input=input,
+            column=name,
+        ) from error
 
 
 def _scatter_groups(groups: Groups, numbers: I64Array, size: int) -> Groups:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from tiltpy.ir.nodes import Input
-from tiltpy.runtime.arrays.dtypes import BoolArray
+from tiltpy.runtime.arrays.dtypes import BoolArray, Times
 from tiltpy.runtime.arrays.snapshot_buffer import Column, SnapshotBuffer
 from tiltpy.runtime.arrays.time_layout import make_sampled
 from tiltpy.runtime.arrow.read_frame import flat_column, read_chosen
@@ -46,13 +46,21 @@ class InputRows:
     """The rows of an input as a kernel reads them, and the kind of their times.
 
     Where the input has keys, `keys` are those with at least one event, `groups` their
-    rows, and the buffer is that of the groups.
+    rows, and the buffer is that of the groups. `firsts` are the first stamps of all
+    keys with a row, which may be null, where rows hold until the next one.
     """
 
     buffer: SnapshotBuffer
     stamps: StampType
     keys: Keys | None = None
     groups: Groups | None = None
+    firsts: tuple[Keys, Times] | None = None
+
+    def bounds(self) -> tuple[int, int] | None:
+        """Find the first start and the greatest end that counts for a domain."""
+        if self.groups is None or not self.buffer.n:
+            return self.buffer.bounds()
+        return int(self.groups.firsts.min()), int(self.groups.lasts.max())
 
     def most_rows(self) -> SnapshotBuffer:
         """Return the rows; of an input by key those of the largest group."""
@@ -147,13 +155,16 @@ def _ingest(
     buffer = lay_out_events(ticks, settled.lifetime, payload, next_stamp, rows.breaks)
     if rows.keys is None or rows.offsets is None:
         return InputRows(_select_events(buffer, present, declared.type), kind)
-    firsts = ticks[0][rows.offsets[:-1]] - settled.lifetime.before
+    stamps_of_keys = ticks[0][rows.offsets[:-1]]
+    firsts = stamps_of_keys - settled.lifetime.before
     latest = None  # rows of `until_next` end at their stamp for a domain
     if buffer.domain_end is not None:
         latest = ticks[0][rows.offsets[1:] - 1]
     groups = Groups.of(buffer, rows.offsets, firsts, latest)
     keys, groups = keep_events(rows.keys, groups, present, declared.type)
-    return InputRows(groups.buffer, kind, keys, groups)
+    holds = settled.lifetime.needs_next_row
+    firsts_of = (rows.keys, stamps_of_keys) if holds else None
+    return InputRows(groups.buffer, kind, keys, groups, firsts_of)
 
 
 def _arrange(

@@ -20,8 +20,8 @@ from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.key_domains import (
     EARLIEST,
     Domains,
+    KeyedRanges,
     RowsByKey,
-    cells_by_key,
 )
 from tiltpy.runtime.execution.time_domain import Cells, Request
 from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
@@ -35,14 +35,14 @@ from tiltpy.types import columns
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeyBatch:
-    """Some keys of a run, each over all of its domain.
+    """Some keys of a run, each over its range.
 
     `grids` tells where a vector kernel serves them, if it serves any.
     """
 
     sweep: Kernel
     inputs: Mapping[str, RowsByKey]
-    domains: Mapping[str, Domains]
+    ranges: Mapping[str, KeyedRanges]
     keys: I64Array
     grids: KeyVectorRanges | None
     request: Request
@@ -56,13 +56,13 @@ class KeyBatch:
 
     def _sweep_all(self, scratch: ScratchArrays) -> dict[str, KeySnapshots]:
         owned = {
-            loop.name: cells_by_key(loop.tdom, self.domains[loop.name])
+            loop.name: self.ranges[loop.name].cells(loop.tdom)
             for loop in self.sweep.signature.loops
-            if loop.name in self.domains
+            if loop.name in self.ranges
         }
         snapshots = {}
         for name, made in self._sweep(owned, self.keys, scratch).items():
-            cut = made.cut(self.domains[name])
+            cut = made.cut(self.ranges[name].domains)
             snapshots[name] = KeySnapshots((cut.buffer(),), self.keys, cut.counts)
         return snapshots
 
@@ -94,7 +94,7 @@ class KeyBatch:
         loops = {loop.name: loop for loop in grids.kernel.signature.loops}
         edges = RangeEdges.of(grids)
         owned = {
-            name: edges.cells(loop.tdom, self.domains[name], grids)
+            name: edges.cells(loop.tdom, self.ranges[name], grids)
             for name, loop in loops.items()
         }
         made = self._sweep(owned, self.keys[edges.keys], scratch, near=True)
@@ -119,7 +119,7 @@ class KeyBatch:
     ) -> KeySnapshots:
         """An output's snapshots: those of the calls, and those beside them."""
         counts = table.counts(loop.name).copy()
-        places, totals = beside.places(counts, self.domains[loop.name])
+        places, totals = beside.places(counts, self.ranges[loop.name].domains)
         rows, made = places.beside, beside.made
         payload = []
         for number in range(len(columns(loop.type))):

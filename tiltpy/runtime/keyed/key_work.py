@@ -10,9 +10,8 @@ from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.key_domains import (
-    Domains,
+    KeyedRanges,
     RowsByKey,
-    cells_by_key,
     rows_by_key,
 )
 from tiltpy.runtime.execution.time_domain import LONGEST_CHUNK, Request
@@ -26,7 +25,7 @@ class KeyWork:
 
     signature: Signature
     inputs: Mapping[str, RowsByKey]
-    domains: Mapping[str, Domains]
+    ranges: Mapping[str, KeyedRanges]
     count: int
     request: Request
     strings: Strings
@@ -57,9 +56,9 @@ class KeyWork:
         signature = self.signature
         every = np.arange(self.count)
         owned = {
-            loop.name: cells_by_key(loop.tdom, self.domains[loop.name])
+            loop.name: self.ranges[loop.name].cells(loop.tdom)
             for loop in signature.loops
-            if loop.name in self.domains
+            if loop.name in self.ranges
         }
         calls = SweepBatch(
             signature, self.inputs, owned, every, self.request, self.strings
@@ -82,21 +81,21 @@ class KeyWork:
         }
 
 
-def select_long(domains_of: Mapping[str, Domains], count: int) -> BoolArray:
+def select_long(ranges_of: Mapping[str, KeyedRanges], count: int) -> BoolArray:
     """Select the keys to cut, for differences of times in a kernel to fit."""
     long = np.zeros(count, np.bool_)
-    for domains in domains_of.values():
-        half = domains.end // 2 - domains.start // 2
+    for ranges in ranges_of.values():
+        half = ranges.high // 2 - ranges.low // 2
         long |= half > LONGEST_CHUNK // 2
     return long
 
 
 def select_cut(
-    domains_of: Mapping[str, Domains], count: int, interval: int
+    ranges_of: Mapping[str, KeyedRanges], count: int, interval: int
 ) -> BoolArray:
     """Select the keys that every run cuts at multiples of a given interval."""
     cut = np.zeros(count, np.bool_)
-    for domains in domains_of.values():
-        start, end = domains.start, domains.end
-        cut |= (start < end) & (start // interval != (end - 1) // interval)
+    for ranges in ranges_of.values():
+        low, high = ranges.low, ranges.high
+        cut |= ranges.nonempty & (low // interval != (high - 1) // interval)
     return cut

@@ -33,15 +33,15 @@ from tiltpy.runtime.concurrency.offload import offload
 from tiltpy.runtime.concurrency.workers import map_ordered
 from tiltpy.runtime.execution.kernel import Kernels
 from tiltpy.runtime.execution.key_domains import (
-    Domains,
+    KeyedRanges,
     RowsByKey,
     key_domains,
     rows_by_key,
 )
 from tiltpy.runtime.execution.quick_work import are_quick, sweep_cost
 from tiltpy.runtime.execution.run_options import RunOptions, default_workers
-from tiltpy.runtime.execution.stitch import events_of
-from tiltpy.runtime.execution.time_domain import OutputRange, Request
+from tiltpy.runtime.execution.stitch import Stitcher, events_of
+from tiltpy.runtime.execution.time_domain import Request
 from tiltpy.runtime.execution.time_run import TimeRun
 from tiltpy.runtime.execution.vector_range import find_sampling_grid
 from tiltpy.runtime.execution.visit_warnings import LoopVisits
@@ -56,7 +56,10 @@ CompileFor = Callable[[Mapping[str, Layout]], Kernels]
 
 
 class KeyedRun:
-    """One run of outputs that have the same keys."""
+    """One run of outputs that have the same keys.
+
+    Computed is what `ranges` ask for, by default all of each key's domain.
+    """
 
     def __init__(
         self,
@@ -67,6 +70,7 @@ class KeyedRun:
         strings: Strings,
         request: Request,
         options: RunOptions,
+        ranges: Mapping[str, KeyedRanges] | None = None,
     ) -> None:
         self.query = query
         self.compile_for = compile_for
@@ -80,17 +84,21 @@ class KeyedRun:
         layouts = {n: layout_of(rows) for n, rows in inputs.items()}
         self.kernels = compile_for(layouts)
         self.reach = {n: dict(r) for n, r in self.kernels.query.boundaries}
-        self.domains = {name: self._domains(name) for name in query.outputs}
+        self.whole = ranges is None
+        if ranges is None:
+            ranges = {name: self._whole(name) for name in query.outputs}
+        self.ranges = ranges
         self.vector: KeyVectorRanges | None = None
         self.refusal: Refusal | None = None
         """The reason for the lack of a vector kernel, once tasks are planned."""
         self.scratch = ThreadScratch()
 
-    def _domains(self, name: str) -> Domains:
+    def _whole(self, name: str) -> KeyedRanges:
         definition = self.kernels.query.definition(name)
         assert definition is not None
         seen = [self.inputs[source] for source in self.reach[name]]
-        return key_domains(definition.tdom, seen, self.count, self.request)
+        domains = key_domains(definition.tdom, seen, self.count, self.request)
+        return KeyedRanges.whole(definition.tdom, domains)
 
     def run(self) -> Pieces:
         """Compute all outputs' pieces, in order of the keys."""
@@ -147,30 +155,30 @@ class KeyedRun:
     def _tasks(self) -> Iterator[KeyTask]:
         """Divide the keys for which something is wanted into tasks, in order."""
         wanted = np.zeros(self.count, np.bool_)
-        for domains in self.domains.values():
-            wanted |= domains.wanted
+        for ranges in self.ranges.values():
+            wanted |= ranges.nonempty
         if not wanted.any():
             return
         work = self._key_work().count_rows()
-        forced = (work >= self.costs.shared_rows) | select_long(
-            self.domains, self.count
-        )
+        forced = (work >= self.costs.shared_rows) | select_long(self.ranges, self.count)
         if self.options.chunk is not None:
-            forced |= select_cut(self.domains, self.count, self.options.chunk)
-        ranges = self._find_ranges(work, ~forced)
+            forced |= select_cut(self.ranges, self.count, self.options.chunk)
+        vector = self._find_vector_ranges(work, ~forced)
         served = np.zeros(self.count, np.bool_)
-        if isinstance(ranges, Refusal):
-            self.refusal = ranges
+        if isinstance(vector, Refusal):
+            self.refusal = vector
         else:
-            self.vector, served = ranges, ranges.some
+            self.vector, served = vector, vector.some
         yield from plan_keys(work, wanted, forced, served, self.costs)
 
-    def _find_ranges(
+    def _find_vector_ranges(
         self, work: I64Array, candidates: BoolArray
     ) -> KeyVectorRanges | Refusal:
         """Find where a vector kernel serves keys, if it is worth compiling."""
         if self.options.vector is False:
             return Refusal("the run uses none")
+        if not self.whole:
+            return Refusal("each key is computed over a part of its time")
         forced = bool(self.options.vector)
         if not forced:
             candidates &= work >= self.costs.vector_rows
@@ -178,24 +186,25 @@ class KeyedRun:
             if refusal is not None:
                 return refusal
         rows, costs = rows_by_key(self.inputs, self.count), self.options.costs
-        ranges = find_vector_ranges(
-            self.kernels, self.inputs, self.domains, rows, candidates, costs
+        domains_of = {name: ranges.domains for name, ranges in self.ranges.items()}
+        vector = find_vector_ranges(
+            self.kernels, self.inputs, domains_of, rows, candidates, costs
         )
-        if ranges is None:
+        if vector is None:
             return Refusal("the query has none for such rows")
         if forced:
-            return ranges
-        enough = ranges.pays(work, costs.cells_per_row)
-        for domains in self.domains.values():
-            enough &= ranges.high - ranges.low >= (domains.end - domains.start) // 2
-        ranges = ranges.only(enough)
-        return refuse_vector_keys(work, ranges.some, self.costs) or ranges
+            return vector
+        enough = vector.pays(work, costs.cells_per_row)
+        for domains in domains_of.values():
+            enough &= vector.high - vector.low >= (domains.end - domains.start) // 2
+        vector = vector.only(enough)
+        return refuse_vector_keys(work, vector.some, self.costs) or vector
 
     def _key_work(self) -> KeyWork:
         return KeyWork(
             self.kernels.sweep().signature,
             self.inputs,
-            self.domains,
+            self.ranges,
             self.count,
             self.request,
             self.strings,
@@ -221,7 +230,7 @@ class KeyedRun:
         batch = KeyBatch(
             self.kernels.sweep(),
             self.inputs,
-            {name: domains.of(task.keys) for name, domains in self.domains.items()},
+            {name: ranges.of(task.keys) for name, ranges in self.ranges.items()},
             task.keys,
             None if vector is None else vector.of(task.keys),
             self.request,
@@ -240,14 +249,11 @@ class KeyedRun:
             for name, by_key in self.inputs.items()
         }
         layouts = {name: buffer.abi_layout() for name, buffer in rows.items()}
-        ranges = {}
-        for name, domains in self.domains.items():
-            domain = domains.one(key)
-            if not domain.is_empty:
-                definition = self.kernels.query.definition(name)
-                assert definition is not None
-                high = definition.tdom.ceil(domain.end)
-                ranges[name] = OutputRange(domain, domain.start, high)
+        ranges = {
+            name: each.of_key(key)
+            for name, each in self.ranges.items()
+            if each.nonempty[key]
+        }
         options = replace(self.options, workers=workers, progress=None)
         refusal = refuse_own_vector(
             sum(buffer.n for buffer in rows.values()), self._phases(rows), self.costs
@@ -256,13 +262,17 @@ class KeyedRun:
             options = replace(options, vector=False)
         kernels = self.compile_for(layouts)
         run = TimeRun(kernels, rows, self.strings, self.request, options, ranges)
+        stitchers = {
+            name: Stitcher(run.outputs[name].tdom, range_.domain)
+            for name, range_ in ranges.items()
+        }
+        run.stitch(stitchers)
         outputs = {}
-        for name, pieces in run.run().items():
-            definition = self.query.definition(name)
-            assert definition is not None
-            events = [events_of(piece, definition.type) for piece in pieces]
+        for name, stitcher in stitchers.items():
+            of = run.outputs[name].type
+            events = [events_of(piece, of) for piece in stitcher.finish()]
             count = np.array([sum(piece.n for piece in events)])
-            outputs[name] = KeySnapshots(events, numbers, count)
+            outputs[name] = KeySnapshots(events, numbers, count, stitcher.carried)
         return outputs
 
     def _phases(self, rows: Mapping[str, SnapshotBuffer]) -> int:

@@ -104,9 +104,11 @@ class SweepBatch:
 
         The one that ends at a seam, or goes on over it, may still be the first.
         """
-        if loop.shape is Shape.ROWS:
+        cells = self.cells[loop.name]
+        whole = ~np.asarray(cells.seam) & np.asarray(cells.final)
+        if loop.shape is Shape.ROWS and whole.all():
             return made
-        cells, extent = self.cells[loop.name], self.coverage.extents[loop.name]
+        extent = self.coverage.extents[loop.name]
         seam = loop.tdom.precision * cells.seam
         exact = (cells.first - seam == extent[0]) & (cells.last == extent[1])
         if (exact | (made.counts == 0)).all():

@@ -16,7 +16,7 @@ from tiltpy.runtime.arrays.dictionary import Strings
 from tiltpy.runtime.arrays.dtypes import I64Array
 from tiltpy.runtime.arrays.pool import ScratchArrays
 from tiltpy.runtime.execution.call_table import CallTable
-from tiltpy.runtime.execution.key_domains import Domains, RowsByKey, cells_by_key
+from tiltpy.runtime.execution.key_domains import KeyedRanges, RowsByKey
 from tiltpy.runtime.execution.row_slices import slice_by_key
 from tiltpy.runtime.execution.slot_map import BITS
 from tiltpy.runtime.execution.time_domain import Cells
@@ -48,10 +48,10 @@ class RangeEdges:
         return RangeEdges(keys, firsts, firsts[served])
 
     def cells(
-        self, tdom: TDom, domains: Domains, grids: KeyVectorRanges
+        self, tdom: TDom, ranges: KeyedRanges, grids: KeyVectorRanges
     ) -> Cells[I64Array]:
         """Which cells of an output each call computes."""
-        whole = cells_by_key(tdom, domains)
+        whole = ranges.cells(tdom)
         first, last = whole.first[self.keys], whole.last[self.keys]
         served, behind = grids.some, self.before + 1
         last[self.before] = grids.low[served]

@@ -20,11 +20,16 @@ Order = Literal["key", "time"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeySnapshots:
-    """Snapshots of some keys, key after key: `counts[i]` of key `numbers[i]`."""
+    """Snapshots of some keys, key after key: `counts[i]` of key `numbers[i]`.
+
+    `carried` is the end of a snapshot that began before a single key's range, and
+    stands in no piece. Those of several keys that begin before theirs do.
+    """
 
     pieces: Sequence[Piece | KeyedBitmaps]
     numbers: I64Array
     counts: I64Array
+    carried: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

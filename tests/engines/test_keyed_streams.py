@@ -1,0 +1,335 @@
+"""Streams by key end with what a run over all rows says, key by key."""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+import tiltpy as tilt
+from tests.compare import first_difference
+from tests.compiled import snapshots
+from tests.engines.test_out_of_core import in_batches
+from tests.keyed import (
+    KeyedSetting,
+    binding_of,
+    expected_schema,
+    keys_in,
+    random_keyed_setting,
+    table_of,
+)
+from tests.random.key_rows import KeyedInput, draw_lifetime
+from tests.random.keyed_queries import (
+    KeyedCase,
+    random_fold_case,
+    random_keyed_case,
+    random_regular_case,
+)
+from tiltpy.compiler.options import CompileOptions
+from tiltpy.compiler.output_selection import split_by_keys
+from tiltpy.compiler.query_kernels import Compiler
+from tiltpy.engines import keyed_engine
+from tiltpy.engines.out_of_core import stream
+from tiltpy.interpreter.evaluate import Snapshot
+from tiltpy.interpreter.keys import Key, key_order
+from tiltpy.ir.keys import keys_of
+from tiltpy.ir.print.query import format_query
+from tiltpy.lifetimes import LIFETIMES, Interval, Lifetime
+from tiltpy.passes import resolve_boundaries
+from tiltpy.runtime.execution.output_group import OutputGroup
+from tiltpy.runtime.execution.run_options import RunOptions
+from tiltpy.runtime.execution.time_domain import Request
+from tiltpy.runtime.keyed.keyed_run import KeyedRun
+from tiltpy.runtime.results.key_columns import KeySnapshots
+from tiltpy.runtime.results.result import Result
+
+MB = 1 << 20
+BATCH = 10
+NUMBERS = {"plain": 40, "folds": 10, "regular": 10}
+DEEPER = 50
+
+
+def in_order(rows: KeyedInput) -> KeyedInput:
+    """The rows in order of time, as a stream must have them."""
+
+    def time(place: int) -> int:
+        row = rows.rows[place]
+        return row.start if isinstance(rows.lifetime, Interval) else row.end
+
+    order = sorted(range(len(rows.rows)), key=time)
+    ranks = None if rows.ranks is None else tuple(rows.ranks[n] for n in order)
+    return replace(rows, rows=tuple(rows.rows[n] for n in order), ranks=ranks)
+
+
+def draw_case(kind: str, seed: int) -> KeyedCase:
+    special = seed % 3 == 0
+    if kind == "folds":
+        case = random_fold_case(seed)
+    elif kind == "regular":
+        case = random_regular_case(seed, exact=True, specials=special)
+    else:
+        case = random_keyed_case(seed, exact=True, specials=special)
+    inputs = {name: in_order(rows) for name, rows in case.inputs.items()}
+    return replace(case, inputs=inputs)
+
+
+def stream_case(
+    case: KeyedCase, setting: KeyedSetting, random: Random
+) -> Iterator[Result]:
+    """The outputs of a case in spans of any length."""
+    plain = setting.plain
+    compiling = CompileOptions(
+        plain.disabled_passes,
+        plain.disabled,
+        plain.optimize,
+        cache=False,
+        costs=setting.costs,
+    )
+    groups = [
+        OutputGroup(query, Compiler(query, compiling).compile_for)
+        for query in split_by_keys(case.query)
+    ]
+    bindings = {}
+    for name, rows in case.inputs.items():
+        table = table_of(rows, 1000)
+        binding = binding_of(rows, table)
+        bindings[name] = replace(binding, frame=in_batches(table, random))
+    return stream(
+        resolve_boundaries(case.query),
+        groups,
+        bindings,
+        Request(case.start, case.end, case.bounds),
+        RunOptions(plain.workers, plain.chunk, costs=setting.costs),
+        memory=16 * MB,
+        span=random.choice((1, 100, 300, 1000, MB)),
+    )
+
+
+def find_difference(case: KeyedCase, parts: Sequence[Result]) -> str | None:
+    """What differs from the interpreter, if anything."""
+    expected = case.expected()
+    for name in case.query.outputs:
+        names = keys_of(case.query, name)
+        found: dict[Key, list[Snapshot]] = {key: [] for key in expected[name]}
+        for part in parts:
+            table = part[name].to_arrow()
+            if table.schema != expected_schema(case, name):
+                return f"~{name} has columns {table.schema}"
+            keys = keys_in(table, names)
+            if any(key_order(b) < key_order(a) for a, b in pairwise(keys)):
+                return f"~{name} has keys out of order: {keys}"
+            for key, snapshot in zip(keys, snapshots(part[name]), strict=True):
+                if key not in found:
+                    return f"~{name} has the key {key} with {snapshot}, expected none"
+                found[key].append(snapshot)
+        for key, several in found.items():
+            difference = first_difference(
+                several, expected[name][key], case.query, name, exact=True
+            )
+            if difference is not None:
+                return f"~{name}, key {key}: {difference}"
+    return None
+
+
+@pytest.mark.parametrize(
+    ("kind", "batch"),
+    [(kind, n) for kind in NUMBERS for n in range(NUMBERS[kind] // BATCH)],
+)
+def test_streams_by_key_equal_the_interpreter(
+    kind: str, batch: int, *, deep: bool
+) -> None:
+    refused, total = 0, 0
+    most = NUMBERS[kind] * (DEEPER if deep else 1)
+    for first in range(batch * BATCH, most, NUMBERS[kind]):
+        for seed in range(first, first + BATCH):
+            case, random = draw_case(kind, seed), Random(seed)  # noqa: S311
+            setting = random_keyed_setting(random)
+            total += 1
+            try:
+                parts = list(stream_case(case, setting, random))
+            except tilt.QueryError as error:
+                assert error.code == "E0305", error  # noqa: PT017
+                refused += 1
+                continue
+            difference = find_difference(case, parts)
+            text = f"{kind}, seed {seed}, {setting}: {difference}"
+            assert difference is None, f"{text}\n{format_query(case.query)}"
+    assert 2 * refused < total
+
+
+# Lifetimes, and keys that come and go
+
+
+def draw_rows(seed: int, rows: int, keys: int, lifetime: Lifetime) -> pa.Table:
+    """Rows of keys of which some come late or are quiet for long; one is null."""
+    random = Random(seed)  # noqa: S311
+    stamps = np.cumsum([random.choice((0, 1, 2, 3, 3, 9)) for _ in range(rows)])
+    lengths = [random.choice((1, 2, 5, 60)) for _ in stamps]
+    times = {"t": stamps}
+    if lifetime.columns is not None:
+        start, end = lifetime.columns
+        times = {start: stamps, end: stamps + lengths}
+    chosen = [
+        random.randint(0, 2) + number * keys // rows if random.random() < 0.9 else 0
+        for number in range(rows)
+    ]
+    values = [None if random.random() < 0.1 else n / 8 for n in range(rows)]
+    names = [None if key == 1 else f"key {key}" for key in chosen]
+    return pa.table({**times, "k": names, "x": pa.array(values, pa.float64())})
+
+
+def sort_rows(table: pa.Table) -> pa.Table:
+    """The rows of a result in order of key and time."""
+    order = [("k", "ascending", "at_start"), ("start", "ascending", "at_start")]
+    return table.take(pc.sort_indices(table, sort_keys=order)).combine_chunks()
+
+
+@pytest.mark.parametrize("kind", LIFETIMES.values())
+def test_streams_of_every_lifetime_equal_runs(kind: type[Lifetime]) -> None:
+    """Nulls end a hold, too, and are no events."""
+    for seed in range(6):
+        random = Random(seed)  # noqa: S311
+        lifetime = draw_lifetime(kind, random, (1, 2, 3, 8, 40))
+        query = tilt.parse(
+            f"input x by k : f64 {lifetime.format(str)}\n"
+            "~at[t] = ~x[t] - ~x[t-7]\n~seen[t] = f64(count(~x[t-20 : t+3]))\n"
+            "h = TDom(-∞, ∞, 10)\n~sum[h] = sum(~x[h-10 : h])\n"
+            "output ~at, ~seen, ~sum"
+        )
+        table = draw_rows(seed, 400, 30, lifetime)
+        expected = query.run(x=table)
+        parts = list(query.stream(x=in_batches(table, random), memory="32kB"))
+        assert len(parts) > 1
+        for name in query.query.outputs:
+            several = pa.concat_tables([part[name].to_arrow() for part in parts])
+            whole = expected[name].to_arrow().combine_chunks()
+            assert sort_rows(several).equals(whole), f"seed {seed}, {lifetime}, ~{name}"
+
+
+def test_inputs_of_different_rates_with_and_without_keys() -> None:
+    """Keys that one input never has, and broadcast rows that go on behind all keys."""
+    query = tilt.parse(
+        "input x by k : f64 point time t\ninput y by k : f64 until_next time t\n"
+        "input z : f64 until_next time t\n"
+        "~spread[t] = ~x[t] - ~y[t]\n~priced[t] = ~y[t] * ~z[t]\n"
+        "~near[t] = ~x[t] != φ ? count(~x[t-30 : t+5]) * ~z[t] : φ\n"
+        "~alone[t] = ~z[t] + 1\noutput ~spread, ~priced, ~near, ~alone"
+    )
+    random = np.random.default_rng(5)
+
+    def rows(count: int, most: int, keys: tuple[int, int]) -> pa.Table:
+        stamps = np.cumsum(random.integers(1, most, count))
+        drawn = random.integers(*keys, count) + np.arange(count) // 200
+        values = random.integers(0, 9, count) / 8.0
+        return pa.table({"t": stamps, "k": drawn, "v": values})
+
+    frames = {"x": rows(3000, 4, (0, 9)), "y": rows(700, 20, (5, 20))}
+    frames["z"] = rows(150, 120, (0, 1)).drop_columns(["k"])
+    expected = query.run(**frames)
+    for seed in range(3):
+        cut = Random(seed)  # noqa: S311
+        batches: dict[str, Any] = {
+            name: in_batches(frame, cut) for name, frame in frames.items()
+        }
+        parts = list(query.stream(**batches, memory="256kB"))
+        assert len(parts) > 3
+        for name in query.query.outputs:
+            several = pa.concat_tables([part[name].to_arrow() for part in parts])
+            if name != "alone":
+                several = sort_rows(several)
+            whole = expected[name].to_arrow().combine_chunks()
+            assert several.combine_chunks().equals(whole), f"~{name}, seed {seed}"
+
+
+# What an evaluation costs
+
+
+def test_a_span_computes_the_keys_that_it_touches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each key has rows in one span in a hundred, and is looked at a few times more."""
+    computed = []
+
+    class CountedRun(KeyedRun):
+        def run(self) -> dict[str, list[KeySnapshots]]:
+            computed.append(self.count)
+            return super().run()
+
+    monkeypatch.setattr(keyed_engine, "KeyedRun", CountedRun)
+    query = tilt.parse("input x by k : f64 point\n~o[t] = ~x[t] - mean(~x[t-50 : t])")
+
+    def batches() -> Iterator[pa.Table]:
+        for number in range(100):
+            t, k = np.arange(2000) // 20 + 100 * number, np.arange(2000) % 20
+            yield pa.table({"t": t, "k": k + 20 * number, "x": t / 8})
+
+    rows = sum(part.num_rows for part in query.stream(x=batches(), memory="1MB"))
+    assert rows == 200_000
+    assert len(computed) >= 20
+    assert sum(computed) < 5 * 2000
+
+
+def test_memory_stays_flat() -> None:
+    """In a process of its own: the peak is that of a tenth of the data."""
+    code = """
+import resource, sys
+import numpy as np, pyarrow as pa, tiltpy as tilt
+query = tilt.parse("input x by k : f64 point\\nh = TDom(-∞, ∞, 10)\\n"
+                   "~o[h] = mean(~x[h-20:h])")
+peaks = []
+for count in (10, 100):
+    def batches():
+        for number in range(count):
+            t = np.arange(50_000) // 500 + 100 * number
+            yield pa.table({"t": t, "k": np.arange(50_000) % 1009, "x": t / 8})
+    for part in query.stream(x=batches(), memory="16MB"):
+        part.to_arrow()
+    peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(*peaks)
+"""
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    first, second = (int(word) for word in done.stdout.split())
+    assert second < 1.1 * first
+
+
+# Files
+
+
+def test_an_error_in_the_middle_leaves_no_file(tmp_path: Path) -> None:
+    query = tilt.parse("input x by k : f64 point\n~o[t] = sum(~x[t-9 : t])")
+    out = tmp_path / "out.parquet"
+
+    def batches(last: int) -> Iterator[pa.Table]:
+        for number in (*range(40), last):
+            t = np.arange(500) + 500 * number
+            yield pa.table({"t": t, "k": t % 7, "x": t / 8})
+
+    with pytest.raises(tilt.DataError, match="the time is before that of the row"):
+        query.run_to(out, x=batches(3), memory="64kB")
+    assert not list(tmp_path.iterdir())
+    counts = query.run_to(out, x=batches(40), memory="64kB")
+    table = pq.read_table(out)
+    assert counts == {"o": table.num_rows}
+    whole = query.run(x=pa.concat_tables(batches(40))).to_arrow().combine_chunks()
+    assert sort_rows(table).equals(whole)
+
+
+def test_no_rows_still_have_the_columns_of_the_key() -> None:
+    query = tilt.parse("input x by k : f64 point\n~o[t] = ~x[t] + 1")
+    kinds = [("t", pa.int64()), ("k", pa.string()), ("x", pa.float64())]
+    table = pa.schema(kinds).empty_table()
+    for frame in (table, iter([table, table])):
+        (part,) = query.stream(x=frame)
+        assert part.num_rows == 0
+        assert part.schema == query.run(x=table).schema

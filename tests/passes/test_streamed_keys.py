@@ -1,0 +1,35 @@
+"""What an output by key is for keys that have no rows, or no new ones."""
+
+import pytest
+
+from tiltpy.frontend.parse import parse
+from tiltpy.passes import optimize
+from tiltpy.passes.streamed_keys import find_key_traits
+from tiltpy.plan.key_traits import KeyTraits
+
+HEAD = "input x by k : f64 point\ninput y by k : f64 point\ninput z : f64 point\n"
+SPARSE, DENSE, STEADY = "sparse", "dense", "steady"
+
+
+@pytest.mark.parametrize(
+    ("body", "traits"),
+    [
+        ("~x[t] + 1", {SPARSE, STEADY}),
+        ("sum(~x[t-9 : t])", {SPARSE, STEADY}),
+        ("count(~x[t-9 : t])", {STEADY}),
+        ("count(~x[t-9 : t]) > 0 ? 1 : φ", {SPARSE, STEADY}),
+        ("~x[t] != φ ? ~x[t] : ~y[t]", {SPARSE, STEADY}),
+        ("~x[t] != φ ? 1 : 0", {STEADY}),
+        ("~x[t] * ~z[t]", {SPARSE}),
+        ("~x[t] != φ ? ~x[t] : ~z[t]", set()),
+        ("~x[t] != φ ? count(~x[t-9 : t]) * ~z[t] : φ", {SPARSE}),
+        ("~x[t] + f64(t)", {SPARSE, DENSE}),
+        ("count(~x[t-9 : t]) + t", {DENSE}),
+    ],
+)
+def test_traits_of_outputs(body: str, traits: set[str]) -> None:
+    """Also where an object in between is φ, or not."""
+    expected = KeyTraits(*(name in traits for name in (SPARSE, DENSE, STEADY)))
+    for text in (f"~o[t] = {body}", f"~a[t] = {body}\n~o[t] = ~a[t-3]"):
+        _, optimized = optimize(parse(HEAD + text + "\noutput ~o"))[-1]
+        assert find_key_traits(optimized) == {"o": expected}, text

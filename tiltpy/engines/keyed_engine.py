@@ -1,0 +1,314 @@
+"""The engine of outputs by key: `Engine` over the rows of each key by itself.
+
+Between evaluations a key keeps the rows that its next cells look at, and a snapshot
+that may go on. The cost of an evaluation follows from the keys that it touches: those
+with new rows, and those for which the clock has come to a time that they wait for.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from tiltpy.engines.engine import definition_of
+from tiltpy.ir.nodes import Query
+from tiltpy.plan.key_traits import KeyTraits
+from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
+from tiltpy.runtime.arrays.dtypes import I64Array
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.arrow.encode_strings import encode
+from tiltpy.runtime.arrow.timestamps import OutputStamp
+from tiltpy.runtime.execution.kernel import Kernels
+from tiltpy.runtime.execution.key_domains import LATEST, KeyedRanges, RowsByKey
+from tiltpy.runtime.execution.output_group import OutputGroup
+from tiltpy.runtime.execution.run_options import RunOptions
+from tiltpy.runtime.execution.time_domain import OutputRange, Request
+from tiltpy.runtime.execution.visit_warnings import Announcement
+from tiltpy.runtime.ingest.key_dictionary import KeyDictionary
+from tiltpy.runtime.ingest.keys import Groups, Keys, align
+from tiltpy.runtime.ingest.read_input import InputRows
+from tiltpy.runtime.keyed.held_rows import HeldRows
+from tiltpy.runtime.keyed.join import gather_keys, no_rows
+from tiltpy.runtime.keyed.key_progress import KeyPlan, KeyProgress, RowEdges
+from tiltpy.runtime.keyed.keyed_run import KeyedRun
+from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
+from tiltpy.runtime.results.key_columns import KeyColumns, KeySnapshots, Order
+from tiltpy.runtime.results.result import OutputTable
+from tiltpy.types import Type
+
+Bounds = tuple[int, int]
+Rows = SnapshotBuffer | Sequence[InputRows]
+"""All rows of an input that ranges look at; of one by key those that came since the
+last evaluation, in batches."""
+
+
+@dataclass(slots=True)
+class KeyedState:
+    """What an evaluation leaves for the next one, which changes it.
+
+    `bounds` are the first start and the greatest end of inputs without keys so far.
+    """
+
+    keys: KeyDictionary
+    held: Mapping[str, HeldRows]
+    outputs: Mapping[str, KeyProgress]
+    bounds: dict[str, Bounds]
+
+    def grow(self) -> None:
+        """Make room for new keys."""
+        for held in self.held.values():
+            held.store.grow(len(self.keys))
+        for progress in self.outputs.values():
+            progress.grow(len(self.keys))
+
+    def held_rows(self) -> dict[str, int]:
+        """Count the rows in memory, by input."""
+        return {name: len(held.store) for name, held in self.held.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedEvaluation:
+    """The outputs over their ranges: `Evaluation`, by key.
+
+    `snapshots` are those of each output that are complete, in order of `keys`.
+    """
+
+    snapshots: Mapping[str, Sequence[KeySnapshots]]
+    keys: Keys
+    state: KeyedState | None
+    strings: Strings = NO_STRINGS
+    order: Order = "key"
+
+    def table(self, name: str, of: Type, stamp: OutputStamp) -> OutputTable:
+        """Make the table of an output."""
+        snapshots = self.snapshots.get(name, ())
+        pieces = [piece for task in snapshots for piece in task.pieces]
+        columns = KeyColumns.of(self.keys, snapshots, self.order)
+        return OutputTable(name, of, pieces, stamp, self.strings, columns)
+
+
+class KeyedEngine:
+    """Evaluates the outputs of a query that have the same keys.
+
+    `announcement` warns of loops that will make very many visits; `order` is that of
+    the rows of tables.
+    """
+
+    def __init__(
+        self,
+        group: OutputGroup[Kernels],
+        request: Request,
+        options: RunOptions,
+        announcement: Announcement | None = None,
+        order: Order = "key",
+    ) -> None:
+        self.group = group
+        self.request = request
+        self.options = options
+        self.announcement = announcement
+        self.order = order
+
+    def evaluate(
+        self,
+        ranges: Mapping[str, OutputRange] | None,
+        rows: Mapping[str, Rows],
+        state: KeyedState | None = None,
+    ) -> KeyedEvaluation:
+        """Compute the outputs over their `ranges`, by default their whole domains.
+
+        Ranges are those of the clock of all keys. With a `state` they begin where those
+        before ended; it is changed.
+        """
+        if ranges is None or state is None:
+            run = self.plan(rows)
+            self._announce(run)
+            return KeyedEvaluation(run.run(), run.keys, None, run.strings, self.order)
+        return self._go_on(ranges, rows, state)
+
+    def plan(self, rows: Mapping[str, Rows]) -> KeyedRun:
+        """Plan a run over the whole domains of all keys."""
+        by_key: dict[str, tuple[Keys, Groups]] = {}
+        buffers: dict[str, SnapshotBuffer] = {}
+        for name, each in rows.items():
+            if isinstance(each, SnapshotBuffer):
+                buffers[name] = each
+            else:
+                (read,) = each
+                assert read.keys is not None
+                assert read.groups is not None
+                by_key[name] = read.keys, read.groups
+        keys, groups = align(by_key)
+        return self.run_over(
+            keys, {n: groups[n] if n in groups else buffers[n] for n in rows}
+        )
+
+    def run_over(
+        self,
+        keys: Keys,
+        rows: Mapping[str, RowsByKey],
+        ranges: Mapping[str, KeyedRanges] | None = None,
+    ) -> KeyedRun:
+        """Plan a run over rows of the same keys."""
+        buffers = {
+            name: each.buffer if isinstance(each, Groups) else each
+            for name, each in rows.items()
+        }
+        coded, strings = encode(self.group.vocabulary, buffers)
+        return KeyedRun(
+            self.group.query,
+            self.group.compile_for,
+            {name: _with_rows(rows[name], buffer) for name, buffer in coded.items()},
+            keys,
+            strings,
+            self.request,
+            self.options,
+            ranges,
+        )
+
+    def _announce(self, run: KeyedRun) -> None:
+        if self.announcement is not None and run.beyond_rows:
+            self.announcement.expect(run.visits())
+
+    # -- in parts ---------------------------------------------------------------------
+
+    def start(
+        self,
+        query: Query,
+        traits: Mapping[str, KeyTraits],
+        nothing: Mapping[str, InputRows],
+    ) -> KeyedState:
+        """Make the state before any row; `nothing` are no rows of each input.
+
+        `query` is the engine's, with its boundaries.
+        """
+        keyed = [declared for declared in query.inputs if declared.keys]
+        types: dict[str, Keys] = {}
+        for declared in keyed:
+            none = nothing[declared.name].keys
+            assert none is not None
+            types[declared.name] = none
+        keys = KeyDictionary(keyed[0].keys, types)
+        held = {each.name: HeldRows(each.name, each.type, keys) for each in keyed}
+        rounding = sum(made.tdom.precision for made in query.definitions)
+        outputs = {}
+        for name, reach in query.boundaries:
+            outputs[name] = KeyProgress(
+                definition_of(query, name),
+                dict(reach),
+                held,
+                rounding,
+                self.request,
+                traits[name],
+            )
+        return KeyedState(keys, held, outputs, {})
+
+    def _go_on(
+        self,
+        ranges: Mapping[str, OutputRange],
+        rows: Mapping[str, Rows],
+        state: KeyedState,
+    ) -> KeyedEvaluation:
+        """Compute the keys that new rows or the clock have touched."""
+        others = receive(rows, state)
+        codes, keys = state.keys.sort(_list_touched(ranges, state))
+        count = len(codes)
+        slots = np.zeros(len(state.keys), np.int64)
+        slots[codes] = np.arange(count)
+        held, edges = {}, {}
+        for name, each in state.held.items():
+            held[name], ended = each.take(codes, slots)
+            edges[name] = RowEdges.of(held[name])
+            for progress in state.outputs.values():
+                if name in progress.reach:
+                    progress.extend(codes, np.full(count, LATEST), ended)
+        plans = {}
+        for name, progress in state.outputs.items():
+            if not progress.finished:
+                clock = ranges.get(name) or progress.stand_still()
+                seen = reduce(RowEdges.later, (edges[n] for n in progress.keyed))
+                plans[name] = progress.plan(codes, clock, seen, state.bounds)
+        snapshots, strings = self._compute(plans, held, edges, others, keys, state)
+        complete = {}
+        for name, plan in plans.items():
+            made, carried = snapshots[name]
+            closed = state.outputs[name].close(plan, made, carried)
+            numbers = np.arange(count)
+            complete[name] = [KeySnapshots((closed.buffer(),), numbers, closed.counts)]
+        for name, each in state.held.items():
+            horizons = (o.horizon(name, codes) for o in state.outputs.values())
+            each.put(codes, held[name], reduce(np.minimum, horizons))
+        return KeyedEvaluation(complete, keys, state, strings, self.order)
+
+    def _compute(
+        self,
+        plans: Mapping[str, KeyPlan],
+        held: Mapping[str, KeyedSnapshots],
+        edges: Mapping[str, RowEdges],
+        others: Mapping[str, SnapshotBuffer],
+        keys: Keys,
+        state: KeyedState,
+    ) -> tuple[dict[str, tuple[KeyedSnapshots, dict[int, int]]], Strings]:
+        """Compute what is planned of each output, and the ends of what goes on."""
+        made: dict[str, tuple[KeyedSnapshots, dict[int, int]]] = {
+            name: (no_rows(state.outputs[name].definition.type, len(keys)), {})
+            for name in plans
+        }
+        wanted = {n: p.ranges for n, p in plans.items() if p.ranges.nonempty.any()}
+        if not wanted:
+            return made, NO_STRINGS
+        rows: dict[str, RowsByKey] = {
+            declared.name: others[declared.name]
+            if declared.name in others
+            else state.held[declared.name].groups(
+                held[declared.name], edges[declared.name].settled
+            )
+            for declared in self.group.query.inputs
+        }
+        run = self.run_over(keys, rows, wanted)
+        self._announce(run)
+        for name, snapshots in run.run().items():
+            of = state.outputs[name].definition.type
+            made[name] = gather_keys(snapshots, len(keys), of, run.strings)
+        return made, run.strings
+
+
+def receive(rows: Mapping[str, Rows], state: KeyedState) -> dict[str, SnapshotBuffer]:
+    """Take in the rows that came; returns those of inputs without keys."""
+    others = {}
+    for name, each in rows.items():
+        if isinstance(each, SnapshotBuffer):
+            others[name] = each
+            bounds = each.bounds()
+            if bounds is not None:
+                start, end = state.bounds.get(name, bounds)
+                state.bounds[name] = start, max(end, bounds[1])
+            continue
+        spans = state.held[name].receive(each)
+        state.grow()
+        for progress in state.outputs.values():
+            if name in progress.reach:
+                for span in spans:
+                    progress.extend(span.codes, span.firsts, span.lasts)
+    return others
+
+
+def _list_touched(ranges: Mapping[str, OutputRange], state: KeyedState) -> I64Array:
+    """List the keys with new rows, and those that have come to be computed."""
+    codes = [codes for held in state.held.values() for codes in held.list_touched()]
+    for name, range_ in ranges.items():
+        progress = state.outputs[name]
+        codes.append(progress.live() if range_.final else progress.due(range_.high))
+    mask = np.zeros(len(state.keys), np.bool_)
+    for several in codes:
+        mask[several] = True
+    return np.flatnonzero(mask)
+
+
+def _with_rows(rows: RowsByKey, buffer: SnapshotBuffer) -> RowsByKey:
+    """The same keys over rows with other codes of strings."""
+    if not isinstance(rows, Groups):
+        return buffer
+    if rows.buffer is buffer:
+        return rows
+    return Groups(buffer, rows.offsets, rows.firsts, rows.lasts)

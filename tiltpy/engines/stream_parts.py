@@ -1,0 +1,231 @@
+"""The parts of a streamed run: outputs that have the same keys, and their engine."""
+
+from collections.abc import Mapping
+
+from tiltpy.abi.layouts import Layout
+from tiltpy.abi.signature import Signature
+from tiltpy.engines.engine import Engine, Evaluation, RunState
+from tiltpy.engines.keyed_engine import (
+    KeyedEngine,
+    KeyedEvaluation,
+    KeyedState,
+    Rows,
+    receive,
+)
+from tiltpy.passes import optimize, resolve_boundaries
+from tiltpy.passes.streamed_keys import check_streamed, find_key_traits
+from tiltpy.runtime.execution.kernel import Kernels
+from tiltpy.runtime.execution.output_group import OutputGroup
+from tiltpy.runtime.execution.run_options import RunOptions
+from tiltpy.runtime.execution.time_domain import OutputRange, Request
+from tiltpy.runtime.execution.visit_warnings import Announcement
+from tiltpy.runtime.incremental.state import (
+    InputBuffer,
+    InputSource,
+    KeyedInputBuffer,
+    OutputProgress,
+)
+from tiltpy.types import ENDLESS
+
+
+def _sign(group: OutputGroup[Kernels], layouts: Mapping[str, Layout]) -> Signature:
+    """Find the signature of the sweep kernel for rows of these layouts."""
+    some = {declared.name: layouts[declared.name] for declared in group.query.inputs}
+    return group.compile_for(some).sweep().signature
+
+
+def _list_dense(signature: Signature) -> list[int]:
+    """List the precisions of objects that have a snapshot in every cell."""
+    return [loop.tdom.precision for loop in signature.loops if loop.every_cell]
+
+
+class UnkeyedPart:
+    """Outputs without keys."""
+
+    needs_all_keys = False
+
+    def __init__(
+        self,
+        group: OutputGroup[Kernels],
+        request: Request,
+        options: RunOptions,
+        announcement: Announcement,
+    ) -> None:
+        self.group = group
+        self.engine = Engine(group, request, options, announcement)
+        self.state = RunState()
+        self.inputs: dict[str, InputBuffer] = {}
+
+    def open(self, inputs: Mapping[str, InputSource]) -> None:
+        """Take the inputs that the outputs refer to."""
+        for name, source in inputs.items():
+            if name in self.group.inputs and isinstance(source, InputBuffer):
+                self.inputs[name] = source
+
+    def begin(
+        self, layouts: Mapping[str, Layout], outputs: Mapping[str, OutputProgress]
+    ) -> list[int]:
+        """Settle whether states are kept, once each input has rows.
+
+        Lists the precisions of objects that have a snapshot in every cell.
+        """
+        signature = _sign(self.group, layouts)
+        if signature.resumes:
+            some = {name: layouts[name] for name in self.inputs}
+            self.state = self.engine.first_state(some)
+            resumed = resolve_boundaries(self.group.query, resumed=True)
+            for name, reach in resumed.boundaries:
+                outputs[name].resumed_reach = dict(reach)
+        return _list_dense(signature)
+
+    def evaluate(self, ranges: Mapping[str, OutputRange]) -> Evaluation:
+        """Compute the outputs over ranges that begin where those before ended."""
+        rows = {name: source.rows() for name, source in self.inputs.items()}
+        evaluation = self.engine.evaluate(ranges, rows, self.state)
+        self.state = evaluation.state
+        return evaluation
+
+    def count_keys(self) -> int:
+        """Count the keys so far: the one of all that have none."""
+        return 1
+
+    def absorb(self) -> None:
+        """Take rows that came where nothing can be computed yet."""
+
+    def find_done(self, output: OutputProgress) -> int:
+        """Find up to when an output does not need inputs without keys any more."""
+        return output.done
+
+    def find_broadcast(self, output: OutputProgress, rows: int) -> int:
+        """Find up to when each key sees so many more rows of inputs without keys."""
+        del output, rows
+        return ENDLESS
+
+    def held_rows(self) -> Mapping[str, int]:
+        """Count the rows that wait in the state, by input."""
+        return {}
+
+    def nothing(self) -> Evaluation:
+        """Make an evaluation in which nothing is complete."""
+        return Evaluation({}, {}, self.state)
+
+
+class KeyedPart:
+    """Outputs by key.
+
+    With `needs_all_keys` any row counts that says that there is its key.
+    """
+
+    def __init__(
+        self,
+        group: OutputGroup[Kernels],
+        request: Request,
+        options: RunOptions,
+        announcement: Announcement,
+    ) -> None:
+        self.group = group
+        self.engine = KeyedEngine(group, request, options, announcement)
+        _, optimized = optimize(group.query)[-1]
+        self.traits = find_key_traits(optimized)
+        self.needs_all_keys = not all(each.sparse for each in self.traits.values())
+        self._state: KeyedState | None = None
+        self._others: dict[str, InputBuffer] = {}
+        self._keyed: dict[str, KeyedInputBuffer] = {}
+
+    @property
+    def state(self) -> KeyedState:
+        """The state of the engine, once the inputs are open."""
+        assert self._state is not None
+        return self._state
+
+    def count_keys(self) -> int:
+        """Count the keys so far; one at least."""
+        fresh = {name: source.rows() for name, source in self._keyed.items()}
+        receive(fresh, self.state)
+        return max(1, len(self.state.keys))
+
+    def open(self, inputs: Mapping[str, InputSource]) -> None:
+        """Take the inputs that the outputs refer to, and check that they can be."""
+        holding = set()
+        for name, source in inputs.items():
+            if name not in self.group.inputs:
+                continue
+            if isinstance(source, InputBuffer):
+                self._others[name] = source
+            elif isinstance(source, KeyedInputBuffer):
+                self._keyed[name] = source
+                lifetime = source.feed.declared.lifetime
+                if lifetime is not None and lifetime.needs_next_row:
+                    holding.add(name)
+        query = resolve_boundaries(self.group.query)
+        check_streamed(query, self.traits, holding)
+        nothing = {name: source.feed.nothing for name, source in self._keyed.items()}
+        self._state = self.engine.start(query, self.traits, nothing)
+
+    def begin(
+        self, layouts: Mapping[str, Layout], outputs: Mapping[str, OutputProgress]
+    ) -> list[int]:
+        """List the precisions of objects that have a snapshot in every cell."""
+        del outputs
+        return _list_dense(_sign(self.group, layouts))
+
+    def evaluate(self, ranges: Mapping[str, OutputRange]) -> KeyedEvaluation:
+        """Compute the outputs over ranges that begin where those before ended."""
+        rows: dict[str, Rows] = {}
+        for declared in self.group.query.inputs:
+            name = declared.name
+            rows[name] = (
+                self._keyed[name].rows() if declared.keys else self._others[name].rows()
+            )
+        return self.engine.evaluate(ranges, rows, self.state)
+
+    def absorb(self) -> None:
+        """Take rows that came where nothing can be computed yet."""
+        if any(source.is_waiting for source in self._keyed.values()):
+            self.evaluate({})
+
+    def find_done(self, output: OutputProgress) -> int:
+        """Find up to when an output does not need inputs without keys any more.
+
+        A key is computed as far as its domain goes, which is that of its own rows once
+        those inputs have ended.
+        """
+        ends = [
+            source.bounds[1]
+            for name, source in self._others.items()
+            if name in output.reach and source.bounds is not None
+        ]
+        return min(output.done, max(ends, default=output.done))
+
+    def find_broadcast(self, output: OutputProgress, rows: int) -> int:
+        """Find up to when each key sees so many more rows of inputs without keys."""
+        most = ENDLESS
+        for name, source in self._others.items():
+            if name in output.reach:
+                buffer = source.rows()
+                first, stop = buffer.find(output.done, ENDLESS)
+                if stop - first > rows:
+                    most = min(most, buffer.row(first + rows - 1)[1])
+        return most
+
+    def held_rows(self) -> Mapping[str, int]:
+        """Count the rows that wait in the state, by input."""
+        return self.state.held_rows()
+
+    def nothing(self) -> KeyedEvaluation:
+        """Make an evaluation in which nothing is complete."""
+        return KeyedEvaluation({}, self.state.keys.none(), self.state)
+
+
+StreamPart = UnkeyedPart | KeyedPart
+
+
+def make_part(
+    group: OutputGroup[Kernels],
+    request: Request,
+    options: RunOptions,
+    announcement: Announcement,
+) -> StreamPart:
+    """Make the part of a group of outputs."""
+    keyed = any(declared.keys for declared in group.query.inputs)
+    return (KeyedPart if keyed else UnkeyedPart)(group, request, options, announcement)

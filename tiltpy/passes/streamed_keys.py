@@ -1,0 +1,134 @@
+"""What the outputs of a query say of keys that have no rows, or no new ones.
+
+A stream by key computes a key where its rows, or the clock, change anything. So it must
+know what comes without rows.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from tiltpy.errors import QueryError
+from tiltpy.ir.cuts import expressions, leaf_cuts, reads
+from tiltpy.ir.nodes import (
+    At,
+    Const,
+    CutTime,
+    CutWindow,
+    EventBound,
+    Expr,
+    Phi,
+    Query,
+    Reduce,
+    Since,
+    TemporalExpr,
+    Window,
+)
+from tiltpy.ir.traversal import rewrite, walk
+from tiltpy.passes.fold_constants import fold_constants
+from tiltpy.plan.key_traits import KeyTraits
+from tiltpy.types import ALL_FUTURE, ALL_PAST, I64
+
+
+def find_key_traits(query: Query) -> Mapping[str, KeyTraits]:
+    """Find the traits of the outputs of an optimised query, which all have keys."""
+    unkeyed = {declared.name for declared in query.inputs if not declared.keys}
+    absent = {declared.name for declared in query.inputs if declared.keys}
+    dense: set[str] = set()
+    for definition in query.definitions:
+        names = set(reads(definition))
+        if names & unkeyed:
+            unkeyed.add(definition.name)
+        if names & dense or _has_cut_in_each_cell(definition):
+            dense.add(definition.name)
+        if _is_phi(query, definition, absent):
+            absent.add(definition.name)
+    return {
+        name: KeyTraits(name in absent, name in dense, name not in unkeyed | dense)
+        for name in query.outputs
+    }
+
+
+def check_streamed(
+    query: Query, traits: Mapping[str, KeyTraits], holding: Collection[str]
+) -> None:
+    """Refuse outputs by key that cannot be computed as their rows come.
+
+    The query has its boundaries. Rows of the inputs `holding` last until the next row
+    of their key.
+    """
+    for definition in query.definitions:
+        for node in (n for expr in expressions(definition) for n in walk(expr)):
+            match node:
+                case Reduce(window=window) if _has_no_bound(window):
+                    raise QueryError(
+                        "E0305",
+                        "this window has no bound, so a stream by key would keep all "
+                        "rows of each key",
+                        window.span,
+                        "give it one, as in ~x[t-1h : t] or `within 1h`, or use run()",
+                    )
+                case EventBound(which="end") if node.object in holding:
+                    raise QueryError(
+                        "E0305",
+                        f"the end of a row of ~{node.object} is known once its key has "
+                        "another row, and a stream does not wait for that",
+                        node.span,
+                        "give the input another lifetime, or use run()",
+                    )
+                case EventBound() if query.input(node.object) is None:
+                    raise QueryError(
+                        "E0305",
+                        f"a snapshot of ~{node.object} may have any length, so a "
+                        "stream by key would keep all rows of each key",
+                        node.span,
+                        "use run()",
+                    )
+                case _:
+                    pass
+    unkeyed = {declared.name for declared in query.inputs if not declared.keys}
+    for name, reach in query.boundaries:
+        others = [source for source, _ in reach if source in unkeyed]
+        if others and not traits[name].sparse:
+            output = query.definition(name)
+            assert output is not None
+            raise QueryError(
+                "E0305",
+                f"~{name} has values where a key has no rows, and ~{others[0]}, which "
+                "has no keys, says where: a key that comes late would have some in the "
+                "past, which a stream has passed",
+                output.span,
+                "make it φ without rows of the key, as in `exists(~x[t]) ? ... : φ`, "
+                "or use run()",
+            )
+
+
+def _has_no_bound(window: Window) -> bool:
+    """Tell whether a window may hold any row of the past, or of the future."""
+    endless = window.start == ALL_PAST or window.end == ALL_FUTURE
+    return endless or isinstance(window.limit, Since)
+
+
+def _has_cut_in_each_cell(definition: TemporalExpr) -> bool:
+    return any(
+        isinstance(cut, CutTime) or (isinstance(cut, CutWindow) and cut.bounds)
+        for cut in leaf_cuts(definition.cuts)
+    )
+
+
+def _is_phi(query: Query, definition: TemporalExpr, absent: Collection[str]) -> bool:
+    """Tell whether an object is φ where none of some objects has a snapshot."""
+
+    def rule(node: Expr) -> Expr:
+        match node:
+            case At() | EventBound() if node.object in absent:
+                return Phi(node.type, node.span)
+            case Reduce(window=window) if window.object in absent:
+                if node.reduction == "count":
+                    return Const(0, I64, node.span)
+                return Phi(node.type, node.span)
+            case _:
+                return node
+
+    without = replace(definition, body=rewrite(definition.body, rule))
+    (folded,) = fold_constants(replace(query, definitions=(without,))).definitions
+    return isinstance(folded.body, Phi)

@@ -1,0 +1,143 @@
+"""An input by key of a run in parts: the rows that came, and those still needed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
+from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
+from tiltpy.runtime.arrays.time_layout import lay_out
+from tiltpy.runtime.execution.key_domains import EARLIEST
+from tiltpy.runtime.execution.row_slices import search_slices
+from tiltpy.runtime.ingest.group_by_code import offsets_of
+from tiltpy.runtime.ingest.key_dictionary import KeyDictionary
+from tiltpy.runtime.ingest.keys import Groups
+from tiltpy.runtime.ingest.read_input import InputRows
+from tiltpy.runtime.keyed.join import concat_keys, join_by_key, no_rows, select_keys
+from tiltpy.runtime.keyed.row_store import RowStore
+from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
+from tiltpy.types import ENDLESS, Scalar, Type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeySpans:
+    """The first start and the greatest end, for a domain, of rows of some keys."""
+
+    codes: I64Array
+    firsts: Times
+    lasts: Times
+
+
+class HeldRows:
+    """The rows of an input by key, by the codes of its keys.
+
+    A row that holds until the next one of its key is there before that comes, and ends
+    once it does.
+    """
+
+    def __init__(self, name: str, payload: Type, keys: KeyDictionary) -> None:
+        self.name = name
+        self.payload = payload
+        self.keys = keys
+        self.store = RowStore(payload)
+        self.points = True
+        self._fresh: list[tuple[I64Array, KeyedSnapshots]] = []
+        self._heads: list[tuple[I64Array, Times]] = []
+        """The first stamps of keys in each batch, of rows that hold."""
+
+    def receive(self, batches: Sequence[InputRows]) -> list[KeySpans]:
+        """Take the rows that came; returns between which times they are."""
+        spans = []
+        for batch in batches:
+            if batch.firsts is not None:
+                keys, stamps = batch.firsts
+                self._heads.append((self.keys.encode(self.name, keys), stamps))
+            if batch.keys is None or batch.groups is None or not batch.buffer.n:
+                continue
+            groups, codes = batch.groups, self.keys.encode(self.name, batch.keys)
+            self.points &= groups.buffer.points
+            spans.append(KeySpans(codes, groups.firsts, groups.lasts))
+            rows = KeyedSnapshots(
+                *groups.times(), groups.buffer.columns, np.diff(groups.offsets)
+            )
+            if isinstance(self.payload, Scalar):
+                rows = rows.drop_nulls()
+            self._fresh.append((codes, rows))
+        return spans
+
+    def list_touched(self) -> list[I64Array]:
+        """List the codes of keys that have a row that came, or a null."""
+        return [codes for codes, _ in (*self._fresh, *self._heads)]
+
+    def take(self, codes: I64Array, slots: I64Array) -> tuple[KeyedSnapshots, Times]:
+        """Take all rows of some keys, in the order of `codes`.
+
+        `slots` tell where in them a code stands. The times are the greatest ends of
+        rows that held until another one came, `EARLIEST` where there is none.
+        """
+        rows = join_by_key(
+            [self.store.take(codes), self._regroup(slots, len(codes))], self.payload
+        )
+        heads, self._heads, self._fresh = self._heads, [], []
+        ended = np.full(len(codes), EARLIEST)
+        if heads and len(rows.starts):
+            keys = np.repeat(np.arange(len(codes)), rows.counts)
+            ends, there = _end_holds(rows.starts, rows.ends, keys, heads, slots)
+            np.maximum.at(ended, keys[there], ends[there])
+            rows = replace(rows, ends=ends)
+        return rows, ended
+
+    def put(self, codes: I64Array, rows: KeyedSnapshots, horizon: Times) -> None:
+        """Put back the rows of keys that end after `horizon`."""
+        keys = np.repeat(np.arange(len(codes)), rows.counts)
+        self.store.put(codes, rows.keep(rows.ends > horizon[keys]))
+
+    def _regroup(self, slots: I64Array, count: int) -> KeyedSnapshots:
+        """Join the rows that came in several batches, by key."""
+        if not self._fresh:
+            return no_rows(self.payload, count)
+        places = slots[np.concatenate([codes for codes, _ in self._fresh])]
+        rows = concat_keys([rows for _, rows in self._fresh], self.payload)
+        order = np.argsort(places, kind="stable")
+        rows = select_keys(rows, order)
+        counts = np.bincount(places[order], rows.counts, count).astype(np.int64)
+        return replace(rows, counts=counts)
+
+    def groups(self, rows: KeyedSnapshots, lasts: Times) -> Groups:
+        """Lay the rows of keys out; `lasts` are the ends that count for domains."""
+        counts, empty = rows.counts, np.zeros(len(rows.counts), np.int64)
+        if not len(rows.starts):
+            nothing = SnapshotBuffer.empty(self.payload)
+            return Groups(nothing, np.append(empty, 0), empty, empty)
+        offsets = offsets_of(counts)
+        heads = offsets[:-1][counts > 0]
+        buffer = lay_out(rows.starts, rows.ends, rows.columns, heads[1:])
+        if (rows.ends == ENDLESS).any():
+            buffer = replace(buffer, domain_end=int(lasts.max()))
+        firsts = empty.copy()
+        firsts[counts > 0] = rows.starts[heads]
+        return Groups(replace(buffer, points=self.points), offsets, firsts, lasts)
+
+
+def _end_holds(
+    starts: Times,
+    ends: Times,
+    keys: I64Array,
+    heads: Sequence[tuple[I64Array, Times]],
+    slots: I64Array,
+) -> tuple[Times, BoolArray]:
+    """End rows a tick before the first row of their key in a later batch.
+
+    Returns the ends, and which rows have such a one. `heads` are the codes and stamps
+    of the first rows in batches, `slots` the keys of codes.
+    """
+    head_keys = slots[np.concatenate([codes for codes, _ in heads])]
+    stamps = np.concatenate([times for _, times in heads])
+    order = np.lexsort((stamps, head_keys))
+    head_keys, stamps = head_keys[order], stamps[order]
+    first, stop = (head_keys.searchsorted(keys, side) for side in ("left", "right"))
+    later = search_slices(stamps, first, stop, starts + 1, "right")
+    there = later < stop
+    ended = np.minimum(ends, stamps[np.where(there, later, 0)] - 1)
+    return np.where(there, ended, ends), there

@@ -1,0 +1,287 @@
+"""How far an output of a run in parts is for each key, and its open snapshots.
+
+All keys have one clock: the time up to which all inputs are complete. A key's domain
+ends with its own rows, and may end later with its next row. So what comes behind it is
+not computed but for a look at whether the last snapshot goes on; what the key still
+needs of its rows waits. Where an output is φ without rows, and nothing came behind the
+domain once its rows are out of reach, a key needs nothing any more.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tiltpy.ir.nodes import TemporalExpr
+from tiltpy.plan.key_traits import KeyTraits
+from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
+from tiltpy.runtime.execution.call_numbers import ceil_to, floor_to
+from tiltpy.runtime.execution.key_domains import (
+    EARLIEST,
+    LATEST,
+    Domains,
+    KeyedRanges,
+)
+from tiltpy.runtime.execution.time_domain import EMPTY, OutputRange, Request
+from tiltpy.runtime.keyed.join import join_by_key, no_rows
+from tiltpy.runtime.keyed.row_store import RowStore
+from tiltpy.runtime.keyed.snapshots import KeyedSnapshots
+from tiltpy.types import ENDLESS, Boundary
+
+NEVER = ENDLESS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowEdges:
+    """Of each key the greatest end of its rows, and the greatest that is no hold.
+
+    Rows that hold on count with their start for the latter. `EARLIEST` without rows.
+    """
+
+    ends: Times
+    settled: Times
+
+    @staticmethod
+    def none(keys: int) -> "RowEdges":
+        """Make those of keys without rows."""
+        return RowEdges(np.full(keys, EARLIEST), np.full(keys, EARLIEST))
+
+    @staticmethod
+    def of(rows: KeyedSnapshots) -> "RowEdges":
+        """Find those of some rows."""
+        edges = RowEdges.none(len(rows.counts))
+        some = np.flatnonzero(rows.counts)
+        if len(some):
+            begins = (rows.counts.cumsum() - rows.counts)[some]
+            edges.ends[some] = np.maximum.reduceat(rows.ends, begins)
+            times = np.where(rows.ends < ENDLESS, rows.ends, rows.starts)
+            edges.settled[some] = np.maximum.reduceat(times, begins)
+        return edges
+
+    def later(self, other: "RowEdges") -> "RowEdges":
+        """Take those of the rows of two inputs."""
+        return RowEdges(
+            np.maximum(self.ends, other.ends), np.maximum(self.settled, other.settled)
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeyPlan:
+    """What an evaluation does for some keys.
+
+    `codes` are theirs, `ends` where their domains end so far, on the grid; `ranges`
+    go on behind them where the clock, `limit`, does.
+    """
+
+    codes: I64Array
+    ranges: KeyedRanges
+    ends: Times
+    edges: RowEdges
+    limit: int
+    final: bool
+
+
+class KeyProgress:
+    """The progress of an output for all keys, by their codes."""
+
+    def __init__(
+        self,
+        definition: TemporalExpr,
+        reach: Mapping[str, Boundary],
+        keyed: Collection[str],
+        rounding: int,
+        request: Request,
+        traits: KeyTraits,
+    ) -> None:
+        self.definition = definition
+        self.reach = reach
+        self.keyed = [name for name in reach if name in keyed]
+        self.others = [name for name in reach if name not in keyed]
+        self.rounding = rounding
+        self.traits = traits
+        self.start, self.end = request.limits(definition.tdom)
+        self.clock = -ENDLESS
+        """Up to when it has been computed."""
+        self.finished = False
+        self.open = RowStore(definition.type)
+        back = max(reach[name].back.ticks for name in self.keyed)
+        self.tail = back + rounding + 2 * definition.tdom.precision
+        """Ticks behind its last edge from which on no cell sees a row."""
+        none = np.zeros(0, np.int64)
+        self._first, self._last, self._done, self._due = none, none, none, none
+        self._live = none.astype(np.bool_)
+
+    def grow(self, codes: int) -> None:
+        """Make room for the codes below a number."""
+        self.open.grow(codes)
+        missing = codes - len(self._first)
+        if missing > 0:
+            room = max(missing, len(self._first))
+            self._first = np.concatenate([self._first, np.full(room, LATEST)])
+            self._last = np.concatenate([self._last, np.full(room, EARLIEST)])
+            self._done = np.concatenate([self._done, np.zeros(room, np.int64)])
+            self._due = np.concatenate([self._due, np.full(room, NEVER)])
+            self._live = np.concatenate([self._live, np.zeros(room, np.bool_)])
+
+    def extend(self, codes: I64Array, firsts: Times, lasts: Times) -> None:
+        """Note the first start and the greatest end of rows that came, by key."""
+        self._first[codes] = np.minimum(self._first[codes], firsts)
+        self._last[codes] = np.maximum(self._last[codes], lasts)
+
+    def due(self, time: int) -> I64Array:
+        """List the keys to compute once the clock shows a time."""
+        return np.flatnonzero(self._due <= time)
+
+    def live(self) -> I64Array:
+        """List the keys of which anything may come."""
+        return np.flatnonzero(self._live)
+
+    def stand_still(self) -> OutputRange:
+        """Make the range of a clock that does not go on: nothing is computed."""
+        return OutputRange(EMPTY, self.clock, -ENDLESS, final=False)
+
+    def plan(
+        self,
+        codes: I64Array,
+        clock: OutputRange,
+        edges: RowEdges,
+        bounds: Mapping[str, tuple[int, int]],
+    ) -> KeyPlan:
+        """Plan what to compute of some keys.
+
+        `edges` are those of the keys' rows, `bounds` the first start and the last end
+        of inputs without keys.
+        """
+        tdom = self.definition.tdom
+        first, last = self._first[codes], self._last[codes]
+        born = first < LATEST
+        for name in self.others:
+            if name in bounds:
+                low, high = bounds[name]
+                first, last = np.minimum(first, low), np.maximum(last, high)
+        first, last = np.where(born, first, 0), np.where(born, last, 0)
+        start = first if self.start is None else np.full_like(first, self.start)
+        end = ceil_to(tdom, last) if self.end is None else np.full_like(last, self.end)
+        wanted = born & (start < end)
+        ends = ceil_to(tdom, end)
+        newborn = np.maximum(start, clock.low) if self.traits.sparse else start
+        begin = np.where(self._live[codes], self._done[codes], newborn)
+        self._done[codes], self._live[codes] = begin, born
+        self.clock = max(clock.low, clock.high)
+        until = ends
+        if not clock.final:
+            until = np.minimum(self._look_behind(ends, edges), clock.high)
+            if self.end is None:
+                end = np.full_like(end, ENDLESS)
+        domains = Domains(np.where(wanted, start, 0), np.where(wanted, end, 0))
+        ranges = KeyedRanges(domains, begin, until)
+        return KeyPlan(codes, ranges, ends, edges, clock.high, clock.final)
+
+    def _look_behind(self, ends: Times, edges: RowEdges) -> Times:
+        """Find up to when it pays to look at what comes behind the domains."""
+        if self.traits.dense:
+            return ends + self.definition.tdom.precision
+        return np.maximum(ends, self._find_settling(edges))
+
+    def _find_settling(self, edges: RowEdges) -> Times:
+        """Find the times from which on the keys' rows change nothing any more."""
+        return np.maximum(edges.settled, EARLIEST + self.tail) + self.tail
+
+    def close(
+        self, plan: KeyPlan, made: KeyedSnapshots, carried: Mapping[int, int]
+    ) -> KeyedSnapshots:
+        """Join what was made with what was open; returns what is complete.
+
+        `carried` are the ends of open snapshots that stand nowhere else, by place.
+        """
+        self.finished = plan.final
+        if plan.final:
+            return self._join(plan, made, carried)
+        ranges, tdom = plan.ranges, self.definition.tdom
+        reached = np.where(ranges.nonempty, floor_to(tdom, ranges.high), EARLIEST)
+        # A row that holds on ends nowhere yet, and what is made of it ends no later.
+        keys = np.repeat(np.arange(len(plan.codes)), made.counts)
+        made = replace(made, ends=np.minimum(made.ends, reached[keys]))
+        carried = {key: min(end, int(reached[key])) for key, end in carried.items()}
+        joined = self._join(plan, made, carried)
+        keys = np.repeat(np.arange(len(plan.codes)), joined.counts)
+        behind = joined.ends > plan.ends[keys]
+        goes_on, is_open = (np.zeros(len(plan.codes), np.bool_) for _ in range(2))
+        if behind.any():
+            goes_on[keys[behind]] = True
+            is_open[keys[behind & (joined.starts < plan.ends[keys])]] = True
+            ends = np.minimum(joined.ends, plan.ends[keys])
+            joined = replace(joined, ends=ends).keep(joined.starts < ends)
+        some = np.flatnonzero(joined.counts)
+        tails = joined.counts.cumsum()[some] - 1
+        is_open[some] |= joined.ends[tails] >= reached[some]
+        waiting = np.zeros(len(joined.starts), np.bool_)
+        waiting[tails[is_open[some]]] = True
+        self.open.put(plan.codes, joined.keep(waiting))
+        self._schedule(plan, goes_on, is_open)
+        return joined.keep(~waiting)
+
+    def _join(
+        self, plan: KeyPlan, made: KeyedSnapshots, carried: Mapping[int, int]
+    ) -> KeyedSnapshots:
+        """Make open snapshots longer where they go on, and put the others behind."""
+        payload = self.definition.type
+        left = self.open.take(plan.codes)
+        cells = plan.ranges.cells(self.definition.tdom)
+        some = np.flatnonzero(made.counts)
+        heads = (made.counts.cumsum() - made.counts)[some]
+        seams = cells.first[some] - self.definition.tdom.precision
+        before = np.asarray(cells.seam)[some] & (made.starts[heads] < seams)
+        joins = before & (made.ends[heads] > seams)
+        reach = np.full(len(plan.codes), EARLIEST)
+        reach[some[joins]] = made.ends[heads[joins]]
+        for place, end in carried.items():
+            reach[place] = max(reach[place], end)
+        opened = np.flatnonzero(left.counts)
+        assert (left.counts[reach > EARLIEST] == 1).all(), "nothing open goes on"
+        ends = np.maximum(left.ends, reach[opened])
+        left = replace(left, ends=ends)
+        mask = np.ones(len(made.starts), np.bool_)
+        mask[heads[before]] = False
+        none = no_rows(payload, len(plan.codes))
+        return join_by_key([none, left, made.keep(mask)], payload)
+
+    def _schedule(self, plan: KeyPlan, goes_on: BoolArray, is_open: BoolArray) -> None:
+        """Settle how far each key is, and when it is to be computed again.
+
+        A key whose domain ends before the clock: to see whether its last snapshot goes
+        on, and once its rows have settled. Another one when the clock gets there, but
+        with every span where more than its own rows may change it.
+        """
+        codes, ranges, traits = plan.codes, plan.ranges, self.traits
+        high = np.where(ranges.nonempty, ranges.high, ranges.low)
+        step, ends = self.definition.tdom.precision, plan.ends
+        settled = self._find_settling(plan.edges)
+        in_reach = high < self._find_last_reach(plan.edges)
+        dead = ~in_reach & ~goes_on & ~is_open & traits.sparse
+        due = np.full(len(codes), NEVER)
+        if not traits.dense and (traits.sparse or traits.steady):
+            due = np.where(high < settled, settled, due)
+        due = np.where(high < ends + step, ends + step, due)
+        later = settled if self.end is not None else ends
+        if not traits.steady:
+            later = np.where(in_reach | (not traits.sparse), EARLIEST, NEVER)
+        due = np.where(ends > plan.limit, later, due)
+        live = (self._first[codes] < LATEST) & ~dead
+        # Other rows of a key may still come before those that begin behind the clock.
+        self._done[codes] = np.minimum(np.minimum(high, ends), self.clock)
+        self._live[codes] = live
+        self._due[codes] = np.where(live, due, NEVER)
+
+    def _find_last_reach(self, edges: RowEdges) -> Times:
+        """Find the times from which on no cell sees a row of the keys."""
+        return np.maximum(edges.ends, EARLIEST + self.tail) + self.tail
+
+    def horizon(self, name: str, codes: I64Array) -> Times:
+        """Find the times by which rows of an input have ended that nothing needs."""
+        tdom = self.definition.tdom
+        if self.finished or name not in self.reach:
+            return np.full(len(codes), LATEST)
+        back = self.reach[name].back.ticks + tdom.precision + self.rounding
+        horizon = floor_to(tdom, self._done[codes]) - back
+        return np.where(self._live[codes], horizon, LATEST)
