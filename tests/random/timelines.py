@@ -37,13 +37,13 @@ from tiltpy.types import BOOL, I64, STRING, Scalar, Struct, TDom, Type
 BOUNDS = Struct((("from", I64), ("to", I64), ("n", I64), ("there", BOOL)))
 
 
-def with_distinct(case: Case, seed: int) -> Case:
+def with_distinct(case: Case, seed: int, *, bounds: bool = True) -> Case:
     """Make some definitions of a case distinct, and add states and readers."""
-    return replace(case, query=distinct_query(case.query, seed))
+    return replace(case, query=distinct_query(case.query, seed, bounds=bounds))
 
 
-def distinct_query(query: Query, seed: int) -> Query:
-    """Make some definitions distinct, and add states and readers of bounds."""
+def distinct_query(query: Query, seed: int, *, bounds: bool = True) -> Query:
+    """Make some definitions distinct, and add states and readers of their `bounds`."""
     random = Random(f"distinct {seed}")  # noqa: S311 - tests, not secrets
     definitions = [
         replace(made, distinct=random.random() < 0.5 and not is_rough(query, made.name))
@@ -61,7 +61,8 @@ def distinct_query(query: Query, seed: int) -> Query:
     outputs += [state.name for state in states if random.random() < 0.5]
     for made in [made for made in definitions if made.distinct]:
         reader = _reader(random, f"seen{len(definitions)}", made)
-        if random.random() < 0.6 and not any(endless_bounds([*definitions, reader])):
+        reads = bounds and random.random() < 0.6
+        if reads and not any(endless_bounds([*definitions, reader])):
             definitions.append(reader)
             outputs.append(reader.name)
     return replace(query, definitions=tuple(definitions), outputs=tuple(outputs))

@@ -6,12 +6,15 @@ at once, packed by the mask of those that begin a snapshot. The end of a snapsho
 that of the row before the next one that begins.
 """
 
+from collections.abc import Callable
+
 from tiltpy.abi.signature import LANES
 from tiltpy.emit.builder import Block
 from tiltpy.emit.output_arrays import OutputArrays
 from tiltpy.emit.values import LoopValue
 from tiltpy.loops.build import (
     FALSE,
+    TRUE,
     add,
     conj,
     convert,
@@ -140,6 +143,26 @@ def _identical(out: OutputArrays, now: list[LExpr], past: list[LExpr]) -> list[L
             tests.append(eq(valid, was_valid))
         tests.append(same)
     return tests
+
+
+def begins_by_value(
+    block: Block, name: str, value: LoopValue, earlier: Callable[[str, LExpr], LExpr]
+) -> LExpr:
+    """Test whether a cell has a value that is not identical to the cell's before it.
+
+    `earlier` gives a named value of the cell before.
+    """
+    was = earlier(f"{name}.was", value.valid) if value.valid != TRUE else TRUE
+    tests = [was]
+    for field in value.fields or (value,):
+        same: LExpr = TRUE
+        if not isinstance(field.scalar, Num):
+            same = _equal(field.scalar, earlier(f"{name}.value", field.scalar))
+        if value.fields and field.valid != TRUE:
+            tests.append(eq(field.valid, earlier(f"{name}.valid", field.valid)))
+            same = disj(same, negate(field.valid))
+        tests.append(same)
+    return block.name("begins", conj(value.valid, negate(conj(*tests))))
 
 
 def _equal(a: LExpr, b: LExpr) -> LExpr:

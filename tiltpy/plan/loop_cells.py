@@ -72,6 +72,8 @@ class LoopCells:
 
     def _outcome(self, reader: TemporalExpr) -> CellFacts:
         value = known_constants(self._lower(reader, reader.body))
+        if reader.distinct:
+            return CellFacts(value, UNKNOWN)
         if any(self.always_cuts(reader, cut) for cut in reader.cuts):
             return CellFacts(value, None)
         cuts = disj(*(self._cuts(reader, cut) for cut in reader.cuts))

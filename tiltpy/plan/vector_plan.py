@@ -146,7 +146,8 @@ class VectorPlan:
             back = back * (not direct) + times.get(window.object, 0)
             longest = max(longest, back)
         margin = precision * (1 + self.lags[reader.name])
-        return longest + (margin if longest > 0 or not panes else 0)
+        sees_before = longest > 0 or not panes or reader.distinct
+        return longest + margin * sees_before
 
     def halo(self, name: str) -> tuple[int, int]:
         """Count the cells before and behind a tile that readers see of an object.

@@ -3,6 +3,7 @@
 from tiltpy.emit.axes import CellMap
 from tiltpy.emit.builder import Block
 from tiltpy.emit.cell_arrays import cell_at, cells_at
+from tiltpy.emit.join_snapshots import begins_by_value
 from tiltpy.emit.values import Leaf, LoopValue, lower_expr
 from tiltpy.ir.nodes import (
     Cut,
@@ -18,7 +19,7 @@ from tiltpy.loops.build import TRUE, conj, disj, eq, i64, ne, negate
 from tiltpy.loops.nodes import Lane, LExpr
 from tiltpy.lowering.vector.history import History
 from tiltpy.lowering.vector.operands import LaneView
-from tiltpy.types import BOOL, I64
+from tiltpy.types import I64
 
 
 class LaneCuts:
@@ -41,6 +42,9 @@ class LaneCuts:
 
     def begins(self, definition: TemporalExpr, value: LoopValue) -> LExpr | None:
         """The mask of beginning snapshots; None: wherever there is a value."""
+        if definition.distinct:
+            name, block = definition.name, self.view.block
+            return begins_by_value(block, name, value, self._before)
         if any(self._always(cut) for cut in definition.cuts):
             return None
         cut = disj(*map(self._cuts, definition.cuts))
@@ -54,8 +58,8 @@ class LaneCuts:
         return block.name("begins", conj(value.valid, disj(cut, negate(before))))
 
     def _before(self, name: str, flags: LExpr) -> LExpr:
-        """The flags of the cells one earlier."""
-        history = History(self.view.builder, name, BOOL)
+        """The flags, or the values, of the cells one earlier."""
+        history = History(self.view.builder, name, flags.type)
         history.set(self.view.block, flags)
         self.histories.append(history)
         return history.at(self.view.block, 1)

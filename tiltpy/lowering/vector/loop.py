@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from tiltpy.abi.signature import Shape
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import CellArrays
+from tiltpy.emit.join_snapshots import unsign_zeros
 from tiltpy.emit.values import LoopValue, Reading, lower_expr
 from tiltpy.ir.nodes import (
     At,
@@ -74,7 +75,10 @@ class LaneLoop:
     def define(self, block: Block, cell: Var, definition: TemporalExpr) -> Outcome:
         """Append what computes an object; `cell` counts the first lane's cell."""
         self.view.turn_to(block, cell, definition)
-        value = _name_value(block, lower_expr(block, self._leaf, definition.body))
+        value = lower_expr(block, self._leaf, definition.body)
+        if definition.distinct:
+            value = unsign_zeros(block, value)
+        value = _name_value(block, value)
         begins = self.cuts.begins(definition, value)
         stream = self._stream(definition)
         stream.set(block, value, begins)

@@ -13,6 +13,7 @@ from tiltpy.aggregates.pane_passes import fold_pane
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import CellArrays, CellIndex, cell_at
 from tiltpy.emit.references import reductions
+from tiltpy.emit.join_snapshots import begins_by_value, unsign_zeros
 from tiltpy.emit.values import LoopValue, Reading, lower_expr, zero
 from tiltpy.ir.nodes import (
     At,
@@ -81,6 +82,10 @@ class PaneLoop:
         if not self.states:
             self._fold_together()
         value = lower_expr(block, self._leaf, definition.body)
+        if definition.distinct:
+            value = unsign_zeros(block, value)
+            name = definition.name
+            return Outcome(value, begins_by_value(block, name, value, self._earlier))
         begins = self._begins(definition, value)
         return Outcome(value, begins)
 
@@ -184,6 +189,12 @@ class PaneLoop:
         self.before.append((before, valid))
         begins = conj(valid, disj(cut_here, negate(before)))
         return self.block.name("begins", begins)
+
+    def _earlier(self, name: str, value: LExpr) -> LExpr:
+        """Return the value of the cell before."""
+        before = self.builder.fresh(name, value.type)
+        self.before.append((before, self.block.name("now", value)))
+        return before
 
     def _window_cuts(self, window: Window, element: Expr) -> LExpr:
         """Test whether other snapshots contribute than to the pane before."""

@@ -8,7 +8,12 @@ from collections.abc import Iterator, Mapping
 from tiltpy.abi.layouts import Layout, SamplingGrid
 from tiltpy.costs import Costs
 from tiltpy.emit.axes import Axis, common_low
-from tiltpy.emit.references import present_folds, reductions, references
+from tiltpy.emit.references import (
+    derived_bounds,
+    present_folds,
+    reductions,
+    references,
+)
 from tiltpy.ir.nodes import CutPoint, Query, TemporalExpr, Window
 from tiltpy.plan.cell_geometry import CellGeometry
 from tiltpy.plan.nodes import Refusal
@@ -60,8 +65,8 @@ def _refuse_domains(geometry: CellGeometry) -> Refusal | None:
                 return Refusal(f"a window of ~{window.object} is of no fixed length")
         if not definition.tdom.is_infinite:
             return Refusal(f"the time domain of ~{definition.name} is bounded")
-        if definition.distinct:
-            return Refusal(f"~{definition.name} is distinct")
+        for name, which in derived_bounds(definition, geometry.layouts):
+            return Refusal(f"~{definition.name} sees the {which} of ~{name}")
         for name in geometry.objects(definition):
             if name not in geometry.axes:
                 return Refusal(f"~{name} is neither regular nor of short rows")
