@@ -245,7 +245,7 @@ UNTYPED: Callable[..., Object] = define
         (lambda: not m[t], "E0201", "not m[t]"),
         (lambda: m[t - 10 : t], "E0106", "m[t - 10 : t]"),
         (lambda: m[t : t - 10], "E0109", "m[t : t - 10]"),
-        (lambda: m[:t], "E0109", "m[:t]"),
+        (lambda: m[:t], "E0106", "m[:t]"),
         (lambda: m[t * 2], "E0107", "t * 2"),
         (lambda: m[5], "E0107", "m[5]"),
         (lambda: m[t - "soon"], "E0004", 't - "soon"'),
