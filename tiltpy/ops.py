@@ -120,6 +120,26 @@ expression (RE2), which may match anywhere. They are asked once for each string 
 there is, and looked up in the loop."""
 
 
+Component = Literal[
+    "year", "quarter", "month", "week", "day", "yearday", "weekday",
+    "hour", "minute", "second",
+]  # fmt: skip
+DATE_COMPONENTS: dict[Component, str] = {
+    "year": "The year.",
+    "quarter": "The quarter of the year, from 1.",
+    "month": "The month, from 1.",
+    "week": "The week of ISO 8601, from 1: week 1 has the first Thursday of the year.",
+    "day": "The day of the month, from 1.",
+    "yearday": "The day of the year, from 1.",
+    "weekday": "The day of the week: 0 is Monday, 6 is Sunday.",
+    "hour": "The hour of the day, from 0.",
+    "minute": "The minute of the hour, from 0.",
+    "second": "The second of the minute, from 0.",
+}
+"""Components of the date and the time of day in a zone, as `i64`; each with the
+docstring of its Python function. The calendar is the Gregorian one for all of time."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReductionRule:
     """A built-in reduction (section 6.1.2 of the paper).

@@ -8,9 +8,11 @@ from collections.abc import Iterable
 from textwrap import fill
 
 from tiltpy.ops import (
+    DATE_COMPONENTS,
     FUNCTIONS,
     PAIRS,
     REDUCTIONS,
+    Component,
     FunctionRule,
     PairRule,
     ReductionRule,
@@ -20,12 +22,13 @@ WIDTH = 88
 _FUNCTIONS_HEAD = '''"""Math functions for queries in Python, named as in the language.
 
 Functions of integers compute in f64 and return it (f32 stays f32), but for `abs` and
-`sign`, which keep the type. All are φ where an argument is. This file is written from
-the table in `tiltpy/ops.py` by `pytest --update-golden
+`sign`, which keep the type. All are φ where an argument is. Those of a date take a time
+zone like "Europe/Berlin", else they are of UTC. This file is written from the tables in
+`tiltpy/ops.py` by `pytest --update-golden
 tests/frontend/test_python_functions.py`.
 """
 
-from tiltpy.frontend.python.expressions import Expression, Value, call
+from tiltpy.frontend.python.expressions import Expression, Value, call, call_in_zone
 '''
 _REDUCTIONS_HEAD = '''"""Reductions for queries in Python, named as in the language.
 
@@ -45,8 +48,9 @@ from tiltpy.frontend.python.windows import reduce_or_call, reduce_pair, reduce_w
 def functions_module() -> str:
     """The text of `functions.py`; what is a reduction too is in `reductions.py`."""
     rules = [rule for rule in FUNCTIONS.values() if rule.name not in REDUCTIONS]
-    names = [rule.name for rule in rules]
-    return _module(_FUNCTIONS_HEAD, names, map(_function, rules))
+    names = [*(rule.name for rule in rules), *DATE_COMPONENTS]
+    functions = [*map(_function, rules), *map(_date_component, DATE_COMPONENTS)]
+    return _module(_FUNCTIONS_HEAD, names, functions)
 
 
 def reductions_module() -> str:
@@ -71,6 +75,16 @@ def _function(rule: FunctionRule) -> str:
     taken = ", ".join(f"{name}: Value" for name in rule.parameters)
     value = f'call("{rule.name}", {", ".join(rule.parameters)})'
     return _definition(rule.name, taken, rule.doc, value)
+
+
+def _date_component(component: Component) -> str:
+    taken = "time: Value, zone: str | None = None"
+    return _definition(
+        component,
+        taken,
+        DATE_COMPONENTS[component],
+        f'call_in_zone("{component}", time, zone)',
+    )
 
 
 def _reduction(rule: ReductionRule) -> str:

@@ -7,7 +7,7 @@ import pytest
 import tiltpy as tilt
 from tests.frontend.functions_in_python import functions_module, reductions_module
 from tiltpy.frontend.python import functions, reductions
-from tiltpy.ops import FUNCTIONS, PAIRS, REDUCTIONS
+from tiltpy.ops import DATE_COMPONENTS, FUNCTIONS, PAIRS, REDUCTIONS
 
 MODULES = {functions.__file__: functions_module, reductions.__file__: reductions_module}
 
@@ -25,6 +25,7 @@ def test_all_names_are_public(*, update_golden: bool) -> None:
         pytest.skip("the modules were imported before they were written")
     named = {
         *FUNCTIONS,
+        *DATE_COMPONENTS,
         *REDUCTIONS,
         *PAIRS,
         *(f"{name}_active" for name in REDUCTIONS),

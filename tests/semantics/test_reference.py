@@ -21,10 +21,11 @@ from tiltpy.frontend.text.grammar import parser
 from tiltpy.inputs import BoundFrame
 from tiltpy.interpreter.evaluate import Snapshot
 from tiltpy.interpreter.keys import Key, interpret_by_key
-from tiltpy.ir.nodes import Call, Expr, Input, MatchString, Query, Reduce
+from tiltpy.ir.nodes import Call, DateComponent, Expr, Input, MatchString, Query, Reduce
 from tiltpy.ir.print.query import format_query
 from tiltpy.ir.traversal import walk
 from tiltpy.ops import (
+    DATE_COMPONENTS,
     FUNCTIONS,
     PRECEDENCE,
     REDUCTION_SYMBOLS,
@@ -183,6 +184,11 @@ def test_every_function_has_an_example() -> None:
 def test_every_question_about_strings_has_an_example() -> None:
     used = {expr.test for expr in expressions() if isinstance(expr, MatchString)}
     assert set(STRING_TESTS) - used == set()
+
+
+def test_every_component_of_a_date_has_an_example() -> None:
+    used = {expr.component for expr in expressions() if isinstance(expr, DateComponent)}
+    assert DATE_COMPONENTS.keys() - used == set()
 
 
 def test_every_function_of_the_library_has_an_example() -> None:

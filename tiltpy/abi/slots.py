@@ -74,6 +74,9 @@ class SlotKind(StrEnum):
     AMONG = "among"
     """A bool for each code (bytes): whether `object` lists its string, in JSON."""
 
+    ZONE = "zone"
+    """Array number `column` of the UTC offsets of the time zone `object` (`zones`)."""
+
 
 OF_STRINGS = (
     SlotKind.CODE, SlotKind.STRINGS, SlotKind.STARTS_WITH, SlotKind.ENDS_WITH,

@@ -12,7 +12,14 @@ from typing import Literal
 
 from tiltpy.frontend.surface.names import RESERVED
 from tiltpy.frontend.text.grammar import terminals
-from tiltpy.ops import CONVOLVE, FUNCTIONS, PAIRS, REDUCTIONS, STRING_TESTS
+from tiltpy.ops import (
+    CONVOLVE,
+    DATE_COMPONENTS,
+    FUNCTIONS,
+    PAIRS,
+    REDUCTIONS,
+    STRING_TESTS,
+)
 from tiltpy.types import NAMED
 
 Kind = Literal[
@@ -44,7 +51,9 @@ class Rule:
 
 
 CONSTANTS = ("true", "false", "phi", "φ", "inf", "nan")
-BUILT_IN = (*FUNCTIONS, *REDUCTIONS, *PAIRS, CONVOLVE, *STRING_TESTS, "TDom")
+BUILT_IN = (
+    *FUNCTIONS, *REDUCTIONS, *PAIRS, CONVOLVE, *STRING_TESTS, *DATE_COMPONENTS, "TDom",
+)  # fmt: skip
 BRACKETS = frozenset("()[]{},;:.=")
 _KEYWORD = re.compile(r"(\w+)\(\?!\[\\w'\]\)")
 """The grammar's form of a word that is no part of a longer one."""

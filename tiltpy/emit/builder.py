@@ -111,9 +111,9 @@ class KernelBuilder:
 
 
 def _label(slot: Slot) -> str:
-    """The name of a slot in printed kernels; strings and patterns are quoted."""
+    """The name of a slot in printed kernels; strings, patterns and zones are quoted."""
     name = slot.object
-    if slot.kind in OF_STRINGS:
+    if slot.kind in OF_STRINGS or slot.kind is SlotKind.ZONE:
         name = repr(name if len(name) <= 60 else f"{name[:57]}...")
     return f"{name}.{slot.kind.value}{slot.column or ''}"
 

@@ -11,12 +11,14 @@ from typing import assert_never
 
 from tiltpy.abi.slots import SlotKind
 from tiltpy.emit.builder import Block
+from tiltpy.emit.dates import lower_date_component
 from tiltpy.ir.nodes import (
     At,
     Binary,
     Call,
     Cast,
     Const,
+    DateComponent,
     Element,
     ElementStart,
     EventBound,
@@ -143,6 +145,10 @@ class _Lowering:
                 kind = SlotKind(expr.test)
                 member = self.look_up(kind, expr.pattern, inner.scalar)
                 return self.name_value(LoopValue(BOOL, member, inner.valid))
+            case DateComponent(operand=operand):
+                inner = self.lower(operand, env)
+                component = lower_date_component(self.block, expr, inner.scalar)
+                return self.name_value(LoopValue(expr.type, component, inner.valid))
             case Unary() | Binary() | Exists() | Cast() | Call():
                 return self.name_value(self.operation(expr, env))
             case _:

@@ -6,6 +6,7 @@ from typing import assert_never
 
 from tiltpy import string_predicates as patterns
 from tiltpy.interpreter import scalars as numbers
+from tiltpy.interpreter.dates import date_component
 from tiltpy.interpreter.objects import (
     EvaluationScope,
     Meaning,
@@ -19,6 +20,7 @@ from tiltpy.ir.nodes import (
     Call,
     Cast,
     Const,
+    DateComponent,
     Element,
     ElementStart,
     EventBound,
@@ -101,6 +103,13 @@ def evaluate_expression(
             if operand is None:
                 return None
             return _matches(expr.test, string_of(operand), expr.pattern)
+        case DateComponent():
+            time = meaning.evaluate(expr.operand, scope)
+            if time is None:
+                return None
+            return date_component(
+                expr.component, int(number_of(time)), expr.zone, expr.unit
+            )
         case Unary() | Cast() | Call():
             return _evaluate_strict(meaning, expr, scope)
         case _:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tiltpy.lifetimes import Lifetime
-from tiltpy.ops import BinaryOp, QuantileMethod, StringTest, UnaryOp
+from tiltpy.ops import BinaryOp, Component, QuantileMethod, StringTest, UnaryOp
 from tiltpy.source import UNKNOWN, Span
 from tiltpy.types import (
     ALL_FUTURE,
@@ -332,6 +332,21 @@ class MatchString:
 
 
 @dataclass(frozen=True, slots=True)
+class DateComponent:
+    """`component(operand, "zone")`: an i64; φ if the operand, a time of `unit`, is.
+
+    Without a zone it is that of UTC.
+    """
+
+    component: Component
+    operand: "Expr"
+    zone: str
+    unit: Unit
+    type: Scalar
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class MakeStruct:
     """`{ a = ..., b = ... }`: never φ itself, its fields may be."""
 
@@ -369,6 +384,7 @@ Expr = (
     | Call
     | In
     | MatchString
+    | DateComponent
     | MakeStruct
     | Field
 )

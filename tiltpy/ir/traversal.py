@@ -14,6 +14,7 @@ from tiltpy.ir.nodes import (
     CutPoint,
     CutTime,
     CutWindow,
+    DateComponent,
     Element,
     ElementStart,
     EventBound,
@@ -45,7 +46,15 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return (expr.element,)
         case Let():
             return (expr.value, expr.body)
-        case Unary() | Exists() | Cast() | Field() | In() | MatchString():
+        case (
+            Unary()
+            | Exists()
+            | Cast()
+            | Field()
+            | In()
+            | MatchString()
+            | DateComponent()
+        ):
             return (expr.operand,)
         case Binary():
             return (expr.left, expr.right)
@@ -70,7 +79,15 @@ def with_children(expr: Expr, new: tuple[Expr, ...]) -> Expr:
             return replace(expr, element=new[0])
         case Let():
             return replace(expr, value=new[0], body=new[1])
-        case Unary() | Exists() | Cast() | Field() | In() | MatchString():
+        case (
+            Unary()
+            | Exists()
+            | Cast()
+            | Field()
+            | In()
+            | MatchString()
+            | DateComponent()
+        ):
             return replace(expr, operand=new[0])
         case Binary():
             return replace(expr, left=new[0], right=new[1])

@@ -24,6 +24,7 @@ from tiltpy.ir.nodes import (
     Call,
     Cast,
     Const,
+    DateComponent,
     Exists,
     Expr,
     Field,
@@ -131,7 +132,9 @@ def _simplify(expr: Expr) -> Expr:
         case Unary() | Binary(
             op="+" | "-" | "*" | "/" | "//" | "%"
             | "==" | "!=" | "<" | "<=" | ">" | ">="
-        ) | Cast() | Call() | In() | MatchString() if _has_phi(expr):  # fmt: skip
+        ) | Cast() | Call() | In() | MatchString() | DateComponent() if _has_phi(
+            expr
+        ):  # fmt: skip
             return Phi(expr.type, expr.span)
         case Unary(operand=Const() as operand):
             return fold_unary(expr, operand)

@@ -26,6 +26,7 @@ from tiltpy.ir.cuts import expressions, leaf_cuts, reads
 from tiltpy.ir.nodes import (
     Call,
     CutWindow,
+    DateComponent,
     Expr,
     In,
     Input,
@@ -204,7 +205,7 @@ def _has_window(reader: TemporalExpr, object: str) -> bool:
 
 def _is_heavy(node: Expr) -> bool:
     match node:
-        case Reduce():
+        case Reduce() | DateComponent():
             return True
         case Call():
             return node.function not in CHEAP_FUNCTIONS

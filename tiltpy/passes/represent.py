@@ -28,6 +28,7 @@ from tiltpy.ir.nodes import (
     Call,
     Cast,
     Const,
+    DateComponent,
     Element,
     ElementStart,
     EventBound,
@@ -167,7 +168,7 @@ def _retype(expr: Expr) -> Expr:
         case In():
             options = tuple(replace(o, type=_ticks(o.type)) for o in expr.options)
             return replace(expr, options=options)
-        case Exists() | Cast() | Reduce() | MatchString():
+        case Exists() | Cast() | Reduce() | MatchString() | DateComponent():
             return expr
         case _:
             assert_never(expr)

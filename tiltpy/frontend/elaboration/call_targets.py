@@ -14,12 +14,14 @@ from tiltpy.ir.nodes import Const, Expr
 from tiltpy.ir.print.literals import literal
 from tiltpy.ops import (
     CONVOLVE,
+    DATE_COMPONENTS,
     FUNCTIONS,
     MOST_TOP,
     PAIRS,
     QUANTILE_METHODS,
     REDUCTIONS,
     STRING_TESTS,
+    Component,
     QuantileMethod,
     StringTest,
 )
@@ -39,13 +41,14 @@ class Callee(Enum):
     CAST = auto()
     FUNCTION = auto()
     STRING_TEST = auto()
+    DATE_COMPONENT = auto()
 
 
 _ACTIVE = "_active"
 
 
 def is_built_in(name: str) -> bool:
-    """Tell whether the language has a callee of that name."""
+    """Tell whether the language has a callee of that name that nothing may hide."""
     known = name in FUNCTIONS or name in NAMED or name in _OTHERS
     known = known or name in STRING_TESTS
     return known or split_active(name)[0] in REDUCTIONS
@@ -93,12 +96,24 @@ def find_callee(call: syntax.CallExpression, functions: Functions) -> Callee:
         _check_count(call, 2, "a string and what it looks for")
         _reject_named(call)
         return Callee.STRING_TEST
+    if name in DATE_COMPONENTS:
+        if len(call.arguments) != 2:
+            _check_count(call, 1, "a time, and a time zone or none")
+        _reject_named(call)
+        return Callee.DATE_COMPONENT
     raise _unknown_callee(call, functions)
 
 
 def find_string_test(call: syntax.CallExpression) -> StringTest:
     """Find the test of strings that a call names."""
     return next(test for test in STRING_TESTS if test == call.callee.text)
+
+
+def find_component(call: syntax.CallExpression) -> Component:
+    """Find the component of a date that a call names."""
+    return next(
+        component for component in DATE_COMPONENTS if component == call.callee.text
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +288,8 @@ def _unknown_callee(call: syntax.CallExpression, functions: Functions) -> QueryE
             span,
             "name it before the definitions, like t = TDom(-∞, ∞, 1)",
         )
-    known = [*FUNCTIONS, *STRING_TESTS, *REDUCTIONS, *PAIRS, CONVOLVE, *NAMED, *_OTHERS]
+    known = [*FUNCTIONS, *STRING_TESTS, *DATE_COMPONENTS, *REDUCTIONS, *PAIRS, CONVOLVE]
+    known += [*NAMED, *_OTHERS]
     known += functions.known_names()
     hint = hint_callee(call, known) or f"define it, like def {name}(~x) = ..."
     return QueryError("E0207", f"unknown function `{name}`", span, hint)

@@ -5,6 +5,7 @@ from tiltpy.frontend.elaboration.bodies import expand_call
 from tiltpy.frontend.elaboration.call_targets import (
     Callee,
     find_callee,
+    find_component,
     find_string_test,
     is_built_in,
 )
@@ -24,7 +25,13 @@ from tiltpy.frontend.elaboration.tick_constants import to_ticks
 from tiltpy.frontend.hints.misplaced import inside_reduction, misplaced_node, too_deep
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.timestamps import moment_in_ticks
-from tiltpy.ir.construct.functions import call, cast, is_in, match_string
+from tiltpy.ir.construct.functions import (
+    call,
+    cast,
+    date_component,
+    is_in,
+    match_string,
+)
 from tiltpy.ir.construct.operators import (
     binary,
     conditional,
@@ -164,3 +171,10 @@ def _elaborate_call(
         case Callee.STRING_TEST:
             string, pattern = elaborator.expressions(node.arguments, level)
             return match_string(find_string_test(node), string, pattern, node.span)
+        case Callee.DATE_COMPONENT:
+            time, *zone = elaborator.expressions(node.arguments, level)
+            unit = elaborator.scope.times.unit
+            component = find_component(node)
+            return date_component(
+                component, time, zone[0] if zone else None, unit, node.span
+            )

@@ -6,7 +6,7 @@ from tiltpy.frontend.hints.general import quote
 from tiltpy.frontend.hints.other_languages import FUNCTIONS_ELSEWHERE
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.names import nearest
-from tiltpy.ops import FUNCTIONS, REDUCTIONS, STRING_TESTS
+from tiltpy.ops import DATE_COMPONENTS, FUNCTIONS, REDUCTIONS, STRING_TESTS
 from tiltpy.types import SCALARS
 
 _SHIFTS = {"lag": "-", "shift": "-", "prev": "-", "previous": "-", "delay": "-",
@@ -52,6 +52,8 @@ def hint_count(call: syntax.CallExpression) -> str:
     values = [quote(argument, "x") for argument in call.arguments]
     if name in STRING_TESTS:
         return f'write {name}({values[0] if values else "x"}, "view")'
+    if name in DATE_COMPONENTS:
+        return f'write {name}(t, "Europe/Berlin"), or {name}(t) for UTC'
     match name, call.arguments:
         case "var" | "std", (syntax.Ref(stop=stop), syntax.Number()) if stop:
             return f"write {name}({values[0]}, ddof={values[1]})"

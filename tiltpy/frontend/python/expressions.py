@@ -311,6 +311,11 @@ def call(name: str, *arguments: object, **named: object) -> Expression:
     return combine(node, [*plain, *extra])
 
 
+def call_in_zone(name: str, time: object, zone: object) -> Expression:
+    """Call a function of a time in a zone, or in UTC where that is None."""
+    return call(name, time) if zone is None else call(name, time, zone)
+
+
 def bind(
     names: Sequence[str], values: Sequence[Expression], span: Span
 ) -> tuple[syntax.NamedValue, ...]:

@@ -1,18 +1,20 @@
 """Math functions for queries in Python, named as in the language.
 
 Functions of integers compute in f64 and return it (f32 stays f32), but for `abs` and
-`sign`, which keep the type. All are φ where an argument is. This file is written from
-the table in `tiltpy/ops.py` by `pytest --update-golden
+`sign`, which keep the type. All are φ where an argument is. Those of a date take a time
+zone like "Europe/Berlin", else they are of UTC. This file is written from the tables in
+`tiltpy/ops.py` by `pytest --update-golden
 tests/frontend/test_python_functions.py`.
 """
 
-from tiltpy.frontend.python.expressions import Expression, Value, call
+from tiltpy.frontend.python.expressions import Expression, Value, call, call_in_zone
 
 __all__ = [
     "sqrt", "exp", "exp2", "log", "log2", "log10", "log1p", "expm1", "sin", "cos",
     "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "floor", "ceil", "round",
     "trunc", "cbrt", "pow", "atan2", "hypot", "abs", "sign", "is_nan", "is_inf",
-    "is_finite",
+    "is_finite", "year", "quarter", "month", "week", "day", "yearday", "weekday",
+    "hour", "minute", "second",
 ]  # fmt: skip
 
 
@@ -164,3 +166,53 @@ def is_inf(x: Value) -> Expression:
 def is_finite(x: Value) -> Expression:
     """Whether x is neither infinite nor NaN."""
     return call("is_finite", x)
+
+
+def year(time: Value, zone: str | None = None) -> Expression:
+    """The year."""
+    return call_in_zone("year", time, zone)
+
+
+def quarter(time: Value, zone: str | None = None) -> Expression:
+    """The quarter of the year, from 1."""
+    return call_in_zone("quarter", time, zone)
+
+
+def month(time: Value, zone: str | None = None) -> Expression:
+    """The month, from 1."""
+    return call_in_zone("month", time, zone)
+
+
+def week(time: Value, zone: str | None = None) -> Expression:
+    """The week of ISO 8601, from 1: week 1 has the first Thursday of the year."""
+    return call_in_zone("week", time, zone)
+
+
+def day(time: Value, zone: str | None = None) -> Expression:
+    """The day of the month, from 1."""
+    return call_in_zone("day", time, zone)
+
+
+def yearday(time: Value, zone: str | None = None) -> Expression:
+    """The day of the year, from 1."""
+    return call_in_zone("yearday", time, zone)
+
+
+def weekday(time: Value, zone: str | None = None) -> Expression:
+    """The day of the week: 0 is Monday, 6 is Sunday."""
+    return call_in_zone("weekday", time, zone)
+
+
+def hour(time: Value, zone: str | None = None) -> Expression:
+    """The hour of the day, from 0."""
+    return call_in_zone("hour", time, zone)
+
+
+def minute(time: Value, zone: str | None = None) -> Expression:
+    """The minute of the hour, from 0."""
+    return call_in_zone("minute", time, zone)
+
+
+def second(time: Value, zone: str | None = None) -> Expression:
+    """The second of the minute, from 0."""
+    return call_in_zone("second", time, zone)

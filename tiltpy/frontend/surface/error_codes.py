@@ -32,6 +32,7 @@ CODES = {
     "E0206": "wrong arguments of a function or a reduction",
     "E0207": "an unknown function",
     "E0208": "a regular expression that does not compile",
+    "E0209": "an unknown time zone",
     "E0301": "nested too deep",
     "E0302": "a time or an offset out of range",
     "E0303": "an expression that is too large",

@@ -18,12 +18,29 @@ from tiltpy.ir.construct.widening import (
     is_untyped,
     to_f32,
 )
-from tiltpy.ir.nodes import Call, Cast, Const, Expr, In, MatchString
-from tiltpy.ir.temporal_types import beside_times, function_takes, is_temporal
-from tiltpy.ops import FUNCTIONS, StringTest
+from tiltpy.ir.nodes import Call, Cast, Const, DateComponent, Expr, In, MatchString
+from tiltpy.ir.temporal_types import (
+    as_time,
+    beside_times,
+    function_takes,
+    is_temporal,
+)
+from tiltpy.ops import FUNCTIONS, Component, StringTest
 from tiltpy.source import Span
 from tiltpy.string_predicates import find_pattern_fault
-from tiltpy.types import BOOL, F32, F64, PHI, STRING, Scalar, int_range
+from tiltpy.types import (
+    BOOL,
+    F32,
+    F64,
+    I64,
+    PHI,
+    STRING,
+    TIME,
+    Scalar,
+    Unit,
+    int_range,
+)
+from tiltpy.zones import find_zone_fault
 
 
 def call(function: str, arguments: Sequence[Expr], span: Span) -> Expr:
@@ -116,3 +133,41 @@ def match_string(test: StringTest, operand: Expr, pattern: Expr, span: Span) -> 
         hint = "the syntax is RE2's; contains(s, ...) looks for a plain text"
         raise QueryError("E0208", message, pattern.span, hint)
     return MatchString(test, operand, looked_for, BOOL, span)
+
+
+def date_component(
+    component: Component,
+    operand: Expr,
+    zone: Expr | None,
+    unit: Unit | None,
+    span: Span,
+) -> Expr:
+    """Make `component(operand, zone)`, such as `hour(t, "Europe/Berlin")`."""
+    operand = as_time(operand)
+    if operand.type == PHI:
+        operand = adapt(operand, TIME)
+    if operand.type != TIME:
+        hint = f"like {component}(t); ticks become a time by time(...)"
+        message = f"{component}() takes a time, not {operand.type}"
+        raise QueryError("E0201", message, operand.span, hint)
+    if unit is None:
+        message = f"{component}() needs to know how long a tick is"
+        raise QueryError("E0110", message, span, "write `unit s` at the top")
+    name = "" if zone is None else read_zone(zone)
+    return DateComponent(component, operand, name, unit, I64, span)
+
+
+def read_zone(zone: Expr) -> str:
+    """Read the name of a time zone: a literal or a parameter."""
+    if zone.type != STRING:
+        message = f"the name of a time zone was expected, not {zone.type}"
+        hint = 'like "Europe/Berlin"'
+        raise QueryError("E0201", message, zone.span, hint)
+    if not isinstance(zone, Const):
+        hint = "write a literal or a parameter"
+        raise QueryError("E0116", "a time zone is a constant", zone.span, hint)
+    name = str(zone.value)
+    fault = find_zone_fault(name)
+    if fault is not None:
+        raise QueryError("E0209", f'unknown time zone "{name}"', zone.span, fault)
+    return name

@@ -19,6 +19,7 @@ from tiltpy.ir.nodes import (
     CutPoint,
     CutTime,
     CutWindow,
+    DateComponent,
     Element,
     ElementStart,
     EventBound,
@@ -190,6 +191,10 @@ class ExprPrinter:
             case MatchString():
                 operand = self.text(expr.operand, _LOWEST)
                 return f"{expr.test}({operand}, {quote_string(expr.pattern)})", _POSTFIX
+            case DateComponent():
+                operand = self.text(expr.operand, _LOWEST)
+                zone = f", {quote_string(expr.zone)}" if expr.zone else ""
+                return f"{expr.component}({operand}{zone})", _POSTFIX
             case MakeStruct():
                 return self._struct(expr), _POSTFIX
             case Field():

@@ -13,6 +13,7 @@ from tiltpy.ir.nodes import (
     Call,
     Cast,
     Const,
+    DateComponent,
     Element,
     ElementStart,
     EventBound,
@@ -86,6 +87,11 @@ def type_fault(expr: Expr) -> str | None:
         case MatchString():
             return _expect(expr, "operand", expr.operand.type, STRING) or _expect(
                 expr, "result", expr.type, BOOL
+            )
+        case DateComponent():
+            ticks = I64 if expr.operand.type == I64 else TIME
+            return _expect(expr, "operand", expr.operand.type, ticks) or _expect(
+                expr, "result", expr.type, I64
             )
         case MakeStruct():
             return _struct_fault(expr)

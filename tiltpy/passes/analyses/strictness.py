@@ -16,6 +16,7 @@ from tiltpy.ir.nodes import (
     Cast,
     Const,
     CutPoint,
+    DateComponent,
     Element,
     ElementStart,
     EventBound,
@@ -81,7 +82,10 @@ def never_phi(expr: Expr, locals: Mapping[str, bool] | None = None) -> bool:
             return never_phi(expr.body, inner)
         case Binary(op="//" | "%") if expr.type.is_integer:
             return False
-        case Unary() | Binary() | Cast() | Call() | In() | MatchString() | If():
+        case (
+            Unary() | Binary() | Cast() | Call()
+            | In() | MatchString() | DateComponent() | If()
+        ):  # fmt: skip
             return all(never_phi(child, known) for child in children(expr))
         case _:
             assert_never(expr)
@@ -126,7 +130,10 @@ def _analyse(
         case Field(operand=MakeStruct() as struct):
             names = [name for name, _ in struct.type.fields]
             return of(struct.fields[names.index(expr.name)])
-        case Unary() | Binary() | Cast() | Call() | In() | MatchString() | Field():
+        case (
+            Unary() | Binary() | Cast() | Call()
+            | In() | MatchString() | DateComponent() | Field()
+        ):  # fmt: skip
             return _same(NONE.union(*(of(child).phi for child in children(expr))))
         case _:
             assert_never(expr)

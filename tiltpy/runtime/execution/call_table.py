@@ -29,6 +29,7 @@ from tiltpy.runtime.execution.kernel import Kernel
 from tiltpy.runtime.execution.row_slices import RowSlices
 from tiltpy.runtime.execution.slot_map import ArrayKey, OutputSlot, map_slots
 from tiltpy.types import Scalar, columns
+from tiltpy.zones import zone_table
 
 CACHE_LINE = 64
 """Items that take whole cache lines: no two calls write into the same one."""
@@ -157,6 +158,8 @@ class CallTable:
         for index, kind, string in self.map.strings:
             answer = self.strings.slot(kind, string)
             numbers[index] = answer if isinstance(answer, int) else address(answer)
+        for index, zone, column in self.map.zones:
+            numbers[index] = address(zone_table(zone).arrays[column])
         for index, slot in self.map.numbers:
             numbers[index] = ranges.number(slot.kind, slot.object, slot.column)
         states = self.states or self._no_states()

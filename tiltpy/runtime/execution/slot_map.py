@@ -59,6 +59,7 @@ class SlotMap:
         self.states: list[tuple[int, int]] = []
         self.counts: dict[str, int] = {}
         self.strings: list[tuple[int, SlotKind, str]] = []
+        self.zones: list[tuple[int, str, int]] = []
         self.numbers: list[tuple[int, Slot]] = []
         loops = {loop.name: loop for loop in signature.loops}
         for index, slot in enumerate(signature.slots):
@@ -67,6 +68,8 @@ class SlotMap:
                 self.inputs.append((index, kind, name, column))
             elif kind in OF_STRINGS:
                 self.strings.append((index, kind, name))
+            elif kind is SlotKind.ZONE:
+                self.zones.append((index, name, column))
             elif kind is SlotKind.SCRATCH:
                 self.scratch.append((index, column, signature.scratch[column]))
             elif kind is SlotKind.STATE:
