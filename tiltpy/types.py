@@ -161,13 +161,15 @@ Bound = int | str | None
 class TDom:
     """A time domain `(start, end]` with grid points `offset + k * precision`.
 
-    Section 4.1 of the paper. `offset` is kept within `[0, precision)`.
+    Section 4.1 of the paper. `offset` is kept within `[0, precision)`. The cells of a
+    `left` one are labelled by their first tick: a grid point is their last.
     """
 
     start: Bound = None
     end: Bound = None
     precision: int = 1
     offset: int = 0
+    left: bool = False
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
     @property

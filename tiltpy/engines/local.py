@@ -27,6 +27,7 @@ from tiltpy.runtime.preaggregation.run import (
 from tiltpy.runtime.preaggregation.time_ordered_rows import read_in_time_order
 from tiltpy.runtime.results.key_columns import Order
 from tiltpy.runtime.results.result import OutputTable, Result
+from tiltpy.runtime.results.windows import Grid
 from tiltpy.types import Unit
 
 
@@ -92,7 +93,17 @@ def run_parts(
         else:
             result = run(group, bound, request, options, order, stamp)
             tables.update(result.items())
-    return Result([tables[name] for name in query.outputs])
+    outputs = [tables[name] for name in query.outputs]
+    return Result(outputs, find_grids(query, request))
+
+
+def find_grids(query: Query, request: Request) -> dict[str, Grid]:
+    """Find the grids of the outputs of a run."""
+    return {
+        definition.name: Grid(definition.tdom, *request.limits(definition.tdom))
+        for definition in query.definitions
+        if definition.name in query.outputs
+    }
 
 
 def _directly(

@@ -43,6 +43,7 @@ from tiltpy.runtime.incremental.state import (
 from tiltpy.runtime.ingest.binding import InputBinding
 from tiltpy.runtime.ingest.read_input import InputRows
 from tiltpy.runtime.results.result import Result
+from tiltpy.runtime.results.windows import Grid
 from tiltpy.types import ENDLESS
 
 
@@ -357,4 +358,5 @@ class _Stream:
         for name, output in self.outputs.items():
             evaluation = evaluations.get(name) or self.part_of[name].nothing()
             tables.append(evaluation.table(name, output.definition.type, self.stamp))
-        return Result(tables)
+        grids = {n: Grid(output.definition.tdom) for n, output in self.outputs.items()}
+        return Result(tables, grids)

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 import tiltpy as tilt
+from tiltpy.errors import TiltError
 from tiltpy.runtime.results.plot_keys import KeySelection
 from tiltpy.runtime.results.result import OutputTable, Result
 from tiltpy.runtime.results.table import DeferredRows
@@ -69,6 +70,14 @@ def fresh(kind: str) -> Result:
     return query(text).run(x=table, **arguments)
 
 
+def windows(result: Result | OutputTable) -> object:
+    """The rows for each window, or why there are none."""
+    try:
+        return result.windows().to_pylist()
+    except TiltError as error:
+        return str(error)
+
+
 def picture(result: Result | OutputTable) -> object:
     """What a figure shows: the lines of each panel, as text since gaps are NaN."""
     figure = result.plot()
@@ -96,6 +105,7 @@ TABLE_LOOKS: dict[str, Callable[[OutputTable], object]] = {
     "rows_by_key": lambda one: list(one.rows_by_key()),
     "series": series,
     "points": lambda one: one.points().to_pylist(),
+    "windows": windows,
     "to_polars": lambda one: one.to_polars().rows(),
     "to_pandas": lambda one: one.to_pandas().to_dict("list"),
     "plot": picture,
@@ -118,6 +128,7 @@ RESULT_LOOKS: dict[str, Callable[[Result], object]] = {
     "num_rows": lambda result: result.num_rows,
     "to_arrow": lambda result: result.to_arrow().to_pylist(),
     "points": lambda result: result.points().to_pylist(),
+    "windows": windows,
     "to_polars": lambda result: result.to_polars().rows(),
     "to_pandas": lambda result: result.to_pandas().to_dict("list"),
     "plot": picture,

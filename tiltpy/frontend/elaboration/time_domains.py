@@ -1,4 +1,4 @@
-"""Elaboration of time domains: `TDom(start, end, precision, offset)`."""
+"""Elaboration of time domains: `TDom(start, end, precision, offset, left)`."""
 
 from math import inf
 
@@ -16,7 +16,7 @@ from tiltpy.types import MAX_TIME, TIME, Bound, TDom
 
 
 def read_domain(node: syntax.TimeDomain, times: Times) -> TDom:
-    """Read the time domain of `name = TDom(start, end, precision, offset)`."""
+    """Read the time domain of `name = TDom(start, end, precision, offset, left)`."""
     start = _read_bound(node.arguments[0], times, -inf)
     end = _read_bound(node.arguments[1], times, inf)
     if isinstance(start, int) and isinstance(end, int) and start > end:
@@ -28,7 +28,9 @@ def read_domain(node: syntax.TimeDomain, times: Times) -> TDom:
         )
     precision = read_positive(node.arguments[2], times, "a precision")
     offset = read_constant(node.arguments[3], times) if len(node.arguments) > 3 else 0
-    return TDom(start, end, precision, offset % precision, node.span)
+    if node.left:  # the grid point of a cell is its last tick
+        offset -= 1
+    return TDom(start, end, precision, offset % precision, node.left, node.span)
 
 
 def _read_bound(expr: syntax.Expr, times: Times, open_end: float) -> Bound:

@@ -51,7 +51,8 @@ class TDom(Expression):
 
     It is also its own time variable: `x[t - "10s"]`, and `t` as a number of ticks.
     `start` and `end` are ticks, a duration, a `datetime`, the name of a bound that is
-    given when the query runs, or None: infinite. Section 4.1 of the paper.
+    given when the query runs, or None: infinite. Section 4.1 of the paper. With `left`
+    a cell is `[g, g + precision)` of a grid point, else `(g - precision, g]`.
     """
 
     def __init__(
@@ -60,6 +61,8 @@ class TDom(Expression):
         end: Length | date | None = None,
         precision: Length = 1,
         offset: Length = 0,
+        *,
+        left: bool = False,
     ) -> None:
         span = caller_span()
         arguments = (
@@ -68,7 +71,8 @@ class TDom(Expression):
             lift_time(precision).syntax,
             lift_time(offset).syntax,
         )
-        domain = syntax.TimeDomain(syntax.Word(_TIME, span), arguments, span)
+        check_argument("left", left, bool, "True or False")
+        domain = syntax.TimeDomain(syntax.Word(_TIME, span), arguments, span, left)
         time = syntax.Name(_TIME, span)
         super().__init__(time, Provenance(domains=frozenset([domain])))
 

@@ -333,11 +333,15 @@ class InputStatement:
 
 @dataclass(frozen=True, slots=True)
 class TimeDomain:
-    """`name = TDom(arguments)`: start, end, precision and perhaps an offset."""
+    """`name = TDom(arguments)`: start, end, precision and perhaps an offset.
+
+    `left` if the word stands behind them.
+    """
 
     name: Word
     arguments: tuple[Expr, ...]
     span: Span
+    left: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from lark.tree import Meta
 
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.text.tree_reader import Rule, TreeReader
+from tiltpy.source import Span
 
 
 def _read_block(reader: TreeReader, meta: Meta, nodes: list[Any]) -> syntax.BlockBody:
@@ -26,29 +27,48 @@ def _split_domain(
     match statement:
         case syntax.NamedValue(value=syntax.CallExpression(callee=callee) as call):
             if callee.text == "TDom":
-                arguments = check_domain(reader, call)
-                return syntax.TimeDomain(statement.name, arguments, call.span)
+                return make_domain(reader, statement.name, call, call.span)
         case _:
             pass
     return statement
 
 
-def check_domain(
-    reader: TreeReader, call: syntax.CallExpression
-) -> tuple[syntax.Expr, ...]:
-    """Check the arguments of `TDom(...)`: start, end, precision, perhaps an offset."""
-    arguments = list(call.arguments)
+def make_domain(
+    reader: TreeReader, name: syntax.Word, call: syntax.CallExpression, span: Span
+) -> syntax.TimeDomain:
+    """Make `name = TDom(...)`, whose call has a start, an end and a precision.
+
+    There may be an offset, and then the word `left`.
+    """
+    arguments, left = list(call.arguments), False
+    match arguments[3:]:
+        case [*_, syntax.Name(text="left")]:
+            del arguments[-1]
+            left = True
+        case [*_, syntax.Name(text="right") as right]:
+            message = "cells end with their grid points: (g-p, g]"
+            hint = "leave `right` out; `left` is the other way"
+            reader.fail("E0206", message, right.span, hint)
+            return syntax.TimeDomain(name, (), span)
+        case _:
+            names = (a for a in arguments[2:] if isinstance(a, syntax.Name))
+            early = next((each for each in names if each.text == "left"), None)
+            if early is not None:
+                message = "`left` stands last, behind the precision and the offset"
+                hint = "write TDom(-∞, ∞, 1d, left), or TDom(-∞, ∞, 1d, 5h, left)"
+                reader.fail("E0206", message, early.span, hint)
+                return syntax.TimeDomain(name, (), span)
     for binding in call.named:
         if binding.name.text == "offset" and len(arguments) == 3:
             arguments.append(binding.value)
         else:
-            reader.fail(
-                "E0206",
-                f"TDom has no place for `{binding.name.text}`",
-                binding.name.span,
-                "write TDom(start, end, precision), without names",
-            )
-            return ()
+            words = ("left", "closed", "label", "convention")
+            hint = "write TDom(start, end, precision), without names"
+            if binding.name.text in words:
+                hint = "write TDom(-∞, ∞, 1d, left) for cells [g, g+p)"
+            message = f"TDom has no place for `{binding.name.text}`"
+            reader.fail("E0206", message, binding.name.span, hint)
+            return syntax.TimeDomain(name, (), span)
     if len(arguments) not in (3, 4):
         reader.fail(
             "E0206",
@@ -57,7 +77,7 @@ def check_domain(
             call.span,
             "write TDom(-∞, ∞, 1), or other bounds and another precision",
         )
-    return tuple(arguments)
+    return syntax.TimeDomain(name, tuple(arguments), span, left)
 
 
 def _read_local_object(

@@ -13,7 +13,7 @@ from lark.tree import Meta
 
 from tiltpy.frontend.hints import general
 from tiltpy.frontend.surface import syntax
-from tiltpy.frontend.text.body_rules import BODY_RULES, check_domain, make_definition
+from tiltpy.frontend.text.body_rules import BODY_RULES, make_definition, make_domain
 from tiltpy.frontend.text.expression_rules import EXPRESSION_RULES
 from tiltpy.frontend.text.tree_reader import Rule, TreeReader
 
@@ -70,10 +70,9 @@ def _read_assignment(
             name.span,
             general.hint_assignment(name.text, value),
         )
-        arguments: tuple[syntax.Expr, ...] = ()
+        domain = syntax.TimeDomain(name, (), reader.span(meta))
     else:
-        arguments = check_domain(reader, value)
-    domain = syntax.TimeDomain(name, arguments, reader.span(meta))
+        domain = make_domain(reader, name, value, reader.span(meta))
     return _accept(reader, domain, name.text)
 
 

@@ -87,8 +87,11 @@ def _time_names() -> Iterator[str]:
 
 def _domain(tdom: TDom, printer: ExprPrinter) -> str:
     start, end = _bound(tdom.start, "-∞"), _bound(tdom.end, "∞")
-    offset = f", offset={printer.ticks(tdom.offset)}" if tdom.offset else ""
-    return f"TDom({start}, {end}, {printer.ticks(tdom.precision)}{offset})"
+    offset = (tdom.offset + tdom.left) % tdom.precision
+    shift = f", offset={printer.ticks(offset)}" if offset else ""
+    if tdom.left:  # behind arguments without names
+        shift = shift.replace("offset=", "") + ", left"
+    return f"TDom({start}, {end}, {printer.ticks(tdom.precision)}{shift})"
 
 
 def _bound(bound: Bound, infinite: str) -> str:

@@ -1,7 +1,15 @@
 """Results of runs: a table for each output, by name."""
 
-from collections.abc import ItemsView, Iterator, KeysView, Sequence, ValuesView
+from collections.abc import (
+    ItemsView,
+    Iterator,
+    KeysView,
+    Mapping,
+    Sequence,
+    ValuesView,
+)
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +22,7 @@ from tiltpy.errors import TiltError
 from tiltpy.messages import closest
 from tiltpy.plot.series import Series
 from tiltpy.runtime.arrays.dictionary import NO_STRINGS, Strings
+from tiltpy.runtime.arrays.dtypes import Times
 from tiltpy.runtime.arrow.display import format_html
 from tiltpy.runtime.arrow.timestamps import OutputStamp
 from tiltpy.runtime.concurrency.offload import offload
@@ -25,6 +34,7 @@ from tiltpy.runtime.results.plot_keys import KeySelection
 from tiltpy.runtime.results.plot_series import series_of
 from tiltpy.runtime.results.plotting import plot_outputs
 from tiltpy.runtime.results.table import DeferredRows, LazyRows, OutputRows, TableFormat
+from tiltpy.runtime.results.windows import Grid, find_windows, windows_table
 from tiltpy.types import Type
 from tiltpy.visible import escape_text
 
@@ -55,6 +65,7 @@ class OutputTable:
         self.name = name
         self.type = type
         self.stamp = stamp
+        self.grid: Grid | None = None
         if not isinstance(pieces, DeferredRows):
             events = [events_of(snapshots, type) for snapshots in pieces if snapshots.n]
             self._lazy = LazyRows(OutputRows(events, keys))
@@ -68,7 +79,7 @@ class OutputTable:
         return {**vars(self), "_table": None}
 
     def rename(self, name: str) -> "OutputTable":
-        """Make a table of another name that shares the snapshots."""
+        """Make a table of another name, without a grid, that shares the snapshots."""
         other = OutputTable(name, self.type, (), self.stamp, self._format.strings)
         other._lazy = self._lazy
         return other
@@ -139,6 +150,36 @@ class OutputTable:
         check_text("time", time)
         return to_points(self.to_arrow(), time, self.name)
 
+    def windows(self, time: str = "time") -> pa.Table:
+        """Make a row for each window: for each cell of the output's grid, empty or not.
+
+        Its label, the column `time`, is the grid point at which the window was
+        evaluated, or of a `left` grid the first tick of the cell. The windows of a key
+        are those from its first to its last snapshot, or as far as `start` and `end`
+        of the run. Snapshots that hold for several cells give as many rows.
+        """
+        check_text("time", time)
+        if self.grid is None:
+            raise TiltError(f"'{self.name}' has rows of its own, no windows")
+        return offload(partial(self._windows, self.grid, time))
+
+    def _times(self) -> tuple[Times, Times]:
+        """When the snapshots start and end, in ticks."""
+        times = [piece.times() for piece in self._lazy.rows.pieces]
+        none = np.zeros(0, np.int64)
+        starts = np.concatenate([none, *(begun for begun, _ in times)])
+        return starts, np.concatenate([none, *(ended for _, ended in times)])
+
+    def _windows(self, grid: Grid, time: str) -> pa.Table:
+        ordered = self._in_order_of_key()
+        keys = (rows for _, rows in ordered.rows_by_key())
+        windows = find_windows(grid, *ordered._times(), keys, self.name)  # noqa: SLF001
+        labels = grid.labels(windows.cells)
+        table = ordered.to_arrow()
+        return windows_table(
+            table, windows, labels, self.stamp, self.keys, time, self.name
+        )
+
     def to_polars(self) -> "polars.DataFrame":
         """Make a Polars frame of the snapshots."""
         return to_polars(self.to_arrow())
@@ -185,11 +226,15 @@ class Result:
     """The outputs of a run by name; a single one's table stands for the whole.
 
     It reads like a mapping but is no `Mapping`: Polars would take one for a frame's
-    columns before it looks for an Arrow stream.
+    columns before it looks for an Arrow stream. `grids` are those of the outputs.
     """
 
-    def __init__(self, outputs: Sequence[OutputTable]) -> None:
+    def __init__(
+        self, outputs: Sequence[OutputTable], grids: Mapping[str, Grid] | None = None
+    ) -> None:
         self._outputs = {output.name: output for output in outputs}
+        for name, grid in (grids or {}).items():
+            self._outputs[name].grid = grid
 
     def __getitem__(self, name: str) -> OutputTable:
         if isinstance(name, str) and name in self._outputs:
@@ -249,6 +294,10 @@ class Result:
     def points(self, time: str = "time") -> pa.Table:
         """Stamp the single output's rows with each snapshot's end."""
         return self.only().points(time)
+
+    def windows(self, time: str = "time") -> pa.Table:
+        """Make a row for each window of the single output, under its label."""
+        return self.only().windows(time)
 
     def to_polars(self) -> "polars.DataFrame":
         """Make a Polars frame of the single output."""

@@ -1,0 +1,126 @@
+"""Outputs with a row for each window: each cell of their grid, empty or not."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from tiltpy.errors import TiltError
+from tiltpy.runtime.arrays.dtypes import I64Array, Times
+from tiltpy.runtime.arrow.timestamps import OutputStamp, from_ticks
+from tiltpy.types import TDom
+
+MOST_WINDOWS = 1 << 31
+"""Rows beyond which a table of windows is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The grid of an output, and its domain as far as the run's caller gave it."""
+
+    tdom: TDom
+    start: int | None = None
+    end: int | None = None
+
+    def cells(self, times: Times) -> I64Array:
+        """Number the cells that hold some times."""
+        numbers: I64Array = -((self.tdom.offset - times) // self.tdom.precision)
+        return numbers
+
+    def labels(self, cells: I64Array) -> Times:
+        """Find the grid points of cells, or the first ticks of `left` ones."""
+        points: Times = self.tdom.offset + cells * self.tdom.precision
+        return points - self.tdom.precision + 1 if self.tdom.left else points
+
+    def span(self, first: I64Array, last: I64Array) -> tuple[int, int] | None:
+        """Find the first of the cells of some rows, and the one behind the last.
+
+        As far as the domain, where that was given; None where there is no cell.
+        """
+        if not len(first) and (self.start is None or self.end is None):
+            return None
+        low = int(first[0]) if self.start is None else self._cell(self.start + 1)
+        high = int(last[-1]) if self.end is None else self._cell(self.end)
+        return low, high + 1
+
+    def _cell(self, time: int) -> int:
+        return int(self.cells(np.array([time]))[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Windows:
+    """The cells of an output, those of one key after those of another.
+
+    `rows` has the row that holds each, -1 where there is none; `owners` has a row of
+    the key that each is of.
+    """
+
+    cells: I64Array
+    rows: I64Array
+    owners: I64Array
+
+
+def find_windows(
+    grid: Grid, starts: Times, ends: Times, keys: Iterable[slice], name: str
+) -> Windows:
+    """Find the cells of the output `name`, whose rows are in slices by key.
+
+    They go from the first to the last that has a value, or as far as the domain.
+    """
+    first, last = grid.cells(starts + 1), grid.cells(ends)
+    spans: list[tuple[int, int]] = []
+    owners: list[int] = []
+    origins = np.zeros(len(starts), np.int64)
+    total = 0
+    for rows in keys:
+        span = grid.span(first[rows], last[rows])
+        if span is None:
+            continue
+        origins[rows] = total - span[0]
+        spans.append(span)
+        owners.append(rows.start)
+        total += span[1] - span[0]
+    if total > MOST_WINDOWS:
+        raise TiltError(
+            f"output '{name}' has {total:,} windows, far more than its "
+            f"{len(starts):,} rows; give it a coarser precision, or take its snapshots"
+        )
+    counts = last - first + 1
+    position = _count_up(first + origins, counts)
+    row = np.full(total, -1)
+    row[position] = np.repeat(np.arange(len(starts)), counts)
+    begins, stops = np.array(spans, np.int64).reshape(-1, 2).T
+    owner = np.repeat(np.array(owners, np.int64), stops - begins)
+    return Windows(_count_up(begins, stops - begins), row, owner)
+
+
+def _count_up(firsts: I64Array, counts: I64Array) -> I64Array:
+    """Concatenate ranges: `counts[i]` numbers from `firsts[i]` on."""
+    ahead = np.cumsum(counts) - counts
+    numbers: I64Array = np.arange(counts.sum()) + np.repeat(firsts - ahead, counts)
+    return numbers
+
+
+def windows_table(
+    table: pa.Table,
+    windows: Windows,
+    labels: Times,
+    stamp: OutputStamp,
+    keys: tuple[str, ...],
+    time: str,
+    name: str,
+) -> pa.Table:
+    """Make the table of windows of a table of snapshots: keys, label, payload."""
+    payload = table.drop_columns(["start", "end", *keys])
+    if time in (*keys, *payload.column_names):
+        raise TiltError(
+            f"output '{name}' has a column '{time}' already; give the labels "
+            "another name: windows(time=...)"
+        )
+    rows = pa.array(windows.rows, mask=windows.rows < 0)
+    named = {key: table[key].take(pa.array(windows.owners)) for key in keys}
+    named[time] = from_ticks(labels, stamp, name)
+    payload = payload.take(rows)
+    named |= dict(zip(payload.column_names, payload.columns, strict=True))
+    return pa.table(named)
