@@ -29,6 +29,7 @@ from tiltpy.frontend.python.builder import TDom, define, source
 from tiltpy.frontend.python.declarations import duration, interval, point, until_next
 from tiltpy.frontend.python.functions import *
 from tiltpy.frontend.python.reductions import *
+from tiltpy.frontend.python.times import calendar, cells
 from tiltpy.frontend.python.user_reductions import reduction
 from tiltpy.frontend.python.values import (
     cast,
@@ -59,10 +60,10 @@ string, time = STRING, TIME
 __all__ = [
     "CompileOptions", "CompiledQuery", "DataError", "OutputTable", "ParquetScan",
     "QueryError", "Result", "Struct", "TDom", "TiltError", "TiltWarning",
-    "after", "bind", "cast", "compile", "convolve", "define", "duration", "end",
-    "exists", "interval", "last_rows", "library", "load", "parse", "phi", "point",
-    "reduction", "sampled", "scan_parquet", "since", "source", "start", "strict",
-    "struct", "until_next", "when",
+    "after", "bind", "calendar", "cast", "cells", "compile", "convolve", "define",
+    "duration", "end", "exists", "interval", "last_rows", "library", "load", "parse",
+    "phi", "point", "reduction", "sampled", "scan_parquet", "since", "source", "start",
+    "strict", "struct", "until_next", "when",
     "bool", "f32", "f64", "i16", "i32", "i64", "i8", "string", "time",
     "u16", "u32", "u64", "u8",
 ]  # fmt: skip

@@ -153,6 +153,50 @@ ENDLESS = MAX_TIME + 2**61
 """The end of an event that holds without end: later than every grid point, with offsets
 that may be added without wrapping."""
 
+Step = Literal["d", "w", "mo", "q", "y"]
+"""Days, weeks from Monday, months, quarters and years of a calendar."""
+STEPS: dict[Step, int] = {"d": 0, "w": 0, "mo": 1, "q": 3, "y": 12}
+"""The months of each step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """The cells of `count` steps each of the calendar of a time zone, UTC if unnamed.
+
+    A cell begins with the first instant of a local date. Cells of several steps are
+    counted from 1 January 1970, weeks from the Monday after. `unit` is the tick.
+    """
+
+    count: int
+    step: Step
+    zone: str
+    unit: Unit
+
+    @property
+    def months(self) -> int:
+        """The months of a cell; 0 if it is made of days."""
+        return self.count * STEPS[self.step]
+
+    @property
+    def days(self) -> int:
+        """The days of a cell that is made of days."""
+        return self.count * (7 if self.step == "w" else 1)
+
+    @property
+    def longest(self) -> int:
+        """The ticks of the longest cell, or more: a date may come twice."""
+        days = 31 * self.months or self.days
+        return self._ticks(days + 2 * bool(self.zone), "d")
+
+    @property
+    def shortest(self) -> int:
+        """The ticks of a short cell: `n + 3` cells in a row have `n` times as many."""
+        return self._ticks(28 * self.months or self.days, "d")
+
+    def _ticks(self, count: int, unit: Unit) -> int:
+        return count * NANOSECONDS[unit] // NANOSECONDS[self.unit]
+
+
 Bound = int | str | None
 """A bound of a time domain: ticks, the name of a run-time bound, or None: infinite."""
 
@@ -162,7 +206,9 @@ class TDom:
     """A time domain `(start, end]` with grid points `offset + k * precision`.
 
     Section 4.1 of the paper. `offset` is kept within `[0, precision)`. The cells of a
-    `left` one are labelled by their first tick: a grid point is their last.
+    `left` one are labelled by their first tick: a grid point is their last. So are
+    those of a `calendar`, where every tick counts as a grid point: the object holds at
+    each what it is at the last tick of its cell.
     """
 
     start: Bound = None
@@ -170,11 +216,27 @@ class TDom:
     precision: int = 1
     offset: int = 0
     left: bool = False
+    calendar: Calendar | None = None
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
     @property
     def is_infinite(self) -> bool:
         return self.start is None and self.end is None
+
+    @property
+    def longest(self) -> int:
+        """The ticks of the longest cell."""
+        return self.precision if self.calendar is None else self.calendar.longest
+
+    @property
+    def shortest(self) -> int:
+        """The ticks of the shortest cell; of a calendar see there."""
+        return self.precision if self.calendar is None else self.calendar.shortest
+
+    @property
+    def irregular(self) -> int:
+        """The cells that a time range may have beyond as many as are `shortest`."""
+        return 0 if self.calendar is None else 3
 
     def floor(self, time: int) -> int:
         """Find the last grid point at or before a time."""

@@ -59,7 +59,7 @@ class Pieces:
         ]
         found: dict[str, list[Snapshot]] = {name: [] for name in self.query.outputs}
         opened: dict[str, bool] = dict.fromkeys(found, False)
-        step = sum(one.tdom.precision for one in self.query.definitions)
+        step = sum(one.tdom.longest for one in self.query.definitions)
         first, last = min(times, default=0), max(times, default=0) + step
         for number in range(first // self.interval, -(-last // self.interval)):
             for name, piece in self.piece(number).items():

@@ -1,4 +1,4 @@
-"""Components of dates: arithmetic on a time, and the look-up of its UTC offset.
+"""Dates: components of a time, cells of a calendar, and the look-up of UTC offsets.
 
 Dates by H. Hinnant's `civil_from_days`: years begin in March and are counted within
 cycles of 400, so that the day of the year gives the month by one division.
@@ -31,7 +31,7 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import LExpr
 from tiltpy.ops import Component
-from tiltpy.types import I64, NANOSECONDS, Unit
+from tiltpy.types import I64, NANOSECONDS, Calendar, Unit
 from tiltpy.zones import BUCKET, BUCKETS, CHANGES_PER_BUCKET, CYCLE, FIRST, LAST
 
 _DAY = 86400
@@ -62,7 +62,12 @@ def _seconds(block: Block, time: LExpr, unit: Unit) -> LExpr:
 
 
 def _utc_offset(block: Block, seconds: LExpr, zone: str) -> LExpr:
-    """The offset of a zone, from its table (`zones.ZoneTable`)."""
+    """The offset of a zone."""
+    return _offset_since(block, seconds, zone)[0]
+
+
+def _offset_since(block: Block, seconds: LExpr, zone: str) -> tuple[LExpr, LExpr]:
+    """The offset of a zone and since when it holds, from a `zones.ZoneTable`."""
     builder = block.builder
     before, changes, offsets = (
         builder.array(SlotKind.ZONE, zone, I64, column) for column in range(3)
@@ -76,7 +81,8 @@ def _utc_offset(block: Block, seconds: LExpr, zone: str) -> LExpr:
     for _ in range(CHANGES_PER_BUCKET):
         follows = le(load(changes, add(k, i64(1))), known)
         k = block.name("change", add(k, convert(follows, I64)))
-    return load(offsets, k)
+    since = add(load(changes, k), sub(seconds, known))
+    return load(offsets, k), since
 
 
 def _divide(number: LExpr, by: int) -> LExpr:
@@ -156,6 +162,81 @@ class _Date:
         before_march = add(convert(leap, I64), i64(_JANUARY_AND_FEBRUARY))
         shift = select(self.after_new_year, i64(-_MARCH_TO_NEW_YEAR), before_march)
         return add(add(self.day_of_year, shift), i64(1))
+
+
+@dataclass(frozen=True, slots=True)
+class CellBounds:
+    """The cells of a calendar around a tick, by their numbers from the first on."""
+
+    block: Block
+    calendar: Calendar
+    number: LExpr
+
+    @staticmethod
+    def at(block: Block, calendar: Calendar, tick: LExpr) -> "CellBounds":
+        """Append the search of the cell that holds a tick."""
+        seconds = _seconds(block, tick, calendar.unit)
+        if calendar.zone:
+            seconds = add(seconds, _utc_offset(block, seconds, calendar.zone))
+        date = _date(block, seconds)
+        if calendar.months:
+            years = sub(date.year(), i64(1970))
+            month = add(mul(years, i64(12)), sub(date.month(), i64(1)))
+            number = _divide(month, calendar.months)
+        else:
+            first = _first_monday(calendar)
+            number = _divide(sub(date.days, i64(first)), calendar.days)
+        number = block.name("cell", number)
+        if not calendar.zone:
+            return CellBounds(block, calendar, number)
+        # A date may come twice; its cell goes on until the next date begins.
+        later = lt(CellBounds(block, calendar, number).start(1), tick)
+        number = block.name("cell", add(number, convert(later, I64)))
+        return CellBounds(block, calendar, number)
+
+    def start(self, ahead: int) -> LExpr:
+        """The tick after which a cell starts, so many cells ahead of this one."""
+        block, calendar = self.block, self.calendar
+        number = add(self.number, i64(ahead))
+        if calendar.months:
+            day = _first_day(block, mul(number, i64(calendar.months)))
+        else:
+            day = mul(number, i64(calendar.days))
+            day = add(day, i64(_first_monday(calendar)))
+        seconds = block.name("midnight", mul(day, i64(_DAY)))
+        if calendar.zone:
+            seconds = self._first_instant(seconds)
+        size, second = NANOSECONDS[calendar.unit], NANOSECONDS["s"]
+        if size > second:
+            ticks = _divide(seconds, size // second)
+        else:
+            ticks = mul(seconds, i64(second // size))
+        return block.name("start", sub(ticks, i64(1)))
+
+    def _first_instant(self, midnight: LExpr) -> LExpr:
+        """The first instant of a date (see `calendars._first_instants`)."""
+        block, zone = self.block, self.calendar.zone
+        early, _ = _offset_since(block, sub(midnight, i64(_DAY)), zone)
+        late, since = _offset_since(block, add(midnight, i64(_DAY)), zone)
+        before = block.name("before", sub(midnight, early))
+        since = block.name("since", since)
+        after = greatest(since, sub(midnight, late))
+        return select(lt(before, since), before, after)
+
+
+def _first_monday(calendar: Calendar) -> int:
+    return 4 if calendar.step == "w" else 0
+
+
+def _first_day(block: Block, months: LExpr) -> LExpr:
+    """The first day of a month, counted from January 1970."""
+    march = block.name("march", add(months, i64(12 * 1970 - 2)))
+    year = block.name("year", _divide(march, 12))
+    since = block.name("since", _remainder(march, 12))
+    days = _divide(add(mul(since, i64(153)), i64(2)), 5)
+    days = add(days, mul(year, i64(365)))
+    days = add(sub(add(days, _divide(year, 4)), _divide(year, 100)), _divide(year, 400))
+    return sub(days, i64(_MARCH_1))
 
 
 def _date(block: Block, seconds: LExpr) -> _Date:

@@ -36,7 +36,7 @@ def _sign(group: OutputGroup[Kernels], layouts: Mapping[str, Layout]) -> Signatu
 
 def _list_dense(signature: Signature) -> list[int]:
     """List the precisions of objects that have a snapshot in every cell."""
-    return [loop.tdom.precision for loop in signature.loops if loop.every_cell]
+    return [loop.tdom.shortest for loop in signature.loops if loop.every_cell]
 
 
 class UnkeyedPart:

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 
 from tiltpy.ir.cuts import reads
 from tiltpy.ir.keys import object_keys
-from tiltpy.ir.nodes import At, EventBound, Expr, Query, Reduce, TemporalExpr, Window
+from tiltpy.ir.nodes import (
+    At,
+    CutPoint,
+    EventBound,
+    Expr,
+    Query,
+    Reduce,
+    TemporalExpr,
+    Window,
+)
 from tiltpy.ir.print.expressions import ExprPrinter
 from tiltpy.ir.print.query import format_query, statements
 from tiltpy.ir.traversal import drop_unused, walk
@@ -171,28 +180,30 @@ def _collect_references(
     `hosts` the loops of each definition.
     """
     printer = ExprPrinter(source.unit, "t")
-    seen: dict[tuple[str, int, int | None], list[str]] = {}
+    seen: dict[CutPoint | Window, list[str]] = {}
     for node in walk(drop_unused(reader.body)):
         match node:
             case At() | EventBound():
-                seen.setdefault((node.object, node.offset, None), [])
+                seen.setdefault(CutPoint(node.object, node.offset), [])
             case Reduce(window=window):
-                key = window.object, window.start, window.end
-                seen.setdefault(key, []).append(_reduction(node))
+                seen.setdefault(window, []).append(_reduction(node))
             case _:
                 pass
-    for (name, start, end), reductions in seen.items():
+    for reference, reductions in seen.items():
+        name = reference.object
         fused = source.input(name) is None and not any(
             name in reads(reading)
             for host in hosts[reader.name]
             if (reading := optimized.definition(host)) is not None
         )
-        if end is None:
-            text = f"~{name}[{printer.format_time(start)}]"
-        else:
-            text = printer.window(Window(name, start, end))
+        match reference:
+            case CutPoint(offset=offset):
+                start = last = offset
+                text = f"~{name}[{printer.format_time(offset)}]"
+            case Window():
+                start, last = reference.start, reference.end
+                text = printer.window(reference)
         names = tuple(dict.fromkeys(reductions))
-        last = start if end is None else end
         yield Reference(reader.name, name, start, last, names, text, fused)
 
 

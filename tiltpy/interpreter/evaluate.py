@@ -23,6 +23,7 @@ from tiltpy.interpreter.objects import (
     Snapshot,
     TemporalObject,
     Value,
+    grid_cells,
 )
 from tiltpy.interpreter.windows import contributes_same, whole_state
 from tiltpy.ir.cuts import leaf_cuts
@@ -114,7 +115,8 @@ class _QueryMeaning:
         if first is None and rows:
             first = min(e.start for e in rows)
         if last is None and rows:
-            last = derived.definition.tdom.ceil(max(e.domain_end for e in rows))
+            latest = max(e.domain_end for e in rows)
+            ((_, last),) = grid_cells(derived.definition.tdom, latest - 1, latest)
         if first is None or last is None:
             return []
         return derived.snapshots(first, last)

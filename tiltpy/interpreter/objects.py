@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
+from tiltpy.interpreter.calendars import cell_of
 from tiltpy.interpreter.scalars import Atom, identical, unsign_zero
 from tiltpy.ir.nodes import Cut, Expr, TemporalExpr, UserReduction
+from tiltpy.types import TDom
 
 Value = Atom | Mapping[str, Any]
 """A payload: a scalar, or a struct's fields (None is a field that is φ). An expression
@@ -190,17 +192,16 @@ class DerivedObject(TemporalObject):
     def snapshots(self, start: int, end: int) -> list[Snapshot]:
         start = start if self.start is None else max(start, self.start)
         end = end if self.end is None else min(end, self.end)
-        tdom = self.definition.tdom
         if start >= end:
             return []
         snapshots: list[Snapshot] = []
-        for g in range(tdom.ceil(start + 1), tdom.ceil(end) + 1, tdom.precision):
+        for before, g in grid_cells(self.definition.tdom, start, end):
             value = self.value(g)
             if value is None:
                 continue
-            cell = Snapshot(max(g - tdom.precision, start), min(g, end), value)
+            cell = Snapshot(max(before, start), min(g, end), value)
             last = snapshots[-1] if snapshots else None
-            if last and last.end == cell.start and self.continues(g):
+            if last and last.end == cell.start and self.continues(before, g):
                 same = self.definition.distinct or repr(last.value) == repr(value)
                 assert same, f"a cut is missing at {g}"
                 snapshots[-1] = last._replace(end=cell.end)
@@ -219,13 +220,12 @@ class DerivedObject(TemporalObject):
             self.values[g] = unsign_zero(value) if self.definition.distinct else value
         return self.values[g]
 
-    def continues(self, g: int) -> bool:
+    def continues(self, before: int, g: int) -> bool:
         """Tell whether every cut sees the same at `g` as one grid point before.
 
         Of a distinct object the values decide alone.
         """
         if g not in self.seams:
-            before = g - self.definition.tdom.precision
             if self.definition.distinct:
                 self.seams[g] = identical(self.value(before), self.value(g))
             else:
@@ -241,34 +241,49 @@ class DerivedObject(TemporalObject):
         assert self.definition.distinct, "start() and end() of an object that has none"
         if not self.snapshots(time - 1, time):
             return None
-        g = self.definition.tdom.ceil(time)
-        return self._start(g), self._end(g)
+        return self._start(time), self._end(time)
 
-    def _start(self, g: int) -> int | None:
-        """Find the start of the snapshot that holds a grid point.
+    def _cell(self, time: int) -> tuple[int, int]:
+        """Find the grid points at both ends of the cell that holds a time."""
+        ((before, g),) = grid_cells(self.definition.tdom, time - 1, time)
+        return before, g
+
+    def _start(self, time: int) -> int | None:
+        """Find the start of the snapshot that holds a time.
 
         Nothing changes up to the horizon.
         """
-        precision = self.definition.tdom.precision
-        while self.start is None or g - precision > self.start:
-            if not self.continues(g):
+        before, g = self._cell(time)
+        while self.start is None or before > self.start:
+            if not self.continues(before, g):
                 break
             if self.start is None and g <= self.meaning.horizon[0]:
                 return None
-            g -= precision
-        start = g - precision
-        return start if self.start is None else max(start, self.start)
+            before, g = self._cell(before)
+        return before if self.start is None else max(before, self.start)
 
-    def _end(self, g: int) -> int | None:
-        """Find the end of the snapshot that holds a grid point.
+    def _end(self, time: int) -> int | None:
+        """Find the end of the snapshot that holds a time.
 
         Nothing changes behind the horizon.
         """
-        precision = self.definition.tdom.precision
+        before, g = self._cell(time)
         while self.end is None or g < self.end:
-            if not self.continues(g + precision):
+            _, following = self._cell(g + 1)
+            if not self.continues(g, following):
                 break
-            if self.end is None and g - precision >= self.meaning.horizon[1]:
+            if self.end is None and before >= self.meaning.horizon[1]:
                 return None
-            g += precision
+            before, g = g, following
         return g if self.end is None else min(g, self.end)
+
+
+def grid_cells(tdom: TDom, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Go through the cells that meet `(start, end]`: the grid points at both ends."""
+    if tdom.calendar is None:
+        for g in range(tdom.ceil(start + 1), tdom.ceil(end) + 1, tdom.precision):
+            yield g - tdom.precision, g
+        return
+    while start < end:
+        before, start = cell_of(tdom.calendar, start + 1)
+        yield before, start

@@ -6,6 +6,7 @@ from typing import assert_never
 
 from tiltpy.interpreter import order_statistics as orders
 from tiltpy.interpreter import scalars as numbers
+from tiltpy.interpreter.calendars import cell_of
 from tiltpy.interpreter.objects import EvaluationScope, Event, Meaning, Snapshot, Value
 from tiltpy.interpreter.scalars import Atom, Number
 from tiltpy.ir.nodes import (
@@ -90,18 +91,25 @@ def _rows_between(
     """List all rows that the windows at two times may hold, each with its own start."""
     first, last = meaning.horizon
     fixed = window.start != ALL_PAST and window.edge is None
-    low = early + window.start if fixed else first
+    low = _low(window, early) if fixed else first
     high = last if window.end == ALL_FUTURE else late + window.end
     if isinstance(window.limit, LastRows):
         low = first
     return meaning.objects[window.object].window(low, high)
 
 
+def _low(window: Window, time: int) -> int:
+    """Find where a window begins that has a length."""
+    if window.cells is None:
+        return time + window.start
+    return cell_of(window.cells.calendar, time, window.cells.count)[0]
+
+
 def _members(
     meaning: Meaning, window: Window, rows: Sequence[Snapshot | Event], time: int
 ) -> tuple[list[int], float, float]:
     """Find which rows the window at a time holds, and the bounds of that window."""
-    low = -inf if window.start == ALL_PAST else time + window.start
+    low = -inf if window.start == ALL_PAST else _low(window, time)
     high = inf if window.end == ALL_FUTURE else time + window.end
     if window.edge == "end":
         begun = [i for i, row in enumerate(rows) if row.end <= high]

@@ -25,6 +25,7 @@ from tiltpy.types import (
     ALL_FUTURE,
     ALL_PAST,
     Boundary,
+    Calendar,
     Scalar,
     Struct,
     TDom,
@@ -130,13 +131,22 @@ whose stamp is closest to a time, the earlier of two."""
 
 
 @dataclass(frozen=True, slots=True)
+class CellSpan:
+    """The cell of a calendar that holds a time, and those before it: `count` in all."""
+
+    calendar: Calendar
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Window:
     """`~object[t + start : t + end]`: the object restricted to that time range.
 
     A start of `ALL_PAST` is -∞, an end of `ALL_FUTURE` is ∞. With a `limit` it begins
     there if that is later. It holds what overlaps it, or with an `edge` only what has
     this edge in it: the first tick or the last one. An as-of `look` sees one snapshot
-    of those, by its distance to `t + center` if it looks for the nearest. Not an
+    of those, by its distance to `t + center` if it looks for the nearest. With `cells`
+    it begins where they do, which is not before `t + start`, and ends at `t`. Not an
     expression: it stands inside a `Reduce` (or a cut) only.
     """
 
@@ -147,6 +157,7 @@ class Window:
     edge: Edge | None = None
     look: Look | None = None
     center: int = 0
+    cells: CellSpan | None = None
     span: Span = _span()
 
     @property
@@ -164,6 +175,7 @@ class Window:
 
     def shift_by(self, ticks: int) -> "Window":
         """The window at `t + ticks`."""
+        assert not ticks or self.cells is None, "cells are not shifted"
         start = self.start if self.start == ALL_PAST else self.start + ticks
         end = self.end if self.end == ALL_FUTURE else self.end + ticks
         center = self.center + ticks if self.look == "nearest" else 0

@@ -22,7 +22,7 @@ from tiltpy.ir.nodes import (
     TemporalExpr,
     Window,
 )
-from tiltpy.ir.traversal import rewrite
+from tiltpy.ir.traversal import rewrite, sees_present
 from tiltpy.passes.fold_constants import fold_constants
 from tiltpy.types import ALL_FUTURE, ALL_PAST, I64
 
@@ -34,6 +34,14 @@ def check_windows(query: Query) -> None:
         for cut in leaf_cuts(definition.cuts):
             if isinstance(cut, CutWindow):
                 _check(cut.window, finite)
+                if definition.tdom.calendar and sees_present(cut.element):
+                    raise QueryError(
+                        "E0003",
+                        "elements that look at the time of the window do not go over "
+                        "a calendar in this version",
+                        cut.window.span,
+                        "define the reduction over ticks, ~y[t] = ..., and read that",
+                    )
         if _begins(query, definition, finite):
             finite.add(definition.name)
 

@@ -34,7 +34,7 @@ from tiltpy.ir.nodes import (
     Reduce,
     TemporalExpr,
 )
-from tiltpy.ir.traversal import depth, shift, shift_cut, walk
+from tiltpy.ir.traversal import depth, sees_present, shift, shift_cut, walk
 from tiltpy.limits import MAX_DEPTH, MAX_FUSED
 from tiltpy.passes.analyses.cuts import (
     InlinedObject,
@@ -47,6 +47,7 @@ from tiltpy.passes.analyses.strictness import never_phi, strict_in
 from tiltpy.passes.analyses.substitution import inline_points
 from tiltpy.passes.eliminate_dead import drop_definitions, drop_names
 from tiltpy.passes.operation_count import Growth
+from tiltpy.types import TDom
 
 MAX_NODES = 400
 """Nodes that a body may grow to."""
@@ -154,8 +155,10 @@ class _Fusion:
         offsets = tuple(dict.fromkeys(offset for offset, _ in points))
         if not points or not self.pays_off(reader, source, len(offsets)):
             return None
-        stride = reader.tdom.precision
-        if not source.tdom.is_infinite or stride % source.tdom.precision:
+        if not _sees_cells(reader.tdom, source, offsets):
+            return None
+        stride = reader.tdom.longest if source.tdom.calendar is None else 1
+        if not source.tdom.is_infinite or reader.tdom.precision % source.tdom.precision:
             return None
         if stride > source.tdom.precision:
             plain = all(s for _, s in points) or never_phi(source.body)
@@ -194,6 +197,21 @@ def _seen_at(source: TemporalExpr, offset: int, reader: TemporalExpr) -> Inlined
     ticks = offset + (grid.offset - reader.tdom.offset - offset) % grid.precision
     cuts = tuple(shift_cut(cut, ticks) for cut in source.cuts)
     return InlinedObject(shift(source.body, ticks), cuts)
+
+
+def _sees_cells(reader: TDom, source: TemporalExpr, offsets: tuple[int, ...]) -> bool:
+    """Tell whether offsets of a reader's grid points are grid points of a source.
+
+    Those of a calendar are its own, and ticks; elements that see the present are not
+    evaluated over its cells.
+    """
+    if source.tdom.calendar is not None:
+        return reader.calendar == source.tdom.calendar and offsets == (0,)
+    if reader.calendar is None:
+        return True
+    windows = (cut for cut in leaf_cuts(source.cuts) if isinstance(cut, CutWindow))
+    present = any(sees_present(cut.element) for cut in windows)
+    return source.tdom.precision == 1 and not present
 
 
 def _has_window(reader: TemporalExpr, object: str) -> bool:

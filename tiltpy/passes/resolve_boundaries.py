@@ -13,7 +13,8 @@ A point `~x[t+d]` in an object of precision `p` needs `~x` over `(Ts + d, Te + p
 (the cell that holds `Te` is evaluated at its own grid point), a window `~x[t+a : t+b]`
 over `(Ts + a, Te + p-1 + b]`; through other objects these add up. What cuts counts,
 too: a cut may refer to what the body no longer does. `start(~x[t])` of a distinct
-object looks back without bound, `end(~x[t])` ahead.
+object looks back without bound, `end(~x[t])` ahead. The
+precision of a calendar is the length of its longest cell.
 """
 
 from collections.abc import Iterator, Mapping
@@ -77,7 +78,7 @@ def _reach(
     boundaries: dict[str, Boundary] = {}
     bounds = {(node.object, node.which) for node in event_bounds(definition)}
     for cut in leaf_cuts(definition.cuts):
-        for seen, near, far in _direct(cut, definition.tdom.precision, resumed):
+        for seen, near, far in _direct(cut, definition.tdom.longest, resumed):
             derived = seen not in known[seen]  # rows of inputs have their bounds
             back = ALL_FUTURE if derived and (seen, "start") in bounds else near
             ahead = ALL_FUTURE if derived and (seen, "end") in bounds else far
@@ -91,13 +92,13 @@ def _reach(
 
 
 def _direct(
-    cut: LeafCut, precision: int, resumed: bool
+    cut: LeafCut, longest: int, resumed: bool
 ) -> Iterator[tuple[str, int, int]]:
     """Yield each object that a cut refers to, and how far back and ahead.
 
     Rows are no distance: the last of them, and restarts, may be anywhere in the past.
     """
-    rounding = precision - 1
+    rounding = longest - 1
     match cut:
         case CutPoint(object=seen, offset=offset):
             yield seen, max(0, -offset), max(0, offset + rounding)

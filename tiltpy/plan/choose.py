@@ -88,8 +88,12 @@ def _choose(facts: LoopFacts) -> LoopChoice:
     refusals: list[tuple[str, Refusal]] = []
     for strategy, plan_loop in LOOP_STRATEGIES.items():
         disabled = strategy in facts.disabled
-        plan = DISABLED if disabled else plan_loop(facts, operands)
+        plan = facts.calendar_refusal or (
+            DISABLED if disabled else plan_loop(facts, operands)
+        )
         if not isinstance(plan, Refusal):
             return LoopChoice(name, plan, tuple(refusals), windows, distinct)
         refusals.append((strategy, plan))
-    return LoopChoice(name, SweepScan(operands), tuple(refusals), windows, distinct)
+    by_cell = facts.calendar_refusal is not None
+    plan = SweepScan(operands, by_cell)
+    return LoopChoice(name, plan, tuple(refusals), windows, distinct)

@@ -45,12 +45,20 @@ class LoopFacts:
     @property
     def every_tick(self) -> bool:
         """Whether the object may change at any tick."""
-        return self.definition.tdom.precision == 1
+        tdom = self.definition.tdom
+        return tdom.precision == 1 and tdom.calendar is None
 
     @cached_property
     def every_cell(self) -> bool:
         """Whether each grid point has a snapshot of its own."""
         return uses_time(self.definition)
+
+    @property
+    def calendar_refusal(self) -> Refusal | None:
+        """Why only a sweep serves: it looks up the cells of a calendar."""
+        if self.definition.tdom.calendar is None:
+            return None
+        return Refusal("its cells are those of a calendar")
 
     @property
     def grid_refusal(self) -> Refusal | None:

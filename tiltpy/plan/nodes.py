@@ -103,9 +103,13 @@ class RowMap:
 
 @dataclass(frozen=True, slots=True)
 class SweepScan:
-    """A merge of cursors that jumps from change point to change point: any data."""
+    """A merge of cursors that jumps from change point to change point: any data.
+
+    With `by_cell` it goes from cell to cell of a calendar instead.
+    """
 
     operands: Operands
+    by_cell: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ def _points_to_skip(facts: LoopFacts) -> tuple[CutPoint, ...]:
             return False
         return rows.layout.points or not (facts.every_tick and rows.disjoint)
 
-    return tuple(filter(pays, facts.strict))
+    return () if facts.calendar_refusal else tuple(filter(pays, facts.strict))
 
 
 def _cursor(facts: LoopFacts, point: CutPoint, stepped: bool) -> CursorPlan:

@@ -242,6 +242,8 @@ def _check(definition: TemporalExpr, query: Query) -> None:
         raise Misfit(f"~{name} is distinct")
     if not definition.cuts:
         raise Misfit(f"~{name} refers to nothing")
+    if definition.tdom.calendar is not None:
+        raise Misfit(f"the cells of ~{name} are those of a calendar")
     objects: set[str] = set()
     for cut in definition.cuts:
         if not isinstance(cut, CutWindow):

@@ -44,7 +44,8 @@ def describe_plan(plan: LoopPlan) -> str:
         case SweepScan(operands) if folds_rows(operands):
             return f"sweep_scan, {LANES} rows of a window at a time"
         case SweepScan():
-            return "sweep_scan, one visit a change"
+            by = "a cell of its calendar" if plan.by_cell else "a change"
+            return f"sweep_scan, one visit {by}"
         case _:
             assert_never(plan)
 

@@ -105,7 +105,7 @@ def _add_partitions(
     if fixed_end is not None:
         end = sql.lit(fixed_end).cast("long")
     # The last cell is evaluated at its own grid point, which may lie behind the end.
-    bounds = bounds.withColumns({"start": start, "end": end + (tdom.precision - 1)})
+    bounds = bounds.withColumns({"start": start, "end": end + (tdom.longest - 1)})
     bounds = bounds.where(sql.col("start") < sql.col("end"))
     length = sql.col("end") - sql.col("start")
     if grid.chunk is None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from tiltpy.errors import QueryError
 from tiltpy.frontend.elaboration.poison import Poison
 from tiltpy.frontend.hints import general
-from tiltpy.frontend.hints.misplaced import other_time, too_deep
+from tiltpy.frontend.hints.misplaced import no_length, other_time, too_deep
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.durations import unit_of_length
 from tiltpy.ir.nodes import Const
@@ -145,6 +145,8 @@ def _linear(
             return a + sign * c, b + sign * d
         case syntax.Name():
             return _read_name(expr, time, times)
+        case syntax.CalendarStep() | syntax.CalendarPrecision() | syntax.CellCount():
+            raise no_length(expr)
         case _:
             raise _not_a_time(expr, time, times)
 

@@ -1,5 +1,6 @@
 """Elaboration of time domains: `TDom(start, end, precision, offset, left)`."""
 
+from dataclasses import replace
 from math import inf
 
 from tiltpy.errors import QueryError
@@ -11,8 +12,9 @@ from tiltpy.frontend.elaboration.tick_constants import (
 )
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.timestamps import moment_in_ticks
+from tiltpy.ir.construct.functions import read_zone
 from tiltpy.ir.nodes import Const
-from tiltpy.types import MAX_TIME, TIME, Bound, TDom
+from tiltpy.types import MAX_TIME, NANOSECONDS, STRING, TIME, Bound, Calendar, TDom
 
 
 def read_domain(node: syntax.TimeDomain, times: Times) -> TDom:
@@ -26,11 +28,66 @@ def read_domain(node: syntax.TimeDomain, times: Times) -> TDom:
             node.arguments[0].span.join(node.arguments[1].span),
             "the earlier bound stands first",
         )
+    if isinstance(node.arguments[2], syntax.CalendarPrecision):
+        return _read_calendar(node, node.arguments[2], times, (start, end))
     precision = read_positive(node.arguments[2], times, "a precision")
     offset = read_constant(node.arguments[3], times) if len(node.arguments) > 3 else 0
     if node.left:  # the grid point of a cell is its last tick
         offset -= 1
-    return TDom(start, end, precision, offset % precision, node.left, node.span)
+    return TDom(start, end, precision, offset % precision, node.left, span=node.span)
+
+
+def _read_calendar(
+    node: syntax.TimeDomain,
+    cells: syntax.CalendarPrecision,
+    times: Times,
+    bounds: tuple[Bound, Bound],
+) -> TDom:
+    """Read a domain over the cells of a calendar.
+
+    Days and weeks of UTC have one length: they are a grid like others.
+    """
+    unit = times.unit
+    if unit is None:
+        message = "a calendar needs to know how long a tick is"
+        raise QueryError("E0110", message, cells.span, "write `unit s` at the top")
+    zone = "" if cells.zone is None else _read_zone(cells.zone, times)
+    if zone and NANOSECONDS[unit] > NANOSECONDS["s"]:
+        message = (
+            f"dates in a time zone begin at any second, and a tick is 1{unit} here"
+        )
+        raise QueryError("E0110", message, cells.span, "write `unit s` at the top")
+    calendar = Calendar(cells.step.count, cells.step.step, zone, unit)
+    if calendar.longest > _LONGEST * NANOSECONDS["d"] // NANOSECONDS[unit]:
+        message = "a cell of a calendar is no longer than a thousand years"
+        raise QueryError("E0302", message, cells.step.span)
+    if zone or calendar.months:
+        return TDom(*bounds, left=True, calendar=calendar, span=node.span)
+    precision = calendar.longest
+    monday = NANOSECONDS["d"] // NANOSECONDS[unit] * _MONDAY
+    offset = monday if calendar.step == "w" else 0
+    return TDom(*bounds, precision, (offset - 1) % precision, left=True, span=node.span)
+
+
+_LONGEST = 1000 * 372
+"""The days of a cell, at most."""
+_MONDAY = 4
+"""The days from 1970 to a Monday."""
+
+
+def _read_zone(zone: syntax.Expr, times: Times) -> str:
+    """Read the time zone of a calendar: a literal or a parameter."""
+    match zone:
+        case syntax.Text(value=value, span=span):
+            return read_zone(Const(value, STRING, span))
+        case syntax.Name(text=text) if isinstance(times.params.get(text), Const):
+            const = times.params[text]
+            assert isinstance(const, Const)
+            return read_zone(replace(const, span=zone.span))
+        case _:
+            message = "a time zone is a constant"
+            hint = 'write a literal, like "Europe/Berlin", or a parameter'
+            raise QueryError("E0116", message, zone.span, hint)
 
 
 def _read_bound(expr: syntax.Expr, times: Times, open_end: float) -> Bound:

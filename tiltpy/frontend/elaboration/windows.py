@@ -20,6 +20,7 @@ from tiltpy.frontend.hints.general import quote
 from tiltpy.frontend.hints.windows import hint_restart
 from tiltpy.frontend.surface import syntax
 from tiltpy.ir.nodes import (
+    CellSpan,
     Edge,
     Element,
     ElementStart,
@@ -67,6 +68,12 @@ def read_window(elaborator: Elaborator, ref: syntax.Ref, resolve: Resolve) -> Wi
             edge = "start" if ref.start.after else None
         case syntax.RowsEnd():
             limit = _read_row_count(elaborator, ref.start)
+        case syntax.InfixOperation(
+            op="-",
+            left=syntax.Name(text=text),
+            right=syntax.CellCount() as cells,
+        ) if text == elaborator.scope.time:
+            return _read_cells(elaborator, ref, cells, stop)
         case _ if _is_all_past(ref.start):
             pass
         case _:
@@ -98,6 +105,35 @@ def _read_fixed(elaborator: Elaborator, ref: syntax.Ref, stop: int) -> Window:
             f"the earlier time stands first, like {time} - 10 : {time}",
         )
     return Window(ref.object, start, stop, span=ref.span)
+
+
+def _read_cells(
+    elaborator: Elaborator, ref: syntax.Ref, cells: syntax.CellCount, stop: int
+) -> Window:
+    """Read the window of the last cells: `~x[d - 1 cell : d]`."""
+    assert ref.start is not None
+    assert ref.stop is not None
+    scope = elaborator.scope
+    if ref.within is not None:
+        message = "`within` beside a window of cells, which has a length"
+        raise QueryError("E0109", message, ref.within.span, "leave it out")
+    if stop:
+        message = f"a window of cells ends at `{scope.time}`"
+        start = quote(ref.start)
+        hint = f"write ~{ref.object}[{start} : {scope.time}]"
+        raise QueryError("E0109", message, ref.stop.span, hint)
+    if not cells.count:
+        message = "this window is empty"
+        hint = f"one cell is {scope.time} - 1 cell : {scope.time}"
+        raise QueryError("E0109", message, cells.span, hint)
+    if scope.tdom != scope.points:
+        message = "a function does not know the cells of its caller"
+        hint = "name the object: ~y[d] = ...; or give the window a duration"
+        raise QueryError("E0109", message, cells.span, hint)
+    calendar = scope.tdom.calendar
+    reach = check_range(-cells.count * scope.tdom.longest, cells.span)
+    span = None if calendar is None else CellSpan(calendar, cells.count)
+    return Window(ref.object, reach, 0, cells=span, span=ref.span)
 
 
 def _is_all_past(start: syntax.Expr) -> bool:

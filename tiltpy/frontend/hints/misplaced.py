@@ -33,6 +33,8 @@ def misplaced_node(node: syntax.Expr) -> QueryError:
                 node.span,
                 "like convolve(~x[t - 3 : t], [0.25, 0.5, 0.25])",
             )
+        case syntax.CalendarStep() | syntax.CalendarPrecision() | syntax.CellCount():
+            return no_length(node)
         case _:
             return QueryError(
                 "E0113",
@@ -40,6 +42,25 @@ def misplaced_node(node: syntax.Expr) -> QueryError:
                 node.span,
                 "like sum(v for v in ~x[t - 10 : t])",
             )
+
+
+def no_length(
+    node: syntax.CalendarStep | syntax.CalendarPrecision | syntax.CellCount,
+) -> QueryError:
+    """Make the error that a calendar's step or cells are no constant length of time."""
+    match node:
+        case syntax.CalendarStep(count=count, step=step):
+            message = f"{count}{step} has no constant length"
+            hint = (
+                f"the cells of a time domain have: TDom(-∞, ∞, calendar({count}{step}))"
+            )
+        case syntax.CalendarPrecision():
+            message = "a calendar is no length of time"
+            hint = "it is the precision of a time domain: TDom(-∞, ∞, calendar(1d))"
+        case syntax.CellCount():
+            message = "cells are counted in the earlier bound of a window only"
+            hint = "like ~x[d - 1 cell : d]"
+    return QueryError("E0107", message, node.span, hint)
 
 
 def other_time(name: str, time: str, span: Span) -> QueryError:

@@ -187,6 +187,7 @@ FUNCTIONS_ELSEWHERE = {
         'the zone stands beside the time: write hour(t, "Europe/Berlin")'),
     **dict.fromkeys(("random", "rand"), "a query gives the same result on every run"),
     **dict.fromkeys(("groupby", "group_by", "partition_by", "over"), _KEYED),
+    "calendar": "it is the precision of a time domain: TDom(-∞, ∞, calendar(1d))",
     "key": "a key that is read is a field too: input x by id : { id: i64, v: f64 }",
     "print": _DEFINE,
 }  # fmt: skip

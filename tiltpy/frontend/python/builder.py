@@ -35,7 +35,12 @@ from tiltpy.frontend.python.expressions import (
     lift,
 )
 from tiltpy.frontend.python.sharing import share
-from tiltpy.frontend.python.times import Length, lift_time, write_bound
+from tiltpy.frontend.python.times import (
+    CalendarArgument,
+    Length,
+    lift_time,
+    write_bound,
+)
 from tiltpy.frontend.python.window_ends import lift_end
 from tiltpy.frontend.surface import syntax
 from tiltpy.ir.nodes import Query
@@ -52,14 +57,15 @@ class TDom(Expression):
     It is also its own time variable: `x[t - "10s"]`, and `t` as a number of ticks.
     `start` and `end` are ticks, a duration, a `datetime`, the name of a bound that is
     given when the query runs, or None: infinite. Section 4.1 of the paper. With `left`
-    a cell is `[g, g + precision)` of a grid point, else `(g - precision, g]`.
+    a cell is `[g, g + precision)` of a grid point, else `(g - precision, g]`; the cells
+    of `calendar("1d", "Europe/Berlin")` are dates.
     """
 
     def __init__(
         self,
         start: Length | date | None = None,
         end: Length | date | None = None,
-        precision: Length = 1,
+        precision: Length | CalendarArgument = 1,
         offset: Length = 0,
         *,
         left: bool = False,
@@ -68,9 +74,15 @@ class TDom(Expression):
         arguments = (
             write_bound(start, float("-inf"), span),
             write_bound(end, float("inf"), span),
-            lift_time(precision).syntax,
+            precision.syntax
+            if isinstance(precision, CalendarArgument)
+            else lift_time(precision).syntax,
             lift_time(offset).syntax,
         )
+        if isinstance(precision, CalendarArgument) and (left or offset != 0):
+            message = "the cells of a calendar begin with its dates already"
+            hint = "leave the offset and `left` out"
+            raise QueryError("E0206", message, span, hint)
         check_argument("left", left, bool, "True or False")
         domain = syntax.TimeDomain(syntax.Word(_TIME, span), arguments, span, left)
         time = syntax.Name(_TIME, span)

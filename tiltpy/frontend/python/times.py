@@ -1,20 +1,58 @@
 """Times in Python: what stands for a length of time, a time or a bound of a domain."""
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
+from tiltpy.argument_checks import check_argument
 from tiltpy.errors import QueryError
 from tiltpy.frontend.hints.numbers import hint_text
+from tiltpy.frontend.python.caller_span import caller_span
 from tiltpy.frontend.python.expressions import Expression, lift
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.surface.durations import is_duration, parse_duration
 from tiltpy.source import Span
+from tiltpy.types import STEPS
 
 NAME = re.compile(r"[^\W\d]\w*'*")
 
 Length = str | int | timedelta
 """A length of time: "10s", a number of ticks, or a `timedelta`."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarArgument:
+    """The precision of a time domain over a calendar, made by `calendar`."""
+
+    syntax: syntax.CalendarPrecision
+
+
+def calendar(step: str, zone: str | None = None) -> CalendarArgument:
+    """Make the precision of a time domain of dates: cells of a calendar.
+
+    The step is "1d", "1w" (from Monday), "1mo", "1q", "1y", or several of one kind; the
+    zone is one like "Europe/Berlin", by default UTC. `x[t - cells(1) : t]` is the cell.
+    """
+    span = caller_span()
+    check_argument("step", step, str, 'a step like "1mo"')
+    match = _STEP.fullmatch(step)
+    steps = [each for each in STEPS if match is not None and match[2] == each]
+    if match is None or not steps or not int(match[1]):
+        message = f'"{step[:40]}" is no step of a calendar'
+        hint = 'days, weeks, months, quarters, years: "1d", "1w", "1mo", "1q", "1y"'
+        raise QueryError("E0206", message, span, hint)
+    text = None if zone is None else lift(zone).syntax
+    count = syntax.CalendarStep(int(match[1]), steps[0], span)
+    return CalendarArgument(syntax.CalendarPrecision(count, text, span))
+
+
+def cells(count: int) -> Expression:
+    """Count cells of a time domain, in the earlier bound of a window."""
+    check_argument("count", count, int, "a number of cells")
+    return Expression(syntax.CellCount(count, caller_span()))
+
+
+_STEP = re.compile(r"(\d{1,9})(d|w|mo|q|y)")
 
 
 def lift_time(value: object) -> Expression:

@@ -11,6 +11,7 @@ from typing import assert_never
 from tiltpy.errors import QueryError
 from tiltpy.ops import BinaryOp, UnaryOp
 from tiltpy.source import Span
+from tiltpy.types import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,32 @@ class DurationLiteral:
 
     nanoseconds: int
     finest: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarStep:
+    """`1mo`: a step of a calendar, which has no constant length."""
+
+    count: int
+    step: Step
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarPrecision:
+    """`calendar(1mo, zone)` as the precision of a time domain."""
+
+    step: CalendarStep
+    zone: "Expr | None"
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class CellCount:
+    """`2 cells`, in the earlier bound of a window."""
+
+    count: int
     span: Span
 
 
@@ -241,6 +268,9 @@ class Member:
 Expr = (
     Number
     | DurationLiteral
+    | CalendarStep
+    | CalendarPrecision
+    | CellCount
     | Moment
     | Bool
     | PhiLiteral
@@ -464,6 +494,8 @@ def operands(node: Expr) -> tuple[Expr, ...]:
         case (
             Number()
             | DurationLiteral()
+            | CalendarStep()
+            | CellCount()
             | Moment()
             | Bool()
             | PhiLiteral()
@@ -477,6 +509,8 @@ def operands(node: Expr) -> tuple[Expr, ...]:
             return (node.condition,)
         case Strict() | Nearest():
             return (node.time,)
+        case CalendarPrecision():
+            return () if node.zone is None else (node.zone,)
         case Ref():
             bounds = node.start, node.stop, node.within
             return tuple(bound for bound in bounds if bound is not None)

@@ -9,6 +9,7 @@ from lark.tree import Meta
 from tiltpy.frontend.surface import syntax
 from tiltpy.frontend.text.tree_reader import Rule, TreeReader
 from tiltpy.source import Span
+from tiltpy.types import NANOSECONDS
 
 
 def _read_block(reader: TreeReader, meta: Meta, nodes: list[Any]) -> syntax.BlockBody:
@@ -77,7 +78,58 @@ def make_domain(
             call.span,
             "write TDom(-∞, ∞, 1), or other bounds and another precision",
         )
+    match arguments[2:]:
+        case [syntax.CallExpression(callee=syntax.Word(text="calendar")) as cells, *_]:
+            arguments[2] = _read_calendar(reader, cells)
+            behind = arguments[3].span if len(arguments) > 3 else None
+            if left or behind is not None:
+                message = "the cells of a calendar begin with its dates already"
+                hint = "leave the offset and `left` out"
+                reader.fail("E0206", message, behind or cells.span, hint)
+        case _:
+            pass
     return syntax.TimeDomain(name, tuple(arguments), span, left)
+
+
+_CALENDAR = 'calendar takes a step and a time zone, like calendar(1d, "Europe/Berlin")'
+
+
+def _read_calendar(reader: TreeReader, call: syntax.CallExpression) -> syntax.Expr:
+    """Read `calendar(step, zone)`, the precision of a time domain."""
+    arguments = list(call.arguments)
+    for binding in call.named:
+        if binding.name.text == "zone" and len(arguments) == 1:
+            arguments.append(binding.value)
+        else:
+            message = f"calendar has no place for `{binding.name.text}`"
+            reader.fail("E0206", message, binding.name.span, _CALENDAR)
+    if len(arguments) not in (1, 2):
+        message = f"calendar takes one or two arguments, not {len(arguments)}"
+        reader.fail("E0206", message, call.span, _CALENDAR)
+        return call
+    step = read_step(arguments[0])
+    if isinstance(step, str):
+        hint = "the steps are days, weeks, months, quarters, years: 1d, 1w, 1mo, 1q, 1y"
+        reader.fail("E0206", step, arguments[0].span, hint)
+        return call
+    zone = arguments[1] if len(arguments) > 1 else None
+    return syntax.CalendarPrecision(step, zone, call.span)
+
+
+def read_step(node: syntax.Expr) -> syntax.CalendarStep | str:
+    """Read a step of a calendar, in which `1d` is a date; or say what is wrong."""
+    day = NANOSECONDS["d"]
+    match node:
+        case syntax.CalendarStep(count=count) if count > 0:
+            return node
+        case syntax.DurationLiteral(nanoseconds=length, finest=finest) if length:
+            if finest == day:
+                return syntax.CalendarStep(length // day, "d", node.span)
+            return "hours and what is shorter have one length, on every calendar"
+        case syntax.CalendarStep() | syntax.DurationLiteral():
+            return "a step of a calendar is one at least"
+        case _:
+            return "a step of a calendar was expected"
 
 
 def _read_local_object(

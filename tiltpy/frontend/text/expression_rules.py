@@ -15,8 +15,10 @@ from tiltpy.frontend.surface.names import RESERVED
 from tiltpy.frontend.surface.timestamps import read_moment
 from tiltpy.frontend.text.literals import parse_number
 from tiltpy.frontend.text.tree_reader import Rule, TreeReader
+from tiltpy.limits import MAX_DIGITS
 from tiltpy.ops import REDUCTION_SYMBOLS, BinaryOp, UnaryOp
 from tiltpy.source import Span
+from tiltpy.types import STEPS
 
 _DATE = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])")
 _CONSTANTS = {"inf": float("inf"), "∞": float("inf"), "nan": float("nan")}
@@ -67,10 +69,23 @@ def _read_number(reader: TreeReader, _: Meta, nodes: list[Any]) -> syntax.Expr:
     try:
         if token.type == "DURATION":
             return parse_duration(str(token), span)
+        if token.type == "CELLS":
+            count = parse_number(str(token).split()[0], span)
+            assert isinstance(count, int)
+            return syntax.CellCount(count, span)
         return syntax.Number(parse_number(str(token), span), span)
     except QueryError as error:
         reader.errors.append(error)
         return syntax.Number(1, span)
+
+
+def _read_step(reader: TreeReader, _: Meta, nodes: list[Any]) -> syntax.Expr:
+    text = str(nodes[0])
+    digits = text.rstrip("moqwy")
+    step = next(each for each in STEPS if each == text[len(digits) :])
+    if len(digits) > MAX_DIGITS:
+        digits = "0"
+    return syntax.CalendarStep(int(digits), step, reader.span(nodes[0]))
 
 
 def _read_name(reader: TreeReader, _: Meta, nodes: list[Any]) -> syntax.Expr:
@@ -195,6 +210,7 @@ EXPRESSION_RULES: Mapping[str, Rule] = {
     "member": _read_member,
     "text": _read_text,
     "number": _read_number,
+    "step": _read_step,
     "name": _read_name,
     "paren": _read_paren,
     "reference": _read_reference,

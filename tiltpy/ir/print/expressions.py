@@ -107,6 +107,9 @@ class ExprPrinter:
                 return f"~{window.object}[last {count} : {end}{within}]"
             case None:
                 start = "-∞" if past else self.format_time(window.start)
+                if window.cells is not None:
+                    count = window.cells.count
+                    start = f"{self.time} - {count} cell{'s' if count > 1 else ''}"
                 return f"~{window.object}[{start} : {end}]"
             case _:
                 assert_never(window.limit)

@@ -9,12 +9,13 @@ from collections.abc import Iterator, Sequence
 
 from tiltpy.ir.nodes import Expr, Input, Let, Query, TemporalExpr, UserReduction
 from tiltpy.ir.print.expressions import ExprPrinter, format_cut, format_expr
-from tiltpy.ir.print.literals import column
+from tiltpy.ir.print.literals import column, quote_string
 from tiltpy.ir.reductions import clauses
 from tiltpy.ir.traversal import walk
 from tiltpy.types import (
     Bound,
     Boundary,
+    Calendar,
     Reach,
     Struct,
     TDom,
@@ -87,11 +88,19 @@ def _time_names() -> Iterator[str]:
 
 def _domain(tdom: TDom, printer: ExprPrinter) -> str:
     start, end = _bound(tdom.start, "-∞"), _bound(tdom.end, "∞")
+    if tdom.calendar is not None:
+        return f"TDom({start}, {end}, {calendar(tdom.calendar)})"
     offset = (tdom.offset + tdom.left) % tdom.precision
     shift = f", offset={printer.ticks(offset)}" if offset else ""
     if tdom.left:  # behind arguments without names
         shift = shift.replace("offset=", "") + ", left"
     return f"TDom({start}, {end}, {printer.ticks(tdom.precision)}{shift})"
+
+
+def calendar(cells: Calendar) -> str:
+    """Format a calendar as the precision of a time domain."""
+    zone = f", {quote_string(cells.zone)}" if cells.zone else ""
+    return f"calendar({cells.count}{cells.step}{zone})"
 
 
 def _bound(bound: Bound, infinite: str) -> str:

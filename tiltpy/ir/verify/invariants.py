@@ -167,6 +167,8 @@ def _verify_tdom(tdom: TDom, scope: _VerifyScope) -> None:
     precision, offset = tdom.precision, tdom.offset
     scope.require(0 < precision <= MAX_OFFSET, f"precision {precision}")
     scope.require(0 <= offset < precision, f"offset {offset} of precision {precision}")
+    if tdom.calendar is not None:
+        scope.require((precision, offset) == (1, 0), f"{tdom.calendar} and a precision")
     for bound in (tdom.start, tdom.end):
         if isinstance(bound, int):
             scope.require(abs(bound) <= MAX_TIME, f"bound {bound} beyond ±2^62")
@@ -259,6 +261,12 @@ def _verify_window(window: Window, scope: _VerifyScope) -> None:
         scope.require(window.edge is not None, "an as-of look goes by stamps")
     ordered = window.start < window.end
     scope.require(ordered, f"window from {window.start} to {window.end} is empty")
+    if window.cells is not None:
+        longest = window.cells.calendar.longest
+        reach = -window.cells.count * longest, 0
+        scope.require(
+            (window.start, window.end) == reach, f"the reach of {window.cells}"
+        )
 
 
 def _verify_element(window: Window, element: Expr, scope: _VerifyScope) -> None:

@@ -32,7 +32,6 @@ class ClippedWindow:
         *,
         leaps: bool,
         rankings: Rankings,
-        precision: int,
     ) -> None:
         self.outer = outer
         self.rows = outer.rows
@@ -44,7 +43,7 @@ class ClippedWindow:
             steps=False,
             leaps=leaps,
             rankings=rankings,
-            precision=precision,
+            low=outer.low,
             whole_rows=True,
         )
 

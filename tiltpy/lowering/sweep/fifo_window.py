@@ -35,6 +35,7 @@ from tiltpy.loops.build import (
 )
 from tiltpy.loops.nodes import For, LExpr, Var, While
 from tiltpy.lowering.sweep.limited_bound import LimitedBound
+from tiltpy.lowering.sweep.low_edge import LowEdge
 from tiltpy.lowering.sweep.order_statistics import WholeWindow
 from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.lowering.sweep.recomputed_window import ClipWatch, WindowRows, recompute
@@ -66,7 +67,7 @@ class SlidingWindow:
         steps: bool,
         leaps: bool,
         rankings: Rankings,
-        precision: int,
+        low: LowEdge,
         whole_rows: bool = False,
         restart: Restart | None = None,
     ) -> None:
@@ -78,7 +79,8 @@ class SlidingWindow:
         self.leaps = leaps
         self.tracks: dict[Expr, Track] = {}
         self.wholes: dict[Expr, WholeWindow] = {}
-        self.clips = ClipWatch(window, precision)
+        self.low = low
+        self.clips = ClipWatch(window, low)
         self.now: LExpr = i64(0)
         self.occupied = False
         bound = bounds.shared_bound if steps else bounds.new_bound
@@ -92,10 +94,10 @@ class SlidingWindow:
                 builder, window, self.hi, count=count, restart=restart
             )
         elif whole_rows:
-            self.lo = bound(rows, "start", window.start - 1)
+            self.lo = bound(rows, "start", low.offset - 1)
             self.hi = bound(rows, "end", window.end)
         else:
-            self.lo = bound(rows, "end", window.start)
+            self.lo = bound(rows, "end", low.offset)
             self.hi = bound(rows, "start", window.end - 1)
         self.middle = builder.fresh(f"{rows.name}.middle")
         self.base = builder.fresh(f"{rows.name}.base")
@@ -190,7 +192,7 @@ class SlidingWindow:
 
     def window_rows(self) -> WindowRows:
         """The rows that are in the window now."""
-        low = add(self.now, i64(self.window.start))
+        low = self.low.at(self.now)
         high = add(self.now, i64(self.window.end))
         return WindowRows(self.rows, self.lo.row, self.hi.row, low, high, mixed=False)
 
@@ -330,7 +332,7 @@ class SlidingWindow:
             track.evict(passing, self.lo.row, lt(self.lo.row, self.hi.row))
         if isinstance(self.lo, RowBound) and self.leaps and not observers:
             self.lo.leap(block, now, block.costs.leap_rows)
-        self.lo.run(block, now, passing)
+        self.lo.run(block, self.low.follow(now), passing)
 
     def _flip(self, block: Block, stop: LExpr) -> None:
         """Move all rows before `stop` to the front: combine suffixes, newest first."""
@@ -354,7 +356,8 @@ class SlidingWindow:
         coming: LExpr = self.hi.due
         if isinstance(self.lo, LimitedBound) and self.lo.restart is not None:
             coming = select(self.lo.restart.has_come(), coming, INF)
-        return [self.lo.due, coming, *self.clips.changes]
+        leaving = self.lo.due if self.low.cells is None else INF
+        return [leaving, coming, *self.clips.changes]
 
     def cut(self, element: Expr, *, bounds: bool) -> LExpr:
         """Whether other snapshots contribute than at the visit before.

@@ -70,13 +70,15 @@ class Sweep:
         self.definition = definition
         self.plan = plan.operands
         self.tdom = definition.tdom
-        self.every_tick = self.tdom.precision == 1
+        self.every_tick = self.tdom.precision == 1 and self.tdom.calendar is None
         self.every_cell = uses_time(definition)
         self.strict = strict_points(definition)
         self.now = builder.fresh("now")
         self.operands = SweepOperands(
             builder, definition, objects, self.now, rankings, plan.operands
         )
+        cells = self.operands.cells
+        self.visited = self.now if cells is None else cells.tick
         self.short: MergeLoop | EventLoop | EdgeLoop | None
         match plan:
             case MergeScan():
@@ -107,6 +109,8 @@ class Sweep:
         begin = self.builder.fresh("begin")
         head, body = block.inner(), block.inner()
         settled = self._skip(head, last, exists)
+        if self.operands.cells is not None:
+            self.operands.cells.advance(body, self.now)
         changes = self.operands.advance(body, settled)
         until, after = self._until(body, changes, last)
         value = self.operands.value(body)
@@ -114,7 +118,7 @@ class Sweep:
         at = self._output_index(body, value, count, exists, begin)
         write_snapshot(body, out, at, value, begin, until)
         body.set(count, add(at, convert(value.valid, I64)))
-        body.set(self.now, after)
+        body.set(self.visited, after)
         if store is not None:
             store.flush(body)
         if isinstance(self.short, MergeLoop):
@@ -124,9 +128,9 @@ class Sweep:
         if not self.plan.always_cuts:
             block.set(exists, FALSE)
             block.set(begin, i64(0))
-        block.set(self.now, first)
+        block.set(self.visited, first)
         self.operands.start(block, first)
-        block.add(While(le(self.now, last), body.body(), head.body()))
+        block.add(While(le(self.visited, last), body.body(), head.body()))
         behind = block.inner()
         self.operands.finish(behind, last)
         block.when(le(first, last), behind)
@@ -143,7 +147,7 @@ class Sweep:
 
         `exists` and `begin` go from the visit before to this one.
         """
-        here = sub(self.now, i64(self.tdom.precision))
+        here = sub(self.visited, i64(self.tdom.precision))
         if self.plan.always_cuts:
             block.set(begin, here)
             return count
@@ -195,6 +199,8 @@ class Sweep:
         in: those are one visit up to the next change.
         """
         precision = i64(self.tdom.precision)
+        if self.tdom.calendar is not None:
+            return block.name("until", least(self.now, last)), add(self.now, precision)
         here = self.now, add(self.now, precision)
         if self.plan.one_tick is not None:
             return here
@@ -234,12 +240,16 @@ class Sweep:
             Shape.ROW_PANES if folds_rows(self.plan) else Shape.SWEEP,
             (*reads, *self.operands.further_reads()),
             self._changes(reads),
-            self.every_cell or bool(self.operands.cut_windows()),
+            self.every_cell
+            or self.tdom.calendar is not None
+            or bool(self.operands.cut_windows()),
             implicit_times=False,
             structures=self.operands.structures(),
             strict=self._strict(),
-            skips=tuple(map(_read, self.strict)),
-            cut=() if self.every_cell else self.operands.cut_windows(),
+            skips=() if self.tdom.calendar else tuple(map(_read, self.strict)),
+            cut=()
+            if self.every_cell or self.tdom.calendar
+            else self.operands.cut_windows(),
             recomputed=self.operands.recomputed_windows(),
             resumes=self.operands.resumes,
             distinct=self.definition.distinct,
@@ -249,8 +259,8 @@ class Sweep:
         """The ranges in which objects need snapshots for this one not to be φ."""
         points = map(_read, self.strict)
         windows = strict_windows(self.definition)
-        fixed = (w for w in windows if w.is_fixed)
-        return (*points, *(Read(w.object, w.start, w.end) for w in fixed))
+        ranges = (Read(w.object, w.start, w.end) for w in windows if w.is_fixed)
+        return self.operands.whole_cells((*points, *ranges))
 
     def _changes(self, reads: tuple[Read, ...]) -> RowCount:
         """A bound on the changes; rows of one tick make a snapshot each."""

@@ -1,6 +1,7 @@
 """Operands of a sweep loop: cursors, windows, and the cuts of the object."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import assert_never
 
 from tiltpy.abi.layouts import TimeLayout
@@ -33,6 +34,7 @@ from tiltpy.ir.nodes import (
 )
 from tiltpy.loops.build import FALSE, INF, NEVER, TRUE, add, conj, disj, i64, lt
 from tiltpy.loops.nodes import Lane, LExpr, Var
+from tiltpy.lowering.sweep.calendar_cells import CalendarCells
 from tiltpy.lowering.sweep.clipped_window import ClippedWindow
 from tiltpy.lowering.sweep.cursors import (
     Cursor,
@@ -43,6 +45,7 @@ from tiltpy.lowering.sweep.cursors import (
 )
 from tiltpy.lowering.sweep.fifo_window import SlidingWindow
 from tiltpy.lowering.sweep.look_window import LookWindow, NearestLook
+from tiltpy.lowering.sweep.low_edge import LowEdge
 from tiltpy.lowering.sweep.present_window import PresentWindow
 from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.lowering.sweep.refolded_window import RefoldedWindow
@@ -84,7 +87,8 @@ class SweepOperands:
         self.now = now
         self.rankings = rankings
         self.plan = plan
-        self.every_tick = definition.tdom.precision == 1
+        self.cells = CalendarCells.of(builder, definition)
+        self.every_tick = definition.tdom.precision == 1 and self.cells is None
         self.bounds = RowBounds(builder)
         self.cursors = {p: self._cursor(p, how) for p, how in plan.points}
         self.windows = {w: self._window(w, how) for w, how in plan.windows}
@@ -130,13 +134,15 @@ class SweepOperands:
 
     def _window(self, window: Window, plan: WindowPlan) -> LoopWindow:
         rows = self.objects[window.object]
-        precision = self.definition.tdom.precision
+        low = LowEdge(window.start, i64(self.definition.tdom.precision))
+        if self.cells is not None:
+            low = self.cells.low_edge(window)
         match plan:
             case WindowPlan.TUMBLING_FOLD:
-                return TumblingWindow(self.builder, rows, window)
+                return TumblingWindow(self.builder, rows, window, low)
             case WindowPlan.UNORDERED:
                 return UnorderedWindow(
-                    self.builder, rows, window, precision, rankings=self.rankings
+                    self.builder, rows, window, low, rankings=self.rankings
                 )
             case WindowPlan.RUNNING | WindowPlan.REFOLDED:
                 running = plan is WindowPlan.RUNNING
@@ -162,7 +168,7 @@ class SweepOperands:
                     steps=self.plan.stepped and rows.disjoint and window.is_fixed,
                     leaps=self.every_tick,
                     rankings=self.rankings,
-                    precision=precision,
+                    low=low,
                     restart=self._restart(window),
                 )
             case _:
@@ -188,7 +194,6 @@ class SweepOperands:
                 slide,
                 leaps=self.every_tick,
                 rankings=self.rankings,
-                precision=self.definition.tdom.precision,
             )
         self.clipped[node.window].reduce(reduction, node)
 
@@ -221,7 +226,7 @@ class SweepOperands:
             and cut.bounds
             and not self.objects[cut.window.object].layout.points
         )
-        return tuple(
+        return self.whole_cells(
             Read(window.object, window.start, window.end)
             for window in dict.fromkeys(windows)
         )
@@ -381,7 +386,7 @@ class SweepOperands:
             )
             if slide is Slide.RECOMPUTE and node.window.is_fixed:
                 reads[node.window] = Read(rows.name, node.window.start, node.window.end)
-        return tuple(reads.values())
+        return self.whole_cells(reads.values())
 
     def reads(self) -> tuple[Read, ...]:
         """The time ranges that the loop reads of each object."""
@@ -389,7 +394,17 @@ class SweepOperands:
         folded = (window for window, _ in self.present)
         every = dict.fromkeys((*self.windows, *folded))
         windows = (read for window in every for read in window_reads(window))
-        return (*points, *windows)
+        return self.whole_cells((*points, *windows))
+
+    def whole_cells(self, reads: Iterable[Read]) -> tuple[Read, ...]:
+        """Widen time ranges by the ticks from a time to the end of its cell.
+
+        Only calendars have times that are no ends of cells.
+        """
+        ahead = 0 if self.cells is None else self.definition.tdom.longest - 1
+        return tuple(
+            replace(read, high=min(read.high + ahead, ALL_FUTURE)) for read in reads
+        )
 
     def further_reads(self) -> Iterator[Read]:
         """Yield the time ranges in which other times than the loop's own matter.

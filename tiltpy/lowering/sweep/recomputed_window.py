@@ -30,6 +30,7 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import For, LExpr, Var, While
+from tiltpy.lowering.sweep.low_edge import LowEdge
 from tiltpy.lowering.sweep.window_elements import assign_state
 from tiltpy.types import BOOL
 
@@ -92,9 +93,9 @@ class ClipWatch:
     `changes` are the next times at which they clip another event or at another time.
     """
 
-    def __init__(self, window: Window, precision: int) -> None:
+    def __init__(self, window: Window, low: LowEdge) -> None:
         self.window = window
-        self.precision = precision
+        self.low = low
         self.watched: dict[Expr, Var] = {}
         self.changes: list[LExpr] = []
 
@@ -123,7 +124,7 @@ class ClipWatch:
         rows, tick = window.rows, add(now, i64(1))
         occupied = lt(window.first, window.stop)
         oldest = rows.start_at(rows.clamp(window.first))
-        begins = add(sub(oldest, i64(self.window.start)), i64(1))
+        begins = add(self.low.due(oldest), i64(1))
         newest = rows.end_at(greatest(sub(window.stop, i64(1)), i64(0)))
         beyond = select(lt(window.high, newest), tick, INF)
         return select(occupied, least(greatest(tick, begins), beyond), INF)
@@ -151,7 +152,7 @@ class ClipWatch:
         """
         row = block.builder.fresh("cut.newest")
         block.set(row, sub(window.stop, i64(1)))
-        before = sub(window.high, i64(self.precision))
+        before = sub(window.high, self.low.step)
         back = block.inner()
         back.set(row, sub(row, i64(1)))
         starts = window.rows.start_at(window.rows.clamp(row))
@@ -170,6 +171,6 @@ class ClipWatch:
         rows = window.rows
         value = element_of(block, rows, row, element)
         valid = window.contributes(block, row, value)
-        before = sub(window.high, i64(self.precision))
+        before = sub(window.high, self.low.step)
         clipped = disj(lt(rows.start_at(row), window.low), lt(before, rows.end_at(row)))
         block.set(changed, disj(changed, conj(valid, clipped)))

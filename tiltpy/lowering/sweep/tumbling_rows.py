@@ -35,6 +35,7 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Array, CountTrue, Lane, LExpr, Prefetch, Var, While, Wide
+from tiltpy.lowering.sweep.low_edge import LowEdge
 from tiltpy.lowering.sweep.window_elements import aggregate_of
 from tiltpy.types import BOOL, I64
 
@@ -47,11 +48,12 @@ class TumblingWindow:
     """
 
     def __init__(
-        self, builder: KernelBuilder, rows: ObjectRows, window: Window
+        self, builder: KernelBuilder, rows: ObjectRows, window: Window, low: LowEdge
     ) -> None:
         self.builder = builder
         self.rows = rows
         self.window = window
+        self.low = low
         self.lo = builder.fresh(f"{rows.name}.end")
         self.hi = builder.fresh(f"{rows.name}.start")
         self.size = builder.fresh(f"{rows.name}.held")
@@ -106,7 +108,7 @@ class TumblingWindow:
         """
         rows = self.rows
         assert rows.ends is not None
-        begin = block.name("begin", add(now, i64(self.window.start)))
+        begin = block.name("begin", self.low.at(now))
         final = block.name("final", add(now, i64(self.window.end - 1)))
         ended = le(rows.end_or_never(self.lo), begin)
         block.set(self.lo, greatest(sub(self.hi, i64(1)), i64(0)))
@@ -140,7 +142,7 @@ class TumblingWindow:
 
     def changes(self) -> list[LExpr]:
         """The first times of the loop at which the window has other rows."""
-        leaving = sub(self.rows.end_or_never(self.lo), i64(self.window.start))
+        leaving = self.low.due(self.rows.end_or_never(self.lo))
         coming = sub(self.rows.start_or_never(self.hi), i64(self.window.end - 1))
         return [leaving, coming]
 

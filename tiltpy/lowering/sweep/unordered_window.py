@@ -31,6 +31,7 @@ from tiltpy.loops.build import (
     sub,
 )
 from tiltpy.loops.nodes import Array, Bin, LExpr, Store, Var, While
+from tiltpy.lowering.sweep.low_edge import LowEdge
 from tiltpy.lowering.sweep.order_statistics import WholeWindow
 from tiltpy.lowering.sweep.ranking import Rankings
 from tiltpy.lowering.sweep.recomputed_window import ClipWatch, WindowRows, recompute
@@ -49,7 +50,7 @@ class UnorderedWindow:
         builder: KernelBuilder,
         rows: ObjectRows,
         window: Window,
-        precision: int,
+        low: LowEdge,
         *,
         rankings: Rankings,
     ) -> None:
@@ -64,7 +65,8 @@ class UnorderedWindow:
         self.states: dict[tuple[Expr, Aggregate], tuple[Array, ...]] = {}
         self.changed: dict[Expr, Var] = {}
         self.wholes: dict[Expr, WholeWindow] = {}
-        self.clips = ClipWatch(window, precision)
+        self.low = low
+        self.clips = ClipWatch(window, low)
         self.oldest: Var | None = None
         self.now: LExpr = i64(0)
 
@@ -104,7 +106,7 @@ class UnorderedWindow:
     def _window_rows(self) -> WindowRows:
         """The rows from the oldest on, which include those in the window now."""
         assert self.oldest is not None
-        low = add(self.now, i64(self.window.start))
+        low = self.low.at(self.now)
         high = add(self.now, i64(self.window.end))
         return WindowRows(self.rows, self.oldest, self.next, low, high, mixed=True)
 
@@ -157,7 +159,7 @@ class UnorderedWindow:
 
     def advance(self, block: Block, now: LExpr) -> None:
         """Move to the loop's time."""
-        low = block.name("low", add(now, i64(self.window.start)))
+        low = block.name("low", self.low.at(now))
         high = block.name("high", add(now, i64(self.window.end)))
         for changed in self.changed.values():
             block.set(changed, FALSE)
@@ -242,7 +244,7 @@ class UnorderedWindow:
     def changes(self) -> list[LExpr]:
         """The first times of the loop at which the window has other rows."""
         coming = sub(self.rows.start_or_never(self.next), i64(self.window.end - 1))
-        leaving = sub(load(self.ends, _ONE), i64(self.window.start))
+        leaving = self.low.due(load(self.ends, _ONE))
         return [coming, leaving, *self.clips.changes]
 
     def value(self, block: Block, node: Reduce) -> LoopValue:

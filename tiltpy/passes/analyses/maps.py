@@ -57,7 +57,8 @@ def map_of(
     definition: TemporalExpr, objects: Callable[[str], Input | TemporalExpr]
 ) -> Map | None:
     """Read a definition as a map, if it has one snapshot for each that it reads."""
-    if not definition.tdom.is_infinite or len(definition.cuts) != 1:
+    tdom = definition.tdom
+    if not tdom.is_infinite or tdom.calendar or len(definition.cuts) != 1:
         return None
     cut = definition.cuts[0]
     if not isinstance(cut, CutPoint) or cut not in strict_in(definition.body):
@@ -101,9 +102,9 @@ def see_through(reader: TemporalExpr, object: str, map: Map) -> TemporalExpr | N
     """Replace the reader's windows of an object by windows of what the object maps.
 
     None if an element would grow too large, or if it matters where the snapshots start
-    and end and the map looks elsewhere: its own do so at other times.
+    and end, or the window, and the map looks elsewhere: its own do so at other times.
     """
-    if map.offset and any(_sees_bounds(cut, object) for cut in leaf_cuts(reader.cuts)):
+    if map.offset and any(_sees_edges(cut, object) for cut in leaf_cuts(reader.cuts)):
         return None
     if any(_sees_rows(cut, object, map) for cut in leaf_cuts(reader.cuts)):
         return None
@@ -150,8 +151,11 @@ def _folded_structs(reader: TemporalExpr, object: str) -> Iterator[Expr]:
             yield node.element
 
 
-def _sees_bounds(cut: Cut, object: str) -> bool:
-    return isinstance(cut, CutWindow) and cut.bounds and cut.window.object == object
+def _sees_edges(cut: Cut, object: str) -> bool:
+    """Tell whether a cut is a window that must stay where it is."""
+    if not isinstance(cut, CutWindow) or cut.window.object != object:
+        return False
+    return cut.bounds or cut.window.cells is not None
 
 
 def _sees_rows(cut: LeafCut, object: str, map: Map) -> bool:

@@ -22,7 +22,8 @@ def row_inputs(query: Query) -> Mapping[str, tuple[TDom, ...]]:
     domains: dict[str, tuple[TDom, ...]] = {}
     for definition in query.definitions:  # each after those that it refers to
         strict = [deciding[point.object] for point in strict_in(definition.body)]
-        fine = definition.tdom.precision == 1
+        tdom = definition.tdom
+        fine = tdom.precision == 1 and tdom.calendar is None
         deciding[definition.name] = frozenset().union(*strict if fine else ())
         if definition.name in query.outputs:
             for name in deciding[definition.name]:

@@ -18,9 +18,10 @@ def tumbling_fold(
 ) -> Refusal | None:
     """Refuse a window that overlaps the one before, is short, or does not fold."""
     precision = definition.tdom.precision
+    tumbles = window.cells is not None and window.cells.count == 1
     if layout.time not in (TimeLayout.CONTIGUOUS, TimeLayout.INTERVALS):
         return Refusal(f"~{window.object} is {layout.time.value}")
-    if window.end - window.start > precision:
+    if window.end - window.start > precision and not tumbles:
         return Refusal(f"windows of ~{window.object} overlap")
     if window.end - window.start < costs.shortest_tumbling:
         return Refusal(f"windows of ~{window.object} are short")

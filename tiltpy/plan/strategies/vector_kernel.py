@@ -37,6 +37,8 @@ def plan_vector(
 
     Without `fused` each object has a loop of its own over the whole time range.
     """
+    if any(definition.tdom.calendar for definition in query.definitions):
+        return Refusal("a time domain has the cells of a calendar")
     low = common_low(query)
     if low is None:
         return Refusal("the precisions are no multiples of one another")

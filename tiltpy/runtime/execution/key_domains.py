@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tiltpy.calendars import round_up
 from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrays.snapshot_buffer import SnapshotBuffer
 from tiltpy.runtime.execution.call_numbers import ceil_to, floor_to
@@ -93,7 +94,7 @@ def key_domains(
     first, last, there = _spans(inputs, count)
     start, end = request.limits(tdom)
     low = first if start is None else np.full(count, start)
-    high = ceil_to(tdom, last) if end is None else np.full(count, end)
+    high = round_up(tdom, last) if end is None else np.full(count, end)
     wanted = there & (low < high)
     return Domains(np.where(wanted, low, 0), np.where(wanted, high, 0))
 

@@ -155,7 +155,7 @@ class Extents(Generic[N]):
         if loop.shape is Shape.ROWS:
             visits = self.rows_of(loop.changes, LANES)
         else:
-            cells = (last - first) // loop.tdom.precision + 2
+            cells = (last - first) // loop.tdom.shortest + 2 + loop.tdom.irregular
             visits = least(cells, self._changes(loop))
         return choose(first > last, 1, visits)
 
@@ -186,7 +186,7 @@ class Extents(Generic[N]):
             ticks = rows.cover(begin, stop)
         else:
             ticks = ticks_of(rows.buffer, rows.first + begin, rows.first + stop)
-        cells: N = ticks // loop.tdom.precision + stop - begin
+        cells: N = ticks // loop.tdom.shortest + stop - begin
         return cells
 
 

@@ -10,6 +10,7 @@ from typing import Generic
 
 import numpy as np
 
+from tiltpy.calendars import end_of_cell
 from tiltpy.errors import DataError
 from tiltpy.ir.nodes import Query, TemporalExpr
 from tiltpy.runtime.arrays.dtypes import Times
@@ -122,7 +123,7 @@ def output_domain(
     if start is None and spans:
         start = min(spans)[0]
     if end is None and spans:
-        end = tdom.ceil(max(span[1] for span in spans))
+        end = end_of_cell(tdom, max(span[1] for span in spans))
     return EMPTY if start is None or end is None else Domain(start, end)
 
 

@@ -69,7 +69,7 @@ class Coverage(Extents[N]):
         if loop.shape is Shape.ROWS:
             bound = self.rows_of(loop.changes, 0)
         else:
-            cells = (last - first) // loop.tdom.precision + 1
+            cells = (last - first) // loop.tdom.shortest + 1 + loop.tdom.irregular
             bound = least(cells, self.capacity[loop.name])
         return choose(first > last, 0, bound)
 
@@ -104,7 +104,7 @@ class Coverage(Extents[N]):
     def _made_in_window(self, read: Read) -> N:
         made = self._loop(read.object)
         first, last = self.extents[made.name]
-        span = most(last - first, 0) + made.tdom.precision
+        span = most(last - first, 0) + made.tdom.shortest
         return share_of(self.visits(made), read.high - read.low, span)
 
     # -- what stands in the slots -----------------------------------------------------

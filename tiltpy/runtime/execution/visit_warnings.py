@@ -76,13 +76,15 @@ def _each(loop: Loop) -> str:
         return "each row"
     if not loop.every_cell:
         return "each change of what it refers to"
+    if loop.tdom.calendar is not None:
+        return "each cell of its calendar"
     step = loop.tdom.precision
     return "each tick" if step == 1 else f"each cell of {step:,} ticks"
 
 
 def _reasons(source: Query, loop: Loop) -> Iterator[str]:
     """Why a loop does not go from change to change."""
-    if loop.every_cell and not loop.cut:
+    if loop.every_cell and not loop.cut and loop.tdom.calendar is None:
         yield f"`t` is used as a number{_place(_time(source, loop.name))}"
     if loop.cut or loop.recomputed:
         node = _reduction(source, loop.name)

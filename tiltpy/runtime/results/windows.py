@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from tiltpy.calendars import cell_numbers, cell_starts
 from tiltpy.errors import TiltError
-from tiltpy.runtime.arrays.dtypes import I64Array, Times
+from tiltpy.runtime.arrays.dtypes import BoolArray, I64Array, Times
 from tiltpy.runtime.arrow.timestamps import OutputStamp, from_ticks
 from tiltpy.types import TDom
 
@@ -25,13 +26,25 @@ class Grid:
 
     def cells(self, times: Times) -> I64Array:
         """Number the cells that hold some times."""
+        if self.tdom.calendar is not None:
+            return cell_numbers(self.tdom.calendar, times)
         numbers: I64Array = -((self.tdom.offset - times) // self.tdom.precision)
         return numbers
 
     def labels(self, cells: I64Array) -> Times:
         """Find the grid points of cells, or the first ticks of `left` ones."""
+        if self.tdom.calendar is not None:
+            return cell_starts(self.tdom.calendar, cells) + 1
         points: Times = self.tdom.offset + cells * self.tdom.precision
         return points - self.tdom.precision + 1 if self.tdom.left else points
+
+    def there(self, cells: I64Array) -> BoolArray:
+        """Tell which cells there are: no zone skips all of a month, but some a day."""
+        there: BoolArray = np.ones(len(cells), np.bool_)
+        if self.tdom.calendar is not None:
+            starts = cell_starts(self.tdom.calendar, cells)
+            there = starts < cell_starts(self.tdom.calendar, cells + 1)
+        return there
 
     def span(self, first: I64Array, last: I64Array) -> tuple[int, int] | None:
         """Find the first of the cells of some rows, and the one behind the last.
@@ -59,6 +72,10 @@ class Windows:
     cells: I64Array
     rows: I64Array
     owners: I64Array
+
+    def keep(self, mask: BoolArray) -> "Windows":
+        """Keep those that a mask selects."""
+        return Windows(self.cells[mask], self.rows[mask], self.owners[mask])
 
 
 def find_windows(
@@ -92,7 +109,8 @@ def find_windows(
     row[position] = np.repeat(np.arange(len(starts)), counts)
     begins, stops = np.array(spans, np.int64).reshape(-1, 2).T
     owner = np.repeat(np.array(owners, np.int64), stops - begins)
-    return Windows(_count_up(begins, stops - begins), row, owner)
+    windows = Windows(_count_up(begins, stops - begins), row, owner)
+    return windows.keep(grid.there(windows.cells))
 
 
 def _count_up(firsts: I64Array, counts: I64Array) -> I64Array:
