@@ -1,5 +1,7 @@
 """Irregular events off the path: ties, rows before, trades, states, overlaps."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from bench.workloads.offpath.draws import (
@@ -89,6 +91,32 @@ def _two_sides(events: int, random: np.random.Generator) -> Inputs:
         "quote": Rows("until_next", quotes, trade_rows(count, random).ends),
     }
 
+
+def _year_of_trades(events: int, random: np.random.Generator) -> Inputs:
+    """Trades at a second each, some ten minutes apart: days have some 170."""
+    rows = trade_rows(events, random)
+    return {"trade": replace(rows, ends=stamps(events, random, 500))}
+
+
+def _day_bars(name: str, days: str) -> OffPath:
+    """Bars of the days that a time domain has."""
+    fields = {
+        "open": "first price", "high": "max price", "low": "min price",
+        "close": "last price", "volume": "sum size",
+    }  # fmt: skip
+    bar = ",\n".join(
+        "    {} = {}(~trade[d - 1 cell : d].{})".format(field, *how.split())
+        for field, how in fields.items()
+    )
+    body = f"d = TDom(-∞, ∞, {days})\n~out[d] = {{\n{bar}\n}}"
+    inputs = f"unit s\n{_TRADE}"
+    return workload(name, body, _year_of_trades, inputs=inputs, few=600)
+
+
+CALENDARS = (
+    _day_bars("OHLCV bars of UTC days", "1d, left"),
+    _day_bars("OHLCV bars of Berlin days", 'calendar(1d, "Europe/Berlin")'),
+)
 
 _QUOTE = "input quote : { bid: f64, ask: f64 } time ts until_next"
 
@@ -229,4 +257,4 @@ STATES = (
     ),
 )
 
-IRREGULAR = (*TIES, *ROW_BY_ROW, *TRADES, *STATES)
+IRREGULAR = (*TIES, *ROW_BY_ROW, *TRADES, *CALENDARS, *STATES)

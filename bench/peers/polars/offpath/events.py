@@ -57,6 +57,28 @@ def _timeline(frames: Frames) -> pl.DataFrame:
     return pl.DataFrame({"start": start, "end": end, "out": runs["value"]})
 
 
+def _day_bars(zone: str) -> Ask:
+    """Bars of the days of a time zone; each ends with the second before the next."""
+
+    def ask(frames: Frames) -> pl.DataFrame:
+        local = (TS * 1000).cast(pl.Datetime("ms", "UTC")).dt.convert_time_zone(zone)
+        days = (
+            frames["trade"].with_columns(day=local).group_by_dynamic("day", every="1d")
+        )
+        bars = days.agg(
+            open=PRICE.first(),
+            high=PRICE.max(),
+            low=PRICE.min(),
+            close=PRICE.last(),
+            volume=SIZE.sum(),
+        )
+        day = pl.col("day")
+        begin, end = day.dt.epoch("s") - 1, day.dt.offset_by("1d").dt.epoch("s") - 1
+        return bars.with_columns(begin=begin, ts=end).drop("day")
+
+    return ask
+
+
 def _windows_of_trades(frames: Frames) -> pl.DataFrame:
     rolled = []
     for seconds in (1, 2, 5):
@@ -105,6 +127,8 @@ IRREGULAR: dict[str, Ask] = {
     "mean of 3 rows": _at_events(_by_time(X, 3 * ROWS // 100)),
     "vwap 1s at trades": _at_events(_vwap(), of="trade"),
     "OHLCV bars of 1s": _bars,
+    "OHLCV bars of UTC days": _day_bars("UTC"),
+    "OHLCV bars of Berlin days": _day_bars("Europe/Berlin"),
     "as-of: trades and mid quotes": _as_of,
     "median 10s at trades": _at_events(
         PRICE.rolling_median_by("ts", f"{10 * SECOND}i"), of="trade"

@@ -56,9 +56,12 @@ def _outcome(workload: OffPath, inputs: Inputs, found: pl.DataFrame) -> Outcome:
         return Table(ends - 1, ends, (found["out"].to_numpy(),))
     known = found.drop_nulls()
     ends = known["ts"].to_numpy()
-    length = PANES.get(workload.name, 1)
-    starts = np.maximum(ends - length, rows.times()[0][0])
-    payload = tuple(column.to_numpy() for column in known.drop("ts"))
+    begins = ends - PANES.get(workload.name, 1)
+    if "begin" in known.columns:  # panes of no constant length
+        begins = known["begin"].to_numpy()
+    starts = np.maximum(begins, rows.times()[0][0])
+    fields = known.drop("ts", "begin", strict=False)
+    payload = tuple(column.to_numpy() for column in fields)
     return Table(starts, ends, payload)
 
 
