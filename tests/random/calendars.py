@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
+from tests.random.open_windows import random_open_case
 from tests.random.queries import Case, random_case
 from tiltpy.interpreter.evaluate import Event
 from tiltpy.ir.nodes import (
@@ -44,6 +45,8 @@ MOST = 3
 def random_calendar_case(seed: int, *, exact: bool = True) -> Case | None:
     """Draw a case over calendars; None if it would take the interpreter too long."""
     case = random_case(seed, exact=exact, specials=exact and seed % 3 == 0)
+    if exact and seed % 4 == 3:
+        case = random_open_case(seed) or case
     if len(case.query.definitions) > MOST or case.bounds:
         return None
     random = Random(f"calendar {seed}")  # noqa: S311 - tests, not secrets

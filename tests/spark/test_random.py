@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 import tiltpy as tilt
 from tests.compare import TOLERANCE, is_rough, same_number
 from tests.compiled import table_of
+from tests.random.calendars import random_calendar_cases
 from tests.random.open_windows import random_open_case
 from tests.random.queries import Case, random_case
 from tests.random.timelines import with_distinct
@@ -27,6 +28,7 @@ CASES, DISTINCT, OPEN = 6, 4, 5
 DEEP_CASES = 200
 KEYS = ("a", "b", None)
 IN_ORDER = ("key", "start", "end")
+DAY = 86400
 
 
 def has_unsigned(of: Type) -> bool:
@@ -76,7 +78,10 @@ def listed(table: pa.Table) -> list[str]:
     return sorted(map(repr, table.to_pylist()))
 
 
-def check(spark: SparkSession, seed: int, case: Case, *, by_key: bool) -> None:
+def check(
+    spark: SparkSession, seed: int, case: Case, *, by_key: bool, tick: int = 1
+) -> None:
+    """Compare with a local run; `tick`: how much longer chunks are."""
     random = Random(seed)  # noqa: S311
     inputs = tuple(
         replace(
@@ -105,6 +110,7 @@ def check(spark: SparkSession, seed: int, case: Case, *, by_key: bool) -> None:
         for name, table in tables.items()
     }
     chunk = random.choice((None, 3, 8, 30))
+    chunk = None if chunk is None else chunk * tick
     found = apply_all(
         query,
         frames,
@@ -168,6 +174,20 @@ def test_open_windows_give_what_local_runs_give(
 ) -> None:
     for seed, case in cases(DEEP_CASES if deep else OPEN, random_open_case):
         check(spark, seed, case, by_key=by_key)
+
+
+def test_calendars_give_what_local_runs_give(
+    spark: SparkSession, *, deep: bool
+) -> None:
+    drawn = list(random_calendar_cases(7000, 10 * DEEP_CASES if deep else 40))
+    fitting = [
+        (seed, case)
+        for seed, case in drawn
+        if not any(has_unsigned(one.type) for one in case.query.inputs)
+        and any(one.tdom.calendar for one in case.query.definitions)
+    ]
+    for seed, case in fitting if deep else fitting[:CASES]:
+        check(spark, seed, case, by_key=seed % 2 == 0, tick=DAY // 2)
 
 
 def test_sums_round_as_in_local_runs_of_the_same_chunks(spark: SparkSession) -> None:

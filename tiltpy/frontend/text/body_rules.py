@@ -86,6 +86,11 @@ def make_domain(
                 message = "the cells of a calendar begin with its dates already"
                 hint = "leave the offset and `left` out"
                 reader.fail("E0206", message, behind or cells.span, hint)
+        case [syntax.CallExpression(callee=syntax.Word(text="cells")) as cells, *_]:
+            message = "cells that are the intervals of an input are not in this version"
+            hint = "reduce since they begin, like sum(~x[since ~opening : t])"
+            reader.fail("E0003", message, cells.span, hint)
+            return syntax.TimeDomain(name, (), span)
         case _:
             pass
     return syntax.TimeDomain(name, tuple(arguments), span, left)

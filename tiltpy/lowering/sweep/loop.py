@@ -132,7 +132,8 @@ class Sweep:
         self.operands.start(block, first)
         block.add(While(le(self.visited, last), body.body(), head.body()))
         behind = block.inner()
-        self.operands.finish(behind, last)
+        # The last cell of a calendar was evaluated behind the loop's end.
+        self.operands.finish(behind, last if self.visited == self.now else self.now)
         block.when(le(first, last), behind)
         if store is not None:
             return store.finish(block)
