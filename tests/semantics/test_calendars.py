@@ -1,5 +1,6 @@
 """Cells of calendars: the interpreter, machine code in all engines, pandas, Polars."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 from zoneinfo import available_timezones
@@ -18,6 +19,7 @@ from tests.engines.test_partitions import Pieces
 from tests.random.calendars import random_calendar_cases
 from tests.random.queries import Case
 from tiltpy.calendars import cell_numbers, cell_starts
+from tiltpy.errors import TiltError
 from tiltpy.frontend.parse import parse
 from tiltpy.interpreter.calendars import cell_of
 from tiltpy.interpreter.evaluate import Snapshot, interpret
@@ -219,3 +221,34 @@ def test_python_writes_the_same_query() -> None:
     ~c[w] = last(~x[w - 1 cell : w])
     """
     assert made.query == tilt.parse(text).query
+
+
+def test_python_says_what_is_wrong() -> None:
+    x = tilt.source("x", tilt.f64, tilt.point())
+    t = tilt.TDom(precision="1s")
+    wrong: list[tuple[str, Callable[[], object]]] = [
+        ("no step of a calendar", lambda: tilt.calendar("24h")),
+        ("no step of a calendar", lambda: tilt.calendar("0mo")),
+        ("expected a step", lambda: tilt.calendar(1)),  # type: ignore[arg-type]
+        ("begin with its dates", lambda: on(tilt.calendar("1mo"), left=True)),
+        ("begin with its dates", lambda: on(tilt.calendar("1mo"), offset="1h")),
+        ("unknown time zone", lambda: sums(on(tilt.calendar("1d", "Berlin")))),
+        ("unknown time zone", lambda: query(tilt.hour(t, "Berlin"))),
+        ("takes a time, not f64", lambda: query(tilt.hour(x[t]))),
+        ("earlier bound of a window", lambda: query(x[t - tilt.cells(1)])),
+        ("True or False", lambda: on("1h", left="yes")),
+    ]
+
+    def on(precision: object, **named: object) -> tilt.TDom:
+        return tilt.TDom(precision=precision, **named)  # type: ignore[arg-type]
+
+    def query(value: object) -> object:
+        return tilt.compile(tilt.define("o", t, value), unit="s")  # type: ignore[arg-type]
+
+    def sums(d: tilt.TDom) -> object:
+        window = x[d - tilt.cells(1) : d]
+        return tilt.compile(tilt.define("o", d, tilt.sum(window)), unit="s")
+
+    for message, make in wrong:
+        with pytest.raises(TiltError, match=message):
+            make()

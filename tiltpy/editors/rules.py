@@ -68,6 +68,8 @@ def rules() -> tuple[Rule, ...]:
         Rule("string", patterns["STRING"]),
         Rule("object", patterns["OBJECT"]),
         Rule("number", patterns["DURATION"]),
+        Rule("number", patterns["STEP"]),
+        Rule("number", patterns["CELLS"]),
         Rule("number", patterns["NUMBER"]),
         Rule("builtin", patterns["REDUCE"]),
         Rule(
