@@ -8,8 +8,6 @@ from tiltpy.zones import CYCLE, LAST, ZoneTable, zone_table
 
 Times = npt.NDArray[np.int64]
 _DAY = 86400
-_MONDAY = 4
-"""The days from 1970 to a Monday."""
 
 
 def cell_numbers(calendar: Calendar, times: Times) -> Times:
@@ -24,7 +22,7 @@ def cell_numbers(calendar: Calendar, times: Times) -> Times:
         months = days.astype("M8[D]").astype("M8[M]").astype(np.int64)
         numbers = months // calendar.months
     else:
-        numbers = (days - _first_day(calendar)) // calendar.days
+        numbers = (days - calendar.origin) // calendar.days
     # A date may come twice; its cell goes on until the next date begins.
     later: Times = numbers + (cell_starts(calendar, numbers + 1) < times)
     return later
@@ -36,7 +34,7 @@ def cell_starts(calendar: Calendar, numbers: Times) -> Times:
         months = (numbers * calendar.months).astype("M8[M]")
         days = months.astype("M8[D]").astype(np.int64)
     else:
-        days = numbers * calendar.days + _first_day(calendar)
+        days = numbers * calendar.days + calendar.origin
     seconds = days * _DAY
     if calendar.zone:
         seconds = _first_instants(zone_table(calendar.zone), seconds)
@@ -62,10 +60,6 @@ def _scale(times: Times, unit: int, target: int) -> Times:
         times * (unit // target) if unit > target else times // (target // unit)
     )
     return scaled
-
-
-def _first_day(calendar: Calendar) -> int:
-    return _MONDAY if calendar.step == "w" else 0
 
 
 def _changes_by(table: ZoneTable, seconds: Times) -> tuple[Times, Times]:

@@ -183,6 +183,11 @@ class Calendar:
         return self.count * (7 if self.step == "w" else 1)
 
     @property
+    def origin(self) -> int:
+        """The first day of cell 0, by days since 1970: a Monday where weeks begin."""
+        return 4 if self.step == "w" else 0
+
+    @property
     def longest(self) -> int:
         """The ticks of the longest cell, or more: a date may come twice."""
         days = 31 * self.months or self.days

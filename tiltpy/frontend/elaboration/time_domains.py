@@ -64,15 +64,12 @@ def _read_calendar(
     if zone or calendar.months:
         return TDom(*bounds, left=True, calendar=calendar, span=node.span)
     precision = calendar.longest
-    monday = NANOSECONDS["d"] // NANOSECONDS[unit] * _MONDAY
-    offset = monday if calendar.step == "w" else 0
+    offset = NANOSECONDS["d"] // NANOSECONDS[unit] * calendar.origin
     return TDom(*bounds, precision, (offset - 1) % precision, left=True, span=node.span)
 
 
 _LONGEST = 1000 * 372
 """The days of a cell, at most."""
-_MONDAY = 4
-"""The days from 1970 to a Monday."""
 
 
 def _read_zone(zone: syntax.Expr, times: Times) -> str:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from tiltpy.emit.builder import Block, KernelBuilder
-from tiltpy.emit.dates import CellBounds
+from tiltpy.emit.calendar_cells import CellBounds
 from tiltpy.ir.nodes import TemporalExpr, Window
 from tiltpy.loops.build import sub
 from tiltpy.loops.nodes import LExpr, Var
