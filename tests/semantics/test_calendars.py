@@ -199,6 +199,32 @@ def test_days_have_23_and_25_hours() -> None:
     assert unusual == {"2024-03-31": 23, "2024-10-27": 25}
 
 
+def test_elements_that_see_the_present_are_evaluated_over_ticks() -> None:
+    head = """
+        unit s
+        input x : f64 until_next
+        d = TDom(-∞, ∞, calendar(1d, "Europe/Berlin"))
+    """
+    query = tilt.parse(f"""{head}
+        ~n[t] = count(v for v in ~x[t-1d : t] if v > ~x[t])
+        ~o[d] = ~n[d]
+        output ~o
+    """)
+    values = [i * 7 % 5 for i in range(12)]
+    times = pa.array(np.arange(12) * 40_000, pa.timestamp("s"))
+    rows = pa.table({"time": times, "x": [float(value) for value in values]})
+    found = query.run(x=rows)["o"].windows()["o"].to_pylist()
+    for day, n in enumerate(found):
+        last = 23 * 3600 - 1 + day * DAY
+        first = max(0, (last - DAY + 1) // 40_000)
+        held = values[first : last // 40_000 + 1]
+        assert n == sum(value > held[-1] for value in held), day
+    assert len(found) == 6
+    direct = tilt.parse(head + "~o[d] = count(v for v in ~x[d-1d : d] if v > ~x[d])")
+    with pytest.raises(TiltError, match="do not go over a calendar"):
+        direct.run(x=rows)
+
+
 def test_python_writes_the_same_query() -> None:
     x = tilt.source("x", tilt.f64, tilt.point())
     d = tilt.TDom(precision=tilt.calendar("1d", "Europe/Berlin"))

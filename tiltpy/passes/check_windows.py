@@ -36,7 +36,7 @@ def check_windows(query: Query) -> None:
                 _check(cut.window, finite)
                 if definition.tdom.calendar and sees_present(cut.element):
                     raise QueryError(
-                        "E0003",
+                        "E0113",
                         "elements that look at the time of the window do not go over "
                         "a calendar in this version",
                         cut.window.span,

@@ -89,7 +89,7 @@ def make_domain(
         case [syntax.CallExpression(callee=syntax.Word(text="cells")) as cells, *_]:
             message = "cells that are the intervals of an input are not in this version"
             hint = "reduce since they begin, like sum(~x[since ~opening : t])"
-            reader.fail("E0003", message, cells.span, hint)
+            reader.fail("E0206", message, cells.span, hint)
             return syntax.TimeDomain(name, (), span)
         case _:
             pass

@@ -128,7 +128,9 @@ class Sweep:
         if not self.plan.always_cuts:
             block.set(exists, FALSE)
             block.set(begin, i64(0))
-        block.set(self.visited, first)
+        block.set(self.now, first)
+        if self.visited != self.now:
+            block.set(self.visited, first)
         self.operands.start(block, first)
         block.add(While(le(self.visited, last), body.body(), head.body()))
         behind = block.inner()
