@@ -12,8 +12,8 @@ from tiltpy.aggregates.pane_fold import Pane
 from tiltpy.aggregates.pane_passes import fold_pane
 from tiltpy.emit.builder import Block, KernelBuilder
 from tiltpy.emit.cell_arrays import CellArrays, CellIndex, cell_at
-from tiltpy.emit.references import reductions
 from tiltpy.emit.join_snapshots import begins_by_value, unsign_zeros
+from tiltpy.emit.references import reductions
 from tiltpy.emit.values import LoopValue, Reading, lower_expr, zero
 from tiltpy.ir.nodes import (
     At,
