@@ -162,12 +162,18 @@ class TDom:
     """A time domain `(start, end]` with grid points `offset + k * precision`.
 
     Section 4.1 of the paper. `offset` is kept within `[0, precision)`.
+
+    With `rows`, the name of an input or a row object, its points are the rows of that
+    instead, each by itself; with `nulls` an object over them has null rows where it is
+    φ.
     """
 
     start: Bound = None
     end: Bound = None
     precision: int = 1
     offset: int = 0
+    rows: str | None = None
+    nulls: bool = False
     span: Span = field(default=UNKNOWN, compare=False, repr=False)
 
     @property

@@ -44,7 +44,7 @@ class Rule:
 
 
 CONSTANTS = ("true", "false", "phi", "φ", "inf", "nan")
-BUILT_IN = (*FUNCTIONS, *REDUCTIONS, *STRING_TESTS, "TDom")
+BUILT_IN = (*FUNCTIONS, *REDUCTIONS, *STRING_TESTS, "TDom", "Rows")
 BRACKETS = frozenset("()[]{},;:.=")
 _KEYWORD = re.compile(r"(\w+)\(\?!\[\\w'\]\)")
 """The grammar's form of a word that is no part of a longer one."""

@@ -116,7 +116,8 @@ class Engine:
         pieces, waiting = {}, {n: p for n, p in state.open.items() if n not in ranges}
         for name, stitcher in stitchers.items():
             complete = stitcher.finish()
-            if complete and not ranges[name].final:
+            grows = stitcher.tdom.rows is None  # rows end where they end
+            if grows and complete and not ranges[name].final:
                 *complete, last = complete
                 of = self._definition(name).type
                 closed, waiting[name] = split_last(last, of, strings)

@@ -1,4 +1,4 @@
-"""Elaboration of time domains: `TDom(start, end, precision, offset)`."""
+"""Elaboration of time domains: `TDom(start, end, precision, offset)`, `Rows(~x)`."""
 
 from math import inf
 
@@ -15,8 +15,13 @@ from tiltpy.ir.nodes import Const
 from tiltpy.types import MAX_TIME, TIME, Bound, TDom
 
 
-def read_domain(node: syntax.TimeDomain, times: Times) -> TDom:
-    """Read the time domain of `name = TDom(start, end, precision, offset)`."""
+def read_domain(node: syntax.Domain, times: Times) -> TDom:
+    """Read the time domain of `name = TDom(start, end, precision, offset)`.
+
+    Of `name = Rows(~object)` the object is not looked at: it may be defined later.
+    """
+    if isinstance(node, syntax.RowDomain):
+        return TDom(rows=node.rows.object, nulls=node.nulls, span=node.rows.span)
     start = _read_bound(node.arguments[0], times, -inf)
     end = _read_bound(node.arguments[1], times, inf)
     if isinstance(start, int) and isinstance(end, int) and start > end:
@@ -28,7 +33,7 @@ def read_domain(node: syntax.TimeDomain, times: Times) -> TDom:
         )
     precision = read_positive(node.arguments[2], times, "a precision")
     offset = read_constant(node.arguments[3], times) if len(node.arguments) > 3 else 0
-    return TDom(start, end, precision, offset % precision, node.span)
+    return TDom(start, end, precision, offset % precision, span=node.span)
 
 
 def _read_bound(expr: syntax.Expr, times: Times, open_end: float) -> Bound:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from tiltpy.ir.nodes import (
     At,
     Const,
+    CutPoint,
     Element,
     Exists,
     Expr,
@@ -172,13 +173,18 @@ def access(expr: Field) -> Expr:
             return expr
 
 
-def inline_points(expr: Expr, object: str, bodies: Mapping[int, Expr]) -> Expr:
-    """Replace `~object[t+d]` by `bodies[d]`, each bound once."""
+def inline_points(
+    expr: Expr, object: str, bodies: Mapping[int, Expr], *, row: bool = False
+) -> Expr:
+    """Replace `~object[t+d]` by `bodies[d]`, each bound once.
+
+    With `row` the row itself of a row domain is replaced, else what is at its time.
+    """
     names = Names.of(expr)
     bindings: list[Binding] = []
     patterns: dict[int, Expr] = {}
     for offset, body in bodies.items():
-        uses = sum(_is_point(node, object, offset) for node in walk(expr))
+        uses = sum(_is_point(node, object, offset, row) for node in walk(expr))
         if uses == 0:
             continue
         apart = rename_apart(body, names)
@@ -190,7 +196,9 @@ def inline_points(expr: Expr, object: str, bodies: Mapping[int, Expr]) -> Expr:
 
     def replace_points(node: Expr) -> Expr:
         match node:
-            case At() if node.object == object and node.offset in patterns:
+            case At() if any(
+                _is_point(node, object, offset, row) for offset in patterns
+            ):
                 return patterns[node.offset]
             case Reduce():
                 return node  # no points in it, and it must stay as its cut is
@@ -237,5 +245,5 @@ def presence(expr: Expr) -> Expr:
             return If(exists, Const(True, BOOL), Phi(BOOL), expr.span)
 
 
-def _is_point(node: Expr, object: str, offset: int) -> bool:
-    return isinstance(node, At) and node.object == object and node.offset == offset
+def _is_point(node: Expr, object: str, offset: int, row: bool) -> bool:
+    return isinstance(node, At) and node.point == CutPoint(object, offset, row)

@@ -32,6 +32,9 @@ def plan_vector(
 
     Without `fused` each object has a loop of its own over the whole time range.
     """
+    for definition in query.definitions:
+        if definition.tdom.rows is not None:
+            return Refusal(f"~{definition.name} is defined over rows")
     low = common_low(query)
     if low is None:
         return Refusal("the precisions are no multiples of one another")
