@@ -106,6 +106,7 @@ IRREGULAR: dict[str, Ask] = {
     "vwap 1s at trades": _at_events(_vwap(), of="trade"),
     "OHLCV bars of 1s": _bars,
     "as-of: trades and mid quotes": _as_of,
+    "as-of over rows: tied trades": _as_of,
     "median 10s at trades": _at_events(
         PRICE.rolling_median_by("ts", f"{10 * SECOND}i"), of="trade"
     ),
@@ -141,6 +142,7 @@ KEYED: dict[str, Ask] = {
         pl.when(TS.diff() < HOUR).then(X.diff()).over("k"), "k"
     ),
     "as-of by 500 symbols": _as_of_by_key,
+    "as-of over rows by 500 symbols": _as_of_by_key,
 }
 
 PANES = {
